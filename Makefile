@@ -1,0 +1,57 @@
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# One worker per core; what is in tests/acceptance stays together on one of them.
+PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
+
+.PHONY: help demo test quick check fix docs lock clean
+
+help: ## Print what make can do
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+
+demo: .venv/.runtime ## Run the example pipeline and print its result
+	@rm -rf .demo && mkdir .demo
+	@env -u FANFOLD_DATABASE FANFOLD_DATA="$(CURDIR)/.demo" $(BIN)/fanfold run demo
+
+test: .venv/.dev ## Run all tests, on SQLite and on PostgreSQL
+	@$(PYTEST)
+
+quick: .venv/.dev ## Run the tests without the slow acceptance tests
+	@$(PYTEST) -m "not acceptance"
+
+check: .venv/.dev ## Check format, lint, types and import directions
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+fix: .venv/.dev ## Format the code and repair what a tool can repair
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+docs: .venv/.dev ## Write the generated parts of the documentation again
+	$(BIN)/python -m tests.docs
+
+COMPILE := uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url \
+	--no-emit-find-links --python-version 3.11 --group build pyproject.toml
+
+lock: ## Pin the newest allowed dependencies again (needs uv)
+	$(COMPILE) --upgrade --extra dev --output-file requirements-dev.lock
+	$(COMPILE) --upgrade --extra postgres --constraint requirements-dev.lock --output-file requirements.lock
+
+clean: ## Remove what make has made
+	rm -rf .venv .demo .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist
+
+# The locks pin everything with its hash, also what builds the package; so nothing is fetched beside them.
+.venv/.runtime: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Fanfold needs Python 3.11 or newer")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo "Installing what Fanfold needs into .venv ..."
+	@$(INSTALL) --require-hashes -r requirements.lock
+	@$(INSTALL) --no-deps --no-build-isolation -e .
+	@touch $@
+
+.venv/.dev: .venv/.runtime requirements-dev.lock
+	@echo "Installing what its tests and checks need ..."
+	@$(INSTALL) --require-hashes -r requirements-dev.lock
+	@touch $@

@@ -1,0 +1,134 @@
+"""Fanfold: a durable engine for work of the shape one task → N items → merge, kept in SQLite or PostgreSQL.
+
+    import fanfold as ff
+
+    book = ff.Pipeline("translate")
+
+The public surface is ``__all__``; everything in it is loaded when it is first used, so that importing Fanfold is cheap.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fanfold.cli.running import run as run
+    from fanfold.engine.client import Client as Client
+    from fanfold.engine.context import ItemWork as ItemWork
+    from fanfold.engine.context import Results as Results
+    from fanfold.engine.context import TaskWork as TaskWork
+    from fanfold.engine.inputs import Upload as Upload
+    from fanfold.engine.worker import Worker as Worker
+    from fanfold.errors import Ambiguous as Ambiguous
+    from fanfold.errors import BadInput as BadInput
+    from fanfold.errors import BadPipeline as BadPipeline
+    from fanfold.errors import Cancelled as Cancelled
+    from fanfold.errors import DatabaseProblem as DatabaseProblem
+    from fanfold.errors import FanfoldError as FanfoldError
+    from fanfold.errors import HandlerError as HandlerError
+    from fanfold.errors import IllegalMove as IllegalMove
+    from fanfold.errors import LeaseLost as LeaseLost
+    from fanfold.errors import NotFound as NotFound
+    from fanfold.errors import Permanent as Permanent
+    from fanfold.errors import TaskStopped as TaskStopped
+    from fanfold.errors import Temporary as Temporary
+    from fanfold.model.files import File as File
+    from fanfold.model.item import Item as Item
+    from fanfold.model.item import NewItem as NewItem
+    from fanfold.model.item import Result as Result
+    from fanfold.model.item import later as later
+    from fanfold.model.lifecycle import ItemState as ItemState
+    from fanfold.model.lifecycle import TaskState as TaskState
+    from fanfold.model.pipeline import Pipeline as Pipeline
+    from fanfold.model.pipeline import task as task
+    from fanfold.model.retry import Retry as Retry
+    from fanfold.model.task import Change as Change
+    from fanfold.model.task import Event as Event
+    from fanfold.model.task import Task as Task
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Ambiguous": "errors",
+    "BadInput": "errors",
+    "BadPipeline": "errors",
+    "Cancelled": "errors",
+    "Change": "model.task",
+    "Client": "engine.client",
+    "DatabaseProblem": "errors",
+    "Event": "model.task",
+    "FanfoldError": "errors",
+    "File": "model.files",
+    "HandlerError": "errors",
+    "IllegalMove": "errors",
+    "Item": "model.item",
+    "ItemState": "model.lifecycle",
+    "ItemWork": "engine.context",
+    "LeaseLost": "errors",
+    "NewItem": "model.item",
+    "NotFound": "errors",
+    "Permanent": "errors",
+    "Pipeline": "model.pipeline",
+    "Result": "model.item",
+    "Results": "engine.context",
+    "Retry": "model.retry",
+    "Task": "model.task",
+    "TaskState": "model.lifecycle",
+    "TaskStopped": "errors",
+    "TaskWork": "engine.context",
+    "Temporary": "errors",
+    "Upload": "engine.inputs",
+    "Worker": "engine.worker",
+    "later": "model.item",
+    "run": "cli.running",
+    "task": "model.pipeline",
+}
+
+__all__ = [
+    "Ambiguous",
+    "BadInput",
+    "BadPipeline",
+    "Cancelled",
+    "Change",
+    "Client",
+    "DatabaseProblem",
+    "Event",
+    "FanfoldError",
+    "File",
+    "HandlerError",
+    "IllegalMove",
+    "Item",
+    "ItemState",
+    "ItemWork",
+    "LeaseLost",
+    "NewItem",
+    "NotFound",
+    "Permanent",
+    "Pipeline",
+    "Result",
+    "Results",
+    "Retry",
+    "Task",
+    "TaskState",
+    "TaskStopped",
+    "TaskWork",
+    "Temporary",
+    "Upload",
+    "Worker",
+    "later",
+    "run",
+    "task",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'fanfold' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"fanfold.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,131 @@
+"""What can go wrong? One family of errors, each with a stable code, a fact and a way out.
+
+FanfoldError
+├── NotFound            an unknown task, item, pipeline or file
+├── Ambiguous           a shortened id fits several tasks
+├── IllegalMove         the command is not possible in the task's state
+├── BadInput            an option, key, file or value that can not be used
+├── KeyTaken            the idempotency key has a task already
+├── BadPipeline         the definition of a pipeline makes no sense
+├── DatabaseProblem     malformed URL, no connection, wrong version
+├── TaskStopped         the task one waited for ended without a result
+└── LeaseLost           this attempt no longer owns its item
+
+HandlerError            what a handler may raise on purpose
+├── Permanent           do not try again
+├── Temporary           try again, after a while
+└── Cancelled           raised inside a handler whose task was paused, cancelled or handed on
+"""
+
+from __future__ import annotations
+
+
+class FanfoldError(Exception):
+    """The base of everything Fanfold raises to the people who use it."""
+
+    code = "error"
+
+    def __init__(self, message: str, *, code: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        if code is not None:
+            self.code = code
+
+
+class NotFound(FanfoldError):
+    """Something that was named does not exist."""
+
+    code = "not_found"
+
+
+class Ambiguous(FanfoldError):
+    """A shortened id fits more than one task."""
+
+    code = "ambiguous"
+
+
+class IllegalMove(FanfoldError):
+    """The table of moves does not allow this command now."""
+
+    code = "illegal_move"
+
+
+class BadInput(FanfoldError):
+    """What was given can not be used; nothing was changed."""
+
+    code = "bad_input"
+
+
+class KeyTaken(FanfoldError):
+    """Another task has this idempotency key; submit returns that one instead."""
+
+    code = "key_taken"
+
+
+class BadPipeline(FanfoldError):
+    """A pipeline's definition makes no sense."""
+
+    code = "bad_pipeline"
+
+
+class DatabaseProblem(FanfoldError):
+    """The database can not be used as it is."""
+
+    code = "database"
+
+
+class TaskStopped(FanfoldError):
+    """A task that was waited for ended, or stopped, without a result."""
+
+    code = "task_stopped"
+
+    def __init__(self, message: str, *, task_id: str, state: str) -> None:
+        super().__init__(message)
+        self.task_id = task_id
+        self.state = state
+
+
+class LeaseLost(FanfoldError):
+    """This attempt no longer owns its item: whatever it writes is discarded."""
+
+    code = "lease_lost"
+
+
+class HandlerError(Exception):
+    """The base of what a handler raises on purpose."""
+
+    code = "error"
+
+    def __init__(self, message: str = "", *, code: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        if code is not None:
+            self.code = code
+
+
+class Permanent(HandlerError):
+    """Trying again would not help: the item fails now."""
+
+    code = "permanent"
+
+
+class Temporary(HandlerError):
+    """Trying again may help: the item waits (``after`` seconds, or the stage's back-off) and runs again.
+
+    ``counts=False`` says that nothing was tried, as after a 429: the item's retries are not used up.
+    """
+
+    code = "temporary"
+
+    def __init__(
+        self, message: str = "", *, after: float | None = None, code: str | None = None, counts: bool = True
+    ) -> None:
+        super().__init__(message, code=code)
+        self.after = after
+        self.counts = counts
+
+
+class Cancelled(HandlerError):
+    """The task was paused or cancelled, or the item was handed on; let it pass through."""
+
+    code = "cancelled"

@@ -1,0 +1,118 @@
+"""How should it run here? Settings from the environment and ``fanfold.toml``, each with a default that works."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from fanfold.errors import BadInput
+
+
+def default_data_folder() -> str:
+    """The user's data directory for Fanfold."""
+    from platformdirs import user_data_dir
+
+    return user_data_dir("fanfold", appauthor=False)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Every setting, its meaning in ``MEANINGS`` below; the environment variable is ``FANFOLD_`` and the name in capitals."""
+
+    database: str = ""
+    data: str = ""
+    concurrency: int = 8
+    poll_seconds: float = 2.0
+    heartbeat_seconds: float = 4.0
+    lease_seconds: float = 15.0
+    look_seconds: float = 1.0
+    sweep_seconds: float = 5.0
+    grace_seconds: float = 10.0
+    crash_limit: int = 3
+    inline_bytes: int = 1_000_000
+    result_bytes: int = 64_000_000
+    retention_days: float = 30.0
+    stale_hours: float = 24.0
+    sqlite_synchronous: str = "FULL"
+
+    @property
+    def data_folder(self) -> Path:
+        """Where blobs, scratch files and the embedded database live."""
+        return Path(self.data or default_data_folder()).expanduser()
+
+    @property
+    def database_url(self) -> str:
+        """The database as given, or SQLite in the data folder."""
+        return self.database or f"sqlite:///{self.data_folder / 'fanfold.db'}"
+
+
+MEANINGS = {
+    "database": "Database URL, `sqlite:///path` or `postgresql://…`; default: SQLite in the data folder.",
+    "data": "Data folder for blobs, scratch files and the embedded database; default: the user's data directory.",
+    "concurrency": "Items one worker runs at the same time.",
+    "poll_seconds": "How long an idle worker waits before it looks for work without having been told.",
+    "heartbeat_seconds": "How often a worker says that it lives.",
+    "lease_seconds": "A worker not heard of for so long has lost its items to the others.",
+    "look_seconds": "How often a worker checks whether what it runs was paused, cancelled or taken away.",
+    "sweep_seconds": "How often lost items are recovered and unfinished moves are closed, by one worker at a time.",
+    "grace_seconds": "How long a stopping worker lets running handlers finish before it hands them back.",
+    "crash_limit": "An item that was lost with its worker so many times fails as poison.",
+    "inline_bytes": "Larger inputs and results are kept as blobs instead of in the database's row.",
+    "result_bytes": "The largest result a handler may return; larger ones belong into a file.",
+    "retention_days": "Finished tasks older than this are pruned with their files; 0 keeps them forever.",
+    "stale_hours": "Scratch files and blobs that nothing refers to are removed after so long.",
+    "sqlite_synchronous": "SQLite's synchronous pragma: FULL survives a power cut, NORMAL may lose the last moments.",
+}
+
+
+def load(environment: Mapping[str, str] | None = None, folder: Path | None = None, **given: Any) -> Settings:
+    """Settings from, in falling order: ``given`` (when not None), the environment, ``fanfold.toml`` in ``folder``."""
+    values = _from_file((folder or Path.cwd()) / "fanfold.toml")
+    values |= _from_environment(os.environ if environment is None else environment)
+    values |= {name: value for name, value in given.items() if value is not None}
+    return _checked(Settings(**{name: _converted(name, value) for name, value in values.items()}))
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path} is not TOML: {error}.") from None
+    flat = {name: value for name, value in found.items() if not isinstance(value, dict)}
+    unknown = sorted(set(flat) - set(MEANINGS))
+    if unknown:
+        raise BadInput(f"{path} has unknown settings: {', '.join(unknown)}. There are: {', '.join(MEANINGS)}.")
+    return flat
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    named = {f"FANFOLD_{name.upper()}": name for name in MEANINGS}
+    return {named[variable]: value for variable, value in environment.items() if variable in named and value != ""}
+
+
+def _converted(name: str, value: Any) -> Any:
+    kind = {field.name: field.type for field in fields(Settings)}[name]
+    try:
+        return {"int": int, "float": float, "str": str}[str(kind)](value)
+    except (TypeError, ValueError):
+        raise BadInput(f"Setting {name} is {value!r}, which is not a number. {MEANINGS[name]}") from None
+
+
+def _checked(settings: Settings) -> Settings:
+    if settings.lease_seconds <= settings.heartbeat_seconds * 2:
+        raise BadInput(
+            f"lease_seconds is {settings.lease_seconds} and heartbeat_seconds {settings.heartbeat_seconds}: "
+            "a lease must outlast two heartbeats, or healthy workers lose their items."
+        )
+    if settings.sqlite_synchronous.upper() not in ("FULL", "NORMAL", "EXTRA"):
+        raise BadInput(f"sqlite_synchronous is {settings.sqlite_synchronous!r}; use FULL, EXTRA or NORMAL.")
+    for name in ("concurrency", "poll_seconds", "heartbeat_seconds", "look_seconds", "sweep_seconds", "crash_limit"):
+        if getattr(settings, name) <= 0:
+            raise BadInput(f"Setting {name} is {getattr(settings, name)}; it must be more than 0.")
+    return settings

@@ -1,0 +1,1 @@
+"""Does Fanfold keep its promises?"""

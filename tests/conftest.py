@@ -1,0 +1,128 @@
+"""What does every test get?"""
+
+import fcntl
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+from tests.databases import Databases, PostgresDatabases, SqliteDatabases
+from tests.servers import PostgresServer, ServerUnavailable
+
+# One folder per run, shared by the workers of pytest-xdist, which inherit this variable. It is not below pytest's own
+# temporary directory: that is closed to other accounts, and its path may be too long for a socket.
+RUN_DIRECTORY = "FANFOLD_TEST_RUN_DIRECTORY"
+
+# A copy of a database is some 300 files: 35 ms in memory, 150 to 400 ms on a disk.
+MEMORY = Path("/dev/shm")
+ENOUGH_MEMORY_BYTES = 2 * 1024**3
+
+settings.register_profile("fanfold", deadline=None, print_blob=True)
+settings.load_profile("fanfold")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the folder of this run, in the process that outlives the workers."""
+    if not is_worker(config):
+        directory = tempfile.mkdtemp(prefix="fanfold-test-")
+        os.chmod(directory, 0o755)
+        os.environ[RUN_DIRECTORY] = directory
+        if MEMORY.exists() and shutil.disk_usage(MEMORY).free >= ENOUGH_MEMORY_BYTES:
+            memory_directory().mkdir(mode=0o700)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Stop the servers of this run, also those a crashed worker has left."""
+    if not is_worker(config):
+        shared_server().remove()
+        for directory in run_directory().glob("own-*"):
+            PostgresServer(directory).remove()
+        shutil.rmtree(run_directory(), ignore_errors=True)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what is in tests/acceptance, and keep it to one worker: real processes need the other cores themselves."""
+    for item in items:
+        if "acceptance" in item.path.parts:
+            item.add_marker("acceptance")
+        if item.get_closest_marker("acceptance"):
+            item.add_marker(pytest.mark.xdist_group("acceptance"))
+
+
+def is_worker(config: pytest.Config) -> bool:
+    """Whether this process is a worker of pytest-xdist."""
+    return hasattr(config, "workerinput")
+
+
+def run_directory() -> Path:
+    """The folder of this run."""
+    return Path(os.environ[RUN_DIRECTORY])
+
+
+def memory_directory() -> Path:
+    """The folder of this run that is not on a disk; it exists if there is memory enough."""
+    return MEMORY / run_directory().name
+
+
+def shared_server() -> PostgresServer:
+    """The server for all tests of this run, which may not be running yet."""
+    data = memory_directory() if memory_directory().exists() else None
+    return PostgresServer(run_directory() / "shared", data=data, fsync=False)
+
+
+@contextmanager
+def one_at_a_time(name: str) -> Iterator[None]:
+    """Keep the other workers of this run waiting."""
+    with (run_directory() / f"{name}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def started(server: PostgresServer) -> PostgresServer:
+    """The server, running. Without one a test is skipped, but on CI it fails: there it has to be tested."""
+    try:
+        server.start()
+    except (ServerUnavailable, OSError, subprocess.SubprocessError) as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(f"no PostgreSQL: {error}")
+    return server
+
+
+@pytest.fixture(scope="session")
+def postgres() -> PostgresServer:
+    """The PostgreSQL that all tests of this run share: fast, not durable, never to be stopped by a test."""
+    with one_at_a_time("postgres"):
+        return started(shared_server())
+
+
+@pytest.fixture
+def own_postgres() -> Iterator[PostgresServer]:
+    """A durable PostgreSQL of this test alone, to stop and restart at will."""
+    server = started(PostgresServer(Path(tempfile.mkdtemp(prefix="own-", dir=run_directory()))))
+    yield server
+    server.remove()
+
+
+@pytest.fixture(scope="session", params=["sqlite", "postgresql"])
+def databases(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Databases:
+    """A source of fresh databases, once for each kind; for a test that needs more than one."""
+    if request.param == "sqlite":
+        return SqliteDatabases(tmp_path_factory.mktemp("sqlite"))
+    source = PostgresDatabases(request.getfixturevalue("postgres"))
+    with one_at_a_time("template"):
+        source.make_template()
+    return source
+
+
+@pytest.fixture
+def database_url(databases: Databases) -> Iterator[str]:
+    """The URL of a migrated, empty database of this test alone, once on SQLite and once on PostgreSQL."""
+    with databases.fresh() as url:
+        yield url
