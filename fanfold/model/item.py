@@ -1,0 +1,85 @@
+"""What is an item? The values that stand for pieces of work, before, while and after they are done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from fanfold.model.lifecycle import ItemState
+
+
+@dataclass(frozen=True)
+class NewItem:
+    """A piece of work to be done: an optional key, unique within its stage, and a JSON-able input."""
+
+    key: str | None = None
+    input: Any = None
+
+
+@dataclass(frozen=True)
+class Later:
+    """What a handler returns when an external job is under way: look again in so many seconds."""
+
+    seconds: float
+
+
+def later(seconds: float) -> Later:
+    """Look again in ``seconds``; the item waits without holding a worker."""
+    return Later(max(0.0, float(seconds)))
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """An item a worker holds, with the lease it must show when it settles it."""
+
+    id: int
+    lease: int
+    task: int
+    stage: str
+    seq: int
+    key: str
+    attempts: int
+    failures: int
+    crashes: int
+    input: str | None
+    options: str | None
+    memory: str | None
+    waiting_seconds: float
+    has_permit: bool = False
+
+
+@dataclass(frozen=True)
+class Item:
+    """An item as people see it."""
+
+    key: str
+    stage: str
+    seq: int
+    state: ItemState
+    attempts: int
+    failures: int
+    crashes: int
+    worker: str | None
+    available_at: datetime | None
+    started_at: datetime | None
+    finished_at: datetime | None
+    progress: float
+    message: str | None
+    error_code: str | None
+    error_message: str | None
+    model: str | None
+    usage: Any = None
+
+
+@dataclass(frozen=True)
+class Result:
+    """An item's result in the ordered stream that a merge reads."""
+
+    key: str
+    seq: int
+    ok: bool
+    input: Any
+    output: Any
+    error_code: str | None
+    error_message: str | None

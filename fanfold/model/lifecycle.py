@@ -1,0 +1,212 @@
+"""Which moves are legal? The one table of states and moves; everything else about them is made from it.
+
+Error texts, CHECK constraints, the triggers that refuse an illegal move, the diagram in the documentation, the
+parametrised tests and the commands a page may offer all come from ``ITEM_MOVES`` and ``TASK_MOVES``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class ItemState(StrEnum):
+    """What an item's row says."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    RETRYING = "retrying"
+    WAITING = "waiting"
+    DONE = "done"
+    FAILED = "failed"
+
+
+class TaskState(StrEnum):
+    """What a task's row says; people see the words of ``fanfold.model.words``, computed from it."""
+
+    ACTIVE = "active"
+    WAITING = "waiting"
+    PAUSED = "paused"
+    COMPLETED = "completed"
+    PARTIAL = "partial"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class Actor(StrEnum):
+    """Who makes a move."""
+
+    PERSON = "person"
+    WORKER = "worker"
+    SWEEP = "sweep"
+
+
+@dataclass(frozen=True)
+class Move:
+    """One row of the table: who may take what from where to where."""
+
+    verb: str
+    sources: tuple[str, ...]
+    targets: tuple[str, ...]
+    by: tuple[Actor, ...]
+    why: str
+
+
+PENDING, RUNNING, RETRYING = ItemState.PENDING, ItemState.RUNNING, ItemState.RETRYING
+DONE = ItemState.DONE
+ACTIVE, PAUSED, COMPLETED = TaskState.ACTIVE, TaskState.PAUSED, TaskState.COMPLETED
+PARTIAL, CANCELLED = TaskState.PARTIAL, TaskState.CANCELLED
+PERSON, WORKER, SWEEP = (Actor.PERSON,), (Actor.WORKER,), (Actor.SWEEP,)
+
+OPEN_ITEMS = (PENDING, RUNNING, RETRYING, ItemState.WAITING)
+"""Items that keep their stage from being over."""
+TIMED_ITEMS = (RETRYING, ItemState.WAITING)
+"""Items that become due at a time of their own."""
+SETTLED_ITEMS = (DONE, ItemState.FAILED)
+FINISHED_TASKS = (COMPLETED, PARTIAL, TaskState.FAILED, CANCELLED)
+"""Tasks that move no further unless a person says so."""
+
+ITEM_MOVES = (
+    Move(
+        "claim", (PENDING, RETRYING, ItemState.WAITING), (RUNNING,), WORKER, "a worker takes the item, with a new lease"
+    ),
+    Move("finish", (RUNNING,), (DONE,), WORKER, "the handler returned a result"),
+    Move("fail", (RUNNING,), (RETRYING, ItemState.FAILED), WORKER, "the handler raised: back off, or give up"),
+    Move("postpone", (RUNNING,), (ItemState.WAITING,), WORKER, "an external job is under way: look again later"),
+    Move("release", (RUNNING,), (PENDING,), WORKER + SWEEP, "handed back unharmed: pause, cancel or a stopping worker"),
+    Move(
+        "reclaim",
+        (RUNNING,),
+        (PENDING, ItemState.FAILED),
+        SWEEP + WORKER,
+        "its worker died: run again, or fail as poison",
+    ),
+    Move(
+        "retry",
+        (DONE, ItemState.FAILED, RETRYING, ItemState.WAITING),
+        (PENDING,),
+        PERSON,
+        "somebody wants it done again",
+    ),
+    Move(
+        "advance",
+        (DONE, ItemState.FAILED, RUNNING, *TIMED_ITEMS),
+        (PENDING,),
+        WORKER + SWEEP + PERSON,
+        "its stage begins again",
+    ),
+)
+
+TASK_MOVES = (
+    Move("submit", (), (ACTIVE, TaskState.WAITING), PERSON, "a new task, with its first items"),
+    Move(
+        "advance",
+        (ACTIVE,),
+        (ACTIVE, TaskState.WAITING, COMPLETED, PARTIAL, TaskState.FAILED, CANCELLED),
+        WORKER + SWEEP + PERSON,
+        "a stage is over: the next one, a gate, or the end",
+    ),
+    Move("pause", (ACTIVE,), (PAUSED,), PERSON + WORKER, "nothing new starts, what runs is handed back"),
+    Move("resume", (PAUSED, TaskState.WAITING), (ACTIVE,), PERSON, "go on; through the gate if it waits at one"),
+    Move(
+        "merge", (TaskState.WAITING, PARTIAL, COMPLETED), (ACTIVE,), PERSON, "merge now, or again, with what there is"
+    ),
+    Move(
+        "cancel",
+        (ACTIVE, TaskState.WAITING, PAUSED, PARTIAL),
+        (CANCELLED, ACTIVE),
+        PERSON,
+        "stop for good; active while on_cancelled runs",
+    ),
+    Move(
+        "retry",
+        (ACTIVE, TaskState.WAITING, *FINISHED_TASKS),
+        (ACTIVE,),
+        PERSON,
+        "redo failed or named items, keep what is done",
+    ),
+    Move("retry", (PAUSED,), (PAUSED,), PERSON, "redo failed or named items once it is resumed"),
+    Move(
+        "rerun",
+        (PAUSED, TaskState.WAITING, *FINISHED_TASKS),
+        (ACTIVE, TaskState.WAITING),
+        PERSON,
+        "start over from the first stage",
+    ),
+    Move("delete", (TaskState.WAITING, PAUSED, *FINISHED_TASKS), (), PERSON, "remove it with all its files"),
+    Move("prune", FINISHED_TASKS, (), SWEEP, "finished long ago: removed with all its files"),
+)
+
+COMMANDS = tuple(
+    dict.fromkeys(
+        move.verb for move in TASK_MOVES if Actor.PERSON in move.by and move.sources and move.verb != "advance"
+    )
+)
+"""The verbs a person may use on a task, in the order of the table."""
+
+
+def legal(moves: Iterable[Move], source: str, verb: str) -> bool:
+    """Whether ``verb`` may be applied to something in state ``source``."""
+    return any(move.verb == verb and source in move.sources for move in moves)
+
+
+def sources(moves: Iterable[Move], verb: str) -> tuple[str, ...]:
+    """The states that ``verb`` may start from, in the order of the table."""
+    return tuple(dict.fromkeys(source for move in moves if move.verb == verb for source in move.sources))
+
+
+def targets(moves: Iterable[Move], verb: str) -> tuple[str, ...]:
+    """The states that ``verb`` may lead to."""
+    return tuple(dict.fromkeys(target for move in moves if move.verb == verb for target in move.targets))
+
+
+def pairs(moves: Iterable[Move]) -> tuple[tuple[str, str], ...]:
+    """Every legal change of state as (from, to), sorted; staying in a state is always legal."""
+    return tuple(sorted({(str(a), str(b)) for move in moves for a in move.sources for b in move.targets if a != b}))
+
+
+def quoted(values: Iterable[str]) -> str:
+    """The values as an SQL list."""
+    return ", ".join(f"'{value}'" for value in values)
+
+
+ITEM_CHECKS = {
+    "state_known": f"state IN ({quoted(ItemState)})",
+    "running_has_worker": "(state = 'running') = (worker IS NOT NULL)",
+    "timed_has_time": f"(state IN ({quoted(TIMED_ITEMS)})) = (available_at IS NOT NULL)",
+    "settled_has_time": f"(state IN ({quoted(SETTLED_ITEMS)})) = (finished_at IS NOT NULL)",
+    "leased_once_run": "state NOT IN ('running', 'done') OR lease > 0",
+}
+TASK_CHECKS = {
+    "state_known": f"state IN ({quoted(TaskState)})",
+    "finished_has_time": f"(state IN ({quoted(FINISHED_TASKS)})) = (finished_at IS NOT NULL)",
+    "ending_known": f"ending IS NULL OR ending IN ({quoted((TaskState.FAILED, CANCELLED))})",
+}
+
+
+def illegal_change(moves: Sequence[Move]) -> str:
+    """The SQL condition, over ``OLD`` and ``NEW``, of a change that the table does not have."""
+    changes = quoted(f"{source}>{target}" for source, target in pairs(moves))
+    return f"OLD.state <> NEW.state AND OLD.state || '>' || NEW.state NOT IN ({changes})"
+
+
+def diagram(moves: Iterable[Move]) -> str:
+    """The table as a Mermaid state diagram."""
+    lines = ["stateDiagram-v2"]
+    for move in moves:
+        for target in move.targets or ("[*]",):
+            for source in move.sources or ("[*]",):
+                lines.append(f"    {source} --> {target}: {move.verb}")
+    return "\n".join(dict.fromkeys(lines))
+
+
+def refusal(task_id: str, state: str, verb: str, possible: Sequence[str], fact: str = "") -> str:
+    """The error for an illegal command: the fact, what the command needs, and the way out."""
+    needed = " or ".join(sources(TASK_MOVES, verb))
+    article = "an" if needed[:1] in "aeiou" else "a"
+    problem = fact or f"{verb} needs {article} {needed} task"
+    ways = ", ".join(f"fanfold {command} {task_id}" for command in possible)
+    return f"Task {task_id} is {state}: {problem}. " + (
+        f"Possible now: {ways}" if ways else "Nothing can be done with it now."
+    )

@@ -1,0 +1,241 @@
+"""How is the work cut up? A pipeline: named stages with their handlers and rules, in the order of their definition."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, overload
+
+from fanfold.errors import BadPipeline
+from fanfold.model.plan import ON_CANCELLED, ON_FAILED, Kind, Plan, PlannedStage
+from fanfold.model.retry import Retry
+
+Handler = TypeVar("Handler", bound=Callable[..., Any])
+NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage: its handler and how it is run. The part other processes must know is ``planned``."""
+
+    planned: PlannedStage
+    handler: Callable[..., Any]
+    retry: Retry = field(default_factory=Retry)
+    timeout: float | None = 120.0
+    concurrency: int | None = None
+    limit: int | None = None
+    isolate: bool = False
+    wait_limit: float = 600.0
+    takes: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """The stage's name."""
+        return self.planned.name
+
+    @property
+    def kind(self) -> Kind:
+        """What kind of stage it is."""
+        return self.planned.kind
+
+    @property
+    def runs_in_loop(self) -> bool:
+        """Whether the handler is ``async def``."""
+        return inspect.iscoroutinefunction(self.handler)
+
+    @property
+    def can_be_isolated(self) -> bool:
+        """Whether a child process can find the handler by its name."""
+        return "<" not in self.handler.__qualname__
+
+
+class Pipeline:
+    """A named list of stages. See the guide "Writing pipelines".
+
+    >>> book = Pipeline("translate")
+    >>> @book.split
+    ... def chapters(task): ...
+    """
+
+    def __init__(self, name: str, *, title: str | None = None) -> None:
+        if not NAME.fullmatch(name):
+            raise BadPipeline(
+                f"'{name}' can not name a pipeline: use letters, digits, - and _, starting with a letter."
+            )
+        self.name = name
+        self.title = title or name
+        self.stages: dict[str, Stage] = {}
+        self.compensations: dict[str, Stage] = {}
+        self.mirror: Callable[..., Any] | None = None
+        self.calls_with_arguments = False
+
+    def __repr__(self) -> str:
+        return f"Pipeline({self.name!r}: {' → '.join(self.stages) or 'no stages'})"
+
+    @overload
+    def split(self, handler: Handler, /) -> Handler: ...
+    @overload
+    def split(self, /, **rules: Any) -> Callable[[Handler], Handler]: ...
+    def split(self, handler: Any = None, /, **rules: Any) -> Any:
+        """A stage of one item that yields ``NewItem``s: the items of the ``each`` stage after it."""
+        return self._decorate(
+            Kind.SPLIT, handler, {"timeout": 300.0, "ready": "pending", "doing": "splitting", **rules}
+        )
+
+    @overload
+    def each(self, handler: Handler, /) -> Handler: ...
+    @overload
+    def each(self, /, **rules: Any) -> Callable[[Handler], Handler]: ...
+    def each(self, handler: Any = None, /, **rules: Any) -> Any:
+        """A stage of N items: the handler gets an item and returns its result."""
+        return self._decorate(Kind.EACH, handler, {"ready": "processing", "doing": "processing", "weight": 90, **rules})
+
+    @overload
+    def merge(self, handler: Handler, /) -> Handler: ...
+    @overload
+    def merge(self, /, **rules: Any) -> Callable[[Handler], Handler]: ...
+    def merge(self, handler: Any = None, /, **rules: Any) -> Any:
+        """A stage of one item that gets the task and the ordered stream of results."""
+        return self._decorate(
+            Kind.MERGE, handler, {"timeout": 300.0, "ready": "ready to merge", "doing": "merging", **rules}
+        )
+
+    @overload
+    def step(self, handler: Handler, /) -> Handler: ...
+    @overload
+    def step(self, /, **rules: Any) -> Callable[[Handler], Handler]: ...
+    def step(self, handler: Any = None, /, **rules: Any) -> Any:
+        """A stage of one item; its ``input`` is the output of the step before."""
+        return self._decorate(Kind.STEP, handler, {"timeout": 300.0, **rules})
+
+    def on_failed(self, handler: Handler, /) -> Handler:
+        """A durable step that runs once, in effect, when the task has finally failed."""
+        return self._compensate(ON_FAILED, handler)
+
+    def on_cancelled(self, handler: Handler, /) -> Handler:
+        """A durable step that runs once, in effect, when the task was cancelled."""
+        return self._compensate(ON_CANCELLED, handler)
+
+    def on_move(self, handler: Handler, /) -> Handler:
+        """A function ``(connection, change)`` called inside the transaction of each move of a task (a mirror record)."""
+        if self.mirror is not None:
+            raise BadPipeline(f"Pipeline {self.name} has an on_move function already: {self.mirror.__qualname__}.")
+        self.mirror = handler
+        return handler
+
+    def plan(self) -> Plan:
+        """The part of the pipeline that is kept with each task; raises BadPipeline when the stages make no sense."""
+        stages = tuple(stage.planned for stage in self.stages.values())
+        if not stages:
+            raise BadPipeline(
+                f"Pipeline {self.name} has no stages. Define one with @{self.name}.step, or split, each and merge."
+            )
+        for stage, follower in zip(stages, (*stages[1:], None), strict=True):
+            if stage.kind is Kind.SPLIT and (follower is None or follower.kind is not Kind.EACH):
+                raise BadPipeline(f"Stage {stage.name} of {self.name} splits, so an `each` stage must follow it.")
+            if stage.kind is not Kind.EACH and stage.kind is not Kind.SPLIT and follower and follower.kind is Kind.EACH:
+                raise BadPipeline(
+                    f"Stage {follower.name} of {self.name} is `each`: a split, another each or nothing comes before it."
+                )
+        if any(stage.kind is Kind.MERGE and not self._each_before(index) for index, stage in enumerate(stages)):
+            raise BadPipeline(f"A merge of {self.name} has no `each` stage before it: there is nothing to merge.")
+        return Plan(
+            stages, ON_FAILED in self.compensations, ON_CANCELLED in self.compensations, self.mirror is not None
+        )
+
+    def find(self, stage: str) -> Stage | None:
+        """The stage of that name in the code as it is now, compensations included."""
+        return self.stages.get(stage) or self.compensations.get(stage)
+
+    def all_stages(self) -> tuple[Stage, ...]:
+        """Every stage with a handler, compensations last."""
+        return (*self.stages.values(), *self.compensations.values())
+
+    def _each_before(self, index: int) -> bool:
+        return any(stage.kind is Kind.EACH for stage in list(self.stages.values())[:index])
+
+    def _decorate(self, kind: Kind, handler: Handler | None, rules: dict[str, Any]) -> Any:
+        if handler is not None:
+            return self._add(kind, handler, rules)
+        return lambda later_handler: self._add(kind, later_handler, rules)
+
+    def _add(self, kind: Kind, handler: Handler, rules: dict[str, Any]) -> Handler:
+        stage = make_stage(kind, handler, rules)
+        if stage.name in self.stages or stage.name in (ON_FAILED, ON_CANCELLED):
+            raise BadPipeline(f"Pipeline {self.name} has a stage '{stage.name}' already. Give this one another name=.")
+        self.stages[stage.name] = stage
+        return handler
+
+    def _compensate(self, name: str, handler: Handler) -> Handler:
+        rules = {"name": name, "ready": "compensating", "doing": "compensating", "weight": 0, "timeout": 300.0}
+        self.compensations[name] = make_stage(Kind.STEP, handler, rules)
+        return handler
+
+
+PLANNED_RULES = ("gate", "ready", "doing", "tolerate", "fail_fast", "weight")
+RUN_RULES = ("retry", "timeout", "concurrency", "limit", "isolate", "wait_limit", "takes")
+
+
+def make_stage(kind: Kind, handler: Callable[..., Any], rules: dict[str, Any]) -> Stage:
+    """A stage from its handler and the rules given to the decorator."""
+    name = rules.get("name") or handler.__name__.strip("_")
+    unknown = set(rules) - {*PLANNED_RULES, *RUN_RULES, "name"}
+    if unknown:
+        raise BadPipeline(
+            f"Stage {name} has unknown rules {sorted(unknown)}; there are {', '.join((*PLANNED_RULES, *RUN_RULES))}."
+        )
+    if not NAME.fullmatch(name):
+        raise BadPipeline(f"'{name}' can not name a stage: use letters, digits, - and _, starting with a letter.")
+    for rule in ("timeout", "concurrency", "limit", "wait_limit"):
+        if rules.get(rule) is not None and rules[rule] <= 0:
+            raise BadPipeline(f"Stage {name} has {rule}={rules[rule]}; it must be more than 0.")
+    if rules.get("tolerate", 0) < 0:
+        raise BadPipeline(f"Stage {name} has tolerate={rules['tolerate']}; give a share below 1, or a number of items.")
+    if rules.get("isolate") and "<" in handler.__qualname__:
+        raise BadPipeline(
+            f"Stage {name} is isolated, so its handler must be a function of a module, not {handler.__qualname__}."
+        )
+    rules = {"doing": name, **rules} if kind is Kind.STEP else rules
+    planned = PlannedStage(name, kind, **{rule: rules[rule] for rule in PLANNED_RULES if rule in rules})
+    return Stage(planned, handler, **{rule: rules[rule] for rule in RUN_RULES if rule in rules})
+
+
+class TaskFunction:
+    """What ``@fanfold.task`` makes of a function: callable as before, and a pipeline of one step."""
+
+    def __init__(self, function: Callable[..., Any], pipeline: Pipeline) -> None:
+        self.function = function
+        self.pipeline = pipeline
+        self.__name__ = function.__name__
+        self.__qualname__ = function.__qualname__
+        self.__doc__ = function.__doc__
+        self.__module__ = function.__module__
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Call the function itself, here and now."""
+        return self.function(*arguments, **named)
+
+
+def task(function: Callable[..., Any] | None = None, /, *, name: str | None = None, **rules: Any) -> Any:
+    """Turn one function into a durable pipeline of one step (also as ``@task(retry=…, timeout=…)``).
+
+    The function gets the arguments it was submitted with. If its first parameter is named ``task``, it gets the task too.
+    """
+    if function is None:
+        return lambda later_function: task(later_function, name=name, **rules)
+    pipeline = Pipeline(name or function.__name__)
+    pipeline.calls_with_arguments = True
+    made = TaskFunction(function, pipeline)
+    stage = make_stage(Kind.STEP, function, {"doing": "running", "timeout": None, **rules})
+    pipeline.stages[stage.name] = stage
+    return made
+
+
+def as_pipeline(target: Pipeline | TaskFunction) -> Pipeline:
+    """The pipeline behind whatever a person named."""
+    found = target.pipeline if isinstance(target, TaskFunction) else target
+    if not isinstance(found, Pipeline):
+        raise BadPipeline(f"{found!r} is not a pipeline. Make one with fanfold.Pipeline(...) or @fanfold.task.")
+    return found

@@ -1,0 +1,115 @@
+"""What was agreed when the task was submitted? The stages of a pipeline as plain data, kept with the task.
+
+A task carries its plan, so that any process can advance it, show it or recover it without the pipeline's code, and so
+that new code deployed meanwhile does not change the road of work already under way.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+
+from fanfold.errors import NotFound
+
+
+class Kind(StrEnum):
+    """What a stage is: one item (step, split, merge), or N (each)."""
+
+    STEP = "step"
+    SPLIT = "split"
+    EACH = "each"
+    MERGE = "merge"
+
+
+ON_FAILED = "on_failed"
+ON_CANCELLED = "on_cancelled"
+
+
+@dataclass(frozen=True)
+class PlannedStage:
+    """What every process must know of a stage to move tasks through it and to show it."""
+
+    name: str
+    kind: Kind
+    gate: bool = False
+    ready: str = "pending"
+    doing: str = "running"
+    tolerate: float = 0
+    fail_fast: bool = False
+    weight: float = 5
+
+    def tolerated(self, total: int) -> int:
+        """How many of ``total`` items may fail without stopping the task: a share below 1, a number otherwise."""
+        return int(total * self.tolerate) if 0 < self.tolerate < 1 else int(self.tolerate)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The stages of one task, in order, and the steps that follow a failure or a cancel."""
+
+    stages: tuple[PlannedStage, ...]
+    on_failed: bool = False
+    on_cancelled: bool = False
+    mirrored: bool = False
+
+    def stage(self, name: str) -> PlannedStage:
+        """The stage of that name, compensations included."""
+        for stage in self.stages:
+            if stage.name == name:
+                return stage
+        if name in (ON_FAILED, ON_CANCELLED):
+            return PlannedStage(name, Kind.STEP, ready="compensating", doing="compensating", weight=0)
+        raise NotFound(f"There is no stage '{name}' in this task: it has {', '.join(s.name for s in self.stages)}.")
+
+    def after(self, name: str) -> PlannedStage | None:
+        """The stage that follows, or None after the last one and after a compensation."""
+        names = [stage.name for stage in self.stages]
+        if name not in names:
+            return None
+        follower = names.index(name) + 1
+        return self.stages[follower] if follower < len(names) else None
+
+    def before(self, name: str) -> PlannedStage | None:
+        """The stage that precedes it, or None for the first one and for a compensation."""
+        names = [stage.name for stage in self.stages]
+        if name not in names or names.index(name) == 0:
+            return None
+        return self.stages[names.index(name) - 1]
+
+    def last_each(self, name: str) -> PlannedStage | None:
+        """The nearest `each` stage before ``name``: the one whose results a merge binds."""
+        stage = self.before(name)
+        while stage is not None and stage.kind is not Kind.EACH:
+            stage = self.before(stage.name)
+        return stage
+
+    def merge_stage(self) -> PlannedStage | None:
+        """The first merge, if there is one."""
+        return next((stage for stage in self.stages if stage.kind is Kind.MERGE), None)
+
+    def index(self, name: str) -> int:
+        """The position of a stage; compensations come after all others."""
+        names = [stage.name for stage in self.stages]
+        return names.index(name) if name in names else len(names)
+
+    def without_gates(self) -> Plan:
+        """The same plan, run straight through."""
+        return replace(self, stages=tuple(replace(stage, gate=False) for stage in self.stages))
+
+    def to_json(self) -> str:
+        """The plan as it is kept in the task's row."""
+        return json.dumps(asdict(self), separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Plan:
+        """The plan that ``to_json`` wrote; fields that a newer version added are passed over."""
+        found = json.loads(text)
+        known = PlannedStage.__dataclass_fields__
+        stages = tuple(
+            PlannedStage(
+                **{name: value for name, value in stage.items() if name in known} | {"kind": Kind(stage["kind"])}
+            )
+            for stage in found["stages"]
+        )
+        return cls(stages, found["on_failed"], found["on_cancelled"], found["mirrored"])

@@ -1,0 +1,76 @@
+"""Can it be kept? Values of handlers to JSON text and back, with a clear reason when they can not be kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from fanfold.errors import BadInput
+from fanfold.model.files import File
+
+FILE_MARK = "$file"
+
+
+def dump(value: Any, what: str, limit: int | None = None) -> str:
+    """``value`` as JSON text, or BadInput that says what is wrong with ``what``."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_encode)
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        raise BadInput(
+            f"{what} contains half a surrogate pair, which is not text. Decode it with errors='replace'."
+        ) from None
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadInput(f"{what} can not be kept as JSON: {_explain(error)}.") from error
+    if "\\u0000" in text and _has_nul(value):
+        raise BadInput(
+            f"{what} contains a NUL character, which no database keeps. Remove it, or write() the bytes to a file."
+        )
+    if limit is not None and size > limit:
+        raise BadInput(
+            f"{what} is {size / 1e6:.0f} MB; the limit is {limit / 1e6:.0f} MB. Return write(name, data) instead."
+        )
+    return text
+
+
+def load(text: str | None, bind: Callable[[File], File] | None = None) -> Any:
+    """The value of JSON text; files in it are bound to their store by ``bind``."""
+    if text is None:
+        return None
+    if FILE_MARK not in text:
+        return json.loads(text)
+    return json.loads(text, object_hook=lambda found: _decode(found, bind))
+
+
+def _encode(value: Any) -> Any:
+    if isinstance(value, File):
+        return {FILE_MARK: {"key": value.key, "name": value.name, "size": value.size}}
+    if isinstance(value, tuple | set | frozenset):
+        return list(value)
+    raise TypeError(f"a value of type {type(value).__name__} is not JSON")
+
+
+def _decode(found: dict[str, Any], bind: Callable[[File], File] | None) -> Any:
+    mark = found.get(FILE_MARK)
+    if len(found) != 1 or not isinstance(mark, dict):
+        return found
+    file = File(key=mark["key"], name=mark["name"], size=mark["size"])
+    return bind(file) if bind else file
+
+
+def _explain(error: Exception) -> str:
+    text = str(error)
+    if "Out of range float" in text:
+        return "it contains NaN or infinity, which JSON does not have; use None"
+    if isinstance(error, RecursionError) or "Circular" in text:
+        return "it refers to itself or is nested too deeply"
+    return text or type(error).__name__
+
+
+def _has_nul(value: Any) -> bool:
+    if isinstance(value, str):
+        return "\0" in value
+    if isinstance(value, dict):
+        return any(_has_nul(key) or _has_nul(inner) for key, inner in value.items())
+    return isinstance(value, list | tuple | set | frozenset) and any(_has_nul(inner) for inner in value)

@@ -1,0 +1,31 @@
+"""Is the stage over, and how did it go? The rule, as a pure function of counts."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from fanfold.model.lifecycle import ItemState
+from fanfold.model.plan import Kind, PlannedStage
+from fanfold.model.progress import Counts
+
+
+class Verdict(StrEnum):
+    """What becomes of a task whose stage is looked at."""
+
+    OPEN = "open"
+    GO_ON = "go on"
+    PARTIAL = "partial"
+    FAILED = "failed"
+
+
+def verdict(stage: PlannedStage, counts: Counts) -> Verdict:
+    """All done, or few enough failed: go on. Some done, too many failed: partial. None done, or failing fast: failed."""
+    failed = counts[ItemState.FAILED]
+    too_many = failed > stage.tolerated(counts.total)
+    if stage.fail_fast and too_many:
+        return Verdict.FAILED
+    if counts.settled < counts.total:
+        return Verdict.OPEN
+    if not too_many:
+        return Verdict.GO_ON
+    return Verdict.PARTIAL if stage.kind is Kind.EACH and counts[ItemState.DONE] else Verdict.FAILED
