@@ -1,0 +1,90 @@
+"""How do many rows travel in one statement? As one JSON parameter that the database unfolds into a table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+Row = Mapping[str, Any]
+
+
+class Rows(sa.types.TypeDecorator[Any]):
+    """A list of rows as JSON text."""
+
+    impl = sa.Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Any) -> str:
+        """The list as one text."""
+        return json.dumps(value, separators=(",", ":"))
+
+
+def unfolded(dialect: str, columns: Mapping[str, sa.types.TypeEngine[Any]]) -> sa.FromClause:
+    """The parameter ``rows`` (a list of mappings) as a table with the given columns."""
+    rows = sa.bindparam("rows", type_=Rows())
+    if dialect == "postgresql":
+        typed = [sa.column(name, kind) for name, kind in columns.items()]
+        function = sa.func.json_to_recordset(sa.cast(rows, postgresql.JSON))
+        return function.table_valued(*typed).render_derived(name="batch", with_types=True)
+    value = sa.func.json_each(rows).table_valued("value", name="each_row").c.value
+    return sa.select(
+        *(sa.type_coerce(sa.func.json_extract(value, f"$.{name}"), kind).label(name) for name, kind in columns.items())
+    ).subquery("batch")
+
+
+LEASE_COLUMNS: dict[str, sa.types.TypeEngine[Any]] = {"id": sa.BigInteger(), "lease": sa.Integer()}
+
+
+def append_rows(
+    connection: sa.Connection, table: sa.Table, names: Sequence[str], rows: Sequence[Sequence[Any]]
+) -> None:
+    """Insert many plain rows as fast as the database can: COPY on PostgreSQL, executemany of the driver on SQLite."""
+    columns = ", ".join(f'"{name}"' for name in names)
+    driver = connection.connection.driver_connection
+    assert driver is not None
+    if connection.dialect.name == "sqlite":
+        marks = ", ".join("?" for _ in names)
+        driver.executemany(f"INSERT INTO {table.name} ({columns}) VALUES ({marks})", rows)
+        return
+    with driver.cursor() as cursor, cursor.copy(f"COPY {table.name} ({columns}) FROM STDIN") as copy:
+        for row in rows:
+            copy.write_row(row)
+
+
+def put_rows(connection: sa.Connection, table: sa.Table, rows: Sequence[Row]) -> None:
+    """Insert rows of equal shape, or replace the columns they name where the primary key exists already."""
+    if rows:
+        statement = _put(connection.dialect.name, table, tuple(rows[0]))
+        connection.execute(
+            statement, {"rows": list(rows)} if connection.dialect.name == "postgresql" else [dict(row) for row in rows]
+        )
+
+
+@cache
+def _put(dialect: str, table: sa.Table, names: tuple[str, ...]) -> sa.Insert:
+    """executemany on SQLite; one unfolded statement on PostgreSQL, where executemany is fifty times slower."""
+    keys = [column.name for column in table.primary_key if column.name in names]
+    others = [name for name in names if name not in keys]
+    if dialect == "sqlite":
+        plain = sqlite.insert(table)
+        return (
+            plain.on_conflict_do_update(index_elements=keys, set_={name: plain.excluded[name] for name in others})
+            if keys and others
+            else plain
+        )
+    batch = unfolded(dialect, {name: _simple(table.c[name].type) for name in names})
+    made = postgresql.insert(table).from_select(list(names), sa.select(*(batch.c[name] for name in names)))
+    return (
+        made.on_conflict_do_update(index_elements=keys, set_={name: made.excluded[name] for name in others})
+        if keys and others
+        else made
+    )
+
+
+def _simple(kind: sa.types.TypeEngine[Any]) -> sa.types.TypeEngine[Any]:
+    return sa.Text() if isinstance(kind, sa.String) else kind

@@ -1,0 +1,128 @@
+"""Where are large things? Blobs in a directory, written before the row that names them; the interface fits S3 as well."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+import sqlalchemy as sa
+
+from fanfold.errors import DatabaseProblem
+from fanfold.store.clock import Clock
+from fanfold.store.tables import blobs, items, tasks
+
+
+class BlobStore(Protocol):
+    """What a home of blobs must be able to do."""
+
+    def put(self, key: str, source: BinaryIO) -> int:
+        """Keep everything ``source`` gives under ``key``, durably and all or nothing; returns the size."""
+        ...
+
+    def open(self, key: str) -> BinaryIO:
+        """The bytes of a blob."""
+        ...
+
+    def path(self, key: str) -> Path:
+        """A path on this machine where the blob can be read."""
+        ...
+
+    def delete(self, keys: Iterable[str]) -> None:
+        """Remove blobs; those that are gone already are passed over."""
+        ...
+
+    def older_than(self, seconds: float) -> Iterator[str]:
+        """Keys of blobs written longer ago than that."""
+        ...
+
+
+def new_key(task_id: str, name: str) -> str:
+    """A fresh key that starts with the task and ends with a readable, harmless form of the name."""
+    safe = re.sub(r"[^A-Za-z0-9._-]+", "_", name).strip("._")[-60:] or "blob"
+    return f"{task_id}/{secrets.token_hex(8)}-{safe}"
+
+
+class Directory:
+    """Blobs as files below one directory."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def put(self, key: str, source: BinaryIO) -> int:
+        """Write beside, flush to the disk, then rename: a reader sees all of it or nothing."""
+        target = self.path(key)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        partial = target.with_name(f".{target.name}.partial")
+        try:
+            with partial.open("wb") as sink:
+                shutil.copyfileobj(source, sink, 1 << 20)
+                sink.flush()
+                os.fsync(sink.fileno())
+                size = sink.tell()
+            partial.replace(target)
+        except OSError as error:
+            partial.unlink(missing_ok=True)
+            raise DatabaseProblem(
+                f"Can not write to the data folder {self.folder}: {error.strerror}.", code="data_folder"
+            ) from error
+        return size
+
+    def open(self, key: str) -> BinaryIO:
+        """Open for reading."""
+        return self.path(key).open("rb")
+
+    def path(self, key: str) -> Path:
+        """Where the blob is; a key never leads outside the folder."""
+        path = (self.folder / key).resolve()
+        if not path.is_relative_to(self.folder.resolve()):
+            raise ValueError(f"{key!r} is not a key of a blob")
+        return path
+
+    def delete(self, keys: Iterable[str]) -> None:
+        """Remove files and the folders they leave empty."""
+        for key in keys:
+            path = self.path(key)
+            path.unlink(missing_ok=True)
+            if path.parent != self.folder and path.parent.is_dir() and not any(path.parent.iterdir()):
+                path.parent.rmdir()
+
+    def older_than(self, seconds: float) -> Iterator[str]:
+        """Keys of files last written longer ago than that."""
+        threshold = time.time() - seconds
+        for path in self.folder.glob("*/*"):
+            if path.is_file() and path.stat().st_mtime < threshold:
+                yield path.relative_to(self.folder).as_posix()
+
+
+class Blobs:
+    """Verbs on the rows that name blobs, inside one transaction."""
+
+    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+        self.connection = connection
+        self.clock = clock
+
+    def add(self, key: str, task: int, name: str, size: int, item: int | None = None, lease: int | None = None) -> None:
+        """Name a blob that is written already."""
+        row: dict[str, Any] = {"key": key, "task": task, "name": name, "size": size, "item": item, "lease": lease}
+        self.connection.execute(sa.insert(blobs).values(**row, created_at=self.clock.now))
+
+    def known(self, keys: Sequence[str]) -> set[str]:
+        """Those of the keys that a row names."""
+        return set(self.connection.execute(sa.select(blobs.c.key).where(blobs.c.key.in_(keys))).scalars())
+
+    def drop_superseded(self, limit: int) -> list[str]:
+        """Unname what attempts wrote that came to nothing, for finished tasks; returns the keys to remove."""
+        current = sa.select(items.c.id).where(items.c.id == blobs.c.item, items.c.lease == blobs.c.lease)
+        over = sa.select(tasks.c.number).where(tasks.c.number == blobs.c.task, tasks.c.finished_at.is_not(None))
+        left = sa.select(blobs.c.key).where(
+            blobs.c.item.is_not(None), ~sa.exists(current.correlate(blobs)), sa.exists(over.correlate(blobs))
+        )
+        keys = list(self.connection.execute(left.limit(limit)).scalars())
+        self.connection.execute(sa.delete(blobs).where(blobs.c.key.in_(keys)))
+        return keys

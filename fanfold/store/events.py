@@ -1,0 +1,64 @@
+"""What happened? The append-only log of moves, commands and mishaps, with actor and reason."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from fanfold.model.task import Event
+from fanfold.store.batches import Row, unfolded
+from fanfold.store.clock import Clock
+from fanfold.store.tables import events, tasks
+
+REASON_LENGTH = 1_000
+NAMES = ("actor", "verb", "source", "target", "stage", "item", "reason")
+COLUMNS: dict[str, sa.types.TypeEngine[Any]] = {"task": sa.BigInteger()} | {name: sa.Text() for name in NAMES}
+
+
+class Events:
+    """Verbs on events, inside one transaction."""
+
+    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+        self.connection = connection
+        self.clock = clock
+
+    def add(self, rows: Sequence[Row]) -> None:
+        """Keep events; rows name ``task`` (its number), ``actor`` and ``verb``, and what else is known."""
+        if not rows:
+            return
+        batch = unfolded(self.clock.dialect, COLUMNS)
+        made = sa.insert(events).from_select([*COLUMNS, "at"], sa.select(*batch.c, self.clock.now))
+        self.connection.execute(made, {"rows": [self._row(row) for row in rows]})
+
+    def _row(self, row: Row) -> dict[str, Any]:
+        filled = {name: row.get(name) for name in COLUMNS}
+        if filled["reason"]:
+            filled["reason"] = str(filled["reason"])[:REASON_LENGTH]
+        return filled
+
+    def of(self, task: int, after: int = 0, limit: int = 1_000) -> list[Event]:
+        """Events of a task with an id above ``after``, in order."""
+        wanted = (
+            sa.select(events, tasks.c.id.label("task_id"))
+            .join(tasks, tasks.c.number == events.c.task)
+            .where(events.c.task == task, events.c.id > after)
+            .order_by(events.c.id)
+            .limit(limit)
+        )
+        return [
+            Event(
+                row.id,
+                row.task_id,
+                row.at,
+                row.actor,
+                row.verb,
+                row.source,
+                row.target,
+                row.stage,
+                row.item,
+                row.reason,
+            )
+            for row in self.connection.execute(wanted)
+        ]

@@ -1,0 +1,69 @@
+"""Did something change? Hints that wake idle workers early; nothing depends on them, polling always works."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from fanfold.store.database import Database, sqlite_module
+
+CHANNEL = "fanfold"
+SQLITE_LOOK_SECONDS = 0.015
+RECONNECT_SECONDS = 1.0
+
+
+class Hints:
+    """Waits for a change made by anyone; one per process, used from one thread."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self._connection: Any = None
+        self._version: int | None = None
+
+    def wait(self, stop: threading.Event, seconds: float) -> bool:
+        """True as soon as something may have changed; False when ``seconds`` are over or there is no connection."""
+        try:
+            return self._listen(seconds) if self.database.dialect == "postgresql" else self._compare(stop, seconds)
+        except Exception as error:
+            if not _is_database_error(error):
+                raise
+            self.close()
+            stop.wait(min(seconds, RECONNECT_SECONDS))
+            return False
+
+    def close(self) -> None:
+        """Let the connection go."""
+        connection, self._connection, self._version = self._connection, None, None
+        if connection is not None:
+            connection.close()
+
+    def _listen(self, seconds: float) -> bool:
+        if self._connection is None:
+            import psycopg
+
+            arguments = self.database.engine.dialect.create_connect_args(self.database.url)[1]
+            self._connection = psycopg.connect(
+                **arguments, autocommit=True, application_name="fanfold-hints", connect_timeout=10
+            )
+            self._connection.execute(f"LISTEN {CHANNEL}")
+            return True
+        return any(True for _ in self._connection.notifies(timeout=seconds, stop_after=1))
+
+    def _compare(self, stop: threading.Event, seconds: float) -> bool:
+        if self._connection is None:
+            self._connection = sqlite_module().connect(
+                str(self.database.url.database), check_same_thread=False, isolation_level=None
+            )
+        for _ in range(max(1, int(seconds / SQLITE_LOOK_SECONDS))):
+            version = self._connection.execute("PRAGMA data_version").fetchone()[0]
+            if version != self._version:
+                self._version = version
+                return True
+            if stop.wait(SQLITE_LOOK_SECONDS):
+                return False
+        return False
+
+
+def _is_database_error(error: Exception) -> bool:
+    """Whether a driver raised it (drivers share no base class)."""
+    return type(error).__module__.split(".")[0] in ("psycopg", "pysqlite3", "sqlite3")

@@ -1,0 +1,302 @@
+"""How is an item made and claimed? New items of a stage, the search for due work, and the claim with its lease."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from itertools import islice
+from typing import Any
+
+import sqlalchemy as sa
+
+from fanfold.errors import BadInput
+from fanfold.model.item import Claimed
+from fanfold.model.lifecycle import ItemState
+from fanfold.store.batches import append_rows
+from fanfold.store.clock import Clock
+from fanfold.store.tables import ACTIVE, OPEN, PENDING, TIMED, attempts, emissions, item_data, items, permits, tasks
+
+BATCH = 2_000
+NEW_COLUMNS = ("id", "task", "stage", "state", "lease", "attempts", "failures", "crashes", "seq", "key")
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A task with items that a worker could claim now."""
+
+    task: int
+    pipeline: str
+    stage: str
+    priority: int
+
+
+class Served:
+    """The stages a worker serves, as a condition on tasks."""
+
+    def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
+        self.pairs = tuple(sorted(set(pairs)))
+
+    def condition(self) -> sa.ColumnElement[bool]:
+        """Tasks that stand in one of the served stages."""
+        return sa.or_(
+            sa.false(),
+            *(sa.and_(tasks.c.pipeline == pipeline, tasks.c.stage == stage) for pipeline, stage in self.pairs),
+        )
+
+
+class Items:
+    """Verbs on items, inside one transaction."""
+
+    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+        self.connection = connection
+        self.clock = clock
+
+    def add(self, task: int, stage: str, rows: Iterable[tuple[str | None, str | None]]) -> int:
+        """New pending items of a stage, in order, from (key, input) pairs; returns how many. Keys must differ."""
+        count = 0
+        source = iter(rows)
+        while batch := list(islice(source, BATCH)):
+            self._add_batch(task, stage, [(count + offset, key, text) for offset, (key, text) in enumerate(batch, 1)])
+            count += len(batch)
+        return count
+
+    def _add_batch(self, task: int, stage: str, rows: list[tuple[int, str | None, str | None]]) -> None:
+        ids = self._reserve(len(rows))
+        start = (task, stage, ItemState.PENDING.value, 0, 0, 0, 0)
+        try:
+            append_rows(
+                self.connection,
+                items,
+                NEW_COLUMNS,
+                [(id_, *start, seq, key) for id_, (seq, key, _) in zip(ids, rows, strict=True)],
+            )
+        except Exception as error:
+            if "items_key" in str(error) or "items.key" in str(error):
+                raise BadInput("two of its items have the same key", code="duplicate_key") from error
+            raise
+        inputs = [(id_, text) for id_, (_, _, text) in zip(ids, rows, strict=True) if text is not None]
+        append_rows(self.connection, item_data, ("item", "input"), inputs)
+
+    def _reserve(self, count: int) -> Sequence[int]:
+        """Ids for new items, ascending, that nobody else gets."""
+        if self.clock.dialect == "postgresql":
+            numbers = sa.text("SELECT nextval(pg_get_serial_sequence('items', 'id')) FROM generate_series(1, :count)")
+            return list(self.connection.execute(numbers, {"count": count}).scalars())
+        last = self.connection.execute(sa.text("SELECT seq FROM sqlite_sequence WHERE name = 'items'")).scalar() or 0
+        return range(int(last) + 1, int(last) + count + 1)
+
+    def copy(self, task: int, source: str, target: str) -> None:
+        """One pending item of ``target`` for each done item of ``source``, with its output as input.
+
+        Where the stage was entered before, only what is new or was redone since is made pending again.
+        """
+        before = items.alias("before")
+        done = sa.and_(before.c.task == task, before.c.stage == source, before.c.state == ItemState.DONE)
+        same = sa.and_(items.c.task == task, items.c.stage == target, items.c.seq == before.c.seq)
+        redone = (
+            sa.select(items.c.id).join(before, sa.and_(done, same)).where(items.c.finished_at < before.c.finished_at)
+        )
+        fresh = {"state": ItemState.PENDING.value, "finished_at": None, "attempts": 0, "failures": 0, "crashes": 0}
+        again = list(self.connection.execute(redone).scalars())
+        self.connection.execute(sa.update(items).where(items.c.id.in_(again)).values(fresh))
+        self.connection.execute(sa.delete(item_data).where(item_data.c.item.in_(again)))
+        start = new_item_values(task, target)
+        new = sa.select(*start.values(), before.c.seq, before.c.key).where(
+            done, ~sa.exists(sa.select(items.c.id).where(same).correlate(before))
+        )
+        self.connection.execute(sa.insert(items).from_select([*start, "seq", "key"], new.order_by(before.c.seq)))
+        bare = (
+            sa.select(items.c.id, item_data.c.output)
+            .join(before, sa.and_(done, same))
+            .join(item_data, item_data.c.item == before.c.id)
+        )
+        known_data = item_data.alias("known")
+        known = sa.select(known_data.c.item).where(known_data.c.item == items.c.id).correlate(items)
+        self.connection.execute(sa.insert(item_data).from_select(["item", "input"], bare.where(~sa.exists(known))))
+
+    def ready(self, served: Served, limit: int) -> list[Ready]:
+        """Active tasks in served stages with a pending item, by priority, then oldest first."""
+        first = sa.select(items.c.id).where(items.c.task == tasks.c.number, items.c.stage == tasks.c.stage, PENDING)
+        probe = first.order_by(items.c.id).limit(1).scalar_subquery()
+        found = (
+            self._tasks()
+            .where(served.condition(), probe.is_not(None))
+            .order_by(tasks.c.priority.desc(), tasks.c.number)
+            .limit(limit)
+        )
+        return [Ready(*row) for row in self.connection.execute(found)]
+
+    def due(self, served: Served, limit: int) -> list[Ready]:
+        """Active tasks in served stages with an item whose time has come (a back-off is over, a job wants a look)."""
+        ripe = sa.select(items.c.task).where(TIMED, items.c.available_at <= self.clock.now).distinct().limit(limit)
+        found = (
+            self._tasks()
+            .where(served.condition(), tasks.c.number.in_(ripe))
+            .order_by(tasks.c.priority.desc(), tasks.c.number)
+        )
+        return [Ready(*row) for row in self.connection.execute(found)]
+
+    def seconds_to_next(self) -> float | None:
+        """How long until the next timed item is due, or None when there is none."""
+        first = (
+            sa.select(items.c.available_at)
+            .where(TIMED, items.c.available_at > self.clock.now)
+            .order_by(items.c.available_at)
+            .limit(1)
+        )
+        found = self.connection.execute(sa.select(-self.clock.seconds_since(first.scalar_subquery()))).scalar()
+        return None if found is None else float(found)
+
+    def _tasks(self) -> sa.Select[Any]:
+        return sa.select(tasks.c.number, tasks.c.pipeline, tasks.c.stage, tasks.c.priority).where(ACTIVE)
+
+    def claim(
+        self,
+        ready: Ready,
+        worker: str,
+        count: int,
+        *,
+        timed: bool = False,
+        cursor: int = 0,
+        timeout: float | None = None,
+    ) -> list[int]:
+        """pending, retrying or waiting → running, for at most ``count`` due items of one task; each gets a new lease.
+
+        ``cursor`` is the last item this worker claimed of the task. Starting behind it spares PostgreSQL the walk over the
+        dead index entries of everything claimed before, which costs a factor of five in a long queue.
+        """
+        statement = claim_statement(self.clock, timed)
+        values = {"wanted": ready.task, "at_stage": ready.stage, "by": worker, "count": count, "seconds": timeout}
+        rows = self.connection.execute(statement, values if timed else values | {"cursor": cursor})
+        return sorted(row.id for row in rows)
+
+    def load(self, ids: Sequence[int]) -> list[Claimed]:
+        """The claimed items with their inputs, in order."""
+        rows = self.connection.execute(load_statement(self.clock), {"ids": list(ids)})
+        return [
+            Claimed(
+                row.id,
+                row.lease,
+                row.task,
+                row.stage,
+                row.seq,
+                row.key or str(row.seq),
+                row.attempts,
+                row.failures,
+                row.crashes,
+                row.input,
+                row.options,
+                row.memory,
+                float(row.waiting or 0.0),
+            )
+            for row in rows
+        ]
+
+    def is_open(self, task: int, stage: str) -> bool:
+        """Whether any item keeps the stage from being over.
+
+        Written so that it walks to the first entry of the index: as NOT EXISTS, PostgreSQL reads all of them.
+        """
+        probe = (
+            sa.select(items.c.state)
+            .where(items.c.task == task, items.c.stage == stage, OPEN)
+            .order_by(items.c.state)
+            .limit(1)
+        )
+        return self.connection.execute(probe).first() is not None
+
+    def first_started_at(self, task: int) -> datetime | None:
+        """When the task's first item was first worked on, as far as its row still knows."""
+        return self.connection.execute(
+            sa.select(items.c.started_at).where(items.c.task == task).order_by(items.c.id).limit(1)
+        ).scalar()
+
+    def exist(self, task: int, stage: str) -> bool:
+        """Whether the stage has items at all."""
+        found = sa.select(items.c.id).where(items.c.task == task, items.c.stage == stage).limit(1)
+        return self.connection.execute(found).first() is not None
+
+    def delete(self, task: int, stages: Sequence[str]) -> None:
+        """Remove every item of the stages with all that hangs on it."""
+        mine = sa.select(items.c.id).where(items.c.task == task, items.c.stage.in_(stages))
+        for table in (item_data, attempts, emissions, permits):
+            self.connection.execute(sa.delete(table).where(table.c.item.in_(mine)))
+        self.connection.execute(sa.delete(items).where(items.c.task == task, items.c.stage.in_(stages)))
+
+
+def new_item_values(task: int, stage: str) -> dict[str, sa.ColumnElement[Any]]:
+    """What every new item starts with."""
+    start: dict[str, Any] = {
+        "task": task,
+        "stage": stage,
+        "state": ItemState.PENDING.value,
+        "lease": 0,
+        "attempts": 0,
+        "failures": 0,
+        "crashes": 0,
+    }
+    return {name: sa.literal(value, items.c[name].type).label(name) for name, value in start.items()}
+
+
+def task_is_active(stage: Any) -> sa.ColumnElement[bool]:
+    """The item's task is active and stands in the item's stage: otherwise no result is taken and nothing is claimed."""
+    standing = sa.select(tasks.c.number).where(tasks.c.number == items.c.task, ACTIVE, tasks.c.stage == stage)
+    return sa.exists(standing.correlate(items))
+
+
+@lru_cache(maxsize=64)
+def claim_statement(clock: Clock, timed: bool) -> sa.Update:
+    """The claim. `= ANY(ARRAY(…))` keeps PostgreSQL from running the limited sub-select more than once."""
+    candidate = items.alias("candidate")
+
+    def translate(condition: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
+        return sa.sql.util.ClauseAdapter(candidate).traverse(condition)
+
+    picked = sa.select(candidate.c.id).where(
+        candidate.c.task == sa.bindparam("wanted"), candidate.c.stage == sa.bindparam("at_stage")
+    )
+    if timed:
+        picked = picked.where(translate(TIMED), candidate.c.available_at <= clock.now).order_by(
+            candidate.c.available_at, candidate.c.id
+        )
+    else:
+        picked = picked.where(translate(PENDING), candidate.c.id > sa.bindparam("cursor")).order_by(candidate.c.id)
+    picked = picked.limit(sa.bindparam("count", type_=sa.Integer)).with_for_update(skip_locked=True)
+    chosen = (
+        items.c.id == sa.any_(sa.func.array(picked.scalar_subquery()))
+        if clock.dialect == "postgresql"
+        else items.c.id.in_(picked)
+    )
+    values = {
+        "state": ItemState.RUNNING.value,
+        "worker": sa.bindparam("by"),
+        "lease": items.c.lease + 1,
+        "attempts": items.c.attempts + 1,
+        "started_at": clock.now,
+        "available_at": None,
+        "deadline_at": clock.after(sa.bindparam("seconds", type_=sa.Float)),
+    }
+    return sa.update(items).where(chosen, task_is_active(sa.bindparam("at_stage"))).values(values).returning(items.c.id)
+
+
+@lru_cache(maxsize=16)
+def load_statement(clock: Clock) -> sa.Select[Any]:
+    """Claimed items with their data."""
+    waiting = clock.seconds_since(item_data.c.waiting_since).label("waiting")
+    columns = (
+        items.c.id,
+        items.c.lease,
+        items.c.task,
+        items.c.stage,
+        items.c.seq,
+        items.c.key,
+        items.c.attempts,
+        items.c.failures,
+        items.c.crashes,
+    )
+    found = sa.select(*columns, item_data.c.input, item_data.c.options, item_data.c.memory, waiting).outerjoin(
+        item_data, item_data.c.item == items.c.id
+    )
+    return found.where(items.c.id.in_(sa.bindparam("ids", expanding=True))).order_by(items.c.id)

@@ -1,0 +1,12 @@
+"""${message}."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "${up_revision}"
+down_revision = ${repr(down_revision)}
+
+
+def upgrade() -> None:
+    """Move the schema one step on."""
+    ${upgrades if upgrades else "pass"}

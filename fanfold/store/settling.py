@@ -1,0 +1,158 @@
+"""How does an item leave its worker? The verbs that settle it; each carries the lease in its WHERE."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import sqlalchemy as sa
+
+from fanfold.model.lifecycle import ItemState
+from fanfold.store.batches import LEASE_COLUMNS, Row, put_rows, unfolded
+from fanfold.store.clock import Clock
+from fanfold.store.items import task_is_active
+from fanfold.store.tables import RUNNING, attempts, item_data, items, permits
+
+
+class Settling:
+    """Verbs that end an attempt, inside one transaction. Rows are mappings with at least ``id`` and ``lease``.
+
+    Each verb returns the ids it really moved. A lost lease updates no row: somebody else owns the item now, and what they
+    make of it is what counts.
+    """
+
+    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+        self.connection = connection
+        self.clock = clock
+
+    def finish(self, rows: Sequence[Row]) -> set[int]:
+        """running → done, for the leases still held of tasks still active."""
+        return self._move("finish", rows)
+
+    def fail(self, rows: Sequence[Row]) -> set[int]:
+        """running → failed: no more retries, or no use in them."""
+        return self._move("fail", rows)
+
+    def back_off(self, rows: Sequence[Row]) -> set[int]:
+        """running → retrying, until ``delay`` seconds from now; ``counted`` is 1 when it uses up a retry."""
+        return self._move("back_off", rows)
+
+    def postpone(self, rows: Sequence[Row]) -> set[int]:
+        """running → waiting, until ``delay`` seconds from now: an external job is under way."""
+        moved = self._move("postpone", rows)
+        since = {"waiting_since": sa.func.coalesce(item_data.c.waiting_since, self.clock.now)}
+        put_rows(
+            self.connection,
+            item_data,
+            [{"item": row["id"], "message": row.get("message")} for row in rows if row["id"] in moved],
+        )
+        self.connection.execute(sa.update(item_data).where(item_data.c.item.in_(list(moved))).values(since))
+        return moved
+
+    def release(self, rows: Sequence[Row]) -> set[int]:
+        """running → pending, unharmed; possible whatever became of the task."""
+        return self._move("release", rows)
+
+    def crash(self, rows: Sequence[Row]) -> set[int]:
+        """running → pending, or → failed at the ``limit``: the process that ran it died."""
+        return self._move("crash", rows)
+
+    def _move(self, verb: str, rows: Sequence[Row]) -> set[int]:
+        if not rows:
+            return set()
+        sent = [{name: row[name] for name in (*LEASE_COLUMNS, *MOVE_COLUMNS[verb])} for row in rows]
+        return {row.id for row in self.connection.execute(move_statement(self.clock, verb), {"rows": sent})}
+
+    def put_data(self, rows: Sequence[Row]) -> None:
+        """Keep what is known of items: outputs, errors, usage. Rows are of equal shape and name their ``item``."""
+        put_rows(self.connection, item_data, rows)
+
+    def add_attempts(self, rows: Sequence[Row]) -> None:
+        """Keep attempts that failed, were lost, or cost money."""
+        if not rows:
+            return
+        batch = unfolded(self.clock.dialect, ATTEMPT_COLUMNS)
+        chosen = sa.select(*batch.c, items.c.task, items.c.started_at, self.clock.now).join(
+            items, items.c.id == batch.c.item
+        )
+        made = sa.insert(attempts).from_select([*ATTEMPT_COLUMNS, "task", "started_at", "ended_at"], chosen)
+        self.connection.execute(made, {"rows": [{name: row.get(name) for name in ATTEMPT_COLUMNS} for row in rows]})
+
+    def free_permits(self, ids: Sequence[int]) -> None:
+        """Give back the permits of items that no longer run."""
+        if ids:
+            self.connection.execute(sa.delete(permits).where(permits.c.item.in_(ids)))
+
+    def note_progress(self, item: int, lease: int, share: float, message: str | None) -> bool:
+        """How far a running item is; never back. False when the lease was lost."""
+        return self._while_held(item, lease, {"progress": share, "message": message})
+
+    def remember(self, item: int, lease: int, memory: str) -> bool:
+        """Keep a running item's memory (such as the id of its external job). False when the lease was lost."""
+        return self._while_held(item, lease, {"memory": memory})
+
+    def holds(self, item: int, lease: int) -> bool:
+        """Whether the lease is still held; on PostgreSQL the row stays locked until the transaction ends."""
+        held = sa.select(items.c.id).where(items.c.id == item, items.c.lease == lease, RUNNING).with_for_update()
+        return self.connection.execute(held).first() is not None
+
+    def _while_held(self, item: int, lease: int, values: dict[str, Any]) -> bool:
+        if not self.holds(item, lease):
+            return False
+        put_rows(self.connection, item_data, [{"item": item, **values}])
+        return True
+
+
+ATTEMPT_COLUMNS: dict[str, sa.types.TypeEngine[Any]] = {"item": sa.BigInteger(), "lease": sa.Integer()} | {
+    name: sa.Text() for name in ("worker", "outcome", "error_code", "error_message", "error_detail", "model", "usage")
+}
+MOVE_COLUMNS: dict[str, dict[str, sa.types.TypeEngine[Any]]] = {
+    "finish": {},
+    "fail": {},
+    "back_off": {"delay": sa.Float(), "counted": sa.Integer()},
+    "postpone": {"delay": sa.Float()},
+    "release": {},
+    "crash": {"limit": sa.Integer()},
+}
+
+
+@lru_cache(maxsize=64)
+def move_statement(clock: Clock, verb: str) -> sa.Update:
+    """The one UPDATE behind each verb of settling."""
+    batch = unfolded(clock.dialect, {**LEASE_COLUMNS, **MOVE_COLUMNS[verb]})
+    held = [items.c.id == batch.c.id, items.c.lease == batch.c.lease, RUNNING]
+    if verb not in ("release", "crash"):
+        held.append(task_is_active(items.c.stage))
+    values: dict[str, Any] = {"worker": None, "deadline_at": None, **_values(clock, verb, batch)}
+    return sa.update(items).where(*held).values(values).returning(items.c.id)
+
+
+def _values(clock: Clock, verb: str, batch: sa.FromClause) -> dict[str, Any]:
+    if verb == "finish":
+        return {"state": ItemState.DONE.value, "finished_at": clock.now}
+    if verb == "fail":
+        return {"state": ItemState.FAILED.value, "finished_at": clock.now, "failures": items.c.failures + 1}
+    if verb == "back_off":
+        return {
+            "state": ItemState.RETRYING.value,
+            "available_at": clock.after(batch.c.delay),
+            "failures": items.c.failures + batch.c.counted,
+        }
+    if verb == "postpone":
+        return {"state": ItemState.WAITING.value, "available_at": clock.after(batch.c.delay)}
+    if verb == "release":
+        return {"state": ItemState.PENDING.value}
+    return crash_values(clock, batch.c.limit)
+
+
+def crash_values(clock: Clock, limit: Any) -> dict[str, Any]:
+    """What a lost worker does to its items: run again, and fail as poison at the limit. No retry is used up."""
+    poison = items.c.crashes + 1 >= limit
+    return {
+        "state": sa.case((poison, ItemState.FAILED.value), else_=ItemState.PENDING.value),
+        "finished_at": sa.case((poison, clock.now), else_=sa.null()),
+        "crashes": items.c.crashes + 1,
+        "worker": None,
+        "deadline_at": None,
+    }

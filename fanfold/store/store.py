@@ -1,0 +1,161 @@
+"""Where is everything? One store: the database with its verbs, and the blobs beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from functools import cached_property
+from io import BytesIO
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import sqlalchemy as sa
+
+from fanfold.model import serial
+from fanfold.model.files import File
+from fanfold.settings import Settings
+from fanfold.store import migrate
+from fanfold.store.blobs import Blobs, BlobStore, Directory, new_key
+from fanfold.store.clock import Clock
+from fanfold.store.database import Database
+from fanfold.store.events import Events
+from fanfold.store.hints import CHANNEL
+from fanfold.store.items import Items
+from fanfold.store.reading import Reading
+from fanfold.store.recovery import Recovery
+from fanfold.store.settling import Settling
+from fanfold.store.streams import Streams
+from fanfold.store.tasks import Tasks
+from fanfold.store.workers import Workers
+
+
+class Transaction:
+    """One transaction, seen as verbs on nouns."""
+
+    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+        self.connection = connection
+        self.clock = clock
+
+    @cached_property
+    def tasks(self) -> Tasks:
+        """Tasks: add, get, lock, move, list, delete."""
+        return Tasks(self.connection, self.clock)
+
+    @cached_property
+    def items(self) -> Items:
+        """Items: add, ready, claim, load."""
+        return Items(self.connection, self.clock)
+
+    @cached_property
+    def settling(self) -> Settling:
+        """Items leaving their worker: finish, fail, postpone, release."""
+        return Settling(self.connection, self.clock)
+
+    @cached_property
+    def recovery(self) -> Recovery:
+        """Items whose worker is gone."""
+        return Recovery(self.connection, self.clock)
+
+    @cached_property
+    def reading(self) -> Reading:
+        """Counts, results and lists."""
+        return Reading(self.connection, self.clock)
+
+    @cached_property
+    def events(self) -> Events:
+        """The log of what happened."""
+        return Events(self.connection, self.clock)
+
+    @cached_property
+    def workers(self) -> Workers:
+        """Workers, heartbeats, permits."""
+        return Workers(self.connection, self.clock)
+
+    @cached_property
+    def blobs(self) -> Blobs:
+        """Rows that name blobs."""
+        return Blobs(self.connection, self.clock)
+
+    @cached_property
+    def streams(self) -> Streams:
+        """Streamed output."""
+        return Streams(self.connection, self.clock)
+
+    def announce(self) -> None:
+        """Tell idle workers, when this commits, that there may be work. A hint: they also look by themselves."""
+        if self.clock.dialect == "postgresql":
+            self.connection.execute(sa.select(sa.func.pg_notify(CHANNEL, "")))
+
+    def time(self) -> datetime:
+        """The database's time."""
+        return self.connection.execute(sa.select(self.clock.now)).scalar_one()
+
+
+class Store:
+    """The database and the blobs of one installation."""
+
+    def __init__(self, settings: Settings, *, read_clock: Callable[[], datetime] | None = None) -> None:
+        self.settings = settings
+        self.database = Database(settings.database_url, synchronous=settings.sqlite_synchronous, read_clock=read_clock)
+        self.shelf: BlobStore = Directory(settings.data_folder / "blobs")
+
+    @classmethod
+    def open(cls, settings: Settings, *, read_clock: Callable[[], datetime] | None = None) -> Store:
+        """The store, its tables made if the database is empty, and refused if they do not fit this code."""
+        store = cls(settings, read_clock=read_clock)
+        try:
+            migrate.ensure(store.database)
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    @contextmanager
+    def write(self) -> Iterator[Transaction]:
+        """A transaction that may change things: commits at the end, rolls back on an error."""
+        with self.database.write() as connection:
+            yield Transaction(connection, self.database.clock)
+
+    @contextmanager
+    def read(self) -> Iterator[Transaction]:
+        """A transaction that only looks."""
+        with self.database.read() as connection:
+            yield Transaction(connection, self.database.clock)
+
+    @property
+    def scratch(self) -> Path:
+        """Where handlers may put files that need not outlive their attempt."""
+        return self.settings.data_folder / "scratch"
+
+    def close(self) -> None:
+        """Close every connection."""
+        self.database.close()
+
+    def bind(self, file: File) -> File:
+        """A file that can be read, given one that is only named."""
+        return File(file.key, file.name, file.size, self.shelf)
+
+    def keep(self, task_id: str, name: str, source: BinaryIO | bytes) -> File:
+        """Write a blob; the caller names it in a row next, or the sweep removes it."""
+        key = new_key(task_id, name)
+        size = self.shelf.put(key, BytesIO(source) if isinstance(source, bytes) else source)
+        return File(key, name, size, self.shelf)
+
+    def fold(self, task_id: str, name: str, text: str) -> tuple[str, File | None]:
+        """JSON text as it goes into a row: itself, or a reference to the blob that a large one was written to."""
+        raw = text.encode()
+        if len(raw) <= self.settings.inline_bytes:
+            return text, None
+        file = self.keep(task_id, name, raw)
+        return serial.dump({LARGE: file}, name), file
+
+    def unfold(self, text: str | None) -> Any:
+        """The value of what ``fold`` made, its files bound."""
+        value = serial.load(text, self.bind)
+        if isinstance(value, dict) and len(value) == 1 and isinstance(value.get(LARGE), File):
+            return serial.load(value[LARGE].read_text(), self.bind)
+        return value
+
+
+LARGE = "$large"

@@ -1,0 +1,251 @@
+"""Which tables are there? The declared schema; a test proves that the migrations give exactly this."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from sqlalchemy import Boolean, CheckConstraint, Column, Float, Index, Integer, SmallInteger, String, Table, Text
+
+from fanfold.model.lifecycle import (
+    ITEM_CHECKS,
+    ITEM_MOVES,
+    OPEN_ITEMS,
+    TASK_CHECKS,
+    TASK_MOVES,
+    TIMED_ITEMS,
+    ItemState,
+    TaskState,
+    illegal_change,
+)
+from fanfold.store.clock import UtcTime
+
+metadata = sa.MetaData(
+    naming_convention={
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "pk": "pk_%(table_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_name)s",
+    }
+)
+Number = sa.BigInteger().with_variant(Integer, "sqlite")
+
+tasks = Table(
+    "tasks",
+    metadata,
+    Column("number", Number, sa.Identity(), primary_key=True),
+    Column("id", String(32), nullable=False, unique=True),
+    Column("pipeline", String(63), nullable=False),
+    Column("title", Text, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("stage", String(63), nullable=False),
+    Column("plan", Text, nullable=False),
+    Column("input", Text),
+    Column("options", Text),
+    Column("extra", Text),
+    Column("owner", String(200), nullable=False),
+    Column("priority", Integer, nullable=False),
+    Column("key", String(200)),
+    Column("retry_limit", Integer),
+    Column("ending", String(16)),
+    Column("reason", Text),
+    Column("error_code", String(100)),
+    Column("error_message", Text),
+    Column("missing", Integer, nullable=False, server_default="0"),
+    Column("created_at", UtcTime, nullable=False),
+    Column("updated_at", UtcTime, nullable=False),
+    Column("started_at", UtcTime),
+    Column("finished_at", UtcTime),
+    *(CheckConstraint(check, name=name) for name, check in TASK_CHECKS.items()),
+    sqlite_autoincrement=True,
+)
+Index("tasks_key", tasks.c.owner, tasks.c.key, unique=True)
+ACTIVE = tasks.c.state == sa.literal_column(f"'{TaskState.ACTIVE}'")
+Index("tasks_active", tasks.c.priority.desc(), tasks.c.number, postgresql_where=ACTIVE, sqlite_where=ACTIVE)
+Index("tasks_state", tasks.c.state, tasks.c.number)
+Index("tasks_pipeline", tasks.c.pipeline, tasks.c.number)
+Index("tasks_owner", tasks.c.owner, tasks.c.number)
+Index("tasks_finished", tasks.c.finished_at)
+
+task_tags = Table(
+    "task_tags",
+    metadata,
+    Column("tag", String(100), primary_key=True),
+    Column("task", Number, primary_key=True, autoincrement=False),
+)
+Index("task_tags_task", task_tags.c.task)
+
+items = Table(
+    "items",
+    metadata,
+    Column("id", Number, sa.Identity(), primary_key=True),
+    Column("task", Number, nullable=False),
+    Column("stage", String(63), nullable=False),
+    Column("seq", Integer, nullable=False),
+    Column("key", String(200)),
+    Column("state", String(8), nullable=False),
+    Column("lease", Integer, nullable=False),
+    Column("worker", String(100)),
+    Column("available_at", UtcTime),
+    Column("deadline_at", UtcTime),
+    Column("attempts", SmallInteger, nullable=False),
+    Column("failures", SmallInteger, nullable=False),
+    Column("crashes", SmallInteger, nullable=False),
+    Column("started_at", UtcTime),
+    Column("finished_at", UtcTime),
+    *(CheckConstraint(check, name=name) for name, check in ITEM_CHECKS.items()),
+    sqlite_autoincrement=True,
+    postgresql_with={"fillfactor": "70"},
+)
+
+
+def in_states(states: tuple[ItemState, ...]) -> sa.ColumnElement[bool]:
+    """The condition that an item is in one of ``states``, written as the partial indexes have it."""
+    if len(states) == 1:
+        return items.c.state == sa.literal_column(f"'{states[0]}'")
+    return items.c.state.in_([sa.literal_column(f"'{state}'") for state in states])
+
+
+PENDING = in_states((ItemState.PENDING,))
+RUNNING = in_states((ItemState.RUNNING,))
+TIMED = in_states(TIMED_ITEMS)
+OPEN = in_states(OPEN_ITEMS)
+
+Index("items_order", items.c.task, items.c.stage, items.c.seq, unique=True)
+Index("items_key", items.c.task, items.c.stage, items.c.key, unique=True)
+Index("items_progress", items.c.task, items.c.stage, items.c.state)
+Index("items_pending", items.c.task, items.c.stage, items.c.id, postgresql_where=PENDING, sqlite_where=PENDING)
+Index("items_timed", items.c.available_at, items.c.task, postgresql_where=TIMED, sqlite_where=TIMED)
+Index("items_running", items.c.worker, items.c.deadline_at, postgresql_where=RUNNING, sqlite_where=RUNNING)
+
+item_data = Table(
+    "item_data",
+    metadata,
+    Column("item", Number, primary_key=True, autoincrement=False),
+    Column("input", Text),
+    Column("output", Text),
+    Column("error_code", String(100)),
+    Column("error_message", Text),
+    Column("error_detail", Text),
+    Column("model", String(200)),
+    Column("usage", Text),
+    Column("progress", Float),
+    Column("message", Text),
+    Column("options", Text),
+    Column("memory", Text),
+    Column("waiting_since", UtcTime),
+)
+
+attempts = Table(
+    "attempts",
+    metadata,
+    Column("id", Number, sa.Identity(), primary_key=True),
+    Column("task", Number, nullable=False),
+    Column("item", Number, nullable=False),
+    Column("lease", Integer, nullable=False),
+    Column("worker", String(100)),
+    Column("outcome", String(16), nullable=False),
+    Column("started_at", UtcTime),
+    Column("ended_at", UtcTime, nullable=False),
+    Column("error_code", String(100)),
+    Column("error_message", Text),
+    Column("error_detail", Text),
+    Column("model", String(200)),
+    Column("usage", Text),
+    sqlite_autoincrement=True,
+)
+Index("attempts_item", attempts.c.item)
+Index("attempts_task", attempts.c.task)
+
+events = Table(
+    "events",
+    metadata,
+    Column("id", Number, sa.Identity(), primary_key=True),
+    Column("task", Number, nullable=False),
+    Column("at", UtcTime, nullable=False),
+    Column("actor", String(100), nullable=False),
+    Column("verb", String(16), nullable=False),
+    Column("source", String(16)),
+    Column("target", String(16)),
+    Column("stage", String(63)),
+    Column("item", String(200)),
+    Column("reason", Text),
+    sqlite_autoincrement=True,
+)
+Index("events_task", events.c.task, events.c.id)
+
+emissions = Table(
+    "emissions",
+    metadata,
+    Column("item", Number, primary_key=True, autoincrement=False),
+    Column("lease", Integer, primary_key=True, autoincrement=False),
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    Column("task", Number, nullable=False),
+    Column("body", Text, nullable=False),
+)
+Index("emissions_task", emissions.c.task, emissions.c.item, emissions.c.position)
+
+blobs = Table(
+    "blobs",
+    metadata,
+    Column("key", String(300), primary_key=True),
+    Column("task", Number, nullable=False),
+    Column("item", Number),
+    Column("lease", Integer),
+    Column("name", Text, nullable=False),
+    Column("size", sa.BigInteger, nullable=False),
+    Column("created_at", UtcTime, nullable=False),
+)
+Index("blobs_task", blobs.c.task)
+
+workers = Table(
+    "workers",
+    metadata,
+    Column("id", String(100), primary_key=True),
+    Column("host", Text, nullable=False),
+    Column("pid", Integer, nullable=False),
+    Column("serves", Text, nullable=False),
+    Column("concurrency", Integer, nullable=False),
+    Column("running", Integer, nullable=False),
+    Column("stopping", Boolean, nullable=False),
+    Column("done", Integer, nullable=False),
+    Column("failed", Integer, nullable=False),
+    Column("busy_seconds", Float, nullable=False),
+    Column("started_at", UtcTime, nullable=False),
+    Column("seen_at", UtcTime, nullable=False),
+)
+
+duties = Table(
+    "duties", metadata, Column("name", String(100), primary_key=True), Column("ran_at", UtcTime, nullable=False)
+)
+
+limits = Table(
+    "limits", metadata, Column("name", String(200), primary_key=True), Column("size", Integer, nullable=False)
+)
+
+permits = Table(
+    "permits",
+    metadata,
+    Column("item", Number, primary_key=True, autoincrement=False),
+    Column("lease", Integer, nullable=False),
+    Column("name", String(200), nullable=False),
+)
+Index("permits_name", permits.c.name)
+
+
+def trigger_statements(dialect: str) -> list[str]:
+    """The triggers that refuse, in the database itself, any change of state that the table of moves does not have."""
+    guarded = (("items", illegal_change(ITEM_MOVES)), ("tasks", illegal_change(TASK_MOVES)))
+    if dialect == "sqlite":
+        return [
+            f"CREATE TRIGGER {table}_legal_move BEFORE UPDATE OF state ON {table} WHEN {illegal} "
+            f"BEGIN SELECT RAISE(ABORT, 'illegal move in {table}'); END"
+            for table, illegal in guarded
+        ]
+    refuse = (
+        "CREATE FUNCTION fanfold_refuse_move() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN RAISE EXCEPTION 'illegal move in %: % to %', TG_TABLE_NAME, OLD.state, NEW.state "
+        "USING ERRCODE = 'check_violation'; END $$"
+    )
+    return [refuse] + [
+        f"CREATE TRIGGER {table}_legal_move BEFORE UPDATE OF state ON {table} FOR EACH ROW "
+        f"WHEN ({illegal}) EXECUTE FUNCTION fanfold_refuse_move()"
+        for table, illegal in guarded
+    ]

@@ -1,0 +1,202 @@
+"""How is a task remembered? Its row: made, found, locked, moved, listed and removed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from fanfold.errors import Ambiguous, KeyTaken, NotFound
+from fanfold.model.lifecycle import FINISHED_TASKS, ItemState, TaskState
+from fanfold.model.plan import Plan
+from fanfold.model.task import TaskRow
+from fanfold.store.batches import put_rows
+from fanfold.store.clock import Clock
+from fanfold.store.tables import TIMED, blobs, emissions, events, item_data, items, permits, task_tags, tasks
+from fanfold.store.tables import attempts as attempts_table
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which tasks to list; empty fields do not restrict."""
+
+    states: tuple[str, ...] = ()
+    pipeline: str | None = None
+    owner: str | None = None
+    tag: str | None = None
+    text: str | None = None
+    after: int | None = None
+    limit: int = 50
+
+
+class Tasks:
+    """Verbs on tasks, inside one transaction."""
+
+    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+        self.connection = connection
+        self.clock = clock
+
+    def add(self, row: Mapping[str, Any], tags: Sequence[str]) -> int:
+        """Keep a new task; returns its number. KeyTaken when its idempotency key has a task already."""
+        made = (
+            sa.insert(tasks)
+            .values(**row, created_at=self.clock.now, updated_at=self.clock.now)
+            .returning(tasks.c.number)
+        )
+        try:
+            number = int(self.connection.execute(made).scalar_one())
+        except sa.exc.IntegrityError as error:
+            raise KeyTaken(f"There is a task with the key {row.get('key')!r} already.") from error
+        if tags:
+            self.connection.execute(sa.insert(task_tags), [{"tag": tag, "task": number} for tag in dict.fromkeys(tags)])
+        return number
+
+    def by_key(self, owner: str, key: str) -> TaskRow | None:
+        """The task with this idempotency key."""
+        return self._one(sa.select(tasks).where(tasks.c.owner == owner, tasks.c.key == key))
+
+    def get(self, number: int) -> TaskRow | None:
+        """The task of that number."""
+        return self._one(sa.select(tasks).where(tasks.c.number == number))
+
+    def lock(self, number: int) -> TaskRow | None:
+        """The task, its row locked until the transaction ends (on SQLite the whole database is)."""
+        return self._one(sa.select(tasks).where(tasks.c.number == number).with_for_update(key_share=True))
+
+    def resolve(self, prefix: str, owner: str | None = None) -> TaskRow:
+        """The task whose id is, or unambiguously begins with, ``prefix``; ``owner`` restricts whose."""
+        wanted = prefix.strip().lower()
+        wanted = wanted if wanted.startswith("t-") else f"t-{wanted}"
+        found = sa.select(tasks).where(tasks.c.id >= wanted, tasks.c.id < wanted + "~").order_by(tasks.c.id).limit(6)
+        if owner is not None:
+            found = found.where(tasks.c.owner == owner)
+        rows = [self._task(row) for row in self.connection.execute(found)] if len(wanted) > 2 else []
+        exact = [row for row in rows if row.id == wanted]
+        if len(rows) == 1 or exact:
+            return (exact or rows)[0]
+        if not rows:
+            raise NotFound(f"There is no task {prefix}. To see them all: fanfold tasks")
+        raise Ambiguous(f"{prefix} fits several tasks: {', '.join(row.id for row in rows)}. Give more of the id.")
+
+    def move(self, number: int, **values: Any) -> None:
+        """Write a task's row; the caller holds its lock and has asked the table of moves."""
+        if "state" in values:
+            finished = values["state"] in FINISHED_TASKS
+            values["finished_at"] = self.clock.now if finished else None
+        self.connection.execute(
+            sa.update(tasks).where(tasks.c.number == number).values(**values, updated_at=self.clock.now)
+        )
+
+    def find(self, wanted: Filter) -> list[TaskRow]:
+        """Tasks, newest first; ``after`` is the number of the last one of the page before."""
+        found = sa.select(tasks).order_by(tasks.c.number.desc()).limit(wanted.limit)
+        if wanted.states:
+            found = found.where(tasks.c.state.in_(wanted.states))
+        if wanted.pipeline is not None:
+            found = found.where(tasks.c.pipeline == wanted.pipeline)
+        if wanted.owner is not None:
+            found = found.where(tasks.c.owner == wanted.owner)
+        if wanted.tag is not None:
+            found = found.where(tasks.c.number.in_(sa.select(task_tags.c.task).where(task_tags.c.tag == wanted.tag)))
+        if wanted.text:
+            found = found.where(
+                sa.or_(
+                    tasks.c.title.icontains(wanted.text, autoescape=True),
+                    tasks.c.error_message.icontains(wanted.text, autoescape=True),
+                )
+            )
+        if wanted.after is not None:
+            found = found.where(tasks.c.number < wanted.after)
+        rows = self.connection.execute(found).all()
+        tags = self._tags([row.number for row in rows])
+        return [self._task(row, tags.get(row.number, ())) for row in rows]
+
+    def count_by_state(self) -> dict[str, int]:
+        """How many tasks are in each state."""
+        return {
+            row[0]: row[1]
+            for row in self.connection.execute(sa.select(tasks.c.state, sa.func.count()).group_by(tasks.c.state))
+        }
+
+    def finished_before(self, days: float, limit: int) -> list[int]:
+        """Finished tasks older than so many days."""
+        old = sa.select(tasks.c.number).where(
+            tasks.c.state.in_(FINISHED_TASKS), tasks.c.finished_at < self.clock.before(days * 86400.0)
+        )
+        return list(self.connection.execute(old.order_by(tasks.c.finished_at).limit(limit)).scalars())
+
+    def delete(self, number: int) -> list[str]:
+        """Remove a task with everything that hangs on it; returns the keys of its blobs, to be removed after the commit."""
+        keys = list(self.connection.execute(sa.select(blobs.c.key).where(blobs.c.task == number)).scalars())
+        mine = sa.select(items.c.id).where(items.c.task == number)
+        for table in (permits, item_data):
+            self.connection.execute(sa.delete(table).where(table.c.item.in_(mine)))
+        for table in (attempts_table, emissions, events, blobs, task_tags, items):
+            self.connection.execute(sa.delete(table).where(table.c.task == number))
+        self.connection.execute(sa.delete(tasks).where(tasks.c.number == number))
+        return keys
+
+    def retry_items(self, number: int, stage: str, ids: Sequence[int] | None, options: str | None = None) -> int:
+        """done, failed, retrying or waiting → pending: the named items of the stage, or (None) those that failed.
+
+        ``options`` (JSON) are laid over the task's own for these items from now on.
+        """
+        fresh = {
+            "state": ItemState.PENDING.value,
+            "available_at": None,
+            "finished_at": None,
+            "attempts": 0,
+            "failures": 0,
+            "crashes": 0,
+        }
+        chosen = sa.update(items).where(items.c.task == number, items.c.stage == stage).values(fresh)
+        if ids is None:
+            chosen = chosen.where(items.c.state == ItemState.FAILED)
+        else:
+            chosen = chosen.where(items.c.id.in_(ids), items.c.state.in_((ItemState.DONE, ItemState.FAILED)) | TIMED)
+        moved = list(self.connection.execute(chosen.returning(items.c.id)).scalars())
+        for start in range(0, len(moved), 5_000):
+            some = moved[start : start + 5_000]
+            forget = sa.update(item_data).where(item_data.c.item.in_(some))
+            self.connection.execute(forget.values(memory=None, waiting_since=None, progress=None, message=None))
+            if options is not None:
+                put_rows(self.connection, item_data, [{"item": item, "options": options} for item in some])
+        return len(moved)
+
+    def reopen(self, number: int, stage: str) -> None:
+        """Any state → pending for every item of a stage that begins again (the merge, after an item was redone)."""
+        fresh = {
+            "state": ItemState.PENDING.value,
+            "available_at": None,
+            "finished_at": None,
+            "worker": None,
+            "deadline_at": None,
+        }
+        mine = (items.c.task == number, items.c.stage == stage)
+        self.connection.execute(
+            sa.update(items).where(*mine).values(fresh | {"attempts": 0, "failures": 0, "crashes": 0})
+        )
+        ids = sa.select(items.c.id).where(*mine)
+        self.connection.execute(
+            sa.update(item_data).where(item_data.c.item.in_(ids)).values(memory=None, waiting_since=None, progress=None)
+        )
+
+    def _one(self, found: sa.Select[Any]) -> TaskRow | None:
+        row = self.connection.execute(found).first()
+        return self._task(row) if row else None
+
+    def _tags(self, numbers: Sequence[int]) -> dict[int, tuple[str, ...]]:
+        found: dict[int, tuple[str, ...]] = {}
+        rows = self.connection.execute(
+            sa.select(task_tags.c.task, task_tags.c.tag).where(task_tags.c.task.in_(numbers)).order_by(task_tags.c.tag)
+        )
+        for task, tag in rows:
+            found[task] = (*found.get(task, ()), tag)
+        return found
+
+    def _task(self, row: sa.Row[Any], tags: tuple[str, ...] | None = None) -> TaskRow:
+        values = dict(row._mapping)
+        tags = self._tags([row.number]).get(row.number, ()) if tags is None else tags
+        return TaskRow(**values | {"state": TaskState(row.state), "plan": Plan.from_json(row.plan), "tags": tags})

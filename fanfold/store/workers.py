@@ -1,0 +1,119 @@
+"""Who is working? Workers and their heartbeats, and the permits that bound work across all of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from fanfold.store.batches import put_rows
+from fanfold.store.clock import Clock
+from fanfold.store.tables import ACTIVE, RUNNING, items, limits, permits, tasks, workers
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a worker says of itself with each sign of life; done, failed and busy are of the last minute."""
+
+    running: int = 0
+    stopping: bool = False
+    done: int = 0
+    failed: int = 0
+    busy_seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class WorkerRow:
+    """A worker as others see it."""
+
+    id: str
+    host: str
+    pid: int
+    serves: tuple[tuple[str, str], ...]
+    concurrency: int
+    running: int
+    stopping: bool
+    done: int
+    failed: int
+    busy_seconds: float
+    started_at: datetime
+    seen_at: datetime
+    alive: bool
+
+
+class Workers:
+    """Verbs on workers, inside one transaction."""
+
+    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+        self.connection = connection
+        self.clock = clock
+
+    def register(self, worker: str, host: str, pid: int, serves: Sequence[tuple[str, str]], concurrency: int) -> None:
+        """A worker begins to live."""
+        values = {"id": worker, "host": host, "pid": pid, "serves": json.dumps(serves), "concurrency": concurrency}
+        quiet = {"running": 0, "stopping": False, "done": 0, "failed": 0, "busy_seconds": 0.0}
+        times = {"started_at": self.clock.now, "seen_at": self.clock.now}
+        self.connection.execute(sa.insert(workers).values(**values, **quiet, **times))
+
+    def beat(self, worker: str, report: Report, lease_seconds: float) -> bool:
+        """A sign of life: one write per worker, whatever it holds. False when it came too late: the leases are lost."""
+        living = workers.c.seen_at > self.clock.before(lease_seconds)
+        seen = sa.update(workers).where(workers.c.id == worker, living).values(**asdict(report), seen_at=self.clock.now)
+        return self.connection.execute(seen).rowcount == 1
+
+    def leave(self, worker: str) -> None:
+        """A worker ends in peace."""
+        self.connection.execute(sa.delete(workers).where(workers.c.id == worker))
+
+    def forget_dead(self, seconds: float) -> None:
+        """Drop workers not seen for long."""
+        self.connection.execute(sa.delete(workers).where(workers.c.seen_at < self.clock.before(seconds)))
+
+    def held(self, worker: str) -> dict[int, tuple[int, bool]]:
+        """What the database thinks the worker runs: item → (lease, whether its task still wants it)."""
+        wanted = sa.and_(ACTIVE, tasks.c.stage == items.c.stage)
+        rows = self.connection.execute(
+            sa.select(items.c.id, items.c.lease, wanted.label("wanted"))
+            .join(tasks, tasks.c.number == items.c.task)
+            .where(RUNNING, items.c.worker == worker)
+        )
+        return {row.id: (row.lease, bool(row.wanted)) for row in rows}
+
+    def all(self, lease_seconds: float) -> list[WorkerRow]:
+        """Every known worker, the living first."""
+        alive = (workers.c.seen_at > self.clock.before(lease_seconds)).label("alive")
+        rows = self.connection.execute(sa.select(workers, alive).order_by(sa.desc("alive"), workers.c.started_at))
+        return [WorkerRow(**_shaped(row)) for row in rows]
+
+    def free_places(self, name: str, size: int) -> int:
+        """How many more items a limit across all workers allows; its row stays locked, so that two claims can not both count."""
+        put_rows(self.connection, limits, [{"name": name, "size": size}])
+        self.connection.execute(sa.select(limits.c.size).where(limits.c.name == name).with_for_update())
+        taken = self.connection.execute(
+            sa.select(sa.func.count()).select_from(permits).where(permits.c.name == name)
+        ).scalar_one()
+        return max(0, size - int(taken))
+
+    def grant(self, name: str, ids: Sequence[int]) -> None:
+        """A permit for each item just claimed, owned by item and lease: it ends with the attempt, however that ends."""
+        if ids:
+            chosen = sa.select(items.c.id, items.c.lease, sa.literal(name)).where(items.c.id.in_(ids))
+            self.connection.execute(sa.insert(permits).from_select(["item", "lease", "name"], chosen))
+
+    def drop_stale_permits(self) -> int:
+        """Permits whose item no longer runs under their lease."""
+        running = sa.select(items.c.id).where(items.c.id == permits.c.item, items.c.lease == permits.c.lease, RUNNING)
+        return self.connection.execute(sa.delete(permits).where(~sa.exists(running.correlate(permits)))).rowcount
+
+
+def _shaped(row: sa.Row[Any]) -> dict[str, Any]:
+    values = dict(row._mapping)
+    return values | {
+        "serves": tuple((pair[0], pair[1]) for pair in json.loads(row.serves)),
+        "alive": bool(row.alive),
+        "stopping": bool(row.stopping),
+    }
