@@ -1,0 +1,223 @@
+"""Is the stage over? Then the task moves on at once, exactly once: probed after the commit, decided under the row's lock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from fanfold.engine.moves import Pipelines, can_move, move
+from fanfold.model.lifecycle import ItemState, TaskState
+from fanfold.model.plan import ON_FAILED, Kind, PlannedStage
+from fanfold.model.progress import Counts
+from fanfold.model.task import TaskRow
+from fanfold.model.verdict import Verdict, verdict
+from fanfold.store.store import Store, Transaction
+
+NewRows = Iterable[tuple[str | None, str | None]]
+
+
+def advance(store: Store, pipelines: Pipelines, number: int, actor: str) -> TaskState | None:
+    """Move a task on if its stage is over; returns its new state, or None when nothing was to be done."""
+    with store.read() as tx:
+        row = tx.tasks.get(number)
+        if row is None or row.state is not TaskState.ACTIVE or not can_move(pipelines, row):
+            return None
+        if tx.items.is_open(number, row.stage) and not row.plan.stage(row.stage).fail_fast:
+            return None
+    with store.write() as tx:
+        row = tx.tasks.lock(number)
+        if row is None or row.state is not TaskState.ACTIVE:
+            return None
+        return advance_locked(tx, pipelines, row, actor)
+
+
+def advance_locked(
+    tx: Transaction, pipelines: Pipelines, row: TaskRow, actor: str, new_items: NewRows | None = None
+) -> TaskState | None:
+    """Decide and move, under the task's lock. ``new_items`` are what a split that has just finished gave."""
+    stage = row.plan.stage(row.stage)
+    counts = stage_counts(tx, row)
+    decision = verdict(stage, counts.get(stage.name, Counts()))
+    if decision is Verdict.OPEN:
+        return None
+    if row.ending is not None:
+        return _end_compensation(tx, pipelines, row, actor, counts, decision)
+    if decision is Verdict.GO_ON:
+        return enter(tx, pipelines, row, row.plan.after(stage.name), actor=actor, verb="advance", new_items=new_items)
+    failed = counts[stage.name][ItemState.FAILED]
+    if decision is Verdict.PARTIAL:
+        reason = f"{failed} of {counts[stage.name].total} items of {stage.name} failed"
+        move(
+            tx,
+            pipelines,
+            row,
+            "advance",
+            TaskState.PARTIAL,
+            actor=actor,
+            reason=reason,
+            values={"error_code": "partial", "error_message": reason},
+        )
+        return TaskState.PARTIAL
+    return fail(tx, pipelines, row, actor, _why(tx, row, stage, failed))
+
+
+def enter(
+    tx: Transaction,
+    pipelines: Pipelines,
+    row: TaskRow,
+    stage: PlannedStage | None,
+    *,
+    actor: str,
+    verb: str,
+    new_items: NewRows | None = None,
+    reason: str | None = None,
+) -> TaskState:
+    """Move a task into a stage, whose items appear in the same transaction; past stages that turn out empty; or to the end."""
+    started: dict[str, Any] = {} if row.started_at else {"started_at": tx.items.first_started_at(row.number)}
+    clear: dict[str, Any] = {"error_code": None, "error_message": None, "reason": None, "ending": None}
+    while stage is not None:
+        seen_before = tx.items.exist(row.number, stage.name)
+        if make_items(tx, row, stage, new_items):
+            target = TaskState.WAITING if stage.gate and not seen_before else TaskState.ACTIVE
+            missing = _missing(tx, row, stage)
+            move(
+                tx,
+                pipelines,
+                row,
+                verb,
+                target,
+                actor=actor,
+                stage=stage.name,
+                reason=reason,
+                values=clear | started | {"missing": missing},
+            )
+            return target
+        new_items, stage = None, row.plan.after(stage.name)
+    move(
+        tx,
+        pipelines,
+        row,
+        verb,
+        TaskState.COMPLETED,
+        actor=actor,
+        stage=row.plan.stages[-1].name,
+        reason=reason,
+        values=clear | started,
+    )
+    return TaskState.COMPLETED
+
+
+def make_items(tx: Transaction, row: TaskRow, stage: PlannedStage, new_items: NewRows | None = None) -> bool:
+    """The items of a stage that begins, or begins again; False when there are none to be worked on."""
+    if stage.kind is not Kind.EACH:
+        if tx.items.exist(row.number, stage.name):
+            tx.tasks.reopen(row.number, stage.name)
+        else:
+            tx.items.add(row.number, stage.name, [(None, None)])
+        return True
+    before = row.plan.before(stage.name)
+    if new_items is not None:
+        tx.items.add(row.number, stage.name, new_items)
+    elif before is not None and before.kind is Kind.EACH:
+        tx.items.copy(row.number, before.name, stage.name)
+    return tx.items.is_open(row.number, stage.name)
+
+
+def fail(tx: Transaction, pipelines: Pipelines, row: TaskRow, actor: str, why: str, code: str = "failed") -> TaskState:
+    """The task has failed for good: compensate first, if its pipeline does, once per task."""
+    if row.plan.on_failed and compensate(tx, row, ON_FAILED):
+        move(
+            tx,
+            pipelines,
+            row,
+            "advance",
+            TaskState.ACTIVE,
+            actor=actor,
+            stage=ON_FAILED,
+            reason=why,
+            values={"ending": TaskState.FAILED.value, "error_code": code, "error_message": why},
+        )
+        return TaskState.ACTIVE
+    move(
+        tx,
+        pipelines,
+        row,
+        "advance",
+        TaskState.FAILED,
+        actor=actor,
+        reason=why,
+        values={"error_code": code, "error_message": why},
+    )
+    return TaskState.FAILED
+
+
+def compensate(tx: Transaction, row: TaskRow, stage: str) -> bool:
+    """Make the one item of a compensation; False when it was done before, as it is done once per task."""
+    if not tx.items.exist(row.number, stage):
+        tx.items.add(row.number, stage, [(None, None)])
+        return True
+    if stage_counts(tx, row)[stage][ItemState.DONE]:
+        return False
+    tx.tasks.reopen(row.number, stage)
+    return True
+
+
+def stage_counts(tx: Transaction, row: TaskRow) -> Mapping[str, Counts]:
+    """Counts of every stage of one task."""
+    return tx.reading.counts([row.number]).get(row.number, {})
+
+
+def unfinished_stage(row: TaskRow, counts: Mapping[str, Counts]) -> str:
+    """The first stage that is not done in full: where a task stands once its compensation is over."""
+    for stage in row.plan.stages:
+        found = counts.get(stage.name, Counts())
+        if found.total == 0 or found[ItemState.DONE] < found.total:
+            return stage.name
+    return row.plan.stages[-1].name
+
+
+def _end_compensation(
+    tx: Transaction, pipelines: Pipelines, row: TaskRow, actor: str, counts: Mapping[str, Counts], decision: Verdict
+) -> TaskState:
+    target = TaskState(row.ending or TaskState.FAILED)
+    values: dict[str, str | None] = {"ending": None}
+    reason = f"{row.stage} is done"
+    if decision is not Verdict.GO_ON:
+        reason = f"{row.stage} itself failed: {_why(tx, row, row.plan.stage(row.stage), 1)}"
+        values |= {
+            "error_code": f"{row.stage}_failed",
+            "error_message": "; ".join(filter(None, (row.error_message, reason))),
+        }
+    move(
+        tx,
+        pipelines,
+        row,
+        "advance",
+        target,
+        actor=actor,
+        stage=unfinished_stage(row, counts),
+        reason=reason,
+        values=values,
+    )
+    return target
+
+
+def _why(tx: Transaction, row: TaskRow, stage: PlannedStage, failed: int) -> str:
+    worst = next(
+        ((message or code) for found, code, message, _ in tx.reading.failures(row.number) if found == stage.name),
+        "unknown",
+    )
+    return (
+        f"{stage.name} failed: {worst}"
+        if stage.kind is not Kind.EACH
+        else f"{failed} items of {stage.name} failed: {worst}"
+    )
+
+
+def _missing(tx: Transaction, row: TaskRow, stage: PlannedStage) -> int:
+    """How many items a merge that begins now will have to do without."""
+    source = row.plan.last_each(stage.name)
+    if source is None:
+        return 0
+    found = stage_counts(tx, row).get(source.name, Counts())
+    return found.total - found[ItemState.DONE]

@@ -1,0 +1,161 @@
+"""How is a handler called? The one place where `def` and `async def` meet: in the loop, in a thread, or in a child process."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+from fanfold.engine.children import ChildDied, Children
+from fanfold.engine.context import ItemWork, TaskWork, Work
+from fanfold.engine.settlement import Settlement, failed
+from fanfold.engine.spool import Spool
+from fanfold.engine.threads import Threads
+from fanfold.errors import BadInput, Cancelled, Permanent, Temporary
+from fanfold.model import serial
+from fanfold.model.item import Claimed, Later
+from fanfold.model.pipeline import Pipeline, Stage
+from fanfold.model.plan import Kind
+from fanfold.model.task import TaskRow
+from fanfold.store.store import Store
+
+
+class Call:
+    """One attempt: a claimed item with the stage and pipeline that know what to do with it."""
+
+    def __init__(self, store: Store, pipeline: Pipeline, stage: Stage, row: TaskRow, claimed: Claimed) -> None:
+        self.store = store
+        self.stage = stage
+        self.row = row
+        self.claimed = claimed
+        self.with_arguments = pipeline.calls_with_arguments
+        kind = ItemWork if stage.kind is Kind.EACH else TaskWork
+        self.work: Work = kind(store, row, claimed)
+
+    def handler_arguments(self) -> tuple[list[Any], dict[str, Any]]:
+        """What the handler is called with."""
+        if self.with_arguments and isinstance(self.work, TaskWork):
+            first = next(iter(inspect.signature(self.stage.handler).parameters), None)
+            return [*([self.work] if first == "task" else []), *self.work.inputs], self.work.options
+        if isinstance(self.work, TaskWork) and self.stage.kind is Kind.MERGE:
+            return [self.work, self.work.results()], {}
+        return [self.work], {}
+
+    def run_sync(self) -> Settlement:
+        """Call a plain handler, here; whatever happens becomes a settlement."""
+        try:
+            arguments, named = self.handler_arguments()
+            return self.conclude(self.stage.handler(*arguments, **named))
+        except Cancelled:
+            return Settlement(self.claimed, "release")
+        except BaseException as error:
+            return self.fail(error)
+        finally:
+            self.work.close()
+
+    async def run_async(self) -> Settlement:
+        """Await an `async def` handler; only being cancelled from outside gets out of here."""
+        try:
+            arguments, named = self.handler_arguments()
+            made = self.stage.handler(*arguments, **named)
+            value = [one async for one in made] if inspect.isasyncgen(made) else await made
+            return self.conclude(value)
+        except asyncio.CancelledError:
+            self.work._stop.set()
+            raise
+        except Cancelled:
+            return Settlement(self.claimed, "release")
+        except BaseException as error:
+            return self.fail(error)
+        finally:
+            self.work.close()
+
+    def conclude(self, value: Any) -> Settlement:
+        """The settlement for what a handler returned."""
+        if isinstance(value, Later):
+            return self._postponed(value)
+        self.work.flush()
+        if self.stage.kind is Kind.SPLIT:
+            return self._split(value)
+        settings = self.store.settings
+        text = None if value is None else serial.dump(value, f"What {self.stage.name} returned", settings.result_bytes)
+        output = None if text is None else self.work._fold(f"{self.claimed.key}.json", text)
+        return Settlement(self.claimed, "finish", output=output, **self._cost())
+
+    def fail(self, error: BaseException) -> Settlement:
+        """The settlement for what a handler raised."""
+        return replace(failed(self.claimed, self.stage, error, self.row.retry_limit), **self._cost())
+
+    def _postponed(self, value: Later) -> Settlement:
+        if self.claimed.waiting_seconds > self.stage.wait_limit:
+            raise Permanent(
+                f"Gave up on the external job after {self.claimed.waiting_seconds:.0f} s (limit: {self.stage.wait_limit:.0f} s).",
+                code="gave_up",
+            )
+        return Settlement(self.claimed, "postpone", delay=value.seconds)
+
+    def _split(self, value: Any) -> Settlement:
+        if value is None or isinstance(value, str | bytes | dict) or not hasattr(value, "__iter__"):
+            raise BadInput(
+                f"{self.stage.name} must yield NewItem(…)s; it gave {type(value).__name__}.", code="bad_split"
+            )
+        path = self.store.scratch / f"split-{self.row.id}-{self.claimed.lease}.jsonl"
+        spool = Spool(path).fill(value, self.work._fold, self.store.settings.result_bytes)
+        return Settlement(self.claimed, "finish", spool=spool, **self._cost())
+
+    def _cost(self) -> dict[str, Any]:
+        usage = None if self.work.usage is None else serial.dump(self.work.usage, "The usage")
+        return {"model": self.work.model, "usage": usage}
+
+
+class Caller:
+    """Runs calls where they belong, with their time limits, so that each ends in a settlement or in CancelledError."""
+
+    def __init__(self, store: Store, name: str) -> None:
+        self.threads = Threads(name)
+        self.children = Children(store.settings)
+
+    async def run(self, call: Call) -> Settlement:
+        """One attempt from start to settlement."""
+        try:
+            async with asyncio.timeout(call.stage.timeout):
+                return await self._place(call)()
+        except TimeoutError:
+            return call.fail(
+                Temporary(f"It took longer than its time limit of {call.stage.timeout:g} s.", code="timeout")
+            )
+        except ChildDied as death:
+            return Settlement(call.claimed, "crash", error_code="crash", error_message=str(death))
+
+    def close(self) -> None:
+        """End idle threads and all child processes."""
+        self.threads.close()
+        self.children.close()
+
+    def _place(self, call: Call) -> Callable[[], Awaitable[Settlement]]:
+        """In a child when the stage says so, or when the item took a process down before; else by the colour of the handler."""
+        if call.stage.isolate or (call.claimed.crashes and call.stage.can_be_isolated):
+            return lambda: self._in_child(call)
+        if call.stage.runs_in_loop or inspect.isasyncgenfunction(call.stage.handler):
+            return call.run_async
+        return lambda: self._in_thread(call)
+
+    async def _in_thread(self, call: Call) -> Settlement:
+        try:
+            settlement: Settlement = await asyncio.wrap_future(self.threads.submit(call.run_sync))
+        except asyncio.CancelledError:
+            call.work._stop.set()
+            raise
+        return settlement
+
+    async def _in_child(self, call: Call) -> Settlement:
+        child = self.children.take()
+        try:
+            settlement: Settlement = await asyncio.wrap_future(self.threads.submit(lambda: child.call(call)))
+        except BaseException:
+            child.kill()
+            raise
+        self.children.give_back(child)
+        return settlement

@@ -1,0 +1,180 @@
+"""Where does work run that may crash or hang? In child processes, kept warm, killed without mercy when they must end."""
+
+from __future__ import annotations
+
+import importlib
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fanfold.engine.discovery import load_file
+from fanfold.errors import BadPipeline
+from fanfold.model.item import Claimed
+from fanfold.model.pipeline import Pipeline, Stage, TaskFunction
+from fanfold.model.task import TaskRow
+from fanfold.settings import Settings
+
+if TYPE_CHECKING:
+    from fanfold.engine.calling import Call
+    from fanfold.engine.settlement import Settlement
+
+CALLS_PER_CHILD = 500
+"""A child is replaced after so many calls, so that what handlers leak does not pile up."""
+
+
+class ChildDied(Exception):
+    """The child process ended before it answered."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """An attempt on its way to a child: the handler by its name, everything else by value."""
+
+    module: str
+    file: str | None
+    qualname: str
+    stage: Stage
+    with_arguments: bool
+    row: TaskRow
+    claimed: Claimed
+
+
+class Child:
+    """One child process, one call at a time."""
+
+    def __init__(self, settings: Settings) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(
+            target=serve, args=(theirs, settings, os.getpid()), daemon=True, name="fanfold-child"
+        )
+        self._process.start()
+        theirs.close()
+        self.calls = 0
+
+    def call(self, call: Call) -> Settlement:
+        """Run the call in the child; ChildDied when the process ends instead of answering."""
+        self.calls += 1
+        try:
+            self._pipe.send(_request(call))
+            settlement: Settlement = self._pipe.recv()
+        except (EOFError, OSError):
+            self._process.join(5)
+            raise ChildDied(f"The process that ran it died ({_manner(self._process.exitcode)}).") from None
+        return settlement
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._process.kill()
+        self._process.join(5)
+        self._pipe.close()
+
+
+class Children:
+    """Warm child processes, made as they are needed."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._idle: list[Child] = []
+        self._all: set[Child] = set()
+
+    def take(self) -> Child:
+        """An idle child, or a new one."""
+        if self._idle:
+            return self._idle.pop()
+        child = Child(self.settings)
+        self._all.add(child)
+        return child
+
+    def give_back(self, child: Child) -> None:
+        """A child that has answered; old ones are let go."""
+        if child.calls >= CALLS_PER_CHILD:
+            self._all.discard(child)
+            child.kill()
+        else:
+            self._idle.append(child)
+
+    def close(self) -> None:
+        """End them all."""
+        for child in self._all:
+            child.kill()
+        self._all.clear()
+        self._idle.clear()
+
+
+def _request(call: Call) -> Request:
+    handler = call.stage.handler
+    module = sys.modules.get(handler.__module__)
+    file = getattr(module, "__file__", None)
+    bare = replace(call.stage, handler=serve)
+    return Request(handler.__module__, file, handler.__qualname__, bare, call.with_arguments, call.row, call.claimed)
+
+
+def _manner(exit_code: int | None) -> str:
+    if exit_code is not None and exit_code < 0:
+        return f"killed by signal {signal.Signals(-exit_code).name}"
+    return f"exit code {exit_code}"
+
+
+def serve(pipe: Connection, settings: Settings, parent: int) -> None:
+    """The life of a child: answer requests until the parent is gone."""
+    from fanfold.store.store import Store
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    threading.Thread(target=_follow, args=(parent,), daemon=True).start()
+    store = Store(settings)
+    while True:
+        try:
+            request = pipe.recv()
+        except (EOFError, OSError):
+            return
+        pipe.send(_answer(store, request))
+
+
+def _answer(store: Any, request: Request) -> Settlement:
+    import asyncio
+
+    from fanfold.engine.calling import Call
+
+    stage = replace(request.stage, handler=find_handler(request.module, request.file, request.qualname))
+    pipeline = Pipeline(request.row.pipeline)
+    pipeline.calls_with_arguments = request.with_arguments
+    call = Call(store, pipeline, stage, request.row, request.claimed)
+    return asyncio.run(call.run_async()) if stage.runs_in_loop else call.run_sync()
+
+
+def find_handler(module_name: str, file: str | None, qualname: str) -> Any:
+    """The handler, by the name of its module (or its file) and its own."""
+    module = sys.modules.get(module_name)
+    if module is None:
+        try:
+            module = importlib.import_module(module_name)
+        except ImportError:
+            if file is None:
+                raise
+            module = load_file(Path(file), module_name)
+    found: Any = module
+    for part in qualname.split("."):
+        found = getattr(found, part, None)
+    if isinstance(found, TaskFunction):
+        return found.function
+    if found is None:
+        raise BadPipeline(
+            f"The child process does not find {qualname} in {module_name}; is the pipeline made under `if __name__ == ...`?"
+        )
+    return found
+
+
+def _follow(parent: int) -> None:
+    """End with the parent, also when it was killed and could not say so."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)

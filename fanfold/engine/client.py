@@ -1,0 +1,132 @@
+"""How does a program ask and command? The client: submit, look, wait, steer. Synchronous, safe to use from threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import Any
+
+from fanfold.engine.commands import Commands
+from fanfold.engine.reader import Reader
+from fanfold.engine.submit import Submission, submit
+from fanfold.errors import NotFound
+from fanfold.model.pipeline import Pipeline, TaskFunction, as_pipeline
+from fanfold.model.task import Task
+from fanfold.settings import load as load_settings
+from fanfold.store.store import Store
+
+
+class Client(Reader):
+    """Talks to one installation (a database and its data folder). Ids may be shortened as long as they are unambiguous.
+
+    ``pipelines`` are needed only for tasks whose pipeline keeps a mirror record (``on_move``).
+    """
+
+    def __init__(
+        self,
+        database: str | None = None,
+        data: str | None = None,
+        *,
+        store: Store | None = None,
+        pipelines: Iterable[Pipeline | TaskFunction] = (),
+        actor: str = "person",
+        owner: str | None = None,
+    ) -> None:
+        super().__init__(store or Store.open(load_settings(database=database, data=data)), owner)
+        self._owned = store is None
+        self.pipelines = {pipeline.name: pipeline for pipeline in map(as_pipeline, pipelines)}
+        self.actor = actor
+        self.commands = Commands(self.store, self.pipelines, actor)
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections, if this client opened them."""
+        if self._owned:
+            self.store.close()
+
+    def submit(
+        self,
+        pipeline: Pipeline | TaskFunction,
+        *inputs: Any,
+        items: Iterable[Any] | None = None,
+        options: dict[str, Any] | None = None,
+        title: str | None = None,
+        key: str | None = None,
+        priority: int = 0,
+        tags: Sequence[str] = (),
+        owner: str | None = None,
+        retry_limit: int | None = None,
+        metadata: dict[str, Any] | None = None,
+        straight_through: bool = False,
+    ) -> Task:
+        """Create a task with its first items, claimable at once; the same ``key`` gives the same task, never a second one.
+
+        For a pipeline, text and paths among ``inputs`` are files, copied in; other values are kept as they are. For an
+        ``@task`` function, ``inputs`` and ``options`` are its arguments.
+        """
+        wanted = Submission(
+            inputs=inputs,
+            items=items,
+            options=options or {},
+            title=title,
+            key=key,
+            priority=priority,
+            tags=tags,
+            owner=owner if owner is not None else (self.owner or ""),
+            retry_limit=retry_limit,
+            metadata=metadata or {},
+            straight_through=straight_through,
+            actor=self.actor,
+        )
+        return self._view(submit(self.store, as_pipeline(pipeline), wanted))
+
+    def pause(self, task_id: str, reason: str | None = None) -> Task:
+        """Start nothing new and hand back what runs."""
+        return self._command(task_id, lambda number: self.commands.pause(number, reason))
+
+    def resume(self, task_id: str) -> Task:
+        """Go on; through the gate, if the task waits at one."""
+        return self._command(task_id, self.commands.resume)
+
+    def cancel(self, task_id: str, reason: str | None = None) -> Task:
+        """Stop for good."""
+        return self._command(task_id, lambda number: self.commands.cancel(number, reason))
+
+    def retry(
+        self,
+        task_id: str,
+        items: Sequence[str] = (),
+        *,
+        stage: str | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> Task:
+        """Redo what failed, or the named items (also done ones), with ``options`` laid over the task's own for them."""
+        return self._command(task_id, lambda number: self.commands.retry(number, items, stage, options))
+
+    def rerun(self, task_id: str) -> Task:
+        """Start over."""
+        return self._command(task_id, self.commands.rerun)
+
+    def merge(self, task_id: str) -> Task:
+        """Merge now, or again, with what there is."""
+        return self._command(task_id, self.commands.merge)
+
+    def delete(self, task_id: str) -> None:
+        """Remove the task with all its files."""
+        self.commands.delete(self._row(task_id).number)
+
+    def _command(self, task_id: str, act: Any) -> Task:
+        number = self._row(task_id).number
+        act(number)
+        with self.store.read() as tx:
+            row = tx.tasks.get(number)
+        if row is None:
+            raise NotFound(f"Task {task_id} was deleted.")
+        return self._view(row)

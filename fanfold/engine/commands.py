@@ -1,0 +1,189 @@
+"""What did a person say? Pause, resume, cancel, retry, rerun, merge and delete; each one transaction under the task's lock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from fanfold.engine.advance import compensate, enter, stage_counts, unfinished_stage
+from fanfold.engine.moves import Pipelines, mirror_of, move
+from fanfold.errors import BadInput, IllegalMove, NotFound
+from fanfold.model import serial
+from fanfold.model.lifecycle import TASK_MOVES, ItemState, TaskState, legal, refusal
+from fanfold.model.plan import ON_CANCELLED, Kind
+from fanfold.model.progress import Counts
+from fanfold.model.task import TaskRow
+from fanfold.model.words import Facts, available_commands, objection
+from fanfold.store.store import Store, Transaction
+
+
+class Commands:
+    """A person's commands on tasks, by number."""
+
+    def __init__(self, store: Store, pipelines: Pipelines, actor: str = "person") -> None:
+        self.store = store
+        self.pipelines = pipelines
+        self.actor = actor
+
+    def pause(self, number: int, reason: str | None = None) -> None:
+        """active → paused. One row is written, whatever the number of items; workers hand back what runs."""
+        self._do(number, "pause", lambda tx, row: self._move(tx, row, "pause", TaskState.PAUSED, reason=reason))
+
+    def resume(self, number: int) -> None:
+        """paused or waiting → active."""
+        self._do(number, "resume", lambda tx, row: self._move(tx, row, "resume", TaskState.ACTIVE))
+
+    def cancel(self, number: int, reason: str | None = None) -> None:
+        """→ cancelled; or active in the step on_cancelled first, where the pipeline has one."""
+        self._do(number, "cancel", lambda tx, row: self._cancel(tx, row, reason))
+
+    def merge(self, number: int) -> None:
+        """Merge with what there is: through the gate, or again; what is missing is counted and listed."""
+        self._do(number, "merge", self._merge)
+
+    def retry(
+        self, number: int, keys: Sequence[str] = (), stage: str | None = None, options: dict[str, Any] | None = None
+    ) -> int:
+        """Failed items, or the named ones, → pending; what is done stays done. Returns how many."""
+        return int(
+            self._do(number, "retry", lambda tx, row: self._retry(tx, row, keys, stage, options), named=bool(keys))
+        )
+
+    def rerun(self, number: int) -> None:
+        """Start over from the first stage; the results so far are thrown away."""
+        self._do(number, "rerun", self._rerun)
+
+    def delete(self, number: int) -> None:
+        """Remove the task for good, with its items, events and files."""
+        keys = self._do(number, "delete", self._delete)
+        self.store.shelf.delete(keys)
+
+    def _do(self, number: int, verb: str, act: Callable[[Transaction, TaskRow], Any], *, named: bool = False) -> Any:
+        with self.store.write() as tx:
+            row = tx.tasks.lock(number)
+            if row is None:
+                raise NotFound("The task was deleted meanwhile.")
+            if row.plan.mirrored:
+                mirror_of(self.pipelines, row)
+            self._check(tx, row, verb, named)
+            return act(tx, row)
+
+    def _check(self, tx: Transaction, row: TaskRow, verb: str, named: bool) -> None:
+        """Only a retry of whatever failed looks at the items: the other commands cost the same for 10 and for 10 million."""
+        allowed = legal(TASK_MOVES, row.state, verb)
+        facts = (
+            facts_of(tx, row)
+            if verb == "retry" and not named
+            else Facts(row.state, row.stage, row.plan, Counts(), row.ending, failed_items=1)
+        )
+        fact = objection(facts, verb) if allowed else ""
+        if not allowed or fact:
+            raise IllegalMove(refusal(row.id, row.state, verb, available_commands(facts_of(tx, row)), fact))
+
+    def _move(
+        self,
+        tx: Transaction,
+        row: TaskRow,
+        verb: str,
+        target: TaskState,
+        *,
+        reason: str | None = None,
+        stage: str | None = None,
+        **values: Any,
+    ) -> None:
+        stored = {"reason": reason} if verb in ("pause", "resume") else {}
+        move(
+            tx, self.pipelines, row, verb, target, actor=self.actor, stage=stage, reason=reason, values=stored | values
+        )
+
+    def _cancel(self, tx: Transaction, row: TaskRow, reason: str | None) -> None:
+        if row.plan.on_cancelled and compensate(tx, row, ON_CANCELLED):
+            self._move(
+                tx, row, "cancel", TaskState.ACTIVE, reason=reason, stage=ON_CANCELLED, ending=TaskState.CANCELLED.value
+            )
+        else:
+            self._move(tx, row, "cancel", TaskState.CANCELLED, reason=reason)
+
+    def _merge(self, tx: Transaction, row: TaskRow) -> None:
+        if row.state is TaskState.WAITING:
+            self._move(tx, row, "merge", TaskState.ACTIVE)
+        else:
+            enter(tx, self.pipelines, row, row.plan.merge_stage(), actor=self.actor, verb="merge")
+
+    def _retry(
+        self, tx: Transaction, row: TaskRow, keys: Sequence[str], stage: str | None, options: dict[str, Any] | None
+    ) -> int:
+        counts = stage_counts(tx, row)
+        wanted = stage or (self._stage_of(row, keys) if keys else self._failed_stage(row, counts))
+        row.plan.stage(wanted)
+        ids = self._named(tx, row, wanted, keys) if keys else None
+        overrides = None if not options else serial.dump(options, "The options")
+        moved = tx.tasks.retry_items(row.number, wanted, ids, overrides)
+        if keys and moved < len(set(keys)):
+            raise IllegalMove(
+                f"Some of these items of task {row.id} are pending or being worked on; wait for them, or pause the task."
+            )
+        back = row.plan.index(wanted) < row.plan.index(row.stage) or row.state not in (
+            TaskState.ACTIVE,
+            TaskState.PAUSED,
+        )
+        target = TaskState.PAUSED if row.state is TaskState.PAUSED else TaskState.ACTIVE
+        reason = f"{moved} items of {wanted}" + (f": {', '.join(keys[:20])}" if keys else "")
+        clear = {"error_code": None, "error_message": None, "ending": None}
+        move(
+            tx,
+            self.pipelines,
+            row,
+            "retry",
+            target,
+            actor=self.actor,
+            stage=wanted if back else row.stage,
+            reason=reason,
+            values=clear,
+        )
+        return moved
+
+    def _stage_of(self, row: TaskRow, keys: Sequence[str]) -> str:
+        each = [stage.name for stage in row.plan.stages if stage.kind is Kind.EACH]
+        if not each:
+            raise BadInput(
+                f"Task {row.id} has no stage with many items; retry it without naming items: fanfold retry {row.id}"
+            )
+        return each[-1] if row.stage not in each else row.stage
+
+    def _failed_stage(self, row: TaskRow, counts: Any) -> str:
+        for stage in row.plan.stages:
+            if counts.get(stage.name, Counts())[ItemState.FAILED]:
+                return stage.name
+        return unfinished_stage(row, counts)
+
+    def _named(self, tx: Transaction, row: TaskRow, stage: str, keys: Sequence[str]) -> list[int]:
+        ids = tx.reading.ids(row.number, stage, keys)
+        if len(ids) < len(set(keys)):
+            known = {item.key for item in tx.reading.page(row.number, stage=stage, keys=keys, limit=len(keys))}
+            unknown = [key for key in dict.fromkeys(keys) if key not in known]
+            raise NotFound(
+                f"Task {row.id} has no item {', '.join(unknown)} in {stage}. To see them: fanfold items {row.id}"
+            )
+        return ids
+
+    def _rerun(self, tx: Transaction, row: TaskRow) -> None:
+        first = row.plan.stages[0]
+        others = [stage.name for stage in row.plan.stages if stage is not first or first.kind is not Kind.EACH]
+        tx.items.delete(row.number, others)
+        if first.kind is Kind.EACH:
+            tx.tasks.reopen(row.number, first.name)
+        enter(tx, self.pipelines, row, first, actor=self.actor, verb="rerun")
+
+    def _delete(self, tx: Transaction, row: TaskRow) -> list[str]:
+        move(tx, self.pipelines, row, "delete", None, actor=self.actor)
+        return tx.tasks.delete(row.number)
+
+
+def facts_of(tx: Transaction, row: TaskRow, served: bool = True) -> Facts:
+    """What is known of a task, for its words and commands."""
+    counts = stage_counts(tx, row)
+    failed = sum(counts.get(stage.name, Counts())[ItemState.FAILED] for stage in row.plan.stages)
+    timed = counts.get(row.stage, Counts())
+    due = tx.reading.next_due_at(row.number) if timed[ItemState.RETRYING] or timed[ItemState.WAITING] else None
+    return Facts(row.state, row.stage, row.plan, timed, row.ending, row.reason, failed, due, served)

@@ -1,0 +1,281 @@
+"""What does a handler hold in its hands? The task or item it works on: input, memory, files, progress, streamed output."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from fanfold.errors import BadInput, Cancelled, LeaseLost
+from fanfold.model import serial
+from fanfold.model.files import File
+from fanfold.model.item import Claimed, Result
+from fanfold.model.lifecycle import ItemState
+from fanfold.model.plan import Kind
+from fanfold.model.task import TaskRow
+from fanfold.store.store import Store
+
+EMIT_SECONDS = 0.25
+PROGRESS_SECONDS = 0.5
+
+
+class Work:
+    """One attempt at one item; the base of what handlers get. Every write carries the lease and is refused once it is lost."""
+
+    def __init__(self, store: Store, row: TaskRow, claimed: Claimed, stop: threading.Event | None = None) -> None:
+        self._store = store
+        self._row = row
+        self._claimed = claimed
+        self._stop = stop or threading.Event()
+        self._memory: dict[str, Any] = serial.load(claimed.memory, store.bind) or {}
+        self._pieces: list[str] = []
+        self._emitted = 0
+        self._emitted_at = 0.0
+        self._progress_at = 0.0
+        self._used_scratch = False
+        self.usage: dict[str, Any] | None = None
+        self.model: str | None = None
+
+    @property
+    def task_id(self) -> str:
+        """The task's public id."""
+        return self._row.id
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The task's options, with what was said for this item laid over them."""
+        own: dict[str, Any] = serial.load(self._row.options, self._store.bind) or {}
+        return own | (serial.load(self._claimed.options, self._store.bind) or {})
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The task's metadata."""
+        return serial.load(self._row.extra) or {}
+
+    @property
+    def attempt(self) -> int:
+        """1 for the first try of this item, 2 for the second …"""
+        return self._claimed.attempts
+
+    @property
+    def idempotency_key(self) -> str:
+        """The same for every attempt at this item: give it to services that charge, so that a crash is not charged twice."""
+        return f"{self._row.id}/{self._claimed.stage}/{self._claimed.key}"
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the result is no longer wanted: paused, cancelled, timed out or handed on."""
+        return self._stop.is_set()
+
+    def check(self) -> None:
+        """Raise Cancelled if the result is no longer wanted; long loops call this now and then."""
+        if self._stop.is_set():
+            raise Cancelled("The task was paused or cancelled, or this attempt took too long.")
+
+    @property
+    def memory(self) -> dict[str, Any]:
+        """What ``remember`` kept, in this attempt or an earlier one."""
+        return dict(self._memory)
+
+    def remember(self, **values: Any) -> None:
+        """Keep values durably, at once: above all the id of an external job, before anything else is done with it."""
+        self._memory |= values
+        text = serial.dump(self._memory, "What is to be remembered", self._store.settings.inline_bytes)
+        with self._store.write() as tx:
+            held = tx.settling.remember(self._claimed.id, self._claimed.lease, text)
+        self._still(held)
+
+    def progress(self, share: float, message: str | None = None) -> None:
+        """Say how far this item is, from 0 to 1; written at most twice a second, except for the end."""
+        self.check()
+        now = time.monotonic()
+        if now - self._progress_at < PROGRESS_SECONDS and share < 1:
+            return
+        self._progress_at = now
+        with self._store.write() as tx:
+            held = tx.settling.note_progress(
+                self._claimed.id, self._claimed.lease, min(1.0, max(0.0, float(share))), message
+            )
+        self._still(held)
+
+    def emit(self, value: Any) -> None:
+        """Stream a piece of output that others can read while this runs; pieces of a lost attempt do not count."""
+        self.check()
+        self._pieces.append(serial.dump(value, "A streamed piece", self._store.settings.inline_bytes))
+        if time.monotonic() - self._emitted_at >= EMIT_SECONDS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write out the streamed pieces that are still held back; done by itself when the handler returns."""
+        if not self._pieces:
+            return
+        claimed, pieces = self._claimed, self._pieces
+        with self._store.write() as tx:
+            held = tx.settling.holds(claimed.id, claimed.lease)
+            if held:
+                if not self._emitted:
+                    tx.streams.drop_stale(claimed.id, claimed.lease)
+                tx.streams.add(claimed.task, claimed.id, claimed.lease, self._emitted, pieces)
+        self._still(held)
+        self._emitted += len(pieces)
+        self._pieces = []
+        self._emitted_at = time.monotonic()
+
+    def write(self, name: str, data: str | bytes | Path | BinaryIO) -> File:
+        """Keep a file with the task; return it (or put it into what is returned) to make it part of the result."""
+        if "/" in name or "\\" in name or name in ("", ".", ".."):
+            raise BadInput(f"{name!r} is not the name of a file; leave out folders.")
+        if isinstance(data, Path):
+            with data.open("rb") as source:
+                return self._keep(name, source)
+        return self._keep(
+            name, BytesIO(data.encode() if isinstance(data, str) else data) if isinstance(data, str | bytes) else data
+        )
+
+    @property
+    def scratch(self) -> Path:
+        """A folder for files that need not outlive this attempt."""
+        folder = self._scratch()
+        folder.mkdir(parents=True, exist_ok=True)
+        self._used_scratch = True
+        return folder
+
+    def used(self, *, model: str | None = None, **usage: Any) -> None:
+        """Note which model did the work and what it used (tokens, cost), also when the attempt fails later."""
+        self.model = model or self.model
+        self.usage = (self.usage or {}) | usage
+
+    def _scratch(self) -> Path:
+        return self._store.scratch / f"{self._row.id}-{self._claimed.id}-{self._claimed.lease}"
+
+    def _keep(self, name: str, source: BinaryIO) -> File:
+        file = self._store.keep(self._row.id, name, source)
+        with self._store.write() as tx:
+            tx.blobs.add(file.key, self._row.number, file.name, file.size, self._claimed.id, self._claimed.lease)
+        return file
+
+    def _fold(self, name: str, text: str) -> str:
+        if (
+            len(text) * 4 <= self._store.settings.inline_bytes
+            or len(text.encode()) <= self._store.settings.inline_bytes
+        ):
+            return text
+        file = self._keep(name, BytesIO(text.encode()))
+        return serial.dump({"$large": file}, name)
+
+    def _still(self, held: bool) -> None:
+        if not held:
+            self._stop.set()
+            raise LeaseLost(f"The lease on {self.idempotency_key} is lost: somebody else has it now.")
+
+    def close(self) -> None:
+        """Leave no scratch files behind."""
+        if self._used_scratch:
+            shutil.rmtree(self._scratch(), ignore_errors=True)
+
+
+class TaskWork(Work):
+    """What split, step and merge handlers get: the task."""
+
+    @property
+    def id(self) -> str:
+        """The task's public id."""
+        return self._row.id
+
+    @property
+    def title(self) -> str:
+        """The task's title, by default the name of its first file."""
+        return self._row.title
+
+    @property
+    def inputs(self) -> list[Any]:
+        """Everything the task was submitted with, files as ``File``."""
+        found: list[Any] = serial.load(self._row.input, self._store.bind) or []
+        return found
+
+    @property
+    def input(self) -> Any:
+        """The one input; the list of them when there are several; None when there is none."""
+        found = self.inputs
+        return found[0] if len(found) == 1 else (found or None)
+
+    @property
+    def previous(self) -> Any:
+        """The output of the step before this one, or None."""
+        before = self._row.plan.before(self._claimed.stage)
+        return None if before is None or before.kind is Kind.EACH else self.output(before.name)
+
+    def output(self, stage: str) -> Any:
+        """The output of an earlier stage of one item."""
+        self._row.plan.stage(stage)
+        with self._store.read() as tx:
+            rows = tx.reading.page(self._row.number, stage=stage, limit=1)
+        return self._store.unfold(rows[0].output) if rows else None
+
+    def results(self, stage: str | None = None) -> Results:
+        """The results of an `each` stage, by default of the nearest one before this stage."""
+        source = self._row.plan.stage(stage) if stage else self._row.plan.last_each(self._claimed.stage)
+        if source is None:
+            raise BadInput(f"There is no `each` stage before {self._claimed.stage}.")
+        return Results(self._store, self._row.number, source.name)
+
+
+class ItemWork(Work):
+    """What an `each` handler gets: the item, and its task."""
+
+    @property
+    def key(self) -> str:
+        """The item's key, or its position when it has none."""
+        return self._claimed.key
+
+    @property
+    def seq(self) -> int:
+        """The item's position, from 1."""
+        return self._claimed.seq
+
+    @property
+    def input(self) -> Any:
+        """What the split, or the stage before, made for this item."""
+        return self._store.unfold(self._claimed.input)
+
+    @property
+    def task(self) -> TaskWork:
+        """The task this item belongs to."""
+        return TaskWork(self._store, self._row, self._claimed, self._stop)
+
+
+class Results:
+    """The results of a stage: a lazy, ordered stream, read page by page however many there are."""
+
+    def __init__(self, store: Store, task: int, stage: str) -> None:
+        self._store = store
+        self._task = task
+        self._stage = stage
+
+    def __iter__(self) -> Iterator[Result]:
+        """The results there are, in order; `all` and `missing` tell of the rest."""
+        return (result for result in self.all() if result.ok)
+
+    def missing(self) -> Iterator[Result]:
+        """Items without a result, in order, with the reason."""
+        return (result for result in self.all() if not result.ok)
+
+    def all(self) -> Iterator[Result]:
+        """Every item in order; ``ok`` says whether it has a result."""
+        after = 0
+        while True:
+            with self._store.read() as tx:
+                rows = tx.reading.results(self._task, self._stage, after)
+            for row in rows:
+                ok = row.state == ItemState.DONE
+                output = self._store.unfold(row.output) if ok else None
+                yield Result(
+                    row.key, row.seq, ok, self._store.unfold(row.input), output, row.error_code, row.error_message
+                )
+            if not rows:
+                return
+            after = rows[-1].seq

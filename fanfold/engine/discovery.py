@@ -1,0 +1,95 @@
+"""Which pipeline is meant? `package.module:name`, `file.py:name`, or the name of an installed one."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import sys
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from fanfold.errors import BadInput, NotFound
+from fanfold.model.pipeline import Pipeline, TaskFunction, as_pipeline
+
+GROUP = "fanfold.pipelines"
+
+
+def load(target: str) -> Pipeline:
+    """The pipeline that a person named."""
+    place, colon, name = target.rpartition(":")
+    if not colon:
+        return _installed(target)
+    if place.endswith(".py"):
+        module = load_file(Path(place))
+    else:
+        module = _imported(place)
+    found: Any = module
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if found is None:
+        known = [key for key, value in vars(module).items() if isinstance(value, Pipeline | TaskFunction)]
+        raise NotFound(
+            f"There is no '{name}' in {place}."
+            + (f" It has: {', '.join(known)}." if known else " It has no pipelines.")
+        )
+    return as_pipeline(found)
+
+
+def installed() -> dict[str, EntryPoint]:
+    """Pipelines that installed packages announce."""
+    return {point.name: point for point in entry_points(group=GROUP)}
+
+
+def load_all(targets: tuple[str, ...] | list[str]) -> dict[str, Pipeline]:
+    """The named pipelines and every installed one, by name."""
+    found = {pipeline.name: pipeline for pipeline in (as_pipeline(point.load()) for point in installed().values())}
+    for target in targets:
+        pipeline = load(target)
+        found[pipeline.name] = pipeline
+    return found
+
+
+def load_file(path: Path, name: str | None = None) -> ModuleType:
+    """A Python file as a module; its folder is importable, as if it were run."""
+    if not path.is_file():
+        raise NotFound(f"There is no file {path}.")
+    path = path.resolve()
+    name = name or f"{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise BadInput(f"{path} can not be loaded as Python.")
+    if str(path.parent) not in sys.path:
+        sys.path.insert(0, str(path.parent))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise BadInput(f"{path} can not be loaded: {type(error).__name__}: {error}", code="bad_target") from error
+    return module
+
+
+def _installed(name: str) -> Pipeline:
+    points = installed()
+    if name not in points:
+        hint = f" Installed: {', '.join(sorted(points))}." if points else ""
+        raise NotFound(f"There is no pipeline '{name}'. Name one as package.module:pipeline or file.py:pipeline.{hint}")
+    loaded: Any = points[name].load()
+    return as_pipeline(loaded)
+
+
+def _imported(name: str) -> ModuleType:
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        raise NotFound(f"There is no module {error.name}. Is it installed, or in this folder?") from None
+    except Exception as error:
+        raise BadInput(f"{name} can not be imported: {type(error).__name__}: {error}", code="bad_target") from error

@@ -1,0 +1,82 @@
+"""What was given? Inputs of a task: files are copied in, values are kept as they are, both get a fingerprint."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fanfold.errors import BadInput, NotFound
+from fanfold.model import serial
+from fanfold.model.files import File
+from fanfold.store.store import Store
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A file's content given as bytes, under a name."""
+
+    name: str
+    data: bytes
+
+
+def check(inputs: Sequence[Any], *, text_is_path: bool) -> list[Any]:
+    """Inputs with paths recognised and looked at; nothing is read or written yet."""
+    return [_check_one(value, text_is_path) for value in inputs]
+
+
+def _check_one(value: Any, text_is_path: bool) -> Any:
+    if isinstance(value, str) and text_is_path:
+        value = Path(value)
+    if not isinstance(value, Path):
+        return value
+    if value.is_dir():
+        raise BadInput(f"{value} is a folder. Name the files in it.")
+    if not value.exists():
+        raise NotFound(
+            f"There is no file {value}. An input that is not a file goes into an option: --option NAME=VALUE"
+        )
+    return value
+
+
+def fingerprint(pipeline: str, inputs: Sequence[Any], options: dict[str, Any]) -> str:
+    """The same for the same pipeline, content and options: how `run` finds the task it should go on with."""
+    digest = hashlib.sha256(f"{pipeline}\0{serial.dump(sorted(options.items()), 'options')}".encode())
+    for value in inputs:
+        if isinstance(value, Path):
+            digest.update(f"\0file {value.name}\0".encode())
+            with value.open("rb") as source:
+                digest.update(hashlib.file_digest(source, "sha256").digest())
+        else:
+            digest.update(f"\0value {serial.dump(_plain(value), 'input')}".encode())
+    return digest.hexdigest()
+
+
+def copy_in(store: Store, task_id: str, inputs: Sequence[Any]) -> tuple[list[Any], list[File]]:
+    """Inputs as they are kept with the task, and the blobs that were written for them."""
+    kept: list[Any] = []
+    files: list[File] = []
+    for value in inputs:
+        if isinstance(value, Path | Upload):
+            file = _keep(store, task_id, value)
+            files.append(file)
+            kept.append(file)
+        else:
+            kept.append(value)
+    return kept, files
+
+
+def _keep(store: Store, task_id: str, value: Path | Upload) -> File:
+    if isinstance(value, Upload):
+        return store.keep(task_id, value.name, value.data)
+    try:
+        with value.open("rb") as source:
+            return store.keep(task_id, value.name, source)
+    except PermissionError:
+        raise BadInput(f"{value} can not be read: permission denied.") from None
+
+
+def _plain(value: Any) -> Any:
+    return [value.name, hashlib.sha256(value.data).hexdigest()] if isinstance(value, Upload) else value

@@ -1,0 +1,41 @@
+"""Which machine and process is this? Enough to tell that a worker of this very machine is dead."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import secrets
+from functools import cache
+from pathlib import Path
+
+
+@cache
+def this_machine() -> str:
+    """The host's name with a mark of this boot and process namespace: only where both agree does a process id mean the same."""
+    marks = [platform.node()]
+    for source in ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"):
+        path = Path(source)
+        try:
+            marks.append(os.readlink(path) if path.is_symlink() else path.read_text().strip())
+        except OSError:
+            marks.append("")
+    return f"{platform.node()} {hashlib.sha256('|'.join(marks).encode()).hexdigest()[:8]}"
+
+
+def is_dead(host: str, pid: int) -> bool:
+    """Whether a worker certainly no longer runs; False when this machine can not tell."""
+    if host != this_machine() or not Path("/proc/self/ns/pid").exists():
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False
+
+
+def new_worker_id(name: str) -> str:
+    """Random for each start of a worker: an id is never used again."""
+    return f"{name[:60]}-{secrets.token_hex(3)}"

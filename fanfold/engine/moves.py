@@ -1,0 +1,98 @@
+"""How does a task change its state? In one place: the table is asked, the row written, the event kept, the mirror told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fanfold.errors import BadInput, IllegalMove
+from fanfold.model import serial
+from fanfold.model.lifecycle import TASK_MOVES, TaskState, targets
+from fanfold.model.pipeline import Pipeline
+from fanfold.model.task import Change, TaskRow
+from fanfold.store.store import Transaction
+
+Pipelines = Mapping[str, Pipeline]
+
+
+def move(
+    tx: Transaction,
+    pipelines: Pipelines,
+    row: TaskRow,
+    verb: str,
+    target: TaskState | None,
+    *,
+    actor: str,
+    stage: str | None = None,
+    reason: str | None = None,
+    values: Mapping[str, Any] | None = None,
+) -> None:
+    """Make one move of a task whose row is locked. ``target`` None says that the task's row is about to go."""
+    if target is not None:
+        if target not in targets(TASK_MOVES, verb):
+            raise IllegalMove(f"The table of moves has no {verb} to {target}.")
+        tx.tasks.move(row.number, state=target.value, stage=stage or row.stage, **(values or {}))
+    record(tx, pipelines, row, verb, target, actor=actor, stage=stage or row.stage, reason=reason)
+    if target is TaskState.ACTIVE:
+        tx.announce()
+
+
+def record(
+    tx: Transaction,
+    pipelines: Pipelines,
+    row: TaskRow,
+    verb: str,
+    target: TaskState | None,
+    *,
+    actor: str,
+    stage: str,
+    reason: str | None,
+    source: str | None = "",
+) -> None:
+    """Keep the event of a move and tell the mirror, in the move's own transaction."""
+    before = row.state.value if source == "" else source
+    after = target.value if target else None
+    tx.events.add(
+        [
+            {
+                "task": row.number,
+                "actor": actor,
+                "verb": verb,
+                "source": before,
+                "target": after,
+                "stage": stage,
+                "reason": reason,
+            }
+        ]
+    )
+    if row.plan.mirrored:
+        change = Change(
+            row.id,
+            row.pipeline,
+            verb,
+            before,
+            after,
+            stage,
+            actor,
+            reason,
+            options=serial.load(row.options) or {},
+            metadata=serial.load(row.extra) or {},
+        )
+        mirror_of(pipelines, row)(tx.connection, change)
+
+
+def mirror_of(pipelines: Pipelines, row: TaskRow) -> Any:
+    """The function that keeps the user's own record in step; without it the task must not be moved."""
+    pipeline = pipelines.get(row.pipeline)
+    if pipeline is None or pipeline.mirror is None:
+        raise BadInput(
+            f"Task {row.id} keeps a record of its own in step (on_move of {row.pipeline}), so its pipeline is needed here. "
+            "Name it: --target module:pipeline",
+            code="mirror_needed",
+        )
+    return pipeline.mirror
+
+
+def can_move(pipelines: Pipelines, row: TaskRow) -> bool:
+    """Whether this process knows what it takes to move the task."""
+    return not row.plan.mirrored or (row.pipeline in pipelines and pipelines[row.pipeline].mirror is not None)

@@ -1,0 +1,102 @@
+"""Is this worker still alive, and is its work still wanted? A thread of its own, so that a busy loop does not kill it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from fanfold.engine.machine import new_worker_id, this_machine
+from fanfold.errors import DatabaseProblem
+from fanfold.store.store import Store
+from fanfold.store.workers import Report
+
+log = logging.getLogger("fanfold.worker")
+FRESH_SHARE = 0.8
+
+
+class Pulse:
+    """Registers the worker, renews its lease, and looks which of its items were taken away or are no longer wanted."""
+
+    def __init__(
+        self,
+        store: Store,
+        name: str,
+        serves: Sequence[tuple[str, str]],
+        concurrency: int,
+        *,
+        report: Callable[[], Report],
+        on_held: Callable[[dict[int, tuple[int, bool]]], None],
+        on_lost: Callable[[], None],
+    ) -> None:
+        self.store = store
+        self.name = name
+        self.serves = serves
+        self.concurrency = concurrency
+        self.worker = new_worker_id(name)
+        self._report = report
+        self._on_held = on_held
+        self._on_lost = on_lost
+        self._beaten_at = time.monotonic()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._live, name=f"{name}-pulse", daemon=True)
+
+    def start(self) -> None:
+        """Register, then live."""
+        self._register()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Leave in peace, as far as the database can be reached."""
+        self._stop.set()
+        self._thread.join(self.store.settings.lease_seconds)
+        try:
+            with self.store.write() as tx:
+                tx.workers.leave(self.worker)
+        except DatabaseProblem as problem:
+            log.warning("[%s] Left without saying so: %s", self.worker, problem)
+
+    @property
+    def fresh(self) -> bool:
+        """Whether the lease was renewed lately enough to claim and settle under it."""
+        return time.monotonic() - self._beaten_at < self.store.settings.lease_seconds * FRESH_SHARE
+
+    def _register(self) -> None:
+        with self.store.write() as tx:
+            tx.workers.register(self.worker, this_machine(), os.getpid(), self.serves, self.concurrency)
+        self._beaten_at = time.monotonic()
+
+    def _live(self) -> None:
+        settings = self.store.settings
+        next_beat = time.monotonic() + settings.heartbeat_seconds
+        while not self._stop.wait(min(settings.look_seconds, settings.heartbeat_seconds)):
+            try:
+                if time.monotonic() >= next_beat or not self.fresh:
+                    self._beat()
+                    next_beat = time.monotonic() + settings.heartbeat_seconds
+                if self._report().running:
+                    with self.store.read() as tx:
+                        held = tx.workers.held(self.worker)
+                    self._on_held(held)
+            except DatabaseProblem as problem:
+                log.warning("[%s] No heartbeat: %s Trying again in %g s", self.worker, problem, settings.look_seconds)
+
+    def _beat(self) -> None:
+        asked_at = time.monotonic()
+        with self.store.write() as tx:
+            alive = tx.workers.beat(self.worker, self._report(), self.store.settings.lease_seconds)
+        if alive:
+            self._beaten_at = asked_at
+            return
+        log.warning(
+            "[%s] Lost its leases: not seen for %g s. Dropping what runs, starting anew",
+            self.worker,
+            self.store.settings.lease_seconds,
+        )
+        self._on_lost()
+        with self.store.write() as tx:
+            tx.workers.leave(self.worker)
+        self.worker = new_worker_id(self.name)
+        self._register()

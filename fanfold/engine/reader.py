@@ -1,0 +1,213 @@
+"""How does a program look at things? Tasks, items, results, events; polled, waited for or followed live."""
+
+from __future__ import annotations
+
+import builtins
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from fanfold.engine.context import Results
+from fanfold.engine.metrics import Metrics, measure
+from fanfold.engine.views import counted_stage, item_view, view
+from fanfold.errors import BadInput, NotFound, TaskStopped
+from fanfold.model.item import Item, Result
+from fanfold.model.lifecycle import TaskState
+from fanfold.model.plan import Kind
+from fanfold.model.task import Event, Task, TaskRow
+from fanfold.store.store import Store
+from fanfold.store.tasks import Filter
+from fanfold.store.workers import WorkerRow
+
+POLL_SECONDS = 0.2
+LATE_EVENTS = 1_000
+"""Two workers may commit events out of the order of their ids: a follower looks back so far for late ones."""
+
+
+class Reader:
+    """The questions a client can ask; it changes nothing."""
+
+    def __init__(self, store: Store, owner: str | None = None) -> None:
+        self.store = store
+        self.owner = owner
+
+    def get(self, task_id: str) -> Task:
+        """The task as it is now."""
+        return self._view(self._row(task_id))
+
+    def list(
+        self,
+        *,
+        states: Sequence[str] = (),
+        pipeline: str | None = None,
+        owner: str | None = None,
+        tag: str | None = None,
+        text: str | None = None,
+        after: str | None = None,
+        limit: int = 50,
+    ) -> builtins.list[Task]:
+        """Tasks, newest first; ``after`` is the id of the last one of the page before."""
+        if not 1 <= limit <= 1_000:
+            raise BadInput(f"The limit is {limit}; it must be from 1 to 1000.")
+        unknown = [state for state in states if state not in [*TaskState]]
+        if unknown:
+            raise BadInput(f"There is no task state {', '.join(unknown)}. There are: {', '.join(TaskState)}.")
+        number = None if after is None else self._row(after).number
+        wanted = Filter(tuple(states), pipeline, owner if owner is not None else self.owner, tag, text, number, limit)
+        with self.store.read() as tx:
+            return view(self.store, tx, tx.tasks.find(wanted))
+
+    def items(
+        self,
+        task_id: str,
+        *,
+        stage: str | None = None,
+        states: Sequence[str] = (),
+        keys: Sequence[str] = (),
+        after: str | None = None,
+        limit: int = 100,
+    ) -> builtins.list[Item]:
+        """Items of a task in order, by default of the stage people count; ``after`` is the key of the last one before."""
+        row = self._row(task_id)
+        with self.store.read() as tx:
+            name = stage or counted_stage(row.plan, row.stage, tx.reading.counts([row.number]).get(row.number, {}))
+            row.plan.stage(name)
+            start = 0 if after is None else next(iter(tx.reading.ids(row.number, name, [after])), 0)
+            rows = tx.reading.page(row.number, stage=name, states=states, keys=keys, after=start, limit=limit)
+        return [item_view(self.store, found) for found in rows]
+
+    def output(self, task_id: str, key: str, stage: str | None = None) -> Any:
+        """The output of one item."""
+        row = self._row(task_id)
+        with self.store.read() as tx:
+            name = stage or counted_stage(row.plan, row.stage, tx.reading.counts([row.number]).get(row.number, {}))
+            rows = tx.reading.page(row.number, stage=name, keys=[key], limit=1)
+        if not rows:
+            raise NotFound(f"Task {row.id} has no item {key} in {name}. To see them: fanfold items {row.id}")
+        return self.store.unfold(rows[0].output)
+
+    def events(self, task_id: str, after: int = 0, limit: int = 1_000) -> builtins.list[Event]:
+        """What happened to a task, in order; ``after`` is the id of the last event seen."""
+        row = self._row(task_id)
+        with self.store.read() as tx:
+            return tx.events.of(row.number, after, limit)
+
+    def failures(self, task_id: str) -> builtins.list[tuple[str, str, str, int]]:
+        """Why items failed, grouped: (stage, code, message, how many)."""
+        row = self._row(task_id)
+        with self.store.read() as tx:
+            return tx.reading.failures(row.number)
+
+    def results(self, task_id: str, stage: str | None = None) -> Results:
+        """The results of an `each` stage, as a lazy, ordered stream; by default of the last one."""
+        row = self._row(task_id)
+        each = [planned.name for planned in row.plan.stages if planned.kind is Kind.EACH]
+        if stage is None and not each:
+            raise BadInput(f"Task {row.id} has no stage with many items.")
+        return Results(self.store, row.number, row.plan.stage(stage or each[-1]).name)
+
+    def result(self, task_id: str) -> Any:
+        """What the last stage made: a value or a ``File``; for a pipeline that ends with `each`, the list of outputs."""
+        row = self._row(task_id)
+        last = row.plan.stages[-1]
+        if last.kind is Kind.EACH and row.state is TaskState.COMPLETED:
+            return [result.output for result in Results(self.store, row.number, last.name)]
+        with self.store.read() as tx:
+            rows = (
+                tx.reading.page(row.number, stage=last.name, states=["done"], limit=1)
+                if last.kind is not Kind.EACH
+                else []
+            )
+        if not rows:
+            task = self._view(row)
+            raise TaskStopped(no_result(task), task_id=row.id, state=row.state)
+        return self.store.unfold(rows[0].output)
+
+    def missing(self, task_id: str) -> Iterator[Result]:
+        """The items without a result, in order, with the reason."""
+        row = self._row(task_id)
+        each = any(planned.kind is Kind.EACH for planned in row.plan.stages)
+        return self.results(row.id).missing() if each else iter(())
+
+    def wait(self, task_id: str, timeout: float | None = None, *, poll: float = POLL_SECONDS) -> Task:
+        """Wait until the task is finished, or waits for a person; TimeoutError when it takes longer."""
+        row = self._row(task_id)
+        started = time.monotonic()
+        while True:
+            with self.store.read() as tx:
+                found = tx.tasks.get(row.number)
+            if found is None:
+                raise NotFound(f"Task {row.id} was deleted.")
+            if found.state is not TaskState.ACTIVE:
+                return self._view(found)
+            if timeout is not None and time.monotonic() - started >= timeout:
+                raise TimeoutError(f"Task {row.id} is still {found.state} after {timeout:g} s.")
+            time.sleep(poll)
+
+    def follow(self, task_id: str, *, after: int = 0, poll: float = POLL_SECONDS) -> Iterator[Task | Event]:
+        """A live stream: every event once (from ``after`` on), and the task whenever it has changed, until it is finished."""
+        row = self._row(task_id)
+        last: Task | None = None
+        seen: set[int] = set()
+        while True:
+            task = self.get(row.id)
+            for event in self.events(row.id, max(0, after - LATE_EVENTS)):
+                if event.id > after or event.id in seen:
+                    if event.id not in seen:
+                        yield event
+                    seen.add(event.id)
+            after = max([after, *seen])
+            if task != last:
+                yield task
+                last = task
+            if task.finished:
+                return
+            time.sleep(poll)
+
+    def stream(self, task_id: str, *, follow: bool = True, poll: float = POLL_SECONDS) -> Iterator[tuple[str, Any]]:
+        """Pieces that items emit, as (key, value): in the order of the items, each item's in its own order, while they run."""
+        row = self._row(task_id)
+        after, stage, settled_to = (0, -1), row.stage, 0
+        while True:
+            with self.store.read() as tx:
+                current = tx.tasks.get(row.number)
+                if current is not None and current.stage != stage:
+                    stage, settled_to = current.stage, 0
+                barrier = tx.reading.first_open(row.number, stage, settled_to) if current else None
+                settled_to = barrier[0] if barrier else settled_to
+                pieces = tx.reading.emitted(row.number, after)
+            for item, position, key, body in pieces:
+                if barrier is not None and item > barrier[1] and follow:
+                    break
+                after = (item, position)
+                yield key, self.store.unfold(body)
+            else:
+                if current is None or current.state is not TaskState.ACTIVE or not follow:
+                    if not pieces:
+                        return
+                    continue
+            time.sleep(poll)
+
+    def workers(self) -> builtins.list[WorkerRow]:
+        """Every known worker, the living first."""
+        with self.store.read() as tx:
+            return tx.workers.all(self.store.settings.lease_seconds)
+
+    def metrics(self) -> Metrics:
+        """The figures of the whole installation."""
+        return measure(self.store)
+
+    def _row(self, task_id: str) -> TaskRow:
+        with self.store.read() as tx:
+            return tx.tasks.resolve(task_id, self.owner)
+
+    def _view(self, row: TaskRow) -> Task:
+        with self.store.read() as tx:
+            return view(self.store, tx, [row])[0]
+
+
+def no_result(task: Task) -> str:
+    """Why a task has no result, and what to do about it."""
+    why = f": {task.error_message}" if task.error_message else ""
+    ways = ", ".join(f"fanfold {command} {task.id}" for command in task.available_commands)
+    return f"Task {task.id} is {task.status} and has no result{why}." + (f" Possible now: {ways}" if ways else "")

@@ -1,0 +1,166 @@
+"""How did the attempt end? One value per ending, and the one place that writes a batch of them."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fanfold.engine.spool import Spool
+from fanfold.errors import BadInput, FanfoldError, HandlerError, Permanent, Temporary
+from fanfold.model.item import Claimed
+from fanfold.model.pipeline import Stage
+from fanfold.store.store import Transaction
+
+MESSAGE_LENGTH = 4_000
+DETAIL_LENGTH = 20_000
+
+
+@dataclass(frozen=True)
+class Settlement:
+    """The end of one attempt: the verb that settles it and what is to be kept."""
+
+    claimed: Claimed
+    verb: str
+    output: str | None = None
+    error_code: str | None = None
+    error_message: str | None = None
+    error_detail: str | None = None
+    delay: float = 0.0
+    counted: bool = True
+    model: str | None = None
+    usage: str | None = None
+    spool: Spool | None = None
+
+
+def failed(claimed: Claimed, stage: Stage, error: BaseException, retry_limit: int | None = None) -> Settlement:
+    """The ending for an exception: permanent, or another try after a while as long as there are retries left."""
+    code, message, detail = describe(error)
+    known: dict[str, Any] = {"error_code": code, "error_message": message, "error_detail": detail}
+    if isinstance(error, Temporary) and not error.counts:
+        return Settlement(
+            claimed,
+            "back_off",
+            delay=stage.retry.delay(1) if error.after is None else error.after,
+            counted=False,
+            **known,
+        )
+    limit = stage.retry.limit if retry_limit is None else retry_limit
+    if isinstance(error, Permanent | BadInput) or claimed.failures + 1 > limit:
+        return Settlement(claimed, "fail", **known)
+    asked = error.after if isinstance(error, Temporary) else None
+    return Settlement(
+        claimed, "back_off", delay=stage.retry.delay(claimed.failures + 1) if asked is None else asked, **known
+    )
+
+
+def describe(error: BaseException) -> tuple[str, str, str]:
+    """A code, a message and a detail that any database can keep."""
+    code = error.code if isinstance(error, HandlerError | FanfoldError) else type(error).__name__
+    message = str(error) or f"{type(error).__name__} without a message"
+    detail = "".join(traceback.format_exception(error))
+    return clean(code, 100), clean(message, MESSAGE_LENGTH), clean(detail[-DETAIL_LENGTH:], DETAIL_LENGTH)
+
+
+def clean(text: str, length: int) -> str:
+    """Text without what databases refuse: NUL, halves of surrogate pairs, endless length."""
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode("utf-8")[:length]
+
+
+def settle(tx: Transaction, batch: Sequence[Settlement], worker: str, crash_limit: int) -> set[int]:
+    """Write the endings whose lease still holds; returns the items that really moved. The rest changes nothing."""
+    moved: set[int] = set()
+    for verb in ("finish", "fail", "back_off", "postpone", "release", "crash"):
+        group = [one for one in batch if one.verb == verb]
+        rows = [_move_row(one, crash_limit) for one in group]
+        if rows:
+            done = getattr(tx.settling, verb)(rows)
+            _keep(tx, verb, [one for one in group if one.claimed.id in done], worker)
+            moved |= done
+    tx.settling.free_permits([one.claimed.id for one in batch if one.claimed.has_permit and one.claimed.id in moved])
+    return moved
+
+
+def _move_row(one: Settlement, crash_limit: int) -> dict[str, Any]:
+    return {
+        "id": one.claimed.id,
+        "lease": one.claimed.lease,
+        "delay": one.delay,
+        "counted": int(one.counted),
+        "limit": crash_limit,
+    }
+
+
+def _keep(tx: Transaction, verb: str, group: Sequence[Settlement], worker: str) -> None:
+    """What is kept besides the state: outputs, errors, attempts, and an event for what is not the plain course of things."""
+    if verb == "finish":
+        tx.settling.put_data(
+            [
+                {"item": one.claimed.id, "output": one.output, "model": one.model, "usage": one.usage}
+                for one in group
+                if one.output is not None or one.model or one.usage
+            ]
+        )
+    if verb in ("fail", "back_off", "crash"):
+        tx.settling.put_data(
+            [
+                {
+                    "item": one.claimed.id,
+                    "error_code": one.error_code,
+                    "error_message": one.error_message,
+                    "error_detail": one.error_detail,
+                }
+                for one in group
+            ]
+        )
+        tx.events.add([_event(one, verb, worker) for one in group])
+    if verb in ("fail", "back_off", "crash") or any(one.usage for one in group):
+        outcome = {"finish": "done", "fail": "failed", "back_off": "retrying", "crash": "lost"}.get(verb, verb)
+        tx.settling.add_attempts(
+            [_attempt(one, outcome, worker) for one in group if verb in ("fail", "back_off", "crash") or one.usage]
+        )
+
+
+def _event(one: Settlement, verb: str, worker: str) -> dict[str, Any]:
+    target = {"fail": "failed", "back_off": "retrying", "crash": None}[verb]
+    name = "reclaim" if verb == "crash" else "fail"
+    return {
+        "task": one.claimed.task,
+        "actor": worker,
+        "verb": name,
+        "source": "running",
+        "target": target,
+        "stage": one.claimed.stage,
+        "item": one.claimed.key,
+        "reason": one.error_message,
+    }
+
+
+def _attempt(one: Settlement, outcome: str, worker: str) -> dict[str, Any]:
+    return {
+        "item": one.claimed.id,
+        "lease": one.claimed.lease,
+        "worker": worker,
+        "outcome": outcome,
+        "error_code": one.error_code,
+        "error_message": one.error_message,
+        "error_detail": one.error_detail,
+        "model": one.model,
+        "usage": one.usage,
+    }
+
+
+def unstorable(one: Settlement, reason: str) -> Settlement:
+    """The ending for a result that the database itself refused: this item fails, the others are not held up."""
+    return replace(
+        one,
+        verb="fail",
+        output=None,
+        usage=None,
+        model=None,
+        spool=None,
+        error_code="unstorable",
+        error_message=clean(reason, MESSAGE_LENGTH),
+        error_detail=None,
+    )

@@ -1,0 +1,162 @@
+"""What did a crash leave behind? Recovery that every worker runs, in single statements that carry their own conditions."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import time
+from collections.abc import Callable
+from itertools import islice
+
+from fanfold.engine.advance import advance
+from fanfold.engine.machine import is_dead
+from fanfold.engine.moves import Pipelines, can_move, move
+from fanfold.model.lifecycle import FINISHED_TASKS, ItemState
+from fanfold.store.recovery import Lost
+from fanfold.store.store import Store, Transaction
+
+log = logging.getLogger("fanfold.sweep")
+HANG_GRACE_SECONDS = 30.0
+CLEAN_SECONDS = 3_600.0
+BATCH = 500
+FORGET_WORKERS_SECONDS = 86_400.0
+
+
+def sweep(store: Store, pipelines: Pipelines, actor: str = "sweep", *, force: bool = False) -> bool:
+    """Recover what is lost and close what nobody closed, if it is time; returns whether anything was found."""
+    found = False
+    if take_duty(store, "recover", store.settings.sweep_seconds, force):
+        found = recover(store, actor) > 0
+        found = close(store, pipelines, actor) > 0 or found
+    if take_duty(store, "clean", CLEAN_SECONDS, force):
+        clean(store, pipelines, actor)
+    return found
+
+
+def take_duty(store: Store, name: str, interval: float, force: bool) -> bool:
+    """Whether this process is the one to do it in this interval."""
+    with store.write() as tx:
+        return tx.recovery.take_duty(name, 0.0 if force else interval) or force
+
+
+def recover(store: Store, actor: str) -> int:
+    """Take items back from workers that are dead or hang, and from tasks that no longer want them."""
+    settings = store.settings
+    bury_dead(store)
+    lost = _reclaim(
+        store,
+        actor,
+        lambda tx: tx.recovery.reclaim_dead(settings.lease_seconds, settings.crash_limit),
+        "its worker died",
+    )
+    hung = _reclaim(
+        store,
+        actor,
+        lambda tx: tx.recovery.reclaim_hung(HANG_GRACE_SECONDS, settings.crash_limit),
+        "its worker hangs past the time limit",
+    )
+    with store.write() as tx:
+        idle = tx.recovery.release_idle(settings.look_seconds * 5)
+        tx.settling.free_permits([item.id for item in idle])
+        tx.workers.drop_stale_permits()
+        tx.workers.forget_dead(FORGET_WORKERS_SECONDS)
+    return len(lost) + len(hung) + len(idle)
+
+
+def bury_dead(store: Store) -> None:
+    """Workers of this machine whose process is gone need not be waited for."""
+    with store.read() as tx:
+        dead = [
+            worker.id
+            for worker in tx.workers.all(store.settings.lease_seconds)
+            if worker.alive and is_dead(worker.host, worker.pid)
+        ]
+    for worker in dead:
+        with store.write() as tx:
+            tx.workers.leave(worker)
+
+
+def _reclaim(store: Store, actor: str, take: Callable[[Transaction], list[Lost]], why: str) -> list[Lost]:
+    with store.write() as tx:
+        lost = take(tx)
+        tx.settling.free_permits([item.id for item in lost])
+        poison = [item for item in lost if item.state == ItemState.FAILED]
+        message = f"It took its worker down {store.settings.crash_limit} times: given up as poison."
+        tx.settling.put_data([{"item": item.id, "error_code": "poison", "error_message": message} for item in poison])
+        tx.settling.add_attempts(
+            [
+                {"item": item.id, "lease": item.lease, "outcome": "lost", "error_code": "lost", "error_message": why}
+                for item in lost
+            ]
+        )
+        tx.events.add(
+            [
+                {
+                    "task": item.task,
+                    "actor": actor,
+                    "verb": "reclaim",
+                    "source": "running",
+                    "target": item.state,
+                    "stage": item.stage,
+                    "item": item.key,
+                    "reason": message if item.state == ItemState.FAILED else why,
+                }
+                for item in lost
+            ]
+        )
+        if lost:
+            tx.announce()
+    for item in lost[:20]:
+        log.warning(
+            "[%s] Reclaimed %s %s: %s; %s",
+            actor,
+            item.stage,
+            item.key,
+            why,
+            "failed as poison" if item.state == ItemState.FAILED else "it runs again",
+        )
+    return lost
+
+
+def close(store: Store, pipelines: Pipelines, actor: str) -> int:
+    """Advance tasks whose stage is over and whose worker died between its commit and its probe."""
+    with store.read() as tx:
+        stuck = tx.recovery.unclosed(BATCH)
+    return sum(advance(store, pipelines, number, actor) is not None for number in stuck)
+
+
+def clean(store: Store, pipelines: Pipelines, actor: str) -> None:
+    """Prune old tasks, and remove files that nothing refers to."""
+    prune(store, pipelines, actor)
+    with store.write() as tx:
+        superseded = tx.blobs.drop_superseded(BATCH)
+    store.shelf.delete(superseded)
+    old = store.shelf.older_than(store.settings.stale_hours * 3600)
+    while keys := list(islice(old, BATCH)):
+        with store.read() as tx:
+            known = tx.blobs.known(keys)
+        store.shelf.delete(key for key in keys if key not in known)
+    threshold = time.time() - store.settings.stale_hours * 3600
+    for leftover in store.scratch.glob("*"):
+        if leftover.stat().st_mtime < threshold:
+            shutil.rmtree(leftover, ignore_errors=True) if leftover.is_dir() else leftover.unlink(missing_ok=True)
+
+
+def prune(store: Store, pipelines: Pipelines, actor: str) -> int:
+    """Remove tasks that finished longer ago than the retention time, with their files."""
+    if store.settings.retention_days <= 0:
+        return 0
+    with store.read() as tx:
+        old = tx.tasks.finished_before(store.settings.retention_days, BATCH)
+    removed = 0
+    for number in old:
+        with store.write() as tx:
+            row = tx.tasks.lock(number)
+            if row is None or row.state not in FINISHED_TASKS or not can_move(pipelines, row):
+                continue
+            move(tx, pipelines, row, "prune", None, actor=actor)
+            keys = tx.tasks.delete(number)
+        store.shelf.delete(keys)
+        removed += 1
+        log.info("[%s] Pruned %s: finished more than %g days ago", actor, row.id, store.settings.retention_days)
+    return removed

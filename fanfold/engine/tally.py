@@ -1,0 +1,32 @@
+"""How much was done in the last minute? A rolling count that a worker reports with its heartbeat."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+
+WINDOW_SECONDS = 60.0
+
+
+class Tally:
+    """Endings of the last minute, in buckets of a second."""
+
+    def __init__(self) -> None:
+        self._buckets: deque[list[float]] = deque()
+
+    def add(self, done: bool, seconds: float) -> None:
+        """Count one ending."""
+        second = float(int(time.monotonic()))
+        if not self._buckets or self._buckets[-1][0] != second:
+            self._buckets.append([second, 0, 0, 0.0])
+        bucket = self._buckets[-1]
+        bucket[1 if done else 2] += 1
+        bucket[3] += seconds
+
+    def last_minute(self) -> tuple[int, int, float]:
+        """(done, failed, seconds that handlers ran)."""
+        oldest = time.monotonic() - WINDOW_SECONDS
+        while self._buckets and self._buckets[0][0] < oldest:
+            self._buckets.popleft()
+        counted = list(self._buckets)
+        return int(sum(b[1] for b in counted)), int(sum(b[2] for b in counted)), sum(b[3] for b in counted)

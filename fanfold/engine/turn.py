@@ -1,0 +1,112 @@
+"""What is one turn of a worker? Settle what has ended and claim what is next, in one commit; then move tasks on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from fanfold.engine.advance import advance, advance_locked
+from fanfold.engine.claiming import Claimer, Room
+from fanfold.engine.moves import Pipelines
+from fanfold.engine.settlement import Settlement, settle, unstorable
+from fanfold.errors import BadInput, DatabaseProblem
+from fanfold.model.item import Claimed
+from fanfold.model.task import TaskRow
+from fanfold.store.store import Store
+
+
+@dataclass
+class Turn:
+    """What came of a turn."""
+
+    claimed: list[tuple[TaskRow, Claimed]] = field(default_factory=list)
+    again: bool = False
+    """Whether a task moved on, so that there may be new work at once."""
+
+
+def take_turn(
+    store: Store,
+    claimer: Claimer,
+    pipelines: Pipelines,
+    worker: str,
+    settled: Sequence[Settlement],
+    room: Room,
+    *,
+    in_flight: set[int],
+    hinted: bool,
+) -> Turn:
+    """One turn. It may be repeated after a lost connection: what was committed before is simply found done."""
+    turn = Turn()
+    splits = [one for one in settled if one.spool is not None]
+    plain = [one for one in settled if one.spool is None]
+    for one in splits:
+        turn.again = finish_split(store, pipelines, worker, one) or turn.again
+    if room.free > 0:
+        claimer.look(hinted)
+    if plain or (room.free > 0 and claimer.has_candidates):
+        turn.claimed = _settle_and_claim(store, claimer, worker, plain, room)
+    busy = in_flight | {row.number for row, _ in turn.claimed}
+    for task in {one.claimed.task for one in settled} - busy | _failing_fast(plain, pipelines):
+        turn.again = advance(store, pipelines, task, worker) is not None or turn.again
+    return turn
+
+
+def _settle_and_claim(
+    store: Store, claimer: Claimer, worker: str, settled: list[Settlement], room: Room
+) -> list[tuple[TaskRow, Claimed]]:
+    """Both in one transaction: the finish of the last items and the claim of the next cost one commit."""
+    try:
+        with store.write() as tx:
+            settle(tx, settled, worker, store.settings.crash_limit)
+            return claimer.claim(tx, worker, room)
+    except DatabaseProblem as problem:
+        if problem.code != "refused" or not settled:
+            raise
+    for one in settled:
+        _settle_alone(store, worker, one)
+    return []
+
+
+def _settle_alone(store: Store, worker: str, one: Settlement) -> None:
+    """One bad result must not hold up the others: settle it by itself, as a failure if the database refuses it."""
+    for attempt in (one, unstorable(one, "The database refused its result.")):
+        try:
+            with store.write() as tx:
+                settle(tx, [attempt], worker, store.settings.crash_limit)
+            return
+        except DatabaseProblem as problem:
+            if problem.code != "refused" or attempt is not one:
+                raise
+
+
+def finish_split(store: Store, pipelines: Pipelines, worker: str, one: Settlement) -> bool:
+    """A split's item is finished, its stage left and the next one entered with all its items, in one transaction."""
+    spool = one.spool
+    assert spool is not None
+    try:
+        with store.write() as tx:
+            row = tx.tasks.lock(one.claimed.task)
+            held = row is not None and bool(settle(tx, [one], worker, store.settings.crash_limit))
+            moved = advance_locked(tx, pipelines, row, worker, new_items=spool) if row is not None and held else None
+    except BadInput as problem:
+        duplicate = spool.first_duplicate()
+        reason = (
+            f"{one.claimed.stage} yields two items with the key {duplicate!r}; keys must differ."
+            if duplicate
+            else str(problem)
+        )
+        _settle_alone(store, worker, unstorable(one, reason))
+        moved = advance(store, pipelines, one.claimed.task, worker)
+    spool.remove()
+    return moved is not None
+
+
+def _failing_fast(settled: Sequence[Settlement], pipelines: Pipelines) -> set[int]:
+    """Tasks of which an item has failed in a stage that does not wait for the others."""
+    return {one.claimed.task for one in settled if one.verb == "fail" and _is_fail_fast(one, pipelines)}
+
+
+def _is_fail_fast(one: Settlement, pipelines: Pipelines) -> bool:
+    return any(
+        stage.planned.fail_fast for pipeline in pipelines.values() if (stage := pipeline.find(one.claimed.stage))
+    )

@@ -1,0 +1,110 @@
+"""How does a task look to people? Its row, counts, words and commands put together, many tasks with few queries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from fanfold.model import serial
+from fanfold.model.item import Item
+from fanfold.model.lifecycle import ItemState, TaskState
+from fanfold.model.plan import Kind, Plan
+from fanfold.model.progress import Counts, percent
+from fanfold.model.task import StageView, Task, TaskRow
+from fanfold.model.words import Facts, available_commands, state_word, wait_reason
+from fanfold.store.reading import ItemRow
+from fanfold.store.store import Store, Transaction
+
+
+def view(store: Store, tx: Transaction, rows: Sequence[TaskRow]) -> list[Task]:
+    """The tasks as people see them."""
+    numbers = [row.number for row in rows]
+    counts = tx.reading.counts(numbers)
+    retries = tx.reading.retries(numbers)
+    served = {pair for worker in tx.workers.all(store.settings.lease_seconds) if worker.alive for pair in worker.serves}
+    return [
+        _task(tx, row, counts.get(row.number, {}), retries.get(row.number, 0), (row.pipeline, row.stage) in served)
+        for row in rows
+    ]
+
+
+def _task(tx: Transaction, row: TaskRow, stages: Mapping[str, Counts], retries: int, served: bool) -> Task:
+    here = stages.get(row.stage, Counts())
+    message = None
+    if here.total == 1 and row.state is TaskState.ACTIVE:
+        share, message = tx.reading.single(row.number, row.stage)
+        here = replace(here, share=share)
+    failed = sum(stages.get(stage.name, Counts())[ItemState.FAILED] for stage in row.plan.stages)
+    due = tx.reading.next_due_at(row.number) if here[ItemState.RETRYING] or here[ItemState.WAITING] else None
+    facts = Facts(row.state, row.stage, row.plan, here, row.ending, row.reason, failed, due, served)
+    shown = stages.get(counted_stage(row.plan, row.stage, stages), Counts())
+    return Task(
+        id=row.id,
+        pipeline=row.pipeline,
+        title=row.title,
+        state=row.state,
+        status=state_word(facts),
+        stage=row.stage,
+        stages=tuple(_stage(stage.name, stage.kind, stages) for stage in row.plan.stages),
+        progress=percent(row.plan, row.state, row.stage, here),
+        message=message,
+        total=shown.total,
+        done=shown[ItemState.DONE],
+        failed=shown[ItemState.FAILED],
+        open=shown.total - shown.settled,
+        options=serial.load(row.options) or {},
+        metadata=serial.load(row.extra) or {},
+        owner=row.owner,
+        priority=row.priority,
+        tags=row.tags,
+        key=row.key,
+        retries=retries,
+        retry_limit=row.retry_limit,
+        wait_reason=wait_reason(facts),
+        available_commands=available_commands(facts),
+        error_code=row.error_code,
+        error_message=row.error_message,
+        missing=row.missing,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        started_at=row.started_at or tx.items.first_started_at(row.number),
+        finished_at=row.finished_at,
+        inputs=tuple(serial.load(row.input) or ()),
+    )
+
+
+def counted_stage(plan: Plan, stage: str, stages: Mapping[str, Counts]) -> str:
+    """The stage whose items people count: the `each` stage a task is in, or came through last; else the one it is in."""
+    standing = plan.stage(stage)
+    if standing.kind is Kind.EACH:
+        return stage
+    before = plan.last_each(stage) or next((found for found in reversed(plan.stages) if found.kind is Kind.EACH), None)
+    return before.name if before is not None and before.name in stages else stage
+
+
+def _stage(name: str, kind: str, stages: Mapping[str, Counts]) -> StageView:
+    counts = stages.get(name, Counts())
+    return StageView(name, str(kind), counts.total, dict(counts.by_state))
+
+
+def item_view(store: Store, row: ItemRow) -> Item:
+    """An item as people see it."""
+    return Item(
+        key=row.key,
+        stage=row.stage,
+        seq=row.seq,
+        state=ItemState(row.state),
+        attempts=row.attempts,
+        failures=row.failures,
+        crashes=row.crashes,
+        worker=row.worker,
+        available_at=row.available_at,
+        started_at=row.started_at,
+        finished_at=row.finished_at,
+        progress=row.progress,
+        message=row.message,
+        error_code=row.error_code,
+        error_message=row.error_message,
+        model=row.model,
+        usage=store.unfold(row.usage),
+    )

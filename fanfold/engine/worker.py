@@ -1,0 +1,282 @@
+"""Who does the work? A worker: claims due items, runs their handlers, settles them, and moves tasks on."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+from fanfold.engine.attempts import Attempts, Held
+from fanfold.engine.calling import Call, Caller
+from fanfold.engine.claiming import Claimer, Room
+from fanfold.engine.pulse import Pulse
+from fanfold.engine.sweep import sweep
+from fanfold.engine.turn import Turn, take_turn
+from fanfold.errors import DatabaseProblem
+from fanfold.model.item import Claimed
+from fanfold.model.pipeline import Pipeline, TaskFunction, as_pipeline
+from fanfold.model.task import TaskRow
+from fanfold.settings import load as load_settings
+from fanfold.store.hints import Hints
+from fanfold.store.store import Store
+from fanfold.store.workers import Report
+
+log = logging.getLogger("fanfold.worker")
+LONGEST_PAUSE = 5.0
+
+
+class Worker:
+    """Serves the stages of some pipelines until it is stopped.
+
+    ``run()`` blocks; ``stop()`` may be called from any thread or signal handler: once to finish or hand back what is in
+    flight within the grace time, twice to hand it back at once.
+    """
+
+    def __init__(
+        self,
+        pipelines: Iterable[Pipeline | TaskFunction],
+        *,
+        store: Store | None = None,
+        database: str | None = None,
+        data: str | None = None,
+        concurrency: int | None = None,
+        stages: Iterable[str] = (),
+        name: str = "worker",
+    ) -> None:
+        self.store = store or Store.open(load_settings(database=database, data=data))
+        self.pipelines = {pipeline.name: pipeline for pipeline in map(as_pipeline, pipelines)}
+        self.concurrency = concurrency or self.store.settings.concurrency
+        self.name = name
+        self.claimer = Claimer(self.store, self.pipelines, stages)
+        self._stops = 0
+        self._stop_at: float | None = None
+        self._hinted = True
+        self._turning = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._database_thread = ThreadPoolExecutor(1, thread_name_prefix=f"{name}-database")
+
+    @property
+    def id(self) -> str:
+        """This worker's id in the database."""
+        return self._pulse.worker
+
+    def stop(self) -> None:
+        """Stop: first gracefully, at the second call at once."""
+        self._stops += 1
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._note_stop)
+
+    def run(
+        self,
+        *,
+        until: Callable[[], bool] | None = None,
+        drain: bool = False,
+        budget: float | None = None,
+        signals: bool = False,
+    ) -> None:
+        """Work until stopped, until ``until()``, until there is nothing to do (``drain``), or for ``budget`` seconds."""
+        self._end_at = None if budget is None else time.monotonic() + budget
+        self._until = until
+        self._drain = drain
+        asyncio.run(self._main(signals))
+
+    async def _main(self, signals: bool) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._wake = asyncio.Event()
+        self._caller = Caller(self.store, self.name)
+        self._attempts = Attempts(self._caller, lambda: self.id, self._wake.set)
+        self._over = threading.Event()
+        serves = list(self.claimer.served.pairs)
+        self._pulse = Pulse(
+            self.store,
+            self.name,
+            serves,
+            self.concurrency,
+            report=self._report,
+            on_held=self._from_thread(self._compare),
+            on_lost=self._from_thread(self._lose_all),
+        )
+        if signals:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                self._loop.add_signal_handler(number, self.stop)
+        await self._persistently(self._pulse.start)
+        threads = [
+            threading.Thread(target=target, daemon=True, name=f"{self.name}-{target.__name__.strip('_')}")
+            for target in (self._listen, self._sweep)
+        ]
+        for thread in threads:
+            thread.start()
+        log.info("[%s] Started: serves %s", self.id, ", ".join(f"{pipeline}.{stage}" for pipeline, stage in serves))
+        try:
+            await self._work()
+        finally:
+            self._over.set()
+            await self._hand_back()
+            self._caller.close()
+            await asyncio.to_thread(self._pulse.stop)
+            for thread in threads:
+                await asyncio.to_thread(thread.join, LONGEST_PAUSE)
+            self._database_thread.shutdown(wait=False)
+            log.info("[%s] Stopped", self.id)
+
+    async def _work(self) -> None:
+        while True:
+            ending = self._stops > 0 or self._out_of_time()
+            if ending and (not self._attempts or self._stops > 1 or time.monotonic() >= (self._stop_at or 0)):
+                return
+            turn = await self._turn()
+            if self._until is not None and await asyncio.to_thread(self._until):
+                return
+            if turn.again:
+                continue
+            if (
+                self._drain
+                and not self._attempts
+                and not self._attempts.has_settled
+                and not turn.claimed
+                and not self.claimer.has_candidates
+            ):
+                return
+            await self._rest()
+
+    async def _turn(self) -> Turn:
+        """Settle what has ended, claim for the free places, move tasks on, start what was claimed."""
+        self._wake.clear()
+        settled = self._attempts.take_settled()
+        hinted, self._hinted = self._hinted, False
+        room = Room(self._free(), self._attempts.per_stage())
+        in_flight = self._attempts.tasks()
+        self._turning = True
+        turn: Turn = await self._persistently(
+            lambda: take_turn(
+                self.store, self.claimer, self.pipelines, self.id, settled, room, in_flight=in_flight, hinted=hinted
+            )
+        )
+        for row, claimed in turn.claimed:
+            self._start(row, claimed)
+        self._turning = False
+        self._hinted = self._hinted or turn.again
+        return turn
+
+    def _free(self) -> int:
+        if self._stops or self._out_of_time() or not self._pulse.fresh:
+            return 0
+        return self.concurrency - len(self._attempts)
+
+    def _out_of_time(self) -> bool:
+        if self._end_at is None or time.monotonic() < self._end_at:
+            return False
+        self._stop_at = self._stop_at or self._end_at
+        return True
+
+    def _start(self, row: TaskRow, claimed: Claimed) -> None:
+        pipeline = self.pipelines[row.pipeline]
+        stage = pipeline.find(claimed.stage)
+        assert stage is not None, "only items of served stages are claimed"
+        self._attempts.start(Call(self.store, pipeline, stage, row, claimed))
+
+    async def _rest(self) -> None:
+        """Wait for an ending, a hint, the next due time, or the next look."""
+        longest = self.store.settings.poll_seconds
+        if self.claimer.seconds_to_next is not None:
+            longest = min(longest, max(0.01, self.claimer.seconds_to_next + 0.005))
+        for moment in (self._end_at, self._stop_at):
+            if moment is not None:
+                longest = min(longest, max(0.0, moment - time.monotonic()) + 0.01)
+        try:
+            await asyncio.wait_for(self._wake.wait(), longest)
+        except TimeoutError:
+            self._hinted = True
+
+    async def _hand_back(self) -> None:
+        """End every handler that still runs and give its item back unharmed."""
+        await self._attempts.hand_back()
+        settled = self._attempts.take_settled()
+        if not settled:
+            return
+        turn = partial(
+            take_turn,
+            self.store,
+            self.claimer,
+            self.pipelines,
+            self.id,
+            settled,
+            Room(0),
+            in_flight=set(),
+            hinted=False,
+        )
+        try:
+            await self._in_database(turn)
+        except DatabaseProblem as problem:
+            again = "They run again when the lease is over"
+            log.warning("[%s] Could not hand back %d items: %s %s", self.id, len(settled), problem, again)
+
+    async def _persistently(self, function: Callable[[], Any]) -> Any:
+        """Run in the database thread, again and again while the database can not be reached; work in hand is kept."""
+        pause = 0.1
+        while True:
+            try:
+                return await self._in_database(function)
+            except DatabaseProblem as problem:
+                if problem.code != "unreachable" or self._stops > 1:
+                    raise
+                log.warning("[%s] %s Trying again in %.1f s", self.name, problem, pause)
+                await asyncio.sleep(pause)
+                pause = min(LONGEST_PAUSE, pause * 2)
+
+    async def _in_database(self, function: Callable[[], Any]) -> Any:
+        assert self._loop is not None
+        return await self._loop.run_in_executor(self._database_thread, function)
+
+    def _from_thread(self, function: Callable[..., None]) -> Callable[..., None]:
+        def call(*arguments: Any) -> None:
+            if self._loop is not None and not self._loop.is_closed():
+                self._loop.call_soon_threadsafe(function, *arguments)
+
+        return call
+
+    def _report(self) -> Report:
+        done, failed, seconds = self._attempts.tally.last_minute()
+        return Report(len(self._attempts), self._stops > 0, done, failed, round(seconds, 3))
+
+    def _note_stop(self) -> None:
+        self._stop_at = self._stop_at or time.monotonic() + self.store.settings.grace_seconds
+        self._wake.set()
+
+    def _note_hint(self) -> None:
+        self._hinted = True
+        self._wake.set()
+
+    def _compare(self, held: Held) -> None:
+        strays = self._attempts.compare(held, turning=self._turning)
+        if strays:
+            self._database_thread.submit(self._release, strays)
+
+    def _release(self, rows: list[dict[str, int]]) -> None:
+        with self.store.write() as tx:
+            tx.settling.free_permits(list(tx.settling.release(rows)))
+
+    def _lose_all(self) -> None:
+        self._attempts.lose_all()
+
+    def _listen(self) -> None:
+        hints = Hints(self.store.database)
+        while not self._over.is_set():
+            if hints.wait(self._over, 1.0) and not self._over.is_set():
+                self._from_thread(self._note_hint)()
+        hints.close()
+
+    def _sweep(self) -> None:
+        while not self._over.is_set():
+            try:
+                if sweep(self.store, self.pipelines, f"sweep of {self._pulse.worker}"):
+                    self._from_thread(self._note_hint)()
+            except DatabaseProblem as problem:
+                log.warning("[%s] No sweep: %s", self.id, problem)
+            self._over.wait(self.store.settings.sweep_seconds)
