@@ -105,7 +105,7 @@ def _converted(name: str, value: Any) -> Any:
 
 
 def _checked(settings: Settings) -> Settings:
-    if settings.lease_seconds <= settings.heartbeat_seconds * 2:
+    if not settings.lease_seconds > settings.heartbeat_seconds * 2:
         raise BadInput(
             f"lease_seconds is {settings.lease_seconds} and heartbeat_seconds {settings.heartbeat_seconds}: "
             "a lease must outlast two heartbeats, or healthy workers lose their items."
@@ -113,6 +113,6 @@ def _checked(settings: Settings) -> Settings:
     if settings.sqlite_synchronous.upper() not in ("FULL", "NORMAL", "EXTRA"):
         raise BadInput(f"sqlite_synchronous is {settings.sqlite_synchronous!r}; use FULL, EXTRA or NORMAL.")
     for name in ("concurrency", "poll_seconds", "heartbeat_seconds", "look_seconds", "sweep_seconds", "crash_limit"):
-        if getattr(settings, name) <= 0:
+        if not getattr(settings, name) > 0:
             raise BadInput(f"Setting {name} is {getattr(settings, name)}; it must be more than 0.")
     return settings

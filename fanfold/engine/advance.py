@@ -70,7 +70,7 @@ def enter(
     actor: str,
     verb: str,
     new_items: NewRows | None = None,
-    reason: str | None = None,
+    through_gate: bool = False,
 ) -> TaskState:
     """Move a task into a stage, whose items appear in the same transaction; past stages that turn out empty; or to the end."""
     started: dict[str, Any] = {} if row.started_at else {"started_at": tx.items.first_started_at(row.number)}
@@ -78,37 +78,23 @@ def enter(
     while stage is not None:
         seen_before = tx.items.exist(row.number, stage.name)
         if make_items(tx, row, stage, new_items):
-            target = TaskState.WAITING if stage.gate and not seen_before else TaskState.ACTIVE
-            missing = _missing(tx, row, stage)
-            move(
-                tx,
-                pipelines,
-                row,
-                verb,
-                target,
-                actor=actor,
-                stage=stage.name,
-                reason=reason,
-                values=clear | started | {"missing": missing},
-            )
+            stops = stage.gate and not seen_before and not through_gate
+            target = TaskState.WAITING if stops else TaskState.ACTIVE
+            values = clear | started | {"missing": _missing(tx, row, stage)}
+            move(tx, pipelines, row, verb, target, actor=actor, stage=stage.name, values=values)
             return target
         new_items, stage = None, row.plan.after(stage.name)
-    move(
-        tx,
-        pipelines,
-        row,
-        verb,
-        TaskState.COMPLETED,
-        actor=actor,
-        stage=row.plan.stages[-1].name,
-        reason=reason,
-        values=clear | started,
-    )
+    last = row.plan.stages[-1].name
+    values = clear | started | {"missing": _missing(tx, row, None)}
+    move(tx, pipelines, row, verb, TaskState.COMPLETED, actor=actor, stage=last, values=values)
     return TaskState.COMPLETED
 
 
 def make_items(tx: Transaction, row: TaskRow, stage: PlannedStage, new_items: NewRows | None = None) -> bool:
-    """The items of a stage that begins, or begins again; False when there are none to be worked on."""
+    """The items of a stage that begins, or begins again; False when there are none to be worked on.
+
+    What a split gives replaces whatever an earlier split of the same task gave.
+    """
     if stage.kind is not Kind.EACH:
         if tx.items.exist(row.number, stage.name):
             tx.tasks.reopen(row.number, stage.name)
@@ -117,6 +103,8 @@ def make_items(tx: Transaction, row: TaskRow, stage: PlannedStage, new_items: Ne
         return True
     before = row.plan.before(stage.name)
     if new_items is not None:
+        later = row.plan.stages[row.plan.index(stage.name) :]
+        tx.items.delete(row.number, [planned.name for planned in later])
         tx.items.add(row.number, stage.name, new_items)
     elif before is not None and before.kind is Kind.EACH:
         tx.items.copy(row.number, before.name, stage.name)
@@ -214,9 +202,12 @@ def _why(tx: Transaction, row: TaskRow, stage: PlannedStage, failed: int) -> str
     )
 
 
-def _missing(tx: Transaction, row: TaskRow, stage: PlannedStage) -> int:
-    """How many items a merge that begins now will have to do without."""
-    source = row.plan.last_each(stage.name)
+def _missing(tx: Transaction, row: TaskRow, stage: PlannedStage | None) -> int:
+    """How many items a merge that begins now, or (None) the result, has to do without."""
+    last = row.plan.stages[-1]
+    source = (
+        row.plan.last_each(stage.name) if stage else (last if last.kind is Kind.EACH else row.plan.last_each(last.name))
+    )
     if source is None:
         return 0
     found = stage_counts(tx, row).get(source.name, Counts())

@@ -34,6 +34,7 @@ class Attempts:
 
     def __init__(self, caller: Caller, worker: Callable[[], str], wake: Callable[[], None]) -> None:
         self.tally = Tally()
+        self.endings: Counter[str] = Counter()
         self._caller = caller
         self._worker = worker
         self._wake = wake
@@ -108,6 +109,7 @@ class Attempts:
         del self._running[item]
         if settlement is not None:
             self._say(call, settlement)
+            self.endings[settlement.verb] += 1
             if settlement.verb in ("finish", "fail"):
                 self.tally.add(settlement.verb == "finish", time.monotonic() - started)
             self._settled.append(settlement)
@@ -133,9 +135,7 @@ class Attempts:
             wait = f"trying again in {settlement.delay:.1f} s {tries}"
             log.warning("[%s] Failed %s: %s; %s", self._worker(), what, settlement.error_message, wait)
         elif settlement.verb == "crash":
-            log.warning(
-                "[%s] Lost %s: %s It runs again, alone in a process", self._worker(), what, settlement.error_message
-            )
+            log.warning("[%s] Lost %s: %s It runs again", self._worker(), what, settlement.error_message)
         elif log.isEnabledFor(logging.DEBUG):
             verb = {"finish": "Finished", "postpone": "Postponed", "release": "Released"}[settlement.verb]
             log.debug("[%s] %s %s", self._worker(), verb, what)

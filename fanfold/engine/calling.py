@@ -10,7 +10,7 @@ from typing import Any
 
 from fanfold.engine.children import ChildDied, Children
 from fanfold.engine.context import ItemWork, TaskWork, Work
-from fanfold.engine.settlement import Settlement, failed
+from fanfold.engine.settlement import Settlement, clean, failed
 from fanfold.engine.spool import Spool
 from fanfold.engine.threads import Threads
 from fanfold.errors import BadInput, Cancelled, Permanent, Temporary
@@ -20,6 +20,13 @@ from fanfold.model.pipeline import Pipeline, Stage
 from fanfold.model.plan import Kind
 from fanfold.model.task import TaskRow
 from fanfold.store.store import Store
+
+SUSPECT_CRASHES = 2
+"""Not after the first crash: most items in flight were innocent, and a child for each would slow down every restart."""
+SUSPECTS_AT_ONCE = 2
+"""When a worker of 500 slots dies, 500 items are suspect: a child for each at once would take the next worker down as well."""
+SUSPECT_WAIT_SECONDS = 20.0
+"""Shorter than the sweep's patience with items past their deadline, so that waiting never looks like hanging."""
 
 
 class Call:
@@ -48,10 +55,8 @@ class Call:
         try:
             arguments, named = self.handler_arguments()
             return self.conclude(self.stage.handler(*arguments, **named))
-        except Cancelled:
-            return Settlement(self.claimed, "release")
         except BaseException as error:
-            return self.fail(error)
+            return self.end(error)
         finally:
             self.work.close()
 
@@ -62,13 +67,14 @@ class Call:
             made = self.stage.handler(*arguments, **named)
             value = [one async for one in made] if inspect.isasyncgen(made) else await made
             return self.conclude(value)
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as error:
+            attempt = asyncio.current_task()
+            if attempt is not None and not attempt.cancelling():
+                return self.fail(error)  # Raised in the handler, not from outside: releasing it would run it forever.
             self.work._stop.set()
             raise
-        except Cancelled:
-            return Settlement(self.claimed, "release")
         except BaseException as error:
-            return self.fail(error)
+            return self.end(error)
         finally:
             self.work.close()
 
@@ -84,9 +90,19 @@ class Call:
         output = None if text is None else self.work._fold(f"{self.claimed.key}.json", text)
         return Settlement(self.claimed, "finish", output=output, **self._cost())
 
+    def end(self, error: BaseException) -> Settlement:
+        """The settlement for what a handler raised: handed back if it was told to stop, else failed."""
+        if isinstance(error, Cancelled) and self.work.cancelled:
+            return Settlement(self.claimed, "release")
+        return self.fail(error)
+
     def fail(self, error: BaseException) -> Settlement:
-        """The settlement for what a handler raised."""
-        return replace(failed(self.claimed, self.stage, error, self.row.retry_limit), **self._cost())
+        """The settlement for a failure; what was used counts all the same."""
+        try:
+            cost = self._cost()
+        except BadInput:
+            cost = {}
+        return replace(failed(self.claimed, self.stage, error, self.row.retry_limit), **cost)
 
     def _postponed(self, value: Later) -> Settlement:
         if self.claimed.waiting_seconds > self.stage.wait_limit:
@@ -101,13 +117,13 @@ class Call:
             raise BadInput(
                 f"{self.stage.name} must yield NewItem(…)s; it gave {type(value).__name__}.", code="bad_split"
             )
-        path = self.store.scratch / f"split-{self.row.id}-{self.claimed.lease}.jsonl"
+        path = self.store.scratch / f"split-{self.row.id}-{self.claimed.id}-{self.claimed.lease}.jsonl"
         spool = Spool(path).fill(value, self.work._fold, self.store.settings.result_bytes)
         return Settlement(self.claimed, "finish", spool=spool, **self._cost())
 
     def _cost(self) -> dict[str, Any]:
         usage = None if self.work.usage is None else serial.dump(self.work.usage, "The usage")
-        return {"model": self.work.model, "usage": usage}
+        return {"model": None if self.work.model is None else clean(str(self.work.model), 200), "usage": usage}
 
 
 class Caller:
@@ -116,9 +132,23 @@ class Caller:
     def __init__(self, store: Store, name: str) -> None:
         self.threads = Threads(name)
         self.children = Children(store.settings)
+        self._suspects = asyncio.Semaphore(SUSPECTS_AT_ONCE)
 
     async def run(self, call: Call) -> Settlement:
-        """One attempt from start to settlement."""
+        """One attempt from start to settlement; a suspect waits for its turn, or is handed back unharmed."""
+        if not self._is_suspect(call):
+            return await self._run(call)
+        try:
+            async with asyncio.timeout(SUSPECT_WAIT_SECONDS):
+                await self._suspects.acquire()
+        except TimeoutError:
+            return Settlement(call.claimed, "release")
+        try:
+            return await self._run(call)
+        finally:
+            self._suspects.release()
+
+    async def _run(self, call: Call) -> Settlement:
         try:
             async with asyncio.timeout(call.stage.timeout):
                 return await self._place(call)()
@@ -134,9 +164,13 @@ class Caller:
         self.threads.close()
         self.children.close()
 
+    def _is_suspect(self, call: Call) -> bool:
+        """Whether the item was running when a process died, more than once, and may have been the reason."""
+        return call.claimed.crashes >= SUSPECT_CRASHES and not call.stage.isolate and call.stage.can_be_isolated
+
     def _place(self, call: Call) -> Callable[[], Awaitable[Settlement]]:
-        """In a child when the stage says so, or when the item took a process down before; else by the colour of the handler."""
-        if call.stage.isolate or (call.claimed.crashes and call.stage.can_be_isolated):
+        """In a child when the stage says so, or when the item may take the process down; else by the colour of the handler."""
+        if call.stage.isolate or self._is_suspect(call):
             return lambda: self._in_child(call)
         if call.stage.runs_in_loop or inspect.isasyncgenfunction(call.stage.handler):
             return call.run_async
@@ -155,7 +189,7 @@ class Caller:
         try:
             settlement: Settlement = await asyncio.wrap_future(self.threads.submit(lambda: child.call(call)))
         except BaseException:
-            child.kill()
+            self.children.discard(child)
             raise
         self.children.give_back(child)
         return settlement

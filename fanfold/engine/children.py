@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fanfold.engine.discovery import load_file
-from fanfold.errors import BadPipeline
+from fanfold.errors import BadPipeline, Permanent
 from fanfold.model.item import Claimed
 from fanfold.model.pipeline import Pipeline, Stage, TaskFunction
 from fanfold.model.task import TaskRow
@@ -96,10 +96,14 @@ class Children:
     def give_back(self, child: Child) -> None:
         """A child that has answered; old ones are let go."""
         if child.calls >= CALLS_PER_CHILD:
-            self._all.discard(child)
-            child.kill()
+            self.discard(child)
         else:
             self._idle.append(child)
+
+    def discard(self, child: Child) -> None:
+        """End one that must not be used again."""
+        self._all.discard(child)
+        child.kill()
 
     def close(self) -> None:
         """End them all."""
@@ -125,6 +129,7 @@ def _manner(exit_code: int | None) -> str:
 
 def serve(pipe: Connection, settings: Settings, parent: int) -> None:
     """The life of a child: answer requests until the parent is gone."""
+    from fanfold.engine.settlement import failed
     from fanfold.store.store import Store
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -136,7 +141,12 @@ def serve(pipe: Connection, settings: Settings, parent: int) -> None:
             request = pipe.recv()
         except (EOFError, OSError):
             return
-        pipe.send(_answer(store, request))
+        try:
+            settlement = _answer(store, request)
+        except Exception as error:  # The handler was not found here, or its module can not be imported.
+            reason = Permanent(f"{type(error).__name__}: {error}", code="not_isolated")
+            settlement = failed(request.claimed, request.stage, reason)
+        pipe.send(settlement)
 
 
 def _answer(store: Any, request: Request) -> Settlement:

@@ -67,9 +67,14 @@ class Claimer:
         """Whether any task is known to have work."""
         return bool(self._fresh or self._due)
 
+    @property
+    def can_claim(self) -> bool:
+        """Whether any of them is also allowed: its stage fits the time left, and no more tasks are served than should be."""
+        return any(self.fits(self._stage(ready)) and self._admits(ready) for ready in (*self._due, *self._fresh))
+
     def look(self, hinted: bool) -> None:
         """Ask which tasks have work: now and then while some are known, at a hint or now and then when none is."""
-        if not (hinted and not self.has_candidates) and time.monotonic() - self._looked_at < REFRESH_SECONDS:
+        if not (hinted and not self.can_claim) and time.monotonic() - self._looked_at < REFRESH_SECONDS:
             return
         with self.store.read() as tx:
             self._fresh = tx.items.ready(self.served, CANDIDATES)
@@ -81,6 +86,7 @@ class Claimer:
 
     def claim(self, tx: Transaction, worker: str, room: Room) -> list[tuple[TaskRow, Claimed]]:
         """Claim up to the room there is: what waited out its time first, then what is new."""
+        self._turn += 1
         claimed = self._from(tx, worker, room, self._due, timed=True) + self._from(
             tx, worker, room, self._fresh, timed=False
         )
@@ -88,7 +94,6 @@ class Claimer:
 
     def _from(self, tx: Transaction, worker: str, room: Room, candidates: list[Ready], *, timed: bool) -> list[Claimed]:
         found: list[Claimed] = []
-        self._turn += 1
         for _, group in groupby(list(candidates), key=lambda ready: ready.priority):
             waiting = list(group)
             start = self._turn % len(waiting)
@@ -123,6 +128,8 @@ class Claimer:
         if stage.limit is not None:
             tx.workers.grant(name, ids)
         if ids:
+            if self.tasks_per_stage is not None:
+                self._served_tasks.setdefault((ready.pipeline, ready.stage), set()).add(ready.task)
             found += [replace(one, has_permit=stage.limit is not None) for one in tx.items.load(ids)]
             room.take(ready.pipeline, ready.stage, len(ids))
         if wanted and len(ids) < wanted:
@@ -145,11 +152,8 @@ class Claimer:
         """At most so many tasks per stage, where a tick is limited so."""
         if self.tasks_per_stage is None:
             return True
-        served = self._served_tasks.setdefault((ready.pipeline, ready.stage), set())
-        if ready.task not in served and len(served) >= self.tasks_per_stage:
-            return False
-        served.add(ready.task)
-        return True
+        served = self._served_tasks.get((ready.pipeline, ready.stage), set())
+        return ready.task in served or len(served) < self.tasks_per_stage
 
     def _stage(self, ready: Ready) -> Stage:
         stage = self.pipelines[ready.pipeline].find(ready.stage)

@@ -108,14 +108,16 @@ class Commands:
         if row.state is TaskState.WAITING:
             self._move(tx, row, "merge", TaskState.ACTIVE)
         else:
-            enter(tx, self.pipelines, row, row.plan.merge_stage(), actor=self.actor, verb="merge")
+            enter(tx, self.pipelines, row, row.plan.merge_stage(), actor=self.actor, verb="merge", through_gate=True)
 
     def _retry(
         self, tx: Transaction, row: TaskRow, keys: Sequence[str], stage: str | None, options: dict[str, Any] | None
     ) -> int:
         counts = stage_counts(tx, row)
         wanted = stage or (self._stage_of(row, keys) if keys else self._failed_stage(row, counts))
-        row.plan.stage(wanted)
+        if wanted not in [planned.name for planned in row.plan.stages]:
+            row.plan.stage(wanted)
+            raise BadInput(f"{wanted} runs once per task, when the task ends; it can not be retried by itself.")
         ids = self._named(tx, row, wanted, keys) if keys else None
         overrides = None if not options else serial.dump(options, "The options")
         moved = tx.tasks.retry_items(row.number, wanted, ids, overrides)
@@ -123,6 +125,8 @@ class Commands:
             raise IllegalMove(
                 f"Some of these items of task {row.id} are pending or being worked on; wait for them, or pause the task."
             )
+        if stage and not moved:
+            raise IllegalMove(f"Task {row.id} has nothing to redo in {wanted}: name done items of it with --item.")
         back = row.plan.index(wanted) < row.plan.index(row.stage) or row.state not in (
             TaskState.ACTIVE,
             TaskState.PAUSED,

@@ -10,6 +10,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from fanfold.engine.settlement import MESSAGE_LENGTH, clean
 from fanfold.errors import BadInput, Cancelled, LeaseLost
 from fanfold.model import serial
 from fanfold.model.files import File
@@ -96,9 +97,10 @@ class Work:
         if now - self._progress_at < PROGRESS_SECONDS and share < 1:
             return
         self._progress_at = now
+        told = None if message is None else clean(str(message), MESSAGE_LENGTH)
         with self._store.write() as tx:
             held = tx.settling.note_progress(
-                self._claimed.id, self._claimed.lease, min(1.0, max(0.0, float(share))), message
+                self._claimed.id, self._claimed.lease, min(1.0, max(0.0, float(share))), told
             )
         self._still(held)
 
@@ -154,8 +156,14 @@ class Work:
 
     def _keep(self, name: str, source: BinaryIO) -> File:
         file = self._store.keep(self._row.id, name, source)
+        claimed = self._claimed
         with self._store.write() as tx:
-            tx.blobs.add(file.key, self._row.number, file.name, file.size, self._claimed.id, self._claimed.lease)
+            held = tx.settling.holds(claimed.id, claimed.lease)
+            if held:
+                tx.blobs.add(file.key, self._row.number, file.name, file.size, claimed.id, claimed.lease)
+        if not held:
+            self._store.shelf.delete([file.key])
+        self._still(held)
         return file
 
     def _fold(self, name: str, text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import importlib.util
+import logging
 import sys
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -15,6 +16,7 @@ from fanfold.errors import BadInput, NotFound
 from fanfold.model.pipeline import Pipeline, TaskFunction, as_pipeline
 
 GROUP = "fanfold.pipelines"
+log = logging.getLogger("fanfold.discovery")
 
 
 def load(target: str) -> Pipeline:
@@ -45,7 +47,14 @@ def installed() -> dict[str, EntryPoint]:
 
 def load_all(targets: tuple[str, ...] | list[str]) -> dict[str, Pipeline]:
     """The named pipelines and every installed one, by name."""
-    found = {pipeline.name: pipeline for pipeline in (as_pipeline(point.load()) for point in installed().values())}
+    found: dict[str, Pipeline] = {}
+    for name, point in installed().items():
+        try:
+            pipeline = as_pipeline(point.load())
+        except Exception as error:
+            log.warning("[discovery] Passed over the installed pipeline %s: %s: %s", name, type(error).__name__, error)
+            continue
+        found[pipeline.name] = pipeline
     for target in targets:
         pipeline = load(target)
         found[pipeline.name] = pipeline

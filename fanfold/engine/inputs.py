@@ -32,11 +32,15 @@ def _check_one(value: Any, text_is_path: bool) -> Any:
         value = Path(value)
     if not isinstance(value, Path):
         return value
-    if value.is_dir():
+    try:
+        is_folder, exists = value.is_dir(), value.exists()
+    except OSError:  # Such a name can not be: somebody gave the text itself.
+        is_folder = exists = False
+    if is_folder:
         raise BadInput(f"{value} is a folder. Name the files in it.")
-    if not value.exists():
+    if not exists:
         raise NotFound(
-            f"There is no file {value}. An input that is not a file goes into an option: --option NAME=VALUE"
+            f"There is no file {str(value)[:200]}. An input that is not a file goes into an option: --option NAME=VALUE"
         )
     return value
 
@@ -54,18 +58,15 @@ def fingerprint(pipeline: str, inputs: Sequence[Any], options: dict[str, Any]) -
     return digest.hexdigest()
 
 
-def copy_in(store: Store, task_id: str, inputs: Sequence[Any]) -> tuple[list[Any], list[File]]:
-    """Inputs as they are kept with the task, and the blobs that were written for them."""
+def copy_in(store: Store, task_id: str, inputs: Sequence[Any], files: list[File]) -> list[Any]:
+    """Inputs as they are kept with the task; each blob that is written for them is noted in ``files`` at once."""
     kept: list[Any] = []
-    files: list[File] = []
     for value in inputs:
         if isinstance(value, Path | Upload):
-            file = _keep(store, task_id, value)
-            files.append(file)
-            kept.append(file)
-        else:
-            kept.append(value)
-    return kept, files
+            value = _keep(store, task_id, value)
+            files.append(value)
+        kept.append(value)
+    return kept
 
 
 def _keep(store: Store, task_id: str, value: Path | Upload) -> File:

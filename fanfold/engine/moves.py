@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-from fanfold.errors import BadInput, IllegalMove
+from fanfold.errors import BadInput, FanfoldError, IllegalMove
 from fanfold.model import serial
 from fanfold.model.lifecycle import TASK_MOVES, TaskState, targets
 from fanfold.model.pipeline import Pipeline
@@ -13,6 +15,18 @@ from fanfold.model.task import Change, TaskRow
 from fanfold.store.store import Transaction
 
 Pipelines = Mapping[str, Pipeline]
+log = logging.getLogger("fanfold.worker")
+
+
+@contextmanager
+def left_for_later(actor: str) -> Iterator[None]:
+    """A move that the user's own on_move refuses is rolled back and left to the next sweep; the worker goes on."""
+    try:
+        yield
+    except FanfoldError as error:
+        if error.code != "mirror_failed":
+            raise
+        log.error("[%s] %s; trying again at the next sweep", actor, error)
 
 
 def move(
@@ -78,7 +92,15 @@ def record(
             options=serial.load(row.options) or {},
             metadata=serial.load(row.extra) or {},
         )
-        mirror_of(pipelines, row)(tx.connection, change)
+        try:
+            mirror_of(pipelines, row)(tx.connection, change)
+        except Exception as error:
+            if isinstance(error, FanfoldError):
+                raise
+            told = f"{type(error).__name__}: {error}"
+            raise FanfoldError(
+                f"Task {row.id} was not moved, as on_move failed: {told}", code="mirror_failed"
+            ) from error
 
 
 def mirror_of(pipelines: Pipelines, row: TaskRow) -> Any:

@@ -149,14 +149,14 @@ class Reader:
         row = self._row(task_id)
         last: Task | None = None
         seen: set[int] = set()
+        newest = after
         while True:
             task = self.get(row.id)
-            for event in self.events(row.id, max(0, after - LATE_EVENTS)):
-                if event.id > after or event.id in seen:
-                    if event.id not in seen:
-                        yield event
+            for event in self.events(row.id, max(after, newest - LATE_EVENTS)):
+                if event.id not in seen:
                     seen.add(event.id)
-            after = max([after, *seen])
+                    newest = max(newest, event.id)
+                    yield event
             if task != last:
                 yield task
                 last = task
@@ -210,4 +210,4 @@ def no_result(task: Task) -> str:
     """Why a task has no result, and what to do about it."""
     why = f": {task.error_message}" if task.error_message else ""
     ways = ", ".join(f"fanfold {command} {task.id}" for command in task.available_commands)
-    return f"Task {task.id} is {task.status} and has no result{why}." + (f" Possible now: {ways}" if ways else "")
+    return f"Task {task.id} is {task.status} and has no result{why}." + (f" Possible now: {ways}." if ways else "")

@@ -14,6 +14,8 @@ from fanfold.model.pipeline import Stage
 from fanfold.store.store import Transaction
 
 MESSAGE_LENGTH = 4_000
+LONGEST_WAIT = 10 * 365 * 86_400.0
+"""Seconds; beyond this a time can not be told."""
 DETAIL_LENGTH = 20_000
 
 
@@ -57,8 +59,11 @@ def failed(claimed: Claimed, stage: Stage, error: BaseException, retry_limit: in
 
 def describe(error: BaseException) -> tuple[str, str, str]:
     """A code, a message and a detail that any database can keep."""
-    code = error.code if isinstance(error, HandlerError | FanfoldError) else type(error).__name__
-    message = str(error) or f"{type(error).__name__} without a message"
+    code = str(error.code) if isinstance(error, HandlerError | FanfoldError) else type(error).__name__
+    try:
+        message = str(error) or f"{type(error).__name__} without a message"
+    except Exception:
+        message = f"{type(error).__name__} with a message that can not be shown"
     detail = "".join(traceback.format_exception(error))
     return clean(code, 100), clean(message, MESSAGE_LENGTH), clean(detail[-DETAIL_LENGTH:], DETAIL_LENGTH)
 
@@ -78,7 +83,10 @@ def settle(tx: Transaction, batch: Sequence[Settlement], worker: str, crash_limi
             done = getattr(tx.settling, verb)(rows)
             _keep(tx, verb, [one for one in group if one.claimed.id in done], worker)
             moved |= done
-    tx.settling.free_permits([one.claimed.id for one in batch if one.claimed.has_permit and one.claimed.id in moved])
+    permits = [one.claimed.id for one in batch if one.claimed.has_permit and one.claimed.id in moved]
+    if permits:
+        tx.settling.free_permits(permits)
+        tx.announce()
     return moved
 
 
@@ -86,7 +94,7 @@ def _move_row(one: Settlement, crash_limit: int) -> dict[str, Any]:
     return {
         "id": one.claimed.id,
         "lease": one.claimed.lease,
-        "delay": one.delay,
+        "delay": min(max(0.0, one.delay), LONGEST_WAIT),
         "counted": int(one.counted),
         "limit": crash_limit,
     }
@@ -95,11 +103,12 @@ def _move_row(one: Settlement, crash_limit: int) -> dict[str, Any]:
 def _keep(tx: Transaction, verb: str, group: Sequence[Settlement], worker: str) -> None:
     """What is kept besides the state: outputs, errors, attempts, and an event for what is not the plain course of things."""
     if verb == "finish":
+        # An item that ran before may have an output; the one that counts is this one, also when it is none.
         tx.settling.put_data(
             [
                 {"item": one.claimed.id, "output": one.output, "model": one.model, "usage": one.usage}
                 for one in group
-                if one.output is not None or one.model or one.usage
+                if one.output is not None or one.model or one.usage or one.claimed.lease > 1
             ]
         )
     if verb in ("fail", "back_off", "crash"):

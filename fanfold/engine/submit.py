@@ -13,6 +13,7 @@ from fanfold.engine.advance import make_items
 from fanfold.engine.moves import Pipelines, record
 from fanfold.errors import BadInput, KeyTaken
 from fanfold.model import serial
+from fanfold.model.files import File
 from fanfold.model.item import NewItem
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.pipeline import Pipeline
@@ -44,6 +45,7 @@ class Submission:
 
 def submit(store: Store, pipeline: Pipeline, wanted: Submission) -> TaskRow:
     """A new task with its first items, or, where the key is taken, the task that has it."""
+    check_names(wanted)
     if wanted.key is not None:
         with store.read() as tx:
             existing = tx.tasks.by_key(wanted.owner, wanted.key)
@@ -51,15 +53,9 @@ def submit(store: Store, pipeline: Pipeline, wanted: Submission) -> TaskRow:
             return existing
     plan = pipeline.plan().without_gates() if wanted.straight_through else pipeline.plan()
     checked = check_submission(pipeline, plan, wanted)
-    task_id = new_id()
-    kept, files = given.copy_in(store, task_id, checked)
-    row = _row(task_id, pipeline, plan, wanted, kept, checked)
+    files: list[File] = []
     try:
-        with store.write() as tx:
-            number = tx.tasks.add(row, wanted.tags)
-            for file in files:
-                tx.blobs.add(file.key, number, file.name, file.size)
-            return _begin(tx, store, {pipeline.name: pipeline}, number, wanted)
+        return _keep(store, pipeline, plan, wanted, checked, files)
     except KeyTaken:
         store.shelf.delete(file.key for file in files)
         with store.read() as tx:
@@ -72,16 +68,41 @@ def submit(store: Store, pipeline: Pipeline, wanted: Submission) -> TaskRow:
         raise
 
 
-def _begin(tx: Transaction, store: Store, pipelines: Pipelines, number: int, wanted: Submission) -> TaskRow:
+def _keep(
+    store: Store, pipeline: Pipeline, plan: Plan, wanted: Submission, checked: list[Any], files: list[File]
+) -> TaskRow:
+    """Write the blobs, each noted in ``files`` at once, then everything else in one transaction."""
+    task_id = new_id()
+    kept = given.copy_in(store, task_id, checked, files)
+    row = _row(task_id, pipeline, plan, wanted, kept, checked)
+    with store.write() as tx:
+        number = tx.tasks.add(row, wanted.tags)
+        for file in files:
+            tx.blobs.add(file.key, number, file.name, file.size)
+        return _begin(tx, store, {pipeline.name: pipeline}, number, wanted, files)
+
+
+def _begin(
+    tx: Transaction, store: Store, pipelines: Pipelines, number: int, wanted: Submission, files: list[File]
+) -> TaskRow:
     row = tx.tasks.get(number)
     assert row is not None
-    rows = None if wanted.items is None else new_rows(store, tx, row, wanted.items)
+    rows = None if wanted.items is None else new_rows(store, tx, row, wanted.items, files)
     first = row.plan.stages[0]
     if not make_items(tx, row, first, rows):
         raise BadInput("A task needs at least one item, and `items` is empty.")
     record(tx, pipelines, row, "submit", row.state, actor=wanted.actor, stage=row.stage, reason=None, source=None)
     tx.announce()
     return row
+
+
+def check_names(wanted: Submission) -> None:
+    """Key, owner, tags and title, which any database must be able to keep and to compare."""
+    if wanted.key is not None and not 0 < len(wanted.key) <= KEY_LENGTH:
+        raise BadInput(f"A key has 1 to {KEY_LENGTH} characters; this one has {len(wanted.key)}.")
+    if len(wanted.owner) > KEY_LENGTH or any(not tag or len(tag) > 100 for tag in wanted.tags):
+        raise BadInput("An owner has at most 200 characters, a tag 1 to 100.")
+    serial.dump([wanted.key, wanted.owner, list(wanted.tags), wanted.title], "What was submitted")
 
 
 def check_submission(pipeline: Pipeline, plan: Plan, wanted: Submission) -> list[Any]:
@@ -95,23 +116,16 @@ def check_submission(pipeline: Pipeline, plan: Plan, wanted: Submission) -> list
         raise BadInput(
             f"Pipeline {pipeline.name} makes its own items in `{plan.stages[0].name}`; give it inputs, not items."
         )
-    if wanted.key is not None and not 0 < len(wanted.key) <= KEY_LENGTH:
-        raise BadInput(f"A key has 1 to {KEY_LENGTH} characters; this one has {len(wanted.key)}.")
-    if len(wanted.owner) > KEY_LENGTH or any(not tag or len(tag) > 100 for tag in wanted.tags):
-        raise BadInput("An owner has at most 200 characters, a tag 1 to 100.")
     if wanted.retry_limit is not None and wanted.retry_limit < 0:
         raise BadInput(f"The retry limit is {wanted.retry_limit}; it must be 0 or more.")
     if not -(2**31) < wanted.priority < 2**31:
         raise BadInput(f"The priority {wanted.priority} is out of range; use small numbers, higher first.")
-    serial.dump(
-        [wanted.options, wanted.metadata, list(wanted.tags), wanted.key, wanted.owner, wanted.title],
-        "What was submitted",
-    )
+    serial.dump([wanted.options, wanted.metadata], "What was submitted")
     return given.check(wanted.inputs, text_is_path=not pipeline.calls_with_arguments)
 
 
 def new_rows(
-    store: Store, tx: Transaction, row: TaskRow, items: Iterable[Any]
+    store: Store, tx: Transaction, row: TaskRow, items: Iterable[Any], files: list[File]
 ) -> Iterable[tuple[str | None, str | None]]:
     """(key, input) of the items given at submit; large inputs become blobs."""
     for number, value in enumerate(items, 1):
@@ -125,6 +139,7 @@ def new_rows(
         if text is not None:
             text, file = store.fold(row.id, f"input-{number}.json", text)
             if file is not None:
+                files.append(file)
                 tx.blobs.add(file.key, row.number, file.name, file.size)
         yield key, text
 
@@ -139,6 +154,8 @@ def check_key(key: Any, number: int) -> str | None:
             f"The key of item {number} must have 1 to {KEY_LENGTH} characters and no NUL; it has {len(text)}.",
             code="bad_key",
         )
+    if not text.isascii():
+        serial.dump(text, f"The key of item {number}")
     return text
 
 

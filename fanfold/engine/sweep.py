@@ -10,7 +10,7 @@ from itertools import islice
 
 from fanfold.engine.advance import advance
 from fanfold.engine.machine import is_dead
-from fanfold.engine.moves import Pipelines, can_move, move
+from fanfold.engine.moves import Pipelines, can_move, left_for_later, move
 from fanfold.model.lifecycle import FINISHED_TASKS, ItemState
 from fanfold.store.recovery import Lost
 from fanfold.store.store import Store, Transaction
@@ -26,11 +26,16 @@ def sweep(store: Store, pipelines: Pipelines, actor: str = "sweep", *, force: bo
     """Recover what is lost and close what nobody closed, if it is time; returns whether anything was found."""
     found = False
     if take_duty(store, "recover", store.settings.sweep_seconds, force):
-        found = recover(store, actor) > 0
-        found = close(store, pipelines, actor) > 0 or found
+        found = recover_now(store, pipelines, actor)
     if take_duty(store, "clean", CLEAN_SECONDS, force):
         clean(store, pipelines, actor)
     return found
+
+
+def recover_now(store: Store, pipelines: Pipelines, actor: str) -> bool:
+    """Recover and close without asking whose turn it is; returns whether anything was found."""
+    recovered = recover(store, actor)
+    return close(store, pipelines, actor) + recovered > 0
 
 
 def take_duty(store: Store, name: str, interval: float, force: bool) -> bool:
@@ -122,7 +127,11 @@ def close(store: Store, pipelines: Pipelines, actor: str) -> int:
     """Advance tasks whose stage is over and whose worker died between its commit and its probe."""
     with store.read() as tx:
         stuck = tx.recovery.unclosed(BATCH)
-    return sum(advance(store, pipelines, number, actor) is not None for number in stuck)
+    moved = 0
+    for number in stuck:
+        with left_for_later(actor):
+            moved += advance(store, pipelines, number, actor) is not None
+    return moved
 
 
 def clean(store: Store, pipelines: Pipelines, actor: str) -> None:

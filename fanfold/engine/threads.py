@@ -46,6 +46,7 @@ class Threads:
     def _serve(self, inbox: SimpleQueue[Job | None]) -> None:
         while (job := inbox.get()) is not None:
             function, future = job
+            future.set_running_or_notify_cancel()  # From here on it is answered, also when nobody waits any more.
             try:
                 result = function()
             except BaseException as error:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from fanfold.engine.advance import advance, advance_locked
 from fanfold.engine.claiming import Claimer, Room
-from fanfold.engine.moves import Pipelines
+from fanfold.engine.moves import Pipelines, left_for_later
 from fanfold.engine.settlement import Settlement, settle, unstorable
 from fanfold.errors import BadInput, DatabaseProblem
 from fanfold.model.item import Claimed
@@ -20,6 +20,7 @@ class Turn:
     """What came of a turn."""
 
     claimed: list[tuple[TaskRow, Claimed]] = field(default_factory=list)
+    settled: int = 0
     again: bool = False
     """Whether a task moved on, so that there may be new work at once."""
 
@@ -36,18 +37,20 @@ def take_turn(
     hinted: bool,
 ) -> Turn:
     """One turn. It may be repeated after a lost connection: what was committed before is simply found done."""
-    turn = Turn()
+    turn = Turn(settled=len(settled))
     splits = [one for one in settled if one.spool is not None]
     plain = [one for one in settled if one.spool is None]
     for one in splits:
-        turn.again = finish_split(store, pipelines, worker, one) or turn.again
+        with left_for_later(worker):
+            turn.again = finish_split(store, pipelines, worker, one) or turn.again
     if room.free > 0:
         claimer.look(hinted)
     if plain or (room.free > 0 and claimer.has_candidates):
         turn.claimed = _settle_and_claim(store, claimer, worker, plain, room)
     busy = in_flight | {row.number for row, _ in turn.claimed}
     for task in {one.claimed.task for one in settled} - busy | _failing_fast(plain, pipelines):
-        turn.again = advance(store, pipelines, task, worker) is not None or turn.again
+        with left_for_later(worker):
+            turn.again = advance(store, pipelines, task, worker) is not None or turn.again
     return turn
 
 

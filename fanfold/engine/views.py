@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from fanfold.engine.advance import unfinished_stage
 from fanfold.model import serial
 from fanfold.model.item import Item
 from fanfold.model.lifecycle import ItemState, TaskState
@@ -36,6 +37,7 @@ def _task(tx: Transaction, row: TaskRow, stages: Mapping[str, Counts], retries: 
         here = replace(here, share=share)
     failed = sum(stages.get(stage.name, Counts())[ItemState.FAILED] for stage in row.plan.stages)
     due = tx.reading.next_due_at(row.number) if here[ItemState.RETRYING] or here[ItemState.WAITING] else None
+    standing = unfinished_stage(row, stages) if row.ending else row.stage
     facts = Facts(row.state, row.stage, row.plan, here, row.ending, row.reason, failed, due, served)
     shown = stages.get(counted_stage(row.plan, row.stage, stages), Counts())
     return Task(
@@ -46,7 +48,7 @@ def _task(tx: Transaction, row: TaskRow, stages: Mapping[str, Counts], retries: 
         status=state_word(facts),
         stage=row.stage,
         stages=tuple(_stage(stage.name, stage.kind, stages) for stage in row.plan.stages),
-        progress=percent(row.plan, row.state, row.stage, here),
+        progress=percent(row.plan, row.state, standing, stages.get(standing, here) if row.ending else here),
         message=message,
         total=shown.total,
         done=shown[ItemState.DONE],

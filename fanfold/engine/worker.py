@@ -7,6 +7,7 @@ import logging
 import signal
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -16,7 +17,7 @@ from fanfold.engine.attempts import Attempts, Held
 from fanfold.engine.calling import Call, Caller
 from fanfold.engine.claiming import Claimer, Room
 from fanfold.engine.pulse import Pulse
-from fanfold.engine.sweep import sweep
+from fanfold.engine.sweep import recover_now, sweep
 from fanfold.engine.turn import Turn, take_turn
 from fanfold.errors import DatabaseProblem
 from fanfold.model.item import Claimed
@@ -29,6 +30,11 @@ from fanfold.store.workers import Report
 
 log = logging.getLogger("fanfold.worker")
 LONGEST_PAUSE = 5.0
+DRAIN_SECONDS = 1.0
+"""A worker that runs until there is nothing to do waits so long for what falls due next."""
+LEAVE_SECONDS = 0.5
+"""A worker with a time budget waits no longer than this for its own threads at the end."""
+HINT_SECONDS = 0.25
 
 
 class Worker:
@@ -66,10 +72,15 @@ class Worker:
         """This worker's id in the database."""
         return self._pulse.worker
 
+    @property
+    def endings(self) -> Counter[str]:
+        """How the attempts of this run ended, by verb: finish, fail, back_off, postpone, release, crash."""
+        return self._attempts.endings
+
     def stop(self) -> None:
         """Stop: first gracefully, at the second call at once."""
         self._stops += 1
-        if self._loop is not None:
+        if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._note_stop)
 
     def run(
@@ -121,7 +132,7 @@ class Worker:
             self._caller.close()
             await asyncio.to_thread(self._pulse.stop)
             for thread in threads:
-                await asyncio.to_thread(thread.join, LONGEST_PAUSE)
+                await asyncio.to_thread(thread.join, LONGEST_PAUSE if self._end_at is None else LEAVE_SECONDS)
             self._database_thread.shutdown(wait=False)
             log.info("[%s] Stopped", self.id)
 
@@ -135,15 +146,22 @@ class Worker:
                 return
             if turn.again:
                 continue
-            if (
-                self._drain
-                and not self._attempts
-                and not self._attempts.has_settled
-                and not turn.claimed
-                and not self.claimer.has_candidates
-            ):
+            if self._drain and self._is_drained(turn):
                 return
             await self._rest()
+
+    def _is_drained(self, turn: Turn) -> bool:
+        """Whether nothing runs, nothing can be claimed, and nothing falls due in a moment that this run still has."""
+        if self._attempts or self._attempts.has_settled or turn.claimed or self.claimer.can_claim:
+            return False
+        if turn.settled:
+            # What has just been settled may be due again soon, and was not looked at yet.
+            self._hinted = True
+            self._wake.set()
+            return False
+        left = DRAIN_SECONDS if self._end_at is None else self._end_at - time.monotonic()
+        soon = self.claimer.seconds_to_next
+        return soon is None or soon > min(DRAIN_SECONDS, left)
 
     async def _turn(self) -> Turn:
         """Settle what has ended, claim for the free places, move tasks on, start what was claimed."""
@@ -172,7 +190,7 @@ class Worker:
     def _out_of_time(self) -> bool:
         if self._end_at is None or time.monotonic() < self._end_at:
             return False
-        self._stop_at = self._stop_at or self._end_at
+        self._stop_at = min(self._stop_at or self._end_at, self._end_at)
         return True
 
     def _start(self, row: TaskRow, claimed: Claimed) -> None:
@@ -184,7 +202,7 @@ class Worker:
     async def _rest(self) -> None:
         """Wait for an ending, a hint, the next due time, or the next look."""
         longest = self.store.settings.poll_seconds
-        if self.claimer.seconds_to_next is not None:
+        if self.claimer.seconds_to_next is not None and self._free() > 0:
             longest = min(longest, max(0.01, self.claimer.seconds_to_next + 0.005))
         for moment in (self._end_at, self._stop_at):
             if moment is not None:
@@ -268,15 +286,18 @@ class Worker:
     def _listen(self) -> None:
         hints = Hints(self.store.database)
         while not self._over.is_set():
-            if hints.wait(self._over, 1.0) and not self._over.is_set():
+            if hints.wait(self._over, HINT_SECONDS) and not self._over.is_set():
                 self._from_thread(self._note_hint)()
         hints.close()
 
     def _sweep(self) -> None:
+        """Recover at once, since this worker may replace one that has just died; then whenever it is this one's turn."""
+        look: Callable[..., bool] = recover_now
         while not self._over.is_set():
             try:
-                if sweep(self.store, self.pipelines, f"sweep of {self._pulse.worker}"):
+                if look(self.store, self.pipelines, f"sweep of {self._pulse.worker}"):
                     self._from_thread(self._note_hint)()
+                look = sweep
             except DatabaseProblem as problem:
                 log.warning("[%s] No sweep: %s", self.id, problem)
             self._over.wait(self.store.settings.sweep_seconds)

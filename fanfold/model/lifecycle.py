@@ -192,13 +192,15 @@ def illegal_change(moves: Sequence[Move]) -> str:
 
 
 def diagram(moves: Iterable[Move]) -> str:
-    """The table as a Mermaid state diagram."""
-    lines = ["stateDiagram-v2"]
+    """The table as a Mermaid state diagram, one arrow for each change of state."""
+    arrows: dict[tuple[str, str], list[str]] = {}
     for move in moves:
-        for target in move.targets or ("[*]",):
-            for source in move.sources or ("[*]",):
-                lines.append(f"    {source} --> {target}: {move.verb}")
-    return "\n".join(dict.fromkeys(lines))
+        for source in move.sources or ("[*]",):
+            for target in move.targets or ("[*]",):
+                verbs = arrows.setdefault((source, target), [])
+                verbs += [move.verb] if move.verb not in verbs else []
+    lines = [f"    {source} --> {target}: {', '.join(verbs)}" for (source, target), verbs in arrows.items()]
+    return "\n".join(["stateDiagram-v2", *lines])
 
 
 def refusal(task_id: str, state: str, verb: str, possible: Sequence[str], fact: str = "") -> str:

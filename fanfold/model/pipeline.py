@@ -169,6 +169,8 @@ class Pipeline:
         return handler
 
     def _compensate(self, name: str, handler: Handler) -> Handler:
+        if name in self.compensations:
+            raise BadPipeline(f"Pipeline {self.name} has an {name} step already.")
         rules = {"name": name, "ready": "compensating", "doing": "compensating", "weight": 0, "timeout": 300.0}
         self.compensations[name] = make_stage(Kind.STEP, handler, rules)
         return handler

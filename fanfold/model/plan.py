@@ -41,7 +41,7 @@ class PlannedStage:
 
     def tolerated(self, total: int) -> int:
         """How many of ``total`` items may fail without stopping the task: a share below 1, a number otherwise."""
-        return int(total * self.tolerate) if 0 < self.tolerate < 1 else int(self.tolerate)
+        return int(total * self.tolerate + 1e-9) if 0 < self.tolerate < 1 else int(self.tolerate)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from fanfold.errors import BadInput
 from fanfold.model.files import File
 
 FILE_MARK = "$file"
+FILE_SHAPE = {"key": str, "name": str, "size": int}
 
 
 def dump(value: Any, what: str, limit: int | None = None) -> str:
@@ -53,7 +54,7 @@ def _encode(value: Any) -> Any:
 
 def _decode(found: dict[str, Any], bind: Callable[[File], File] | None) -> Any:
     mark = found.get(FILE_MARK)
-    if len(found) != 1 or not isinstance(mark, dict):
+    if len(found) != 1 or not isinstance(mark, dict) or {name: type(value) for name, value in mark.items()} != FILE_SHAPE:
         return found
     file = File(key=mark["key"], name=mark["name"], size=mark["size"])
     return bind(file) if bind else file

@@ -32,7 +32,9 @@ def state_word(facts: Facts) -> str:
     if facts.ending:
         return "compensating"
     stage = facts.plan.stage(facts.stage)
-    if facts.state is TaskState.WAITING or not facts.counts.started:
+    if facts.state is TaskState.WAITING:
+        return stage.ready if stage.kind is Kind.MERGE else "waiting"
+    if not facts.counts.started:
         return stage.ready
     if stage.kind is not Kind.EACH and facts.counts[ItemState.RETRYING]:
         return "retrying"

@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine.interfaces import Dialect
 
-SECOND: sa.ColumnElement[Any] = sa.literal_column("interval '1 second'", sa.Interval())
+NOTHING: sa.ColumnElement[int] = sa.literal_column("0", sa.Integer())
 
 
 class UtcTime(sa.types.TypeDecorator[datetime]):
@@ -52,16 +52,20 @@ class Clock:
             "now_seconds", type_=sa.Float(), callable_=lambda: (read or host_time)().timestamp()
         )
 
+    def _span(self, seconds: Any) -> sa.ColumnElement[Any]:
+        """So many seconds as an interval of PostgreSQL."""
+        return sa.func.make_interval(*[NOTHING] * 6, seconds, type_=sa.Interval())
+
     def after(self, seconds: Any) -> sa.ColumnElement[datetime]:
         """The time so many seconds from now; a number, or an expression."""
         if self.dialect == "postgresql":
-            return sa.type_coerce(self.now + seconds * SECOND, UtcTime())
+            return sa.type_coerce(self.now + self._span(seconds), UtcTime())
         return sa.type_coerce(self._seconds + seconds, UtcTime())
 
     def before(self, seconds: Any) -> sa.ColumnElement[datetime]:
         """The time so many seconds ago."""
         if self.dialect == "postgresql":
-            return sa.type_coerce(self.now - seconds * SECOND, UtcTime())
+            return sa.type_coerce(self.now - self._span(seconds), UtcTime())
         return sa.type_coerce(self._seconds - seconds, UtcTime())
 
     def seconds_since(self, moment: Any) -> sa.ColumnElement[float]:

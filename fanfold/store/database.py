@@ -47,7 +47,7 @@ def parse(url: str) -> sa.URL:
     if backend == "sqlite":
         if parsed.host:
             raise DatabaseProblem(
-                f"A SQLite URL has three slashes before a relative path: sqlite:///{parsed.host}{parsed.database or ''}"
+                f"A SQLite URL has three slashes before a relative path: sqlite:///{parsed.host}/{parsed.database or ''}"
             )
         return parsed.set(drivername="sqlite")
     if backend in ("postgresql", "postgres"):
@@ -103,6 +103,16 @@ class Database:
         except sa.exc.DBAPIError as error:
             code = "unreachable" if error.connection_invalidated else "refused"
             raise DatabaseProblem(f"The database refused: {_first_line(error)}.", code=code) from error
+        except Exception as error:
+            if not is_driver_error(error):
+                raise
+            code = "unreachable" if type(error).__name__ in ("OperationalError", "InterfaceError") else "refused"
+            raise DatabaseProblem(f"The database failed: {_first_line(error)}.", code=code) from error
+
+
+def is_driver_error(error: Exception) -> bool:
+    """Whether a driver raised it, outside of SQLAlchemy; drivers share no base class."""
+    return type(error).__module__.split(".")[0] in ("psycopg", "pysqlite3", "sqlite3")
 
 
 def _first_line(error: Exception) -> str:

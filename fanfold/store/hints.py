@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from fanfold.store.database import Database, sqlite_module
+from fanfold.store.database import Database, is_driver_error, sqlite_module
 
 CHANNEL = "fanfold"
 SQLITE_LOOK_SECONDS = 0.015
@@ -25,7 +25,7 @@ class Hints:
         try:
             return self._listen(seconds) if self.database.dialect == "postgresql" else self._compare(stop, seconds)
         except Exception as error:
-            if not _is_database_error(error):
+            if not is_driver_error(error):
                 raise
             self.close()
             stop.wait(min(seconds, RECONNECT_SECONDS))
@@ -62,8 +62,3 @@ class Hints:
             if stop.wait(SQLITE_LOOK_SECONDS):
                 return False
         return False
-
-
-def _is_database_error(error: Exception) -> bool:
-    """Whether a driver raised it (drivers share no base class)."""
-    return type(error).__module__.split(".")[0] in ("psycopg", "pysqlite3", "sqlite3")

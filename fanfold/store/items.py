@@ -19,6 +19,8 @@ from fanfold.store.clock import Clock
 from fanfold.store.tables import ACTIVE, OPEN, PENDING, TIMED, attempts, emissions, item_data, items, permits, tasks
 
 BATCH = 2_000
+MOST_ATTEMPTS = 32_767
+"""What the narrow column holds; a job that is looked at every second for ten hours gets there."""
 NEW_COLUMNS = ("id", "task", "stage", "state", "lease", "attempts", "failures", "crashes", "seq", "key")
 
 
@@ -95,13 +97,15 @@ class Items:
         before = items.alias("before")
         done = sa.and_(before.c.task == task, before.c.stage == source, before.c.state == ItemState.DONE)
         same = sa.and_(items.c.task == task, items.c.stage == target, items.c.seq == before.c.seq)
+        ours, theirs = item_data.alias("ours"), item_data.alias("theirs")
         redone = (
-            sa.select(items.c.id).join(before, sa.and_(done, same)).where(items.c.finished_at < before.c.finished_at)
+            sa.select(items.c.id)
+            .join(before, sa.and_(done, same))
+            .outerjoin(ours, ours.c.item == items.c.id)
+            .outerjoin(theirs, theirs.c.item == before.c.id)
+            .where(sa.or_(ours.c.input.is_distinct_from(theirs.c.output), items.c.finished_at < before.c.finished_at))
         )
-        fresh = {"state": ItemState.PENDING.value, "finished_at": None, "attempts": 0, "failures": 0, "crashes": 0}
-        again = list(self.connection.execute(redone).scalars())
-        self.connection.execute(sa.update(items).where(items.c.id.in_(again)).values(fresh))
-        self.connection.execute(sa.delete(item_data).where(item_data.c.item.in_(again)))
+        self._begin_again(list(self.connection.execute(redone).scalars()))
         start = new_item_values(task, target)
         new = sa.select(*start.values(), before.c.seq, before.c.key).where(
             done, ~sa.exists(sa.select(items.c.id).where(same).correlate(before))
@@ -115,6 +119,16 @@ class Items:
         known_data = item_data.alias("known")
         known = sa.select(known_data.c.item).where(known_data.c.item == items.c.id).correlate(items)
         self.connection.execute(sa.insert(item_data).from_select(["item", "input"], bare.where(~sa.exists(known))))
+
+    def _begin_again(self, ids: Sequence[int]) -> None:
+        """Any state → pending with nothing known; also for an item that still runs on what is out of date."""
+        fresh: dict[str, Any] = {"state": ItemState.PENDING.value, "attempts": 0, "failures": 0, "crashes": 0}
+        none = dict.fromkeys(("worker", "available_at", "deadline_at", "finished_at"))
+        for start in range(0, len(ids), BATCH):
+            some = ids[start : start + BATCH]
+            self.connection.execute(sa.update(items).where(items.c.id.in_(some)).values(fresh | none))
+            for table in (item_data, permits):
+                self.connection.execute(sa.delete(table).where(table.c.item.in_(some)))
 
     def ready(self, served: Served, limit: int) -> list[Ready]:
         """Active tasks in served stages with a pending item, by priority, then oldest first."""
@@ -130,13 +144,10 @@ class Items:
 
     def due(self, served: Served, limit: int) -> list[Ready]:
         """Active tasks in served stages with an item whose time has come (a back-off is over, a job wants a look)."""
-        ripe = sa.select(items.c.task).where(TIMED, items.c.available_at <= self.clock.now).distinct().limit(limit)
-        found = (
-            self._tasks()
-            .where(served.condition(), tasks.c.number.in_(ripe))
-            .order_by(tasks.c.priority.desc(), tasks.c.number)
-        )
-        return [Ready(*row) for row in self.connection.execute(found)]
+        ripe = sa.and_(TIMED, items.c.available_at <= self.clock.now)
+        mine = sa.and_(tasks.c.number == items.c.task, tasks.c.stage == items.c.stage)
+        found = self._tasks().join(items, mine).where(served.condition(), ripe).distinct().limit(limit)
+        return [Ready(*row) for row in self.connection.execute(found.order_by(tasks.c.priority.desc(), tasks.c.number))]
 
     def seconds_to_next(self) -> float | None:
         """How long until the next timed item is due, or None when there is none."""
@@ -273,7 +284,7 @@ def claim_statement(clock: Clock, timed: bool) -> sa.Update:
         "state": ItemState.RUNNING.value,
         "worker": sa.bindparam("by"),
         "lease": items.c.lease + 1,
-        "attempts": items.c.attempts + 1,
+        "attempts": sa.case((items.c.attempts < MOST_ATTEMPTS, items.c.attempts + 1), else_=items.c.attempts),
         "started_at": clock.now,
         "available_at": None,
         "deadline_at": clock.after(sa.bindparam("seconds", type_=sa.Float)),

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
 
 from fanfold.model.lifecycle import ItemState
 from fanfold.store.batches import LEASE_COLUMNS, Row, put_rows, unfolded
@@ -41,13 +42,12 @@ class Settling:
     def postpone(self, rows: Sequence[Row]) -> set[int]:
         """running → waiting, until ``delay`` seconds from now: an external job is under way."""
         moved = self._move("postpone", rows)
-        since = {"waiting_since": sa.func.coalesce(item_data.c.waiting_since, self.clock.now)}
-        put_rows(
-            self.connection,
-            item_data,
-            [{"item": row["id"], "message": row.get("message")} for row in rows if row["id"] in moved],
-        )
-        self.connection.execute(sa.update(item_data).where(item_data.c.item.in_(list(moved))).values(since))
+        if moved:
+            insert = postgresql.insert if self.clock.dialect == "postgresql" else sqlite.insert
+            chosen = sa.select(items.c.id, self.clock.now).where(items.c.id.in_(list(moved)))
+            began = insert(item_data).from_select(["item", "waiting_since"], chosen)
+            since = sa.func.coalesce(item_data.c.waiting_since, began.excluded.waiting_since)
+            self.connection.execute(began.on_conflict_do_update(index_elements=["item"], set_={"waiting_since": since}))
         return moved
 
     def release(self, rows: Sequence[Row]) -> set[int]:
@@ -85,8 +85,9 @@ class Settling:
             self.connection.execute(sa.delete(permits).where(permits.c.item.in_(ids)))
 
     def note_progress(self, item: int, lease: int, share: float, message: str | None) -> bool:
-        """How far a running item is; never back. False when the lease was lost."""
-        return self._while_held(item, lease, {"progress": share, "message": message})
+        """How far a running item is; never back, also not in a later attempt. False when the lease was lost."""
+        so_far = self.connection.execute(sa.select(item_data.c.progress).where(item_data.c.item == item)).scalar()
+        return self._while_held(item, lease, {"progress": max(share, so_far or 0.0), "message": message})
 
     def remember(self, item: int, lease: int, memory: str) -> bool:
         """Keep a running item's memory (such as the id of its external job). False when the lease was lost."""

@@ -20,6 +20,7 @@ from fanfold.store.blobs import Blobs, BlobStore, Directory, new_key
 from fanfold.store.clock import Clock
 from fanfold.store.database import Database
 from fanfold.store.events import Events
+from fanfold.store.health import Health
 from fanfold.store.hints import CHANNEL
 from fanfold.store.items import Items
 from fanfold.store.reading import Reading
@@ -81,6 +82,11 @@ class Transaction:
     def streams(self) -> Streams:
         """Streamed output."""
         return Streams(self.connection, self.clock)
+
+    @cached_property
+    def health(self) -> Health:
+        """What may be stuck."""
+        return Health(self.connection, self.clock)
 
     def announce(self) -> None:
         """Tell idle workers, when this commits, that there may be work. A hint: they also look by themselves."""

@@ -89,6 +89,10 @@ class Tasks:
             sa.update(tasks).where(tasks.c.number == number).values(**values, updated_at=self.clock.now)
         )
 
+    def drop_key(self, number: int) -> None:
+        """A task gives up its idempotency key: what is submitted under it next is a new task."""
+        self.connection.execute(sa.update(tasks).where(tasks.c.number == number).values(key=None))
+
     def find(self, wanted: Filter) -> list[TaskRow]:
         """Tasks, newest first; ``after`` is the number of the last one of the page before."""
         found = sa.select(tasks).order_by(tasks.c.number.desc()).limit(wanted.limit)
@@ -182,6 +186,7 @@ class Tasks:
         self.connection.execute(
             sa.update(item_data).where(item_data.c.item.in_(ids)).values(memory=None, waiting_since=None, progress=None)
         )
+        self.connection.execute(sa.delete(permits).where(permits.c.item.in_(ids)))
 
     def _one(self, found: sa.Select[Any]) -> TaskRow | None:
         row = self.connection.execute(found).first()

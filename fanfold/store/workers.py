@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
 
 from fanfold.store.batches import put_rows
 from fanfold.store.clock import Clock
@@ -101,8 +102,11 @@ class Workers:
     def grant(self, name: str, ids: Sequence[int]) -> None:
         """A permit for each item just claimed, owned by item and lease: it ends with the attempt, however that ends."""
         if ids:
+            insert = postgresql.insert if self.clock.dialect == "postgresql" else sqlite.insert
             chosen = sa.select(items.c.id, items.c.lease, sa.literal(name)).where(items.c.id.in_(ids))
-            self.connection.execute(sa.insert(permits).from_select(["item", "lease", "name"], chosen))
+            made = insert(permits).from_select(["item", "lease", "name"], chosen)
+            new = {"lease": made.excluded.lease, "name": made.excluded.name}
+            self.connection.execute(made.on_conflict_do_update(index_elements=["item"], set_=new))
 
     def drop_stale_permits(self) -> int:
         """Permits whose item no longer runs under their lease."""

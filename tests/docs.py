@@ -1,0 +1,140 @@
+"""Which parts of the documentation are made from the code? The reference; `make docs` writes it, a test compares it."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+
+import click
+
+from fanfold import errors
+from fanfold.cli import SECTIONS, cli
+from fanfold.cli.exits import MEANINGS as EXIT_MEANINGS
+from fanfold.model.lifecycle import ITEM_MOVES, TASK_MOVES, Move, diagram
+from fanfold.settings import MEANINGS, Settings
+
+DOCS = Path(__file__).parent.parent / "docs"
+SHARED = {"database", "data", "json", "verbose"}
+
+
+def states() -> str:
+    """The table of moves, as diagrams and as tables."""
+    parts = ["# States", "Made from the table of moves in `fanfold/model/lifecycle.py`: change it there."]
+    for title, moves in (("Tasks", TASK_MOVES), ("Items", ITEM_MOVES)):
+        parts += [f"## {title}", f"```mermaid\n{diagram(moves)}\n```", move_table(moves)]
+    return "\n\n".join(parts)
+
+
+def move_table(moves: tuple[Move, ...]) -> str:
+    """The moves as a table for people."""
+    rows = [
+        f"| `{move.verb}` | {', '.join(move.sources) or '–'} | {', '.join(move.targets) or 'gone'} "
+        f"| {', '.join(move.by)} | {move.why} |"
+        for move in moves
+    ]
+    return "\n".join(["| verb | from | to | by | what it means |", "|---|---|---|---|---|", *rows])
+
+
+def settings() -> str:
+    """Every setting with its default."""
+    head = (
+        "# Settings\n\nFrom the environment, or from `fanfold.toml` in the folder where a command is started "
+        "(`concurrency = 16`). What is said on the command line comes first, then the environment, then the file."
+    )
+    rows = [
+        f"| `{field.name}` | `FANFOLD_{field.name.upper()}` | {repr(field.default) if field.default != '' else '–'} | {MEANINGS[field.name]} |"
+        for field in fields(Settings)
+    ]
+    return "\n".join([head, "", "| setting | environment | default | meaning |", "|---|---|---|---|", *rows])
+
+
+def error_reference() -> str:
+    """The family of errors and the exit codes."""
+    tree = inspect.getdoc(errors) or ""
+    family = [value for value in vars(errors).values() if inspect.isclass(value) and hasattr(value, "code")]
+    rows = [f"| `{kind.__name__}` | `{kind.code}` | {(inspect.getdoc(kind) or '').splitlines()[0]} |" for kind in family]
+    exits = [f"| {code.value} | `{code.name.lower()}` | {meaning} |" for code, meaning in EXIT_MEANINGS.items()]
+    return "\n".join(
+        [
+            "# Errors and exit codes",
+            "",
+            "Every error states the fact and the way out. With `--json`, a command prints it as "
+            '`{"error": {"code": …, "message": …}}`.',
+            "",
+            "```text",
+            *tree.splitlines()[2:],
+            "```",
+            "",
+            "| class | code | meaning |",
+            "|---|---|---|",
+            *rows,
+            "",
+            "## Exit codes",
+            "",
+            "| code | name | meaning |",
+            "|---|---|---|",
+            *exits,
+        ]
+    )
+
+
+def commands() -> str:
+    """Every command with its options."""
+    context = click.Context(cli, info_name="fanfold")
+    parts = ["# Commands", shared_options(context)]
+    for section, names in SECTIONS.items():
+        parts.append(f"## {section}")
+        for name in names:
+            command = cli.get_command(context, name)
+            assert command is not None
+            parts += command_text(command, f"fanfold {name}", context)
+    return "\n\n".join(parts)
+
+
+def shared_options(context: click.Context) -> str:
+    """What every command takes."""
+    shared = [found for parameter in cli.params if (found := parameter.get_help_record(context)) and parameter.name in SHARED]
+    return "Every command also takes:\n\n" + option_table(shared)
+
+
+def command_text(command: click.Command, name: str, parent: click.Context) -> list[str]:
+    """One command, or a group with its commands."""
+    context = click.Context(command, info_name=name, parent=None)
+    if isinstance(command, click.Group):
+        subcommands = [(sub, command.get_command(context, sub)) for sub in command.list_commands(context)]
+        return [part for sub, found in subcommands if found for part in command_text(found, f"{name} {sub}", context)]
+    pieces = " ".join(command.collect_usage_pieces(context))
+    options = [parameter for parameter in command.params if isinstance(parameter, click.Option)]
+    own = [option for option in options if option.name not in {*SHARED, "help"}]
+    records = [found for parameter in own if (found := parameter.get_help_record(context))]
+    text = inspect.cleandoc(command.help or "").replace("\b\n", "")
+    return [f"### `{name} {pieces}`", text, *([option_table(records)] if records else [])]
+
+
+def option_table(records: list[tuple[str, str]]) -> str:
+    """Options as a table."""
+    rows = [f"| `{escaped(names)}` | {escaped(meaning)} |" for names, meaning in records]
+    return "\n".join(["| option | meaning |", "|---|---|", *rows])
+
+
+def escaped(text: str) -> str:
+    """Text that may stand in a cell of a table."""
+    return text.replace("|", "\\|")
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "states.md": states,
+    "settings.md": settings,
+    "errors.md": error_reference,
+    "commands.md": commands,
+}
+
+
+def main() -> None:
+    """Write every page."""
+    for name, render in PAGES.items():
+        (DOCS / "reference" / name).write_text(render() + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""Is the documentation true?"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from fanfold.settings import MEANINGS, Settings
+from tests.docs import DOCS, PAGES
+
+ROOT = DOCS.parent
+PROSE = [*ROOT.glob("*.md"), *DOCS.rglob("*.md")]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_reference_says_what_the_code_does(name: str) -> None:
+    """`make docs` writes it again."""
+    assert (DOCS / "reference" / name).read_text(encoding="utf-8") == PAGES[name]() + "\n"
+
+
+def test_every_setting_has_a_meaning() -> None:
+    """A setting nobody explains is a setting nobody finds."""
+    assert set(MEANINGS) == set(Settings.__dataclass_fields__)
+
+
+@pytest.mark.parametrize("page", PROSE, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    """Links between pages point at files that exist."""
+    links = re.findall(r"\]\((?!https?:|#|mailto:)([^)#]+)", page.read_text(encoding="utf-8"))
+    missing = [link for link in links if not (page.parent / link).exists()]
+    assert not missing
+
+
+@pytest.mark.parametrize("page", PROSE, ids=lambda page: str(page.relative_to(ROOT)))
+def test_python_in_the_documentation_compiles(page: Path) -> None:
+    """Every Python block is at least Python."""
+    for block in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+        compile(block, str(page), "exec")
+
+
+def test_every_command_named_in_the_documentation_exists() -> None:
+    """A command that was renamed is renamed everywhere."""
+    from fanfold.cli import NAMES
+
+    for page in PROSE:
+        named = set(re.findall(r"(?:^|[`$ ])fanfold ([a-z]+)", page.read_text(encoding="utf-8"), re.MULTILINE))
+        assert named <= {*NAMES, "is", "as", "and", "keeps", "needs", "ff"}, f"{page.name}: {named - set(NAMES)}"
