@@ -1,0 +1,1 @@
+"""What comes in the box? Applications written against the public surface only."""

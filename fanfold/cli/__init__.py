@@ -1,0 +1,93 @@
+"""What did a person type? The `fanfold` command; each of its commands is one file, loaded when it is needed."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from fanfold.cli.exits import Exit
+from fanfold.cli.failing import Interrupted, report
+from fanfold.cli.invocation import Invocation, shared_options
+
+SECTIONS = {
+    "Work": ("run", "submit", "worker", "tick"),
+    "Look": ("tasks", "show", "items", "events", "wait", "result", "output", "stream", "top"),
+    "Steer": ("pause", "resume", "cancel", "retry", "rerun", "merge", "delete"),
+    "Operate": ("pipelines", "workers", "metrics", "doctor", "prune", "db"),
+}
+NAMES = tuple(name for names in SECTIONS.values() for name in names)
+
+
+class Fanfold(click.Group):
+    """The group of all commands. It imports a command's module when the command, or its help, is wanted."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Every command, in the order of the sections."""
+        return list(NAMES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name."""
+        if cmd_name not in NAMES:
+            return None
+        module = importlib.import_module(f"fanfold.cli.commands.{cmd_name}")
+        found: click.Command = module.command
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands by section, each with its first sentence."""
+        for section, names in SECTIONS.items():
+            commands = ((name, self.get_command(ctx, name)) for name in names)
+            rows = [(name, command.get_short_help_str(90)) for name, command in commands if command is not None]
+            with formatter.section(section):
+                formatter.write_dl(rows)
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run, and turn every error into a line and an exit code."""
+        arguments = list(sys.argv[1:] if args is None else args)
+        if not standalone_mode:
+            return super().main(arguments, prog_name, complete_var, False, **extra)
+        invocation = Invocation()
+        try:
+            code = super().main(arguments, prog_name, complete_var, False, obj=invocation, **extra)
+        except BrokenPipeError:
+            # Whoever read our output has seen enough; the interpreter must not complain about it at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            code = Exit.OK
+        except click.Abort:
+            code = report(Interrupted(), as_json="--json" in arguments)
+        except Exception as error:
+            code = report(error, as_json="--json" in arguments, verbose=bool(invocation.verbose))
+        sys.exit(int(code) if isinstance(code, int) else Exit.OK.value)
+
+
+@click.group(
+    cls=Fanfold,
+    params=shared_options(),
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog="Every command has its own --help. Ids may be shortened as long as they are unambiguous.",
+)
+@click.version_option(package_name="fanfold", message="fanfold %(version)s")
+def cli() -> None:
+    """Durable work of the shape: one task, split into items, each processed by itself, merged again.
+
+    \b
+    fanfold run demo                      try it: SQLite, no server, nothing to set up
+    fanfold run book.py:book novel.txt    run a pipeline of yours; interrupt it, run it again, it goes on
+    """
+
+
+def main() -> None:
+    """The entry point of the `fanfold` script."""
+    cli(prog_name="fanfold")

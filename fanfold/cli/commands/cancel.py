@@ -1,0 +1,20 @@
+"""`fanfold cancel`: stop it for good."""
+
+from __future__ import annotations
+
+import click
+
+from fanfold.cli import given
+from fanfold.cli.exits import Exit
+from fanfold.cli.invocation import Command, Invocation
+from fanfold.cli.steering import ids, steer
+
+
+@click.command("cancel", cls=Command)
+@ids
+@click.option("--reason", help="Why; it is kept with the task.")
+@given.target
+@click.pass_obj
+def command(invocation: Invocation, ids: tuple[str, ...], reason: str | None, targets: tuple[str, ...]) -> Exit:
+    """Cancel tasks for good; what runs is stopped."""
+    return steer(invocation, ids, targets, lambda client, task_id: client.cancel(task_id, reason))

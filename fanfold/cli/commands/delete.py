@@ -1,0 +1,36 @@
+"""`fanfold delete`: away with it."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from fanfold.cli import given
+from fanfold.cli.exits import Exit
+from fanfold.cli.invocation import Command, Invocation
+from fanfold.cli.steering import ids, steer
+
+if TYPE_CHECKING:
+    from fanfold.engine.client import Client
+
+
+@click.command("delete", cls=Command)
+@ids
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@given.target
+@click.pass_obj
+def command(invocation: Invocation, ids: tuple[str, ...], yes: bool, targets: tuple[str, ...]) -> Exit:
+    """Delete tasks for good, with all their files.
+
+    On a terminal it asks first.
+    """
+    if not yes and sys.stdin.isatty() and not click.confirm(f"Delete {', '.join(ids)} with all files?", err=True):
+        return Exit.OK
+    return steer(invocation, ids, targets, delete)
+
+
+def delete(client: Client, task_id: str) -> None:
+    """Delete one task; there is nothing to show of it afterwards."""
+    client.delete(task_id)

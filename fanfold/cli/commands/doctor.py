@@ -1,0 +1,27 @@
+"""`fanfold doctor`: is everything all right?"""
+
+from __future__ import annotations
+
+import click
+
+from fanfold.cli import printing
+from fanfold.cli.exits import Exit
+from fanfold.cli.invocation import Command, Invocation
+
+
+@click.command("doctor", cls=Command)
+@click.pass_obj
+def command(invocation: Invocation) -> Exit:
+    """Check database, clock, disk and work, and say what to do."""
+    from fanfold.engine.doctor import PROBLEM, examine
+
+    checks = examine(invocation.settings())
+    problems = [check for check in checks if check.status == PROBLEM]
+    if invocation.json:
+        printing.print_json({"healthy": not problems, "checks": checks})
+    else:
+        printing.print_table(("check", "status", "fact"), [(check.name, check.status, check.fact) for check in checks])
+        for check in checks:
+            if check.advice:
+                click.echo(f"\n{check.name}: {check.advice}")
+    return Exit.UNHEALTHY if problems else Exit.OK

@@ -1,0 +1,62 @@
+"""`fanfold items`: what became of each piece?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from fanfold.cli import printing
+from fanfold.cli.invocation import Command, Invocation
+from fanfold.errors import BadInput
+
+if TYPE_CHECKING:
+    from fanfold.model.item import Item
+
+HEADINGS = ("key", "stage", "state", "tries", "took", "finished", "note")
+
+
+@click.command("items", cls=Command)
+@click.argument("task_id", metavar="ID")
+@click.option("--stage", help="Of this stage; by default the one with many items.")
+@click.option(
+    "--state", "states", multiple=True, help="pending, running, retrying, waiting, done or failed. Repeatable."
+)
+@click.option("--key", "keys", multiple=True, help="Only this item. Repeatable.")
+@click.option("--after", metavar="KEY", help="The next page: those behind this one.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="How many.")
+@click.pass_obj
+def command(
+    invocation: Invocation,
+    task_id: str,
+    stage: str | None,
+    states: tuple[str, ...],
+    keys: tuple[str, ...],
+    after: str | None,
+    limit: int,
+) -> None:
+    """List the items of a task, in order."""
+    from fanfold.model.lifecycle import ItemState
+
+    unknown = [state for state in states if state not in [*ItemState]]
+    if unknown:
+        raise BadInput(f"There is no item state {', '.join(unknown)}. There are: {', '.join(ItemState)}.")
+    found = invocation.client().items(task_id, stage=stage, states=states, keys=keys, after=after, limit=limit)
+    if invocation.json:
+        printing.print_json(found)
+    elif not found:
+        click.echo("No items.", err=True)
+    else:
+        printing.print_table(HEADINGS, map(row, found), right=("tries", "took"))
+        if len(found) == limit:
+            click.echo(f"More: --after {found[-1].key}", err=True)
+
+
+def row(item: Item) -> tuple[str, ...]:
+    """An item as a line of the table."""
+    took = ""
+    if item.started_at is not None and item.finished_at is not None:
+        took = printing.duration((item.finished_at - item.started_at).total_seconds())
+    note = item.error_message if item.state in ("failed", "retrying") else item.message
+    finished = printing.short_time(item.finished_at)
+    return item.key, item.stage, item.state.value, str(item.attempts), took, finished, note or ""

@@ -1,0 +1,28 @@
+"""`fanfold output`: what did this item give?"""
+
+from __future__ import annotations
+
+import click
+
+from fanfold.cli import printing, results
+from fanfold.cli.invocation import Command, Invocation
+from fanfold.model.files import File
+
+
+@click.command("output", cls=Command)
+@click.argument("task_id", metavar="ID")
+@click.argument("key", metavar="KEY")
+@click.option("--stage", help="Of this stage; by default the one with many items.")
+@results.to_file
+@click.pass_obj
+def command(invocation: Invocation, task_id: str, key: str, stage: str | None, target_file: str | None) -> None:
+    """Get the output of one item."""
+    value = invocation.client().output(task_id, key, stage)
+    if target_file is not None:
+        results.write_result(value, target_file)
+    elif invocation.json:
+        printing.print_json(value)
+    elif isinstance(value, File) and printing.on_terminal():
+        click.echo(f"{value.name}, {printing.size(value.size)}: {value.path}")
+    else:
+        results.send(value)

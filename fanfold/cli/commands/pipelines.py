@@ -1,0 +1,41 @@
+"""`fanfold pipelines`: what can it do?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from fanfold.cli import printing
+from fanfold.cli.invocation import Command, Invocation
+
+
+@click.command("pipelines", cls=Command)
+@click.pass_obj
+def command(invocation: Invocation) -> None:
+    """List the installed pipelines."""
+    from fanfold.engine.discovery import installed
+
+    found = [described(name, point) for name, point in sorted(installed().items())]
+    if invocation.json:
+        printing.print_json(found)
+    else:
+        printing.print_table(("name", "target", "stages"), [(one["name"], one["target"], stages(one)) for one in found])
+
+
+def described(name: str, point: Any) -> dict[str, Any]:
+    """An installed pipeline, or why it can not be loaded: one broken package must not hide the others."""
+    from fanfold.model.pipeline import as_pipeline
+
+    known: dict[str, Any] = {"name": name, "target": point.value, "title": None, "stages": [], "error": None}
+    try:
+        pipeline = as_pipeline(point.load())
+    except Exception as error:
+        return known | {"error": f"{type(error).__name__}: {error}"}
+    made = [{"name": stage.name, "kind": stage.kind, "gate": stage.gate} for stage in pipeline.plan().stages]
+    return known | {"title": pipeline.title, "stages": made}
+
+
+def stages(one: dict[str, Any]) -> str:
+    """The stages in a few words."""
+    return one["error"] or " → ".join(stage["name"] for stage in one["stages"])

@@ -1,0 +1,46 @@
+"""`fanfold prune`: make room."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import click
+
+from fanfold.cli import given, printing
+from fanfold.cli.invocation import Command, Invocation
+
+
+@click.command("prune", cls=Command)
+@click.option(
+    "--days",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="N",
+    help="Finished longer ago than this; by default retention_days.",
+)
+@given.target
+@click.pass_obj
+def command(invocation: Invocation, days: float | None, targets: tuple[str, ...]) -> None:
+    """Remove tasks that finished long ago, with their files.
+
+    Workers do this by themselves, once an hour.
+    """
+    from fanfold.engine.discovery import load_all
+    from fanfold.engine.sweep import clean, prune
+
+    store = invocation.store()
+    if days is not None:
+        store.settings = replace(store.settings, retention_days=days)
+    pipelines = load_all(targets)
+    removed = 0
+    while some := prune(store, pipelines, "person"):
+        removed += some
+    clean(store, pipelines, "person")
+    if invocation.json:
+        printing.print_json({"removed": removed})
+    else:
+        click.echo(f"Removed {removed} tasks" + (kept_forever() if not store.settings.retention_days else ""))
+
+
+def kept_forever() -> str:
+    """Why nothing was removed where the retention time is 0."""
+    return ": retention_days is 0, which keeps them forever. To remove some: --days N"

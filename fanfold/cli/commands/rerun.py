@@ -1,0 +1,19 @@
+"""`fanfold rerun`: all of it once more."""
+
+from __future__ import annotations
+
+import click
+
+from fanfold.cli import given
+from fanfold.cli.exits import Exit
+from fanfold.cli.invocation import Command, Invocation
+from fanfold.cli.steering import ids, steer
+
+
+@click.command("rerun", cls=Command)
+@ids
+@given.target
+@click.pass_obj
+def command(invocation: Invocation, ids: tuple[str, ...], targets: tuple[str, ...]) -> Exit:
+    """Start tasks over; their results so far are thrown away."""
+    return steer(invocation, ids, targets, lambda client, task_id: client.rerun(task_id))

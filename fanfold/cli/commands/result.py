@@ -1,0 +1,38 @@
+"""`fanfold result`: give it to me."""
+
+from __future__ import annotations
+
+import click
+
+from fanfold.cli import printing, results
+from fanfold.cli.invocation import Command, Invocation
+
+
+@click.command("result", cls=Command)
+@click.argument("task_id", metavar="ID")
+@results.to_file
+@click.pass_obj
+def command(invocation: Invocation, task_id: str, target_file: str | None) -> None:
+    """Get the result of a task, and what is missing in it.
+
+    A file is copied to FILE; a value is written as text or JSON. Without -o, a file is described on a terminal, and sent
+    to the standard output otherwise.
+    """
+    client = invocation.client()
+    task = client.get(task_id)
+    value = client.result(task.id)
+    if target_file is not None:
+        results.write_result(value, target_file)
+    if invocation.json:
+        if target_file != "-":
+            missing = [
+                {"key": r.key, "code": r.error_code, "message": r.error_message} for r in client.missing(task.id)
+            ]
+            printing.print_json({"task": task.id, "state": task.state, "result": value, "missing": missing})
+        return
+    if target_file is None:
+        if printing.on_terminal():
+            results.describe(value, task.id)
+        else:
+            results.send(value)
+    results.list_missing(client, task)

@@ -1,0 +1,19 @@
+"""`fanfold resume`: go on."""
+
+from __future__ import annotations
+
+import click
+
+from fanfold.cli import given
+from fanfold.cli.exits import Exit
+from fanfold.cli.invocation import Command, Invocation
+from fanfold.cli.steering import ids, steer
+
+
+@click.command("resume", cls=Command)
+@ids
+@given.target
+@click.pass_obj
+def command(invocation: Invocation, ids: tuple[str, ...], targets: tuple[str, ...]) -> Exit:
+    """Let tasks go on that are paused or wait at a gate."""
+    return steer(invocation, ids, targets, lambda client, task_id: client.resume(task_id))

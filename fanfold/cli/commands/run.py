@@ -1,0 +1,62 @@
+"""`fanfold run`: do it here and now."""
+
+from __future__ import annotations
+
+import logging
+from typing import IO
+
+import click
+
+from fanfold.cli import given, printing, results
+from fanfold.cli.invocation import Command, Invocation
+
+
+@click.command("run", cls=Command)
+@click.argument("target")
+@click.argument("inputs", metavar="[INPUT]...", nargs=-1)
+@given.option
+@given.items_file
+@click.option("--fresh", is_flag=True, help="Start anew, whatever was done before.")
+@click.option("--concurrency", type=click.IntRange(min=1), metavar="N", help="Items to run at the same time.")
+@click.option("--straight-through", is_flag=True, help="Do not wait for a person at gates.")
+@results.to_file
+@click.pass_obj
+def command(
+    invocation: Invocation,
+    target: str,
+    inputs: tuple[str, ...],
+    options: tuple[str, ...],
+    items_file: IO[str] | None,
+    fresh: bool,
+    concurrency: int | None,
+    straight_through: bool,
+    target_file: str | None,
+) -> None:
+    """Run a pipeline here; run it again and it goes on.
+
+    TARGET is package.module:pipeline, file.py:pipeline or the name of an installed pipeline. INPUTs are files, which are
+    copied in; for a pipeline that begins with `each` they are the items, as plain text; for a function made with
+    @fanfold.task they are its arguments, JSON or else text.
+
+    The same pipeline, inputs and options are the same task: interrupted, it goes on; failed, what failed is retried;
+    done, its result is given again (--fresh starts anew).
+    """
+    invocation.log(logging.ERROR)
+    from fanfold.cli.running import Wanted, run_task
+    from fanfold.engine.discovery import load
+
+    pipeline = load(target)
+    client = invocation.client()
+    client.pipelines[pipeline.name] = pipeline
+    found = given.given(pipeline, inputs, items_file)
+    items = None if found.items is None else list(found.items)
+    wanted = Wanted(pipeline, found.inputs, items, given.parse_options(options), fresh, concurrency, straight_through)
+    task = run_task(client, wanted)
+    value = client.result(task.id)
+    if target_file is not None:
+        results.write_result(value, target_file)
+    if invocation.json:
+        printing.print_json({"task": task, "result": value})
+    elif target_file is None:
+        results.describe(value, task.id)
+        results.list_missing(client, task)

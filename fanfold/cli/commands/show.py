@@ -1,0 +1,71 @@
+"""`fanfold show`: how is this one doing?"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fanfold.cli import printing
+from fanfold.cli.invocation import Command, Invocation
+
+if TYPE_CHECKING:
+    from fanfold.model.task import Task
+
+
+@click.command("show", cls=Command)
+@click.argument("task_id", metavar="ID")
+@click.pass_obj
+def command(invocation: Invocation, task_id: str) -> None:
+    """Show a task: state, stages, failures, and what can be done."""
+    client = invocation.client()
+    task = client.get(task_id)
+    if invocation.json:
+        printing.print_json(task)
+        return
+    printing.print_fields(fields(task))
+    click.echo()
+    printing.print_table(("stage", "kind", "items", "states"), map(stage_row, task.stages), right=("items",))
+    if failures := client.failures(task.id):
+        click.echo()
+        printing.print_table(
+            ("failed", "times", "code", "why"), [(s, n, c, why) for s, c, why, n in failures], right=("times",)
+        )
+    if task.available_commands:
+        click.echo(f"\nPossible now: {', '.join(f'fanfold {verb} {task.id}' for verb in task.available_commands)}")
+
+
+def fields(task: Task) -> list[tuple[str, Any]]:
+    """What is known of a task, by name."""
+    done = f"{task.done} of {task.total} done" if task.total > 1 else ""
+    failed = f"{task.failed} failed" if task.failed else ""
+    return [
+        ("id", task.id), ("title", task.title), ("pipeline", task.pipeline), ("status", task.status),
+        ("progress", ", ".join(filter(None, (f"{task.progress:.0f} %", done, failed, task.message)))),
+        ("waits", task.wait_reason), ("error", task.error_message), ("missing", task.missing or ""),
+        ("inputs", ", ".join(getattr(value, "name", None) or json.dumps(value, ensure_ascii=False) for value in task.inputs)),
+        ("options", json.dumps(task.options, ensure_ascii=False) if task.options else ""),
+        ("metadata", json.dumps(task.metadata, ensure_ascii=False) if task.metadata else ""),
+        ("owner", task.owner), ("tags", ", ".join(task.tags)), ("key", task.key), ("priority", task.priority or ""),
+        ("retries", task.retries or ""), ("created", printing.short_time(task.created_at)),
+        ("started", printing.short_time(task.started_at)), ("finished", printing.short_time(task.finished_at)),
+        ("took", took(task)),
+    ]  # fmt: skip
+
+
+def took(task: Task) -> str:
+    """How long it took, once it is finished."""
+    if task.started_at is None or task.finished_at is None:
+        return ""
+    return printing.duration((task.finished_at - task.started_at).total_seconds())
+
+
+def stage_row(stage: Any) -> tuple[str, ...]:
+    """A stage as a line of the table."""
+    return (
+        stage.name,
+        stage.kind,
+        str(stage.total or ""),
+        ", ".join(f"{n} {state}" for state, n in stage.counts.items()),
+    )

@@ -1,0 +1,30 @@
+"""`fanfold stream`: what comes out while it runs?"""
+
+from __future__ import annotations
+
+import click
+
+from fanfold.cli import printing
+from fanfold.cli.invocation import Command, Invocation
+
+
+@click.command("stream", cls=Command)
+@click.argument("task_id", metavar="ID")
+@click.option("--no-follow", is_flag=True, help="Only what there is already.")
+@click.pass_obj
+def command(invocation: Invocation, task_id: str, no_follow: bool) -> None:
+    """Print the pieces that items emit, in order, while they run.
+
+    With --json, one {"key": …, "value": …} per line.
+    """
+    piece = "\n"
+    for key, value in invocation.client().stream(task_id, follow=not no_follow):
+        if invocation.json:
+            printing.print_json({"key": key, "value": value}, indent=None)
+        elif isinstance(value, str):
+            piece = value
+            click.echo(piece, nl=False)
+        else:
+            printing.print_json(value, indent=None)
+    if printing.on_terminal() and not piece.endswith("\n"):
+        click.echo()

@@ -1,0 +1,59 @@
+"""`fanfold submit`: leave it to the workers."""
+
+from __future__ import annotations
+
+from typing import IO
+
+import click
+
+from fanfold.cli import given, printing
+from fanfold.cli.invocation import Command, Invocation
+from fanfold.cli.steering import sentence
+
+
+@click.command("submit", cls=Command)
+@click.argument("target")
+@click.argument("inputs", metavar="[INPUT]...", nargs=-1)
+@given.option
+@given.items_file
+@click.option("--key", help="Idempotency key: the same key gives the same task, never a second one.")
+@click.option("--priority", type=int, default=0, help="Higher comes first.")
+@click.option("--tag", "tags", multiple=True, help="A tag to find it by. Repeatable.")
+@click.option("--owner", help="Whose it is.")
+@click.option("--title", help="What it is called; by default after its first file.")
+@click.option("--retry-limit", type=int, metavar="N", help="Retries of each item, instead of what its stage says.")
+@click.option("--straight-through", is_flag=True, help="Do not wait for a person at gates.")
+@click.pass_obj
+def command(
+    invocation: Invocation,
+    target: str,
+    inputs: tuple[str, ...],
+    options: tuple[str, ...],
+    items_file: IO[str] | None,
+    key: str | None,
+    priority: int,
+    tags: tuple[str, ...],
+    owner: str | None,
+    title: str | None,
+    retry_limit: int | None,
+    straight_through: bool,
+) -> None:
+    """Create a task for the workers and print its id.
+
+    TARGET is package.module:pipeline, file.py:pipeline or the name of an installed pipeline. INPUTs are files, which are
+    copied in, so that a worker on another machine finds them; for a pipeline that begins with `each` they are the items,
+    as plain text; for a function made with @fanfold.task they are its arguments, JSON or else text.
+    """
+    from fanfold.engine.discovery import load
+
+    pipeline = load(target)
+    found = given.given(pipeline, inputs, items_file)
+    task = invocation.client().submit(
+        pipeline, *found.inputs, items=found.items, options=given.parse_options(options), key=key, priority=priority, tags=tags,
+        owner=owner, title=title, retry_limit=retry_limit, straight_through=straight_through,
+    )  # fmt: skip
+    if invocation.json:
+        printing.print_json(task)
+        return
+    click.echo(task.id)
+    click.echo(f"{sentence(task)}. To watch it: fanfold wait {task.id}", err=True)

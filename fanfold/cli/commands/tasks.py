@@ -1,0 +1,69 @@
+"""`fanfold tasks`: which are there?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from fanfold.cli import printing
+from fanfold.cli.invocation import Command, Invocation
+
+if TYPE_CHECKING:
+    from fanfold.model.task import Task
+
+HEADINGS = ("id", "pipeline", "status", "progress", "done", "failed", "created", "title")
+
+
+@click.command("tasks", cls=Command)
+@click.option(
+    "--state",
+    "states",
+    multiple=True,
+    help="active, waiting, paused, completed, partial, failed or cancelled. Repeatable.",
+)
+@click.option("--pipeline", help="Of this pipeline.")
+@click.option("--owner", help="Of this owner.")
+@click.option("--tag", help="With this tag.")
+@click.option("--text", help="With this text in the title or the error.")
+@click.option("--after", metavar="ID", help="The next page: those older than this one.")
+@click.option("--limit", type=int, default=50, show_default=True, help="How many, up to 1000.")
+@click.pass_obj
+def command(
+    invocation: Invocation,
+    states: tuple[str, ...],
+    pipeline: str | None,
+    owner: str | None,
+    tag: str | None,
+    text: str | None,
+    after: str | None,
+    limit: int,
+) -> None:
+    """List tasks, newest first."""
+    found = invocation.client().list(
+        states=states, pipeline=pipeline, owner=owner, tag=tag, text=text, after=after, limit=limit
+    )
+    if invocation.json:
+        printing.print_json(found)
+    elif not found:
+        click.echo("No tasks.", err=True)
+    else:
+        printing.print_table(HEADINGS, map(row, found), right=("progress", "done", "failed"))
+        if len(found) == limit:
+            click.echo(f"More: --after {found[-1].id}", err=True)
+
+
+def row(task: Task) -> tuple[str, ...]:
+    """A task as a line of the table."""
+    done = f"{task.done}/{task.total}" if task.total > 1 else ""
+    created = printing.short_time(task.created_at)
+    return (
+        task.id,
+        task.pipeline,
+        task.status,
+        f"{task.progress:.0f} %",
+        done,
+        str(task.failed or ""),
+        created,
+        task.title,
+    )

@@ -1,0 +1,51 @@
+"""`fanfold tick`: a little work, then exit; for timers."""
+
+from __future__ import annotations
+
+import logging
+
+import click
+
+from fanfold.cli import printing
+from fanfold.cli.invocation import Command, Invocation
+
+
+@click.command("tick", cls=Command)
+@click.argument("targets", metavar="[TARGET]...", nargs=-1)
+@click.option(
+    "--budget",
+    type=click.FloatRange(min=0, min_open=True),
+    default=50.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Be gone after this time.",
+)
+@click.option(
+    "--tasks-per-stage",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="Tasks to serve in each stage.",
+)
+@click.option("--concurrency", type=click.IntRange(min=1), metavar="N", help="Items to run at the same time.")
+@click.pass_obj
+def command(
+    invocation: Invocation, targets: tuple[str, ...], budget: float, tasks_per_stage: int, concurrency: int | None
+) -> None:
+    """Advance what is due within a time budget, then exit.
+
+    For a timer (cron, a cloud function) instead of a worker that runs all the time. Ticks may overlap with each other and
+    with workers: nothing is done twice. What does not fit into the budget is not started, or handed back unharmed.
+    """
+    invocation.log(logging.WARNING)
+    from fanfold.engine.discovery import load_all
+    from fanfold.engine.tick import tick
+
+    report = tick(
+        invocation.store(), load_all(targets).values(), budget=budget, tasks_per_stage=tasks_per_stage, concurrency=concurrency
+    )  # fmt: skip
+    if invocation.json:
+        printing.print_json(report)
+    else:
+        click.echo(str(report))

@@ -1,0 +1,38 @@
+"""`fanfold wait`: tell me when it is over."""
+
+from __future__ import annotations
+
+import click
+
+from fanfold.cli import printing
+from fanfold.cli.exits import BY_STATE, Exit
+from fanfold.cli.invocation import Command, Invocation
+from fanfold.cli.steering import sentence
+from fanfold.errors import FanfoldError
+
+
+@click.command("wait", cls=Command)
+@click.argument("task_id", metavar="ID")
+@click.option("--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="Wait no longer than this.")
+@click.pass_obj
+def command(invocation: Invocation, task_id: str, timeout: float | None) -> Exit:
+    """Wait until a task is over; the exit code tells how it went.
+
+    A task that is paused, or waits at a gate, is not waited for: somebody has to resume it.
+    """
+    from fanfold.cli.progress import display
+    from fanfold.cli.watching import watch
+
+    client = invocation.client()
+    shown = display(wanted=not invocation.json)
+    try:
+        task = watch(client, task_id, shown, lambda seconds: timeout is not None and seconds >= timeout)
+    finally:
+        shown.close()
+    if task.state == "active":
+        raise FanfoldError(f"Task {task.id} is still {task.status} after {timeout:g} s; it goes on.", code="timeout")
+    if invocation.json:
+        printing.print_json(task)
+    else:
+        click.echo(sentence(task))
+    return BY_STATE[task.state]

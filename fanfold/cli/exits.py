@@ -1,0 +1,58 @@
+"""How did the command end? Exit codes with names, each with a sentence."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    """What the shell sees when a command has ended; the meanings are in ``MEANINGS``."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    NOT_FOUND = 3
+    ILLEGAL_MOVE = 4
+    BAD_INPUT = 5
+    DATABASE = 6
+    PARTIAL = 7
+    TIMEOUT = 8
+    WAITING = 9
+    UNHEALTHY = 10
+    UNEXPECTED = 70
+    INTERRUPTED = 130
+
+
+MEANINGS = {
+    Exit.OK: "The command did what was asked.",
+    Exit.FAILED: "The task failed or was cancelled, and has no result.",
+    Exit.USAGE: "The command line was not understood; nothing was done.",
+    Exit.NOT_FOUND: "There is no such task, item, pipeline or file, or a shortened id fits several tasks.",
+    Exit.ILLEGAL_MOVE: "The task's state does not allow the command; nothing was changed.",
+    Exit.BAD_INPUT: "An option, file, pipeline or value can not be used; nothing was changed.",
+    Exit.DATABASE: "The database or the data folder can not be used as it is.",
+    Exit.PARTIAL: "Some items failed, so the task stopped before its result: retry them, or merge without them.",
+    Exit.TIMEOUT: "The time that was allowed for waiting is over; the task goes on.",
+    Exit.WAITING: "The task is paused or waits at a gate: somebody has to resume it.",
+    Exit.UNHEALTHY: "doctor found a problem.",
+    Exit.UNEXPECTED: "Something happened that Fanfold did not foresee; -v shows where.",
+    Exit.INTERRUPTED: "Stopped by Ctrl-C or SIGTERM; work in flight was handed back.",
+}
+
+BY_CODE = {
+    "not_found": Exit.NOT_FOUND,
+    "ambiguous": Exit.NOT_FOUND,
+    "illegal_move": Exit.ILLEGAL_MOVE,
+    "timeout": Exit.TIMEOUT,
+}
+"""Exit codes of errors by their stable code, where the family alone does not tell."""
+
+BY_STATE = {
+    "completed": Exit.OK,
+    "partial": Exit.PARTIAL,
+    "paused": Exit.WAITING,
+    "waiting": Exit.WAITING,
+    "failed": Exit.FAILED,
+    "cancelled": Exit.FAILED,
+}
+"""How a command ends that has waited for a task, by the state the task came to."""

@@ -1,0 +1,63 @@
+"""What went wrong? One line for people, one document for programs, and an exit code; never a traceback unasked."""
+
+from __future__ import annotations
+
+import json
+import traceback
+
+import click
+
+from fanfold.cli.exits import BY_CODE, BY_STATE, Exit
+from fanfold.errors import BadInput, BadPipeline, DatabaseProblem, FanfoldError, TaskStopped
+
+
+class Interrupted(Exception):
+    """Ctrl-C or SIGTERM: not an error, but the command did not come to its end."""
+
+
+def exit_of(error: BaseException) -> Exit:
+    """The exit code of an error."""
+    if isinstance(error, Interrupted):
+        return Exit.INTERRUPTED
+    if isinstance(error, TaskStopped):
+        return BY_STATE.get(error.state, Exit.FAILED)
+    if isinstance(error, DatabaseProblem):
+        return Exit.DATABASE
+    if isinstance(error, BadInput | BadPipeline):
+        return Exit.BAD_INPUT
+    if isinstance(error, FanfoldError):
+        return BY_CODE.get(error.code, Exit.UNEXPECTED)
+    return Exit.UNEXPECTED
+
+
+def described(error: BaseException) -> dict[str, str]:
+    """An error for programs: its code and its message."""
+    if isinstance(error, FanfoldError):
+        return {"code": error.code, "message": error.message}
+    if isinstance(error, Interrupted):
+        return {"code": "interrupted", "message": str(error) or "Interrupted"}
+    if isinstance(error, click.ClickException):
+        return {"code": "usage", "message": error.format_message()}
+    return {"code": "unexpected", "message": unforeseen(error)}
+
+
+def unforeseen(error: BaseException) -> str:
+    """The sentence for an error that nobody has foreseen."""
+    text = " ".join(str(error).split())
+    return f"Unexpected {type(error).__name__}" + (f": {text}" if text else "") + ". With -v: where it happened."
+
+
+def report(error: BaseException, *, as_json: bool, verbose: bool = False) -> Exit:
+    """Say what went wrong; returns the exit code."""
+    known = described(error)
+    if verbose and known["code"] == "unexpected":
+        click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
+    if as_json:
+        click.echo(json.dumps({"error": known}, ensure_ascii=False))
+    elif isinstance(error, click.UsageError):
+        error.show()
+    elif isinstance(error, Interrupted):
+        click.echo(known["message"], err=True)
+    else:
+        click.echo(f"Error: {known['message']}", err=True)
+    return Exit.USAGE if isinstance(error, click.UsageError) else exit_of(error)

@@ -1,0 +1,222 @@
+"""How is a pipeline simply run? Here and now, until its task is over; run it again and it goes on where it was."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from fanfold.cli.progress import Display, display
+from fanfold.cli.watching import watch
+from fanfold.engine import inputs as given
+from fanfold.engine.client import Client
+from fanfold.engine.sweep import close, recover
+from fanfold.engine.worker import Worker
+from fanfold.errors import BadPipeline, TaskStopped
+from fanfold.model.item import NewItem
+from fanfold.model.lifecycle import TaskState
+from fanfold.model.pipeline import Pipeline, TaskFunction, as_pipeline
+
+if TYPE_CHECKING:
+    from fanfold.model.task import Task
+
+QUIET_SECONDS = 0.3
+"""Until the worker is known to serve the stage, a task would be shown as waiting for one."""
+GO_ON = "Interrupted; run the same again to go on"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Everything that may be said to `run`."""
+
+    pipeline: Pipeline
+    inputs: tuple[Any, ...] = ()
+    items: list[Any] | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    fresh: bool = False
+    concurrency: int | None = None
+    straight_through: bool = False
+
+    def key(self) -> str:
+        """The idempotency key by which the same pipeline, inputs and options find their task again."""
+        found = given.check(self.inputs, text_is_path=not self.pipeline.calls_with_arguments)
+        if self.items is not None:
+            found.append({"items": [_keyed(item) for item in self.items]})
+        return "run:" + given.fingerprint(self.pipeline.name, found, self.options)
+
+
+def run(
+    pipeline: Pipeline | TaskFunction,
+    *inputs: Any,
+    items: Iterable[Any] | None = None,
+    options: dict[str, Any] | None = None,
+    database: str | None = None,
+    data: str | None = None,
+    fresh: bool = False,
+    concurrency: int | None = None,
+    straight_through: bool = False,
+    progress: bool = True,
+) -> Any:
+    """Run a pipeline here and return its result. It is resumable: interrupt it, call it again, and it goes on.
+
+    The same pipeline, inputs and options are the same task: done before, its result is given again; stopped with
+    failures, these are retried. ``fresh=True`` starts anew. TaskStopped says why there is no result, and the way out.
+    """
+    known = None if items is None else list(items)
+    wanted = Wanted(as_pipeline(pipeline), inputs, known, options or {}, fresh, concurrency, straight_through)
+    with Client(database, data, pipelines=[wanted.pipeline]) as client:
+        return client.result(run_task(client, wanted, progress=progress).id)
+
+
+def run_task(client: Client, wanted: Wanted, *, progress: bool = True) -> Task:
+    """Run, or go on with, the task of ``wanted`` until it is completed; TaskStopped when it ends otherwise."""
+    shown = display(wanted=progress)
+    try:
+        task = begin(client, wanted, shown)
+        while task.state is TaskState.ACTIVE:
+            task = work(client, wanted, task, shown)
+            if task.state is TaskState.WAITING and wanted.straight_through:
+                task = client.resume(task.id)
+    finally:
+        shown.close()
+    if task.state is not TaskState.COMPLETED:
+        raise TaskStopped(way_out(task), task_id=task.id, state=task.state)
+    return task
+
+
+def begin(client: Client, wanted: Wanted, shown: Display) -> Task:
+    """The task to work on: a new one, or the one that was begun before, moved so that it can go on."""
+    key = wanted.key()
+    with client.store.read() as tx:
+        before = tx.tasks.by_key("", key)
+    if before is not None and wanted.fresh:
+        with client.store.write() as tx:
+            tx.tasks.drop_key(before.number)
+    task = client.submit(
+        wanted.pipeline, *wanted.inputs, items=wanted.items, options=wanted.options, key=key, owner="",
+        straight_through=wanted.straight_through,
+    )  # fmt: skip
+    if before is None or wanted.fresh:
+        return task
+    gone = [stage.name for stage in before.plan.stages if wanted.pipeline.find(stage.name) is None]
+    if gone and task.state is not TaskState.COMPLETED:
+        raise BadPipeline(
+            f"Task {task.id} was begun with the stage {', '.join(gone)}, which {wanted.pipeline.name} no longer has. "
+            "To start anew: --fresh (fresh=True)"
+        )
+    return go_on(client, task, wanted, shown)
+
+
+def go_on(client: Client, task: Task, wanted: Wanted, shown: Display) -> Task:
+    """Move a task that was begun before so that it is worked on again, if it needs that."""
+    if task.state is TaskState.COMPLETED:
+        shown.say(f"Done before, as {task.id}. To do it anew: --fresh (fresh=True)")
+        return task
+    if task.state is TaskState.WAITING and not wanted.straight_through:
+        return task
+    done = f", {task.done} of {task.total} done" if task.total > 1 else ""
+    shown.say(f"Going on with {task.id}, {task.status}{done}")
+    if task.state in (TaskState.PAUSED, TaskState.WAITING):
+        return client.resume(task.id)
+    if task.finished:
+        return client.retry(task.id)
+    return task
+
+
+def work(client: Client, wanted: Wanted, task: Task, shown: Display) -> Task:
+    """Work in this process until the task is not active any more; KeyboardInterrupt when a signal came first."""
+    # The last run may have been killed: take its items back now instead of at the next sweep.
+    recover(client.store, "run")
+    close(client.store, client.pipelines, "run")
+    worker = Worker([wanted.pipeline], store=client.store, concurrency=wanted.concurrency, name="run")
+    watcher = Watcher(client, task, shown, worker)
+    watcher.start()
+    try:
+        with interrupts(watcher.interrupt):
+            worker.run()
+    finally:
+        watcher.leave()
+    if watcher.problem is not None:
+        raise watcher.problem
+    if watcher.task is None or watcher.task.state is TaskState.ACTIVE:
+        raise KeyboardInterrupt(GO_ON)
+    return watcher.task
+
+
+class Watcher(threading.Thread):
+    """Shows the task while the worker works, and stops the worker as soon as the task is over."""
+
+    def __init__(self, client: Client, task: Task, shown: Display, worker: Worker) -> None:
+        super().__init__(name="run-watcher", daemon=True)
+        self.client = client
+        self.shown = shown
+        self.worker = worker
+        self.task_id = task.id
+        self.task: Task | None = None
+        self.problem: BaseException | None = None
+        self._left = threading.Event()
+        self._interrupts = 0
+        self._said = False
+
+    def run(self) -> None:
+        """Watch until the task is over or the worker has stopped."""
+        try:
+            self.task = watch(self.client, self.task_id, self.shown, self._enough, quiet_seconds=QUIET_SECONDS)
+        except BaseException as problem:
+            self.problem = problem
+        # Twice is at once: what the worker may be doing for other tasks of the pipeline is handed back.
+        self.worker.stop()
+        self.worker.stop()
+
+    def interrupt(self) -> None:
+        """A signal came: stop the worker, once gracefully, twice at once. What is said, this thread says later."""
+        self._interrupts += 1
+        self.worker.stop()
+
+    def _enough(self, _seconds: float) -> bool:
+        if self._interrupts and not self._said:
+            self._said = True
+            self.shown.say("Stopping; once more to stop at once")
+        return self._left.is_set()
+
+    def leave(self) -> None:
+        """Watch no longer."""
+        self._left.set()
+        self.join()
+
+
+@contextmanager
+def interrupts(stop: Callable[[], None]) -> Iterator[None]:
+    """Ctrl-C and SIGTERM call ``stop``, which must not wait for any lock. Only the main thread gets signals."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def heed(_number: int, _frame: object) -> None:
+        stop()
+
+    before = {number: signal.signal(number, heed) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def way_out(task: Task) -> str:
+    """Why a run ended without a result, and what to do about it."""
+    if task.state in (TaskState.WAITING, TaskState.PAUSED):
+        what = "is paused" if task.state is TaskState.PAUSED else str(task.wait_reason)
+        return f"Task {task.id} {what}. To go on: fanfold resume {task.id}, then run the same again"
+    why = f": {task.error_message}" if task.error_message else ""
+    ways = [f"To see more: fanfold show {task.id}", "to retry: run the same again"]
+    if task.state is TaskState.PARTIAL and "merge" in task.available_commands:
+        ways.append(f"to merge without what failed: fanfold merge {task.id}")
+    return f"Task {task.id} ended as {task.state}{why}. {'; '.join(ways)}"
+
+
+def _keyed(item: Any) -> Any:
+    return {"key": item.key, "input": item.input} if isinstance(item, NewItem) else item

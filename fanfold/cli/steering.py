@@ -1,0 +1,74 @@
+"""Which tasks are to be moved? One command for one or several ids, each answered by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fanfold.cli import printing
+from fanfold.cli.exits import Exit
+from fanfold.cli.failing import described, exit_of
+from fanfold.cli.invocation import Invocation
+from fanfold.errors import BadInput, FanfoldError
+
+if TYPE_CHECKING:
+    from fanfold.engine.client import Client
+    from fanfold.model.task import Task
+
+Act = Callable[["Client", str], "Task | None"]
+
+ids = click.argument("ids", metavar="ID...", nargs=-1, required=True)
+
+
+def steer(invocation: Invocation, task_ids: Sequence[str], targets: Sequence[str], act: Act) -> Exit:
+    """Do it to every task named; those that refuse do not stop the others, and the first refusal is the exit code."""
+    client = invocation.client(targets)
+    answers: list[Any] = []
+    code = Exit.OK
+    for task_id in task_ids:
+        try:
+            task = _with_mirror(client, task_id, act)
+        except FanfoldError as error:
+            if len(task_ids) == 1:
+                raise
+            code = code or exit_of(error)
+            answers.append({"id": task_id, "error": described(error)})
+            if not invocation.json:
+                click.echo(f"Error: {error}", err=True)
+            continue
+        answers.append(task if task is not None else {"id": task_id, "deleted": True})
+        if not invocation.json:
+            click.echo(sentence(task) if task is not None else f"{task_id} is deleted")
+    if invocation.json:
+        printing.print_json(answers[0] if len(task_ids) == 1 else answers)
+    return code
+
+
+def sentence(task: Task) -> str:
+    """A task in one line."""
+    why = f" ({task.wait_reason})" if task.wait_reason and task.wait_reason != task.status else ""
+    return f"{task.id} is {task.status}{why}"
+
+
+def _with_mirror(client: Client, task_id: str, act: Act) -> Task | None:
+    """Act; a task whose pipeline keeps a record in step needs that pipeline, which may be an installed one."""
+    try:
+        return act(client, task_id)
+    except BadInput as error:
+        if error.code != "mirror_needed":
+            raise
+        pipeline = client.get(task_id).pipeline
+        if pipeline in client.pipelines or not _load_installed(client, pipeline):
+            raise
+    return act(client, task_id)
+
+
+def _load_installed(client: Client, name: str) -> bool:
+    from fanfold.engine.discovery import installed, load
+
+    if name not in installed():
+        return False
+    client.pipelines[name] = load(name)
+    return True

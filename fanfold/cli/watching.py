@@ -1,0 +1,51 @@
+"""Is it over yet? One task watched closely but cheaply: its row often, its counts now and then."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from fanfold.errors import NotFound
+from fanfold.model.lifecycle import TaskState
+
+if TYPE_CHECKING:
+    from fanfold.cli.progress import Display
+    from fanfold.engine.client import Client
+    from fanfold.model.task import Task
+
+LOOK_SECONDS = 0.05
+SHOW_SECONDS = 0.2
+SHOW_SHARE = 20
+"""Counting a million items takes a while: at most one part in so many of the time is spent on it."""
+
+
+def watch(
+    client: Client, task_id: str, shown: Display, enough: Callable[[float], bool], *, quiet_seconds: float = 0.0
+) -> Task:
+    """Show a task until it is not active any more, or ``enough(seconds)`` says so after that many; returns it as it is then.
+
+    Nothing is shown in the first ``quiet_seconds``, nor of a task that is over already.
+    """
+    started = time.monotonic()
+    with client.store.read() as tx:
+        number = tx.tasks.resolve(task_id).number
+    show_at = started + quiet_seconds
+    looks = 0
+    while True:
+        with client.store.read() as tx:
+            row = tx.tasks.get(number)
+        if row is None:
+            raise NotFound(f"Task {task_id} was deleted.")
+        now = time.monotonic()
+        looks += 1
+        over = row.state is not TaskState.ACTIVE or enough(now - started)
+        if over or now >= show_at:
+            task = client.get(row.id)
+            if not over or (looks > 1 and task.state is not TaskState.ACTIVE):
+                shown.update(task)
+            asked = time.monotonic() - now
+            show_at = now + max(SHOW_SECONDS, asked * SHOW_SHARE)
+        if over:
+            return task
+        time.sleep(LOOK_SECONDS)

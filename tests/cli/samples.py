@@ -1,0 +1,139 @@
+"""Pipelines that the tests of the command line run."""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+import fanfold as ff
+
+words = ff.Pipeline("words", title="Words")
+
+
+@words.each(retry=ff.Retry(limit=0))
+async def shout(item: ff.ItemWork) -> str:
+    """A word in capitals; `bad` is not one, unless the mood is good."""
+    item.emit(f"{item.input} ")
+    if item.input == "bad" and item.options.get("mood") != "good":
+        raise ff.Permanent("no such word")
+    return str(item.input).upper()
+
+
+@words.merge
+def join(task: ff.TaskWork, results: ff.Results) -> str:
+    """All of them in one line."""
+    return " ".join(result.output for result in results)
+
+
+pages = ff.Pipeline("pages")
+
+
+@pages.split
+def cut(task: ff.TaskWork) -> Iterator[ff.NewItem]:
+    """One item per line of the file."""
+    for number, line in enumerate(task.input.read_text().splitlines(), 1):
+        yield ff.NewItem(key=f"p{number}", input=line)
+
+
+@pages.each
+def mark(item: ff.ItemWork) -> str:
+    """A line as a list item."""
+    return f"- {item.input}"
+
+
+@pages.merge
+def bind(task: ff.TaskWork, results: ff.Results) -> ff.File:
+    """All lines in a file."""
+    return task.write("list.md", "\n".join(result.output for result in results) + "\n")
+
+
+gated = ff.Pipeline("gated")
+
+
+@gated.step
+def first(task: ff.TaskWork) -> int:
+    """Before the gate."""
+    return 1
+
+
+@gated.step(gate=True)
+def second(task: ff.TaskWork) -> int:
+    """Behind the gate."""
+    return int(task.previous) + 1
+
+
+held = ff.Pipeline("held")
+
+
+@held.each(timeout=None)
+async def hold(item: ff.ItemWork) -> str:
+    """Wait until the file named in the options exists; `free` does not wait."""
+    while item.input != "free" and not Path(item.options["go"]).exists():
+        await asyncio.sleep(0.01)
+    return str(item.input)
+
+
+costly = ff.Pipeline("costly")
+
+
+@costly.step(takes=30)
+def pay(task: ff.TaskWork) -> str:
+    """Something that does not fit into a short tick."""
+    return "paid"
+
+
+flaky = ff.Pipeline("flaky")
+
+
+@flaky.step(retry=ff.Retry(limit=3, first=0.05, jitter=0))
+def stumble(task: ff.TaskWork) -> int:
+    """Fail once, then do it."""
+    if task.attempt == 1:
+        raise ff.Temporary("not yet")
+    return task.attempt
+
+
+external = ff.Pipeline("external")
+
+
+@external.step
+def poll(task: ff.TaskWork) -> Any:
+    """Look again in an hour."""
+    return ff.later(3600)
+
+
+mirrored = ff.Pipeline("mirrored")
+
+
+@mirrored.step
+def work(task: ff.TaskWork) -> int:
+    """Nothing much."""
+    return 1
+
+
+@mirrored.on_move
+def mirror(connection: sa.Connection, change: ff.Change) -> None:
+    """A record of the user's own would be written here."""
+    connection.execute(sa.text("SELECT 1"))
+
+
+@ff.task
+def add(a: Any, b: Any = 1) -> Any:
+    """A sum."""
+    return a + b
+
+
+odd = ff.Pipeline("odd")
+
+
+@odd.each(retry=ff.Retry(limit=0))
+def misbehave(item: ff.ItemWork) -> Any:
+    """Do what a handler should not do."""
+    if item.input == "exit":
+        os._exit(3)
+    if item.input == "silent":
+        raise ValueError
+    return {"nan": float("nan"), "nul": "a\0b", "object": object(), "huge": "x" * 100_000_000}.get(item.input, "fine")

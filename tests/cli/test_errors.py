@@ -1,0 +1,136 @@
+"""Does bad input get a clear sentence, an exit code with a name, and no traceback?"""
+
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from fanfold.cli.exits import Exit
+from fanfold.engine.client import Client
+from tests.cli.shell import SAMPLES, Shell
+
+
+@pytest.mark.parametrize(
+    ("code", "words", "said"),
+    [
+        (Exit.NOT_FOUND, ("run", "nope"), "There is no pipeline 'nope'"),
+        (Exit.NOT_FOUND, ("run", "nope.py:book"), "There is no file nope.py"),
+        (Exit.NOT_FOUND, ("run", "no.such.module:book"), "There is no module no"),
+        (Exit.NOT_FOUND, ("submit", f"{SAMPLES}:nope"), f"There is no 'nope' in {SAMPLES}. It has: words"),
+        (Exit.NOT_FOUND, ("submit", f"{SAMPLES}:pages", "nope.txt"), "There is no file nope.txt"),
+        (Exit.BAD_INPUT, ("submit", f"{SAMPLES}:pages", "tests"), "tests is a folder"),
+        (Exit.BAD_INPUT, ("run", f"{SAMPLES}:ff.Pipeline"), "is not a pipeline"),
+        (Exit.BAD_INPUT, ("run", f"{SAMPLES}:words"), "name at least one"),
+        (Exit.BAD_INPUT, ("run", f"{SAMPLES}:words", "a", "--option", "mood"), "'mood' is not an option"),
+        (Exit.BAD_INPUT, ("submit", f"{SAMPLES}:words", "a", "--retry-limit", "-1"), "retry limit is -1"),
+        (Exit.BAD_INPUT, ("submit", f"{SAMPLES}:words", "a", "--key", ""), "A key has 1 to 200 characters"),
+        (Exit.BAD_INPUT, ("submit", f"{SAMPLES}:words", "a", "--tag", ""), "a tag 1 to 100"),
+        (Exit.NOT_FOUND, ("show", "t-nope"), "There is no task t-nope"),
+        (Exit.NOT_FOUND, ("show", "t-"), "There is no task t-"),
+        (Exit.NOT_FOUND, ("pause", "nope"), "There is no task nope"),
+        (Exit.NOT_FOUND, ("delete", "nope", "--yes"), "There is no task nope"),
+        (Exit.BAD_INPUT, ("tasks", "--state", "odd"), "There is no task state odd"),
+        (Exit.BAD_INPUT, ("tasks", "--limit", "0"), "from 1 to 1000"),
+        (Exit.NOT_FOUND, ("tasks", "--after", "nope"), "There is no task nope"),
+        (Exit.BAD_INPUT, ("worker", "--stages", "odd"), "There is no stage odd"),
+        (Exit.NOT_FOUND, ("worker", "nope", "--processes", "2"), "There is no pipeline 'nope'"),
+        (Exit.USAGE, ("frobnicate",), "No such command 'frobnicate'"),
+        (Exit.USAGE, ("show",), "Missing argument 'ID'"),
+        (Exit.USAGE, ("tasks", "--odd"), "No such option"),
+        (Exit.USAGE, ("tick", "--budget", "0"), "Invalid value for '--budget'"),
+        (Exit.USAGE, ("submit", f"{SAMPLES}:words", "a", "--priority", "high"), "is not a valid integer"),
+    ],
+)  # fmt: skip
+def test_what_can_not_be_done_is_said_in_a_sentence(
+    sqlite_shell: Shell, code: Exit, words: tuple[str, ...], said: str
+) -> None:
+    assert said in sqlite_shell.fails(code, *words)
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("nonsense", "The database URL is malformed"),
+        ("mysql://somewhere/x", "not in mysql"),
+        ("sqlite://folder/file.db", "sqlite:///folder/file.db"),
+        ("postgresql://nobody@127.0.0.1:1/x", "Can not use the database"),
+        ("sqlite:////dev/null/x.db", "Can not make the folder of the database"),
+    ],
+)
+def test_a_database_that_can_not_be_used_is_told_plainly(sqlite_shell: Shell, url: str, said: str) -> None:
+    assert said in sqlite_shell.fails(Exit.DATABASE, "tasks", "--database", url)
+    assert said in sqlite_shell.fails(Exit.DATABASE, "--database", url, "tasks")
+
+
+def test_a_database_of_a_newer_version_is_refused(shell: Shell, client: Client) -> None:
+    with client.store.write() as tx:
+        tx.connection.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
+    assert "made by a newer version" in shell.fails(Exit.DATABASE, "tasks")
+    assert "does not know" in shell.fails(Exit.DATABASE, "db", "upgrade")
+    assert shell.json("db", "current")["fits"] is False
+    assert shell.type("doctor").exit_code == Exit.UNHEALTHY
+
+
+def test_an_illegal_command_names_the_possible_ones(shell: Shell) -> None:
+    task = shell.submit("words", "a")
+    assert f"Possible now: fanfold pause {task}" in shell.fails(Exit.ILLEGAL_MOVE, "resume", task)
+    shell.ok("cancel", task)
+    assert "Task" in shell.fails(Exit.ILLEGAL_MOVE, "cancel", task)
+
+
+def test_an_ambiguous_id_lists_what_it_fits(shell: Shell, client: Client) -> None:
+    tasks = [shell.submit("words", "a") for _ in range(2)]
+    with client.store.write() as tx:
+        for task, name in zip(tasks, ("t-aaa222", "t-aaa333"), strict=True):
+            tx.connection.execute(sa.text("UPDATE tasks SET id = :name WHERE id = :id"), {"name": name, "id": task})
+    assert "t-aaa222, t-aaa333" in shell.fails(Exit.NOT_FOUND, "show", "aaa")
+    assert shell.json("show", "aaa2")["id"] == "t-aaa222"
+    assert shell.json("show", "t-AAA2")["id"] == "t-aaa222"
+
+
+def test_a_file_that_is_not_python_is_told_from_one_that_is_missing(sqlite_shell: Shell, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.py"
+    broken.write_text("import fanfold as ff\nraise RuntimeError('no luck')\n")
+    assert "can not be loaded: RuntimeError: no luck" in sqlite_shell.fails(Exit.BAD_INPUT, "run", f"{broken}:book")
+
+
+def test_settings_that_make_no_sense_are_refused(sqlite_shell: Shell) -> None:
+    sqlite_shell.environment["FANFOLD_CONCURRENCY"] = "many"
+    assert "Setting concurrency is 'many'" in sqlite_shell.fails(Exit.BAD_INPUT, "tasks")
+
+
+def test_the_unforeseen_is_one_sentence_and_a_traceback_only_with_v(
+    sqlite_shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Client, "list", lambda *_, **__: 1 // 0)
+    result = sqlite_shell.type("tasks")
+    assert result.exit_code == Exit.UNEXPECTED
+    assert result.stderr.startswith("Error: Unexpected ZeroDivisionError")
+    assert "Traceback" not in result.stderr
+    assert "Traceback" in sqlite_shell.type("-v", "tasks").stderr
+
+
+@pytest.mark.parametrize(
+    ("item", "reason"),
+    [
+        ("nan", "NaN or infinity"),
+        ("nul", "NUL character"),
+        ("object", "a value of type object is not JSON"),
+        ("huge", "the limit is 64 MB"),
+        ("silent", "ValueError without a message"),
+    ],
+)
+def test_a_handler_that_misbehaves_fails_its_item_with_the_reason(shell: Shell, item: str, reason: str) -> None:
+    result = shell.type("run", f"{SAMPLES}:odd", item, "fine")
+    assert result.exit_code == Exit.PARTIAL, result.output
+    task = shell.json("tasks")[0]["id"]
+    failed, fine = shell.json("items", task)
+    assert reason in failed["error_message"]
+    assert fine["state"] == "done"
+
+
+def test_a_broken_line_of_items_is_named(sqlite_shell: Shell, tmp_path: Path) -> None:
+    path = tmp_path / "items.jsonl"
+    path.write_text('"a"\n{"b"\n')
+    said = sqlite_shell.fails(Exit.BAD_INPUT, "submit", f"{SAMPLES}:words", "--items", str(path))
+    assert "Line 2" in said

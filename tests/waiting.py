@@ -1,0 +1,17 @@
+"""How does a test wait? For a condition, and never longer than it says."""
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+Found = TypeVar("Found")
+
+
+def eventually(condition: Callable[[], Found], seconds: float = 20.0) -> Found:
+    """What ``condition`` gives as soon as it is true; a failure when it is not within ``seconds``."""
+    end = time.monotonic() + seconds
+    while not (found := condition()):
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {seconds:g} s: {condition.__qualname__}")
+        time.sleep(0.005)
+    return found
