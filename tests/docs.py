@@ -52,7 +52,9 @@ def error_reference() -> str:
     """The family of errors and the exit codes."""
     tree = inspect.getdoc(errors) or ""
     family = [value for value in vars(errors).values() if inspect.isclass(value) and hasattr(value, "code")]
-    rows = [f"| `{kind.__name__}` | `{kind.code}` | {(inspect.getdoc(kind) or '').splitlines()[0]} |" for kind in family]
+    rows = [
+        f"| `{kind.__name__}` | `{kind.code}` | {(inspect.getdoc(kind) or '').splitlines()[0]} |" for kind in family
+    ]
     exits = [f"| {code.value} | `{code.name.lower()}` | {meaning} |" for code, meaning in EXIT_MEANINGS.items()]
     return "\n".join(
         [
@@ -93,7 +95,9 @@ def commands() -> str:
 
 def shared_options(context: click.Context) -> str:
     """What every command takes."""
-    shared = [found for parameter in cli.params if (found := parameter.get_help_record(context)) and parameter.name in SHARED]
+    shared = [
+        found for parameter in cli.params if (found := parameter.get_help_record(context)) and parameter.name in SHARED
+    ]
     return "Every command also takes:\n\n" + option_table(shared)
 
 

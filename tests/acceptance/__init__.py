@@ -1,0 +1,1 @@
+"""Does it hold with real processes, real servers and real crashes?"""
