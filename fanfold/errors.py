@@ -121,7 +121,7 @@ class Temporary(HandlerError):
         self, message: str = "", *, after: float | None = None, code: str | None = None, counts: bool = True
     ) -> None:
         super().__init__(message, code=code)
-        self.after = after
+        self.after = None if after is None else float(after)
         self.counts = counts
 
 

@@ -46,61 +46,34 @@ def move(
         if target not in targets(TASK_MOVES, verb):
             raise IllegalMove(f"The table of moves has no {verb} to {target}.")
         tx.tasks.move(row.number, state=target.value, stage=stage or row.stage, **(values or {}))
-    record(tx, pipelines, row, verb, target, actor=actor, stage=stage or row.stage, reason=reason)
+    record(tx, pipelines, row, described(row, verb, row.state, target, actor, stage or row.stage, reason))
     if target is TaskState.ACTIVE:
         tx.announce()
 
 
-def record(
-    tx: Transaction,
-    pipelines: Pipelines,
-    row: TaskRow,
-    verb: str,
-    target: TaskState | None,
-    *,
-    actor: str,
-    stage: str,
-    reason: str | None,
-    source: str | None = "",
-) -> None:
+def described(
+    row: TaskRow, verb: str, source: str | None, target: str | None, actor: str, stage: str, reason: str | None = None
+) -> Change:
+    """A move as events and mirrors know it."""
+    options, metadata = serial.load(row.options) or {}, serial.load(row.extra) or {}
+    before, after = (None if state is None else str(state) for state in (source, target))
+    return Change(row.id, row.pipeline, verb, before, after, stage, actor, reason, options, metadata)
+
+
+def record(tx: Transaction, pipelines: Pipelines, row: TaskRow, change: Change) -> None:
     """Keep the event of a move and tell the mirror, in the move's own transaction."""
-    before = row.state.value if source == "" else source
-    after = target.value if target else None
-    tx.events.add(
-        [
-            {
-                "task": row.number,
-                "actor": actor,
-                "verb": verb,
-                "source": before,
-                "target": after,
-                "stage": stage,
-                "reason": reason,
-            }
-        ]
-    )
-    if row.plan.mirrored:
-        change = Change(
-            row.id,
-            row.pipeline,
-            verb,
-            before,
-            after,
-            stage,
-            actor,
-            reason,
-            options=serial.load(row.options) or {},
-            metadata=serial.load(row.extra) or {},
-        )
-        try:
-            mirror_of(pipelines, row)(tx.connection, change)
-        except Exception as error:
-            if isinstance(error, FanfoldError):
-                raise
-            told = f"{type(error).__name__}: {error}"
-            raise FanfoldError(
-                f"Task {row.id} was not moved, as on_move failed: {told}", code="mirror_failed"
-            ) from error
+    kept = {name: getattr(change, name) for name in ("actor", "verb", "source", "target", "stage", "reason")}
+    tx.events.add([{"task": row.number, **kept}])
+    if not row.plan.mirrored:
+        return
+    mirror = mirror_of(pipelines, row)
+    try:
+        mirror(tx.connection, change)
+    except FanfoldError:
+        raise
+    except Exception as error:
+        told = f"{type(error).__name__}: {error}"
+        raise FanfoldError(f"Task {row.id} was not moved, as on_move failed: {told}", code="mirror_failed") from error
 
 
 def mirror_of(pipelines: Pipelines, row: TaskRow) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 
 from fanfold.engine import inputs as given
 from fanfold.engine.advance import make_items
-from fanfold.engine.moves import Pipelines, record
+from fanfold.engine.moves import Pipelines, described, record
 from fanfold.errors import BadInput, KeyTaken
 from fanfold.model import serial
 from fanfold.model.files import File
@@ -91,7 +91,7 @@ def _begin(
     first = row.plan.stages[0]
     if not make_items(tx, row, first, rows):
         raise BadInput("A task needs at least one item, and `items` is empty.")
-    record(tx, pipelines, row, "submit", row.state, actor=wanted.actor, stage=row.stage, reason=None, source=None)
+    record(tx, pipelines, row, described(row, "submit", None, row.state, wanted.actor, row.stage))
     tx.announce()
     return row
 
