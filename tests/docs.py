@@ -42,7 +42,7 @@ def settings() -> str:
         "(`concurrency = 16`). What is said on the command line comes first, then the environment, then the file."
     )
     rows = [
-        f"| `{field.name}` | `FANFOLD_{field.name.upper()}` | {repr(field.default) if field.default != '' else '–'} | {MEANINGS[field.name]} |"
+        f"| `{field.name}` | `FANFOLD_{field.name.upper()}` | {field.default!r} | {MEANINGS[field.name]} |"
         for field in fields(Settings)
     ]
     return "\n".join([head, "", "| setting | environment | default | meaning |", "|---|---|---|---|", *rows])

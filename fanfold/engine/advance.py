@@ -76,9 +76,9 @@ def enter(
     started: dict[str, Any] = {} if row.started_at else {"started_at": tx.items.first_started_at(row.number)}
     clear: dict[str, Any] = {"error_code": None, "error_message": None, "reason": None, "ending": None}
     while stage is not None:
-        seen_before = tx.items.exist(row.number, stage.name)
+        begun = tx.items.have_begun(row.number, stage.name)
         if make_items(tx, row, stage, new_items):
-            stops = stage.gate and not seen_before and not through_gate
+            stops = stage.gate and not begun and not through_gate
             target = TaskState.WAITING if stops else TaskState.ACTIVE
             values = clear | started | {"missing": _missing(tx, row, stage)}
             move(tx, pipelines, row, verb, target, actor=actor, stage=stage.name, values=values)
@@ -156,12 +156,10 @@ def stage_counts(tx: Transaction, row: TaskRow) -> Mapping[str, Counts]:
 
 
 def unfinished_stage(row: TaskRow, counts: Mapping[str, Counts]) -> str:
-    """The first stage that is not done in full: where a task stands once its compensation is over."""
-    for stage in row.plan.stages:
-        found = counts.get(stage.name, Counts())
-        if found.total == 0 or found[ItemState.DONE] < found.total:
-            return stage.name
-    return row.plan.stages[-1].name
+    """The first stage with items that are not done; the last that was entered when all are. Stages without items are passed."""
+    entered = [stage.name for stage in row.plan.stages if counts.get(stage.name, Counts()).total]
+    undone = (name for name in entered if counts[name][ItemState.DONE] < counts[name].total)
+    return next(undone, entered[-1] if entered else row.plan.stages[0].name)
 
 
 def _end_compensation(

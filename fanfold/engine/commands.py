@@ -127,10 +127,8 @@ class Commands:
             )
         if stage and not moved:
             raise IllegalMove(f"Task {row.id} has nothing to redo in {wanted}: name done items of it with --item.")
-        back = row.plan.index(wanted) < row.plan.index(row.stage) or row.state not in (
-            TaskState.ACTIVE,
-            TaskState.PAUSED,
-        )
+        # Never forward: what is open in an earlier stage would be left behind.
+        back = row.plan.index(wanted) < row.plan.index(row.stage)
         target = TaskState.PAUSED if row.state is TaskState.PAUSED else TaskState.ACTIVE
         reason = f"{moved} items of {wanted}" + (f": {', '.join(keys[:20])}" if keys else "")
         clear = {"error_code": None, "error_message": None, "ending": None}

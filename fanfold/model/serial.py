@@ -54,7 +54,11 @@ def _encode(value: Any) -> Any:
 
 def _decode(found: dict[str, Any], bind: Callable[[File], File] | None) -> Any:
     mark = found.get(FILE_MARK)
-    if len(found) != 1 or not isinstance(mark, dict) or {name: type(value) for name, value in mark.items()} != FILE_SHAPE:
+    if (
+        len(found) != 1
+        or not isinstance(mark, dict)
+        or {name: type(value) for name, value in mark.items()} != FILE_SHAPE
+    ):
         return found
     file = File(key=mark["key"], name=mark["name"], size=mark["size"])
     return bind(file) if bind else file

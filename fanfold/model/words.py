@@ -54,7 +54,7 @@ def objection(facts: Facts, verb: str) -> str:
         return _merge_objection(facts)
     if (
         verb == "retry"
-        and facts.state in (TaskState.ACTIVE, TaskState.WAITING, TaskState.PAUSED)
+        and facts.state in (TaskState.ACTIVE, TaskState.WAITING, TaskState.PAUSED, TaskState.COMPLETED)
         and not facts.failed_items
     ):
         return "none of its items has failed; name the ones to redo with --item"

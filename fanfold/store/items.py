@@ -229,6 +229,11 @@ class Items:
         found = sa.select(items.c.id).where(items.c.task == task, items.c.stage == stage).limit(1)
         return self.connection.execute(found).first() is not None
 
+    def have_begun(self, task: int, stage: str) -> bool:
+        """Whether any item of the stage was ever claimed: then its gate, if it has one, was passed."""
+        found = sa.select(items.c.id).where(items.c.task == task, items.c.stage == stage, items.c.lease > 0).limit(1)
+        return self.connection.execute(found).first() is not None
+
     def delete(self, task: int, stages: Sequence[str]) -> None:
         """Remove every item of the stages with all that hangs on it."""
         mine = sa.select(items.c.id).where(items.c.task == task, items.c.stage.in_(stages))

@@ -1,0 +1,65 @@
+"""What is outside? A loopback service that starts jobs, counts how often, and takes a few looks to finish each."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+LOOKS = 3
+
+
+class Service:
+    """Jobs by number; every start is counted under the key it was asked with."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.starts: Counter[str] = Counter()
+        self.looks: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def start(self, key: str) -> str:
+        """A new job, even for a key it knows: whoever asks twice pays twice."""
+        with self._lock:
+            self.starts[key] += 1
+            return f"job-{sum(self.starts.values())}"
+
+    def look(self, job: str) -> str:
+        """`busy`, until it was looked at a few times."""
+        with self._lock:
+            self.looks[job] += 1
+            return "busy" if self.looks[job] < LOOKS else f"result of {job}"
+
+
+@contextmanager
+def service() -> Iterator[Service]:
+    """The service, on a port of its own."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked = urlsplit(self.path)
+            values = {name: found[0] for name, found in parse_qs(asked.query).items()}
+            answer = made.start(values["key"]) if asked.path == "/start" else made.look(values["job"])
+            body = json.dumps(answer).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Silence."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    made = Service(f"http://127.0.0.1:{server.server_port}")
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield made
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(10)

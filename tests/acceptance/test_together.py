@@ -1,0 +1,58 @@
+"""What happens when several do the same at once? It is done once: overlapping ticks and workers, submits with one key."""
+
+import subprocess
+from pathlib import Path
+
+from tests.acceptance.fleet import Fleet, fleet
+from tests.acceptance.service import service
+from tests.acceptance.work import __name__ as work
+from tests.acceptance.work import external
+
+TASKS, ITEMS = 12, 4
+SUBMITTERS, KEYS = 6, 10
+
+
+def test_overlapping_ticks_and_a_worker_start_each_job_once(database_url: str, tmp_path: Path) -> None:
+    with service() as outside, fleet(database_url, tmp_path) as ours:
+        options = {"service": outside.address}
+        tasks = [ours.client.submit(external, items=range(ITEMS), options=options).id for _ in range(TASKS)]
+        ticks = [start_tick(ours) for _ in range(2)]
+        ours.worker("external", 4)
+        for task in tasks:
+            ours.until(task)
+        assert [tick.wait(30) for tick in ticks] == [0, 0], ours.said()
+        wanted = {f"{task}/render/{number}" for task in tasks for number in range(1, ITEMS + 1)}
+        assert outside.starts == dict.fromkeys(wanted, 1)
+        results = [result.output for task in tasks for result in ours.client.results(task)]
+        assert sorted(results) == sorted(f"result of job-{number}" for number in range(1, TASKS * ITEMS + 1))
+        assert all(row.failures == row.crashes == 0 for task in tasks for row in ours.rows(task, "render"))
+
+
+def test_two_overlapping_ticks_do_all_of_it_alone(database_url: str, tmp_path: Path) -> None:
+    with service() as outside, fleet(database_url, tmp_path) as ours:
+        options = {"service": outside.address}
+        tasks = [ours.client.submit(external, items=range(ITEMS), options=options).id for _ in range(5)]
+        ticks = [start_tick(ours) for _ in range(2)]
+        assert [tick.wait(40) for tick in ticks] == [0, 0], ours.said()
+        assert {ours.client.get(task).state for task in tasks} == {"completed"}
+        assert set(outside.starts.values()) == {1}
+        assert len(outside.starts) == 5 * ITEMS
+
+
+def start_tick(ours: Fleet) -> "subprocess.Popen[bytes]":
+    """A tick in a process of its own."""
+    return ours.run("-m", "fanfold.cli", "tick", f"{work}:external", "--budget", "20")
+
+
+def test_many_processes_submitting_with_one_key_make_one_task(database_url: str, tmp_path: Path) -> None:
+    with fleet(database_url, tmp_path) as ours:
+        words = ("-m", "tests.acceptance.submitting", str(tmp_path / "go"), str(KEYS))
+        submitters = [ours.run(*words) for _ in range(SUBMITTERS)]
+        (tmp_path / "go").touch()
+        assert [process.wait(60) for process in submitters] == [0] * SUBMITTERS, ours.said()
+        answers = [(tmp_path / f"process-{number}.log").read_text().split() for number in range(1, SUBMITTERS + 1)]
+        assert all(answer == answers[0] for answer in answers)
+        assert len(set(answers[0])) == KEYS
+        listed = ours.client.list(limit=100)
+        assert {task.id for task in listed} == set(answers[0])
+        assert all(task.total == 3 for task in listed)

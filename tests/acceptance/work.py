@@ -1,0 +1,130 @@
+"""What do the workers of these tests do? Pipelines that leave a trace of every call, in a file that survives any crash."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import time
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import fanfold as ff
+
+
+def note(options: dict[str, Any], *words: Any) -> None:
+    """Append one line to the task's log in one write, so that lines of several processes never mix."""
+    line = " ".join(str(word) for word in words) + "\n"
+    descriptor = os.open(options["log"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    try:
+        os.write(descriptor, line.encode())
+    finally:
+        os.close(descriptor)
+
+
+crowd = ff.Pipeline("crowd")
+
+
+@crowd.split
+def cut(task: ff.TaskWork) -> Iterator[ff.NewItem]:
+    """As many items as were asked for."""
+    for number in range(task.options["count"]):
+        yield ff.NewItem(key=f"k{number}", input=number)
+
+
+@crowd.each
+async def work(item: ff.ItemWork) -> dict[str, Any]:
+    """Says who it is before and after its time, and in its output."""
+    token = secrets.token_hex(4)
+    note(item.options, "start", item.key, item.attempt, token, os.getpid())
+    await asyncio.sleep(item.options.get("seconds", 0.0))
+    note(item.options, "end", item.key, item.attempt, token, os.getpid())
+    return {"key": item.key, "attempt": item.attempt, "token": token, "pid": os.getpid()}
+
+
+@crowd.merge
+def bind(task: ff.TaskWork, results: ff.Results) -> dict[str, Any]:
+    """Counts what it was given."""
+    note(task.options, "merge", "-", task.attempt, "-", os.getpid())
+    keys = [result.output["key"] for result in results]
+    return {"count": len(keys), "different": len(set(keys)), "attempt": task.attempt}
+
+
+stubborn = ff.Pipeline("stubborn")
+
+
+@stubborn.each
+def hold(item: ff.ItemWork) -> str:
+    """Runs until somebody no longer wants it, or the time is over."""
+    note(item.options, "start", item.key, item.attempt, "-", os.getpid())
+    end = time.monotonic() + item.options["seconds"]
+    while time.monotonic() < end:
+        item.check()
+        time.sleep(0.02)
+    return item.key
+
+
+poisoned = ff.Pipeline("poisoned")
+
+
+@poisoned.each
+def swallow(item: ff.ItemWork) -> int:
+    """One of them takes its process down."""
+    note(item.options, "start", item.key, item.attempt, "-", os.getpid())
+    if item.key == "bad":
+        os._exit(3)
+    time.sleep(0.02)
+    return os.getpid()
+
+
+external = ff.Pipeline("external")
+
+
+@external.each
+def render(item: ff.ItemWork) -> Any:
+    """Starts a job elsewhere, remembers its id before anything else, and looks again until it is done."""
+    service = item.options["service"]
+    if "job" not in item.memory:
+        item.remember(job=asked(f"{service}/start?key={item.idempotency_key}"))
+        return ff.later(0.1)
+    state = asked(f"{service}/look?job={item.memory['job']}")
+    return ff.later(0.1) if state == "busy" else state
+
+
+def asked(url: str) -> Any:
+    """What the service says."""
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        return json.loads(answer.read())
+
+
+quick = ff.Pipeline("quick")
+
+
+@quick.each
+async def pass_through(item: ff.ItemWork) -> int:
+    """Nothing."""
+    return item.seq
+
+
+wide = ff.Pipeline("wide")
+
+
+@wide.split
+def spread(task: ff.TaskWork) -> Iterator[ff.NewItem]:
+    """Many items, each with an input of its own."""
+    for number in range(task.options["count"]):
+        yield ff.NewItem(key=f"page-{number:06}", input={"text": f"the text of page {number} " * 4})
+
+
+@wide.each
+async def read(item: ff.ItemWork) -> int:
+    """Nothing."""
+    return item.seq
+
+
+@wide.merge
+def gather(task: ff.TaskWork, results: ff.Results) -> int:
+    """Streams all of it."""
+    return sum(1 for _ in results.all())

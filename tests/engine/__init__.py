@@ -1,0 +1,1 @@
+"""Does the engine keep its promises?"""

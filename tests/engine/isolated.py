@@ -1,0 +1,46 @@
+"""Which handlers run in a process of their own? They must be found by their names, so they stand in a module."""
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import fanfold as ff
+
+crashing = ff.Pipeline("crashing")
+slow = ff.Pipeline("slow")
+lost = ff.Pipeline("lost")
+function_name = "isolated_sum"
+
+
+@crashing.each(isolate=True, retry=ff.Retry(limit=0))
+def convert(item: Any) -> Any:
+    """Die as the input says, or give the process that ran it."""
+    if item.input == "exit":
+        os._exit(7)
+    if item.input == "kill":
+        os.kill(os.getpid(), 9)
+    if item.input == "raise":
+        raise SystemExit("leaving")
+    item.used(model="child", tokens=3)
+    item.remember(seen=True)
+    return {"pid": os.getpid(), "input": item.input, "file": item.write("a.txt", "from a child")}
+
+
+@slow.each(isolate=True, timeout=None, retry=ff.Retry(limit=0))
+def wait(item: Any) -> None:
+    """Say who runs it, and never end."""
+    Path(item.input).write_text(str(os.getpid()))
+    time.sleep(3_600)
+
+
+@lost.each(isolate=True, retry=ff.Retry(limit=0))
+async def later(item: Any) -> str:
+    """An async handler in a child."""
+    return f"async {item.input}"
+
+
+@ff.task(isolate=True)
+def isolated_sum(a: int, b: int) -> int:
+    """A function in a child."""
+    return a + b

@@ -1,0 +1,80 @@
+"""How does a test watch a real worker? It runs in a thread, with a clock and patience of its own."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from fanfold.engine.worker import Worker
+from fanfold.model.pipeline import Pipeline
+from fanfold.model.task import Task
+from tests.installation import Installation
+from tests.waiting import eventually
+
+QUICK = {
+    "poll_seconds": 0.1,
+    "heartbeat_seconds": 1.0,
+    "look_seconds": 0.05,
+    "sweep_seconds": 0.5,
+    "grace_seconds": 20.0,
+}
+
+
+class Live(Installation):
+    """An installation with real time and real workers."""
+
+    def __init__(self, url: str, folder: Path, **settings: Any) -> None:
+        super().__init__(url, folder, None, **{**QUICK, **settings})
+
+    @contextmanager
+    def working(self, *pipelines: Pipeline, **how: Any) -> Iterator[Worker]:
+        """A worker that works meanwhile, and is stopped afterwards, whatever it still runs."""
+        worker = Worker(pipelines or self.pipelines, store=self.store, **how)
+        problems: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                worker.run()
+            except BaseException as problem:
+                problems.append(problem)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        try:
+            yield worker
+        finally:
+            worker.stop()
+            worker.stop()
+            thread.join(30)
+        assert not thread.is_alive()
+        assert problems == []
+
+    def until(self, task: Task, state: str, seconds: float = 30.0) -> Task:
+        """The task as soon as it is in this state."""
+        eventually(lambda: self.client.get(task.id).state == state, seconds)
+        return self.client.get(task.id)
+
+    def item_is(self, task: Task, state: str, seconds: float = 30.0) -> None:
+        """Wait until the first item of the counted stage is in this state."""
+        eventually(lambda: self.states(task).split()[:1] == [state], seconds)
+
+
+class Switch:
+    """Something a handler waits for and a test turns on."""
+
+    def __init__(self) -> None:
+        self.entered = threading.Event()
+        self.free = threading.Event()
+        self.left = threading.Event()
+
+    def wait(self) -> None:
+        """Say that one is here, and stay until one may go."""
+        self.entered.set()
+        self.free.wait(60)
+        self.left.set()
+
+    def check(self, condition: Callable[[], bool] | None = None) -> None:
+        """Wait until a handler is here."""
+        assert self.entered.wait(30)
+        assert condition is None or condition()

@@ -1,0 +1,306 @@
+"""Does every command do what it says, in every state it is allowed in, and nothing in the others?"""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fanfold as ff
+from fanfold.model.lifecycle import COMMANDS, TASK_MOVES, TaskState, legal
+from tests.engine.pipelines import batch, book
+from tests.installation import HandClock, Installation
+
+
+def prepared(installation: Installation) -> ff.Task:
+    """A task whose first item has failed, so that every command has something to do."""
+    pipeline = installation.know(book())
+    return installation.client.submit(pipeline, options={"texts": ["bad", "a"]})
+
+
+def active(installation: Installation) -> ff.Task:
+    task = prepared(installation)
+    worker = installation.worker()
+    worker.settle(*(worker.call(row, one) for row, one in worker.turn().claimed))
+    worker.fail(worker.claim(1)[0])
+    return task
+
+
+def waiting(installation: Installation) -> ff.Task:
+    pipeline = book(tolerate=1)
+    pipeline.stages.pop("bind")
+    pipeline.merge(name="bind", gate=True)(lambda task, results: [result.output for result in results])
+    task = installation.client.submit(installation.know(pipeline), options={"texts": ["bad", "a"]})
+    installation.work()
+    return task
+
+
+def paused(installation: Installation) -> ff.Task:
+    task = active(installation)
+    installation.client.pause(task.id)
+    return task
+
+
+def partial(installation: Installation) -> ff.Task:
+    task = prepared(installation)
+    installation.work()
+    return task
+
+
+def completed(installation: Installation) -> ff.Task:
+    task = partial(installation)
+    installation.client.merge(task.id)
+    installation.work()
+    return task
+
+
+def failed(installation: Installation) -> ff.Task:
+    pipeline = installation.know(book())
+    task = installation.client.submit(pipeline, options={"texts": ["bad"]})
+    installation.work()
+    return task
+
+
+def cancelled(installation: Installation) -> ff.Task:
+    task = active(installation)
+    installation.client.cancel(task.id)
+    return task
+
+
+MAKE: dict[str, Callable[[Installation], ff.Task]] = {
+    "active": active, "waiting": waiting, "paused": paused, "partial": partial, "completed": completed,
+    "failed": failed, "cancelled": cancelled,
+}  # fmt: skip
+AFTER = {
+    "pause": "paused", "resume": "active", "merge": "active", "cancel": "cancelled", "retry": "active", "rerun": "active",
+}  # fmt: skip
+
+
+def test_every_state_is_tried() -> None:
+    assert set(MAKE) == {*TaskState}
+
+
+@pytest.mark.parametrize("verb", COMMANDS)
+@pytest.mark.parametrize("state", list(TaskState))
+def test_a_command_works_in_the_states_of_the_table_and_is_refused_in_the_others(
+    installation: Installation, state: str, verb: str
+) -> None:
+    task = MAKE[state](installation)
+    now = installation.client.get(task.id)
+    assert now.state == state
+    command: Callable[[str], Any] = getattr(installation.client, verb)
+    assert (verb in now.available_commands) == legal(TASK_MOVES, state, verb)
+    if not legal(TASK_MOVES, state, verb):
+        before = installation.rows()
+        with pytest.raises(ff.IllegalMove, match=f"Task {task.id} is {state}: {verb} needs an?.*Possible now: fanfold"):
+            command(task.id)
+        assert installation.rows() == before
+        return
+    command(task.id)
+    if verb == "delete":
+        with pytest.raises(ff.NotFound):
+            installation.client.get(task.id)
+        return
+    after = "paused" if (verb, state) == ("retry", "paused") else AFTER[verb]
+    assert installation.client.get(task.id).state == after
+    event = [found for found in installation.client.events(task.id) if found.stage is not None and not found.item][-1]
+    assert (event.verb, event.source, event.target, event.actor) == (verb, state, after, "person")
+
+
+@pytest.mark.parametrize("state", [state for state in TaskState if state != "paused"])
+def test_a_task_can_be_brought_to_its_end_from_every_state(installation: Installation, state: str) -> None:
+    """Retry what failed with an option that makes it succeed, and everything is merged."""
+    task = MAKE[state](installation)
+    installation.client.retry(task.id, options={"instead": "b"})
+    installation.work()
+    if installation.client.get(task.id).state == "waiting":
+        installation.client.resume(task.id)
+    assert "B" in str(installation.completed(task))
+
+
+@pytest.mark.parametrize("verb", ["pause", "cancel", "resume"])
+def test_a_command_costs_the_same_for_ten_items_and_for_twenty_thousand(installation: Installation, verb: str) -> None:
+    pipeline = installation.know(batch())
+    took = {}
+    sent: dict[int, list[str]] = {}
+    for size in (10, 20_000):
+        tasks = [installation.client.submit(pipeline, items=range(size)) for _ in range(2)]
+        times = []
+        for task in tasks:
+            if verb == "resume":
+                installation.client.pause(task.id)
+            number = installation.client._row(task.id).number
+            with installation.statements() as seen:
+                started = time.perf_counter()
+                getattr(installation.client.commands, verb)(number)
+                times.append(time.perf_counter() - started)
+            sent[size] = list(seen)
+        took[size] = min(times)
+    assert sent[10] == sent[20_000]
+    assert not any("items" in statement for statement in sent[20_000])
+    assert took[20_000] < 20 * took[10] + 0.05
+
+
+def test_a_paused_task_goes_on_where_it_was(installation: Installation) -> None:
+    task = installation.client.submit(installation.know(batch()), items=["a", "b", "c"])
+    worker = installation.worker()
+    worker.finish(worker.claim(1)[0], output='"kept"')
+    installation.client.pause(task.id, "lunch")
+    assert installation.client.get(task.id).wait_reason == "paused: lunch"
+    installation.work()
+    assert installation.states(task) == "done pending pending"
+    installation.client.resume(task.id)
+    assert installation.completed(task) == ["kept", "B", "C"]
+
+
+def test_redoing_one_done_item_of_a_completed_task_merges_again_by_itself(installation: Installation) -> None:
+    task = installation.client.submit(installation.know(book()), options={"texts": ["a", "b", "c"]})
+    installation.completed(task)
+    again = installation.client.retry(task.id, ["p2"], options={"instead": "x"})
+    assert (again.state, again.stage) == ("active", "convert")
+    assert installation.completed(task)["pages"] == ["A", "X", "C"]
+    attempts = [item.attempts for item in installation.client.items(task.id)]
+    assert attempts == [1, 1, 1], "the others were left alone, and the count starts over"
+    leases = installation.sql("SELECT lease FROM items WHERE stage = 'convert' ORDER BY seq")
+    assert [row.lease for row in leases] == [1, 2, 1]
+
+
+def test_options_given_at_a_retry_stay_with_their_items_only(installation: Installation) -> None:
+    task = installation.client.submit(installation.know(book()), options={"texts": ["bad", "b"]})
+    installation.work()
+    installation.client.retry(task.id, options={"instead": "first"})
+    assert installation.completed(task)["pages"] == ["FIRST", "B"]
+    installation.client.retry(task.id, ["p1", "p2"])
+    assert installation.completed(task)["pages"] == ["FIRST", "B"]
+
+
+def test_an_unknown_item_is_named_and_nothing_is_retried(installation: Installation) -> None:
+    task = completed(installation)
+    before = installation.rows()
+    with pytest.raises(ff.NotFound, match=f"has no item p9, nonsense in convert.*fanfold items {task.id}"):
+        installation.client.retry(task.id, ["p1", "p9", "nonsense"])
+    assert installation.rows() == before
+
+
+def test_an_item_that_is_being_worked_on_can_not_be_retried(installation: Installation) -> None:
+    task = installation.client.submit(installation.know(batch()), items=["a", "b"])
+    worker = installation.worker()
+    worker.finish(worker.claim(1)[0])
+    worker.claim(1)
+    before = installation.rows()
+    with pytest.raises(ff.IllegalMove, match="being worked on"):
+        installation.client.retry(task.id, ["1", "2"])
+    assert installation.rows() == before
+
+
+def test_an_item_that_waits_can_be_retried_at_once(installation: Installation) -> None:
+    pipeline = installation.know(batch(retry=ff.Retry(limit=3, first=1_000)))
+    task = installation.client.submit(pipeline, items=["flaky"])
+    installation.work()
+    assert installation.states(task) == "retrying"
+    installation.client.retry(task.id, ["1"], options={"instead": "fine"})
+    assert installation.completed(task) == ["FINE"]
+
+
+def test_a_retry_of_whatever_failed_needs_a_failure(installation: Installation) -> None:
+    task = installation.client.submit(installation.know(batch()), items=["a"])
+    with pytest.raises(ff.IllegalMove, match="none of its items has failed; name the ones to redo with --item"):
+        installation.client.retry(task.id)
+
+
+@pytest.mark.parametrize("stage", ["bind", "cut"])
+def test_a_stage_with_nothing_to_redo_is_not_skipped_by_a_retry(installation: Installation, stage: str) -> None:
+    task = partial(installation)
+    before = installation.rows()
+    with pytest.raises(ff.FanfoldError):
+        installation.client.retry(task.id, stage=stage)
+    assert installation.rows() == before
+
+
+def test_a_split_can_be_done_again(installation: Installation) -> None:
+    task = installation.client.submit(installation.know(book()), options={"texts": ["a", "b"]})
+    installation.completed(task)
+    installation.client.retry(task.id, ["1"], stage="cut", options={"texts": ["c"]})
+    assert installation.completed(task)["pages"] == ["C"]
+
+
+def test_a_rerun_starts_over(installation: Installation) -> None:
+    task = completed(installation)
+    installation.client.rerun(task.id)
+    now = installation.client.get(task.id)
+    assert (now.state, now.stage, now.progress, now.missing, now.error_code) == ("active", "cut", 0, 0, None)
+    assert [len(installation.client.items(task.id, stage=stage)) for stage in ("cut", "convert", "bind")] == [1, 0, 0]
+    installation.work()
+    assert installation.client.get(task.id).state == "partial"
+
+
+def test_a_rerun_of_a_task_that_began_with_items_keeps_the_items(installation: Installation) -> None:
+    task = installation.client.submit(installation.know(batch()), items=["a", "b"])
+    installation.completed(task)
+    installation.client.rerun(task.id)
+    assert installation.states(task) == "pending pending"
+    assert installation.completed(task) == ["A", "B"]
+
+
+def keep_files(item: Any) -> Any:
+    return {"file": item.write("page.txt", item.input), "large": "x" * 2_000_000}
+
+
+def test_a_deleted_task_leaves_no_row_and_no_file(installation: Installation, tmp_path: Path) -> None:
+    pipeline = installation.know(batch(handler=keep_files, limit=5))
+    empty = installation.rows("workers", "duties", "limits")
+    task = installation.client.submit(pipeline, items=["a", "y" * 3_000_000], tags=["x"])
+    installation.completed(task)
+    assert len(installation.blobs()) == 5
+    installation.client.delete(task.id)
+    assert installation.rows("workers", "duties", "limits") == empty
+    assert installation.blobs() == []
+    assert list((installation.settings.data_folder / "blobs").iterdir()) == []
+
+
+def test_a_stale_handler_can_not_leave_a_file_with_a_deleted_task(installation: Installation) -> None:
+    pipeline = installation.know(batch(handler=keep_files))
+    task = installation.client.submit(pipeline, items=["a"])
+    worker = installation.worker()
+    [(row, one)] = worker.turn().claimed
+    installation.client.cancel(task.id)
+    installation.client.delete(task.id)
+    worker.settle(worker.call(row, one))
+    assert installation.blobs() == []
+    assert installation.sql("SELECT * FROM blobs") == []
+
+
+def test_a_deleted_or_unknown_task_is_not_found(installation: Installation) -> None:
+    task = completed(installation)
+    installation.client.delete(task.id)
+    for look in (
+        installation.client.get,
+        installation.client.pause,
+        installation.client.result,
+        installation.client.items,
+    ):
+        with pytest.raises(ff.NotFound, match=r"There is no task.*fanfold tasks"):
+            look(task.id)
+
+
+def test_ids_may_be_shortened_while_they_are_unambiguous(installation: Installation) -> None:
+    pipeline = batch()
+    tasks = [installation.client.submit(pipeline, items=[1]) for _ in range(40)]
+    first = tasks[0]
+    assert installation.client.get(first.id[:10]).id == first.id
+    assert installation.client.get(first.id[2:].upper()).id == first.id
+    initials = [task.id[:3] for task in tasks]
+    shared = next(initial for initial in initials if initials.count(initial) > 1)
+    with pytest.raises(ff.Ambiguous, match="fits several tasks"):
+        installation.client.get(shared)
+    with pytest.raises(ff.NotFound):
+        installation.client.get("")
+
+
+def test_merging_again_gives_the_same_result(installation: Installation, clock: HandClock) -> None:
+    task = completed(installation)
+    first = installation.client.result(task.id)
+    clock.advance(5)
+    installation.client.merge(task.id)
+    assert installation.completed(task) == first

@@ -1,0 +1,125 @@
+"""Does a record of the user's own change with the task, in the same transaction or not at all?"""
+
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+import fanfold as ff
+from fanfold.engine.client import Client
+from tests.engine.pipelines import one_step
+from tests.installation import Installation
+
+INSERT = "INSERT INTO works (task, verb, source, target, stage) VALUES (:task, :verb, :source, :target, :stage)"
+
+
+class Broken(Exception):
+    """The user's own code went wrong."""
+
+
+class Mirrored:
+    """A pipeline with a table of the user's own."""
+
+    def __init__(self, installation: Installation) -> None:
+        self.installation = installation
+        self.broken = False
+        installation.sql("CREATE TABLE works (task TEXT, verb TEXT, source TEXT, target TEXT, stage TEXT)")
+        self.pipeline = one_step(lambda task: "done", "image")
+        self.pipeline.on_move(self.mirror)
+        installation.know(self.pipeline)
+
+    def mirror(self, connection: Any, change: ff.Change) -> None:
+        values = {
+            "task": change.task_id, "verb": change.verb, "source": change.source, "target": change.target,
+            "stage": change.stage,
+        }  # fmt: skip
+        connection.execute(sa.text(INSERT), values)
+        if self.broken:
+            raise Broken
+
+    def works(self) -> list[tuple[str, ...]]:
+        return [tuple(row) for row in self.installation.sql("SELECT verb, source, target FROM works")]
+
+
+@pytest.fixture
+def mirrored(installation: Installation) -> Mirrored:
+    return Mirrored(installation)
+
+
+def test_every_move_is_told(mirrored: Mirrored) -> None:
+    client = mirrored.installation.client
+    task = client.submit(mirrored.pipeline)
+    client.pause(task.id)
+    client.resume(task.id)
+    mirrored.installation.completed(task)
+    client.delete(task.id)
+    assert mirrored.works() == [
+        ("submit", None, "active"),
+        ("pause", "active", "paused"),
+        ("resume", "paused", "active"),
+        ("advance", "active", "completed"),
+        ("delete", "completed", None),
+    ]
+
+
+def test_a_record_that_can_not_be_kept_takes_the_move_back(mirrored: Mirrored) -> None:
+    task = mirrored.installation.client.submit(mirrored.pipeline)
+    before = mirrored.installation.rows(), mirrored.works()
+    mirrored.broken = True
+    with pytest.raises(ff.FanfoldError, match="was not moved, as on_move failed: Broken"):
+        mirrored.installation.client.pause(task.id)
+    with pytest.raises(ff.FanfoldError, match="on_move failed"):
+        mirrored.installation.client.submit(mirrored.pipeline)
+    assert (mirrored.installation.rows(), mirrored.works()) == before
+
+
+def test_a_move_that_can_not_be_kept_takes_the_record_back(mirrored: Mirrored, monkeypatch: pytest.MonkeyPatch) -> None:
+    task = mirrored.installation.client.submit(mirrored.pipeline)
+    before = mirrored.installation.rows(), mirrored.works()
+
+    def die(_tx: Any) -> None:
+        raise Broken
+
+    monkeypatch.setattr("fanfold.store.store.Transaction.announce", die)
+    with pytest.raises(Broken):
+        mirrored.installation.client.rerun(mirrored.installation.client.pause(task.id).id)
+    monkeypatch.undo()
+    assert mirrored.works()[-1] == ("pause", "active", "paused")
+    assert [row for row in before[1] if row not in mirrored.works()] == []
+
+
+@pytest.mark.parametrize("command", ["pause", "cancel"])
+def test_without_the_pipeline_a_mirrored_task_is_not_moved(mirrored: Mirrored, command: str) -> None:
+    task = mirrored.installation.client.submit(mirrored.pipeline)
+    stranger = Client(store=mirrored.installation.store)
+    before = mirrored.installation.rows(), mirrored.works()
+    with pytest.raises(ff.BadInput, match="its pipeline is needed here") as caught:
+        getattr(stranger, command)(task.id)
+    assert caught.value.code == "mirror_needed"
+    assert (mirrored.installation.rows(), mirrored.works()) == before
+
+
+def test_a_worker_that_does_not_know_the_pipeline_leaves_the_task_to_one_that_does(mirrored: Mirrored) -> None:
+    task = mirrored.installation.client.submit(mirrored.pipeline)
+    worker = mirrored.installation.worker()
+    [one] = worker.claim()
+    with mirrored.installation.store.write() as tx:
+        tx.settling.finish([{"id": one.id, "lease": one.lease}])
+    known, mirrored.installation.pipelines = mirrored.installation.pipelines, []
+    mirrored.installation.sweep()
+    assert mirrored.installation.client.get(task.id).state == "active"
+    mirrored.installation.pipelines = known
+    mirrored.installation.sweep()
+    assert mirrored.installation.client.get(task.id).state == "completed"
+
+
+def test_a_mirror_that_fails_does_not_take_the_worker_down(mirrored: Mirrored) -> None:
+    """The item is settled; the move is tried again by whoever sweeps next."""
+    task = mirrored.installation.client.submit(mirrored.pipeline)
+    mirrored.broken = True
+    mirrored.installation.work()
+    mirrored.installation.sweep()
+    assert mirrored.installation.client.get(task.id).state == "active"
+    mirrored.broken = False
+    mirrored.installation.sweep()
+    assert mirrored.installation.client.get(task.id).state == "completed"

@@ -1,0 +1,109 @@
+"""Is a batch of endings written as one, and does one bad row not hold up the others?"""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from fanfold.engine.settlement import Settlement
+from fanfold.errors import DatabaseProblem
+from tests.engine.pipelines import batch
+from tests.installation import HandWorker, Installation
+
+
+@pytest.fixture
+def worker(installation: Installation) -> HandWorker:
+    installation.client.submit(installation.know(batch(limit=50)), items=range(7))
+    return installation.worker()
+
+
+def endings(worker: HandWorker) -> list[Settlement]:
+    finish, fail, back_off, postpone, release, crash, _ = worker.claim()
+    error: dict[str, Any] = {"error_code": "oops", "error_message": "it broke", "error_detail": "line 1"}
+    return [
+        Settlement(finish, "finish", output='"out"', model="m", usage='{"tokens":1}'),
+        Settlement(fail, "fail", usage='{"tokens":2}', **error),
+        Settlement(back_off, "back_off", delay=5, **error),
+        Settlement(postpone, "postpone", delay=5),
+        Settlement(release, "release"),
+        Settlement(crash, "crash", **error),
+    ]
+
+
+def test_a_batch_of_all_verbs_is_settled_together(installation: Installation, worker: HandWorker) -> None:
+    worker.settle(*endings(worker))
+    [task] = installation.client.list()
+    assert installation.states(task) == "done failed retrying waiting pending pending running"
+    assert [item.failures for item in installation.client.items(task.id)] == [0, 1, 1, 0, 0, 0, 0]
+    assert [item.crashes for item in installation.client.items(task.id)] == [0, 0, 0, 0, 0, 1, 0]
+    assert len(installation.sql("SELECT * FROM permits")) == 1
+
+
+def test_every_attempt_that_failed_was_lost_or_cost_money_is_kept(
+    installation: Installation, worker: HandWorker
+) -> None:
+    worker.settle(*endings(worker))
+    rows = installation.sql("SELECT item, outcome, worker, error_code, usage FROM attempts ORDER BY item")
+    first = rows[0].item
+    assert [(row.item - first, row.outcome, row.worker, row.error_code, row.usage) for row in rows] == [
+        (0, "done", worker.name, None, '{"tokens":1}'),
+        (1, "failed", worker.name, "oops", '{"tokens":2}'),
+        (2, "retrying", worker.name, "oops", None),
+        (5, "lost", worker.name, "oops", None),
+    ]
+
+
+def test_only_mishaps_of_items_are_events(installation: Installation, worker: HandWorker) -> None:
+    worker.settle(*endings(worker))
+    [task] = installation.client.list()
+    found = [(event.verb, event.item, event.source, event.reason) for event in installation.client.events(task.id)]
+    assert found == [
+        ("submit", None, None, None),
+        ("fail", "2", "running", "it broke"),
+        ("fail", "3", "running", "it broke"),
+        ("reclaim", "6", "running", "it broke"),
+    ]
+
+
+def test_endings_that_come_too_late_leave_no_trace(installation: Installation, worker: HandWorker) -> None:
+    late = endings(worker)
+    with installation.store.write() as tx:
+        tx.settling.release([{"id": one.claimed.id, "lease": one.claimed.lease} for one in late])
+    worker.claim()
+    before = installation.rows()
+    worker.settle(*late)
+    assert installation.rows() == before
+
+
+def test_a_result_that_the_database_refuses_fails_its_item_and_no_other(
+    installation: Installation, worker: HandWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fanfold.store import settling
+
+    keep = settling.Settling.put_data
+
+    def refuse_the_third(self: settling.Settling, rows: list[dict[str, object]]) -> None:
+        if any(row.get("output") == '"poisoned"' for row in rows):
+            raise DatabaseProblem("The database refused: bad byte.", code="refused")
+        keep(self, rows)
+
+    monkeypatch.setattr(settling.Settling, "put_data", refuse_the_third)
+    claimed = worker.claim()
+    settled = [Settlement(one, "finish", output=f'"{one.seq}"') for one in claimed]
+    settled[2] = replace(settled[2], output='"poisoned"')
+    worker.settle(*settled)
+    [task] = installation.client.list()
+    assert installation.states(task) == "done done failed done done done done"
+    failed = installation.client.items(task.id)[2]
+    assert (failed.error_code, failed.error_message) == ("unstorable", "The database refused its result.")
+    assert installation.client.get(task.id).state == "partial"
+
+
+def test_a_turn_may_be_repeated_after_its_answer_was_lost(installation: Installation, worker: HandWorker) -> None:
+    claimed = worker.claim()
+    worker.finish(*claimed)
+    before = installation.rows()
+    worker.finish(*claimed)
+    assert installation.rows() == before
+    [task] = installation.client.list()
+    assert installation.client.get(task.id).state == "completed"

@@ -1,0 +1,1 @@
+"""Are the values and rules right?"""

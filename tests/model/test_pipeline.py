@@ -1,0 +1,216 @@
+"""Is a pipeline that makes no sense refused when it is written, with the reason?"""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from fanfold.errors import BadPipeline
+from fanfold.model.pipeline import Pipeline, TaskFunction, as_pipeline, task
+from fanfold.model.plan import Kind
+from fanfold.model.retry import Retry
+
+
+def work(_work: Any) -> None:
+    """A handler."""
+
+
+async def work_in_loop(_work: Any) -> None:
+    """A handler."""
+
+
+def bind(_task: Any, _results: Any) -> None:
+    """A merge."""
+
+
+def test_stages_run_in_the_order_of_their_definition() -> None:
+    book = Pipeline("book")
+    book.split(name="b")(work)
+    book.each(name="c")(work)
+    book.merge(name="a")(bind)
+    assert [stage.name for stage in book.plan().stages] == ["b", "c", "a"]
+    assert repr(book) == "Pipeline('book': b → c → a)"
+
+
+def test_a_decorated_handler_stays_what_it_was() -> None:
+    book = Pipeline("book")
+    assert book.step(work) is work
+    assert book.each(name="x")(work) is work
+
+
+def test_a_stage_is_named_after_its_handler() -> None:
+    book = Pipeline("book")
+    book.step(work)
+    assert list(book.stages) == ["work"]
+
+
+def test_the_default_weights_put_items_between_five_and_ninety_five_percent() -> None:
+    book = Pipeline("book")
+    book.split(name="a")(work)
+    book.each(name="b")(work)
+    book.merge(name="c")(bind)
+    assert [stage.weight for stage in book.plan().stages] == [5, 90, 5]
+
+
+@pytest.mark.parametrize("name", ["", "1st", "with space", "a" * 64, "a/b", "ü", "a.b"])
+def test_a_bad_name_of_a_pipeline_is_refused(name: str) -> None:
+    with pytest.raises(BadPipeline, match="can not name a pipeline"):
+        Pipeline(name)
+
+
+@pytest.mark.parametrize("name", ["1st", "with space", "a" * 64, "a.b"])
+def test_a_bad_name_of_a_stage_is_refused(name: str) -> None:
+    with pytest.raises(BadPipeline, match="can not name a stage"):
+        Pipeline("p").step(name=name)(work)
+
+
+def test_a_handler_without_a_name_needs_one() -> None:
+    with pytest.raises(BadPipeline, match="can not name a stage"):
+        Pipeline("p").step(lambda task: None)
+
+
+@pytest.mark.parametrize(
+    ("rules", "reason"),
+    [
+        ({"retries": 3}, "unknown rules.*retries.*there are.*retry"),
+        ({"timeout": 0}, "timeout=0; it must be more than 0"),
+        ({"timeout": -1}, "must be more than 0"),
+        ({"concurrency": 0}, "concurrency=0"),
+        ({"limit": -2}, "limit=-2"),
+        ({"wait_limit": 0}, "wait_limit=0"),
+        ({"tolerate": -0.1}, "tolerate=-0.1"),
+    ],
+)
+def test_a_rule_that_makes_no_sense_is_refused(rules: dict[str, Any], reason: str) -> None:
+    with pytest.raises(BadPipeline, match=reason):
+        Pipeline("p").each(**rules)(work)
+
+
+def test_an_isolated_handler_must_be_found_by_another_process() -> None:
+    def local(_work: Any) -> None:
+        """Nobody else can import this."""
+
+    with pytest.raises(BadPipeline, match="must be a function of a module"):
+        Pipeline("p").step(isolate=True)(local)
+
+
+@pytest.mark.parametrize("name", ["work", "on_failed", "on_cancelled"])
+def test_a_name_is_given_once(name: str) -> None:
+    book = Pipeline("p")
+    book.step(work)
+    with pytest.raises(BadPipeline, match=f"has a stage '{name}' already"):
+        book.step(name=name)(work)
+
+
+@pytest.mark.parametrize("register", ["on_failed", "on_cancelled", "on_move"])
+def test_a_compensation_and_a_mirror_are_given_once(register: str) -> None:
+    book = Pipeline("p")
+    getattr(book, register)(work)
+    with pytest.raises(BadPipeline, match="already"):
+        getattr(book, register)(bind)
+
+
+def no_stages(_book: Pipeline) -> None:
+    """Nothing is defined."""
+
+
+def split_last(book: Pipeline) -> None:
+    book.split(work)
+
+
+def split_then_step(book: Pipeline) -> None:
+    book.split(work)
+    book.step(name="x")(work)
+
+
+def each_after_step(book: Pipeline) -> None:
+    book.step(work)
+    book.each(name="x")(work)
+
+
+def merge_of_nothing(book: Pipeline) -> None:
+    book.step(work)
+    book.merge(bind)
+
+
+def merge_before_each(book: Pipeline) -> None:
+    book.merge(bind)
+    book.split(work)
+    book.each(name="x")(work)
+
+
+@pytest.mark.parametrize(
+    ("define", "reason"),
+    [
+        (no_stages, "has no stages"),
+        (split_last, "splits, so an `each` stage must follow"),
+        (split_then_step, "splits, so an `each` stage must follow"),
+        (each_after_step, "a split, another each or nothing comes before"),
+        (merge_of_nothing, "has no `each` stage before it"),
+        (merge_before_each, "has no `each` stage before it"),
+    ],
+)
+def test_an_order_that_makes_no_sense_is_refused(define: Callable[[Pipeline], None], reason: str) -> None:
+    book = Pipeline("book")
+    define(book)
+    with pytest.raises(BadPipeline, match=reason):
+        book.plan()
+
+
+def test_compensations_and_mirror_are_part_of_the_plan() -> None:
+    book = Pipeline("p")
+    book.step(work)
+    plain = book.plan()
+    assert [plain.on_failed, plain.on_cancelled, plain.mirrored] == [False, False, False]
+    book.on_failed(work)
+    book.on_cancelled(work)
+    book.on_move(work)
+    assert book.plan().on_failed
+    assert book.plan().on_cancelled
+    assert book.plan().mirrored
+    assert [stage.name for stage in book.all_stages()] == ["work", "on_failed", "on_cancelled"]
+    assert book.find("on_failed") is not None
+    assert book.find("elsewhere") is None
+
+
+def test_how_a_stage_runs_is_not_part_of_the_plan() -> None:
+    book = Pipeline("p")
+    book.each(concurrency=3, retry=Retry(limit=9), timeout=7, limit=2, wait_limit=5)(work)
+    stage = book.stages["work"]
+    assert (stage.concurrency, stage.retry.limit, stage.timeout, stage.limit, stage.wait_limit) == (3, 9, 7, 2, 5)
+    assert "concurrency" not in book.plan().to_json()
+
+
+def test_a_handler_knows_its_colour() -> None:
+    book = Pipeline("p")
+    book.step(work)
+    book.step(work_in_loop)
+    assert not book.stages["work"].runs_in_loop
+    assert book.stages["work_in_loop"].runs_in_loop
+
+
+def test_a_function_becomes_a_pipeline_of_one_step_and_stays_callable() -> None:
+    @task
+    def add(a: int, b: int) -> int:
+        """Adds."""
+        return a + b
+
+    assert isinstance(add, TaskFunction)
+    assert add(1, b=2) == 3
+    assert (add.__name__, add.__doc__) == ("add", "Adds.")
+    assert [(stage.name, stage.kind) for stage in add.pipeline.plan().stages] == [("add", Kind.STEP)]
+
+
+def test_a_function_takes_the_rules_of_a_stage() -> None:
+    @task(name="sum", retry=Retry(limit=1), timeout=5)
+    def add(a: int) -> int:
+        return a
+
+    assert add.pipeline.name == "sum"
+    assert add.pipeline.stages["add"].timeout == 5
+
+
+@pytest.mark.parametrize("wrong", [None, 5, "book", work])
+def test_what_is_not_a_pipeline_is_refused(wrong: Any) -> None:
+    with pytest.raises(BadPipeline, match="is not a pipeline"):
+        as_pipeline(wrong)

@@ -1,0 +1,190 @@
+"""Do the words that people see come out of one machine?"""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from fanfold.errors import BadPipeline
+from fanfold.model.lifecycle import TaskState
+from fanfold.model.pipeline import Pipeline, task
+from fanfold.model.plan import Plan
+from fanfold.model.progress import Counts
+from fanfold.model.words import Facts, available_commands, objection, state_word, wait_reason
+
+
+def nothing(_work: object) -> None:
+    """A handler."""
+
+
+def bound(_task: object, _results: object) -> None:
+    """A merge."""
+
+
+def pdf() -> Plan:
+    pipeline = Pipeline("pdf")
+    pipeline.split(name="pages")(nothing)
+    pipeline.each(name="convert")(nothing)
+    pipeline.merge(name="bind", gate=True)(bound)
+    return pipeline.plan()
+
+
+def image() -> Plan:
+    pipeline = Pipeline("image")
+    pipeline.step(name="download", ready="pending", doing="downloading")(nothing)
+    pipeline.step(name="generate", ready="downloaded", doing="ai_calling")(nothing)
+    pipeline.step(name="poll", ready="ai_processing", doing="ai_processing")(nothing)
+    pipeline.step(name="watermark", ready="ai_completed", doing="watermarking")(nothing)
+    pipeline.step(name="upload", ready="uploading", doing="uploading")(nothing)
+    return pipeline.plan()
+
+
+def proofread() -> Plan:
+    pipeline = Pipeline("proofread")
+    pipeline.step(name="validate", ready="queued", doing="running")(nothing)
+    pipeline.split(name="chunks", ready="running", doing="running", gate=True)(nothing)
+    pipeline.each(name="process", ready="running", doing="running")(nothing)
+    pipeline.merge(name="merge", ready="running", doing="running")(bound)
+    return pipeline.plan()
+
+
+def function() -> Plan:
+    plan: Plan = task(nothing).pipeline.plan()
+    return plan
+
+
+def facts(plan: Plan, state: str, stage: str, counts: dict[str, int], **more: object) -> Facts:
+    return Facts(TaskState(state), stage, plan, Counts(counts), **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("state", "stage", "counts", "word"),
+    [
+        ("active", "pages", {"pending": 1}, "pending"),
+        ("active", "pages", {"running": 1}, "splitting"),
+        ("active", "convert", {"pending": 3}, "processing"),
+        ("active", "convert", {"pending": 2, "retrying": 1}, "processing"),
+        ("active", "convert", {"pending": 2, "running": 1}, "processing"),
+        ("waiting", "bind", {"pending": 1}, "ready to merge"),
+        ("active", "bind", {"pending": 1}, "ready to merge"),
+        ("active", "bind", {"running": 1}, "merging"),
+        ("completed", "bind", {"done": 1}, "completed"),
+        ("failed", "bind", {"failed": 1}, "failed"),
+        ("cancelled", "convert", {"pending": 1}, "cancelled"),
+        ("partial", "convert", {"done": 1, "failed": 1}, "partial"),
+        ("paused", "convert", {"pending": 1}, "paused"),
+    ],
+)
+def test_a_conversion_speaks_of_splitting_processing_and_merging(
+    state: str, stage: str, counts: dict[str, int], word: str
+) -> None:
+    assert state_word(facts(pdf(), state, stage, counts)) == word
+
+
+@pytest.mark.parametrize(
+    ("state", "stage", "counts", "word"),
+    [
+        ("active", "validate", {"pending": 1}, "queued"),
+        ("active", "validate", {"running": 1}, "running"),
+        ("waiting", "chunks", {"pending": 1}, "waiting"),
+        ("active", "process", {"retrying": 1, "done": 1}, "running"),
+        ("paused", "process", {"pending": 1}, "paused"),
+    ],
+)
+def test_a_proofreading_has_a_few_words_for_many_phases(
+    state: str, stage: str, counts: dict[str, int], word: str
+) -> None:
+    assert state_word(facts(proofread(), state, stage, counts)) == word
+
+
+@pytest.mark.parametrize(
+    ("counts", "word"),
+    [({"pending": 1}, "pending"), ({"running": 1}, "running"), ({"retrying": 1}, "retrying")],
+)
+def test_a_plain_function_is_pending_running_or_retrying(counts: dict[str, int], word: str) -> None:
+    assert state_word(facts(function(), "active", "nothing", counts)) == word
+
+
+def test_an_image_goes_through_a_chain_of_named_states() -> None:
+    seen = [
+        state_word(facts(image(), "active", stage, counts))
+        for stage in ("download", "generate", "poll", "watermark", "upload")
+        for counts in ({"pending": 1}, {"running": 1})
+    ]
+    assert list(dict.fromkeys(seen)) == [
+        "pending",
+        "downloading",
+        "downloaded",
+        "ai_calling",
+        "ai_processing",
+        "ai_completed",
+        "watermarking",
+        "uploading",
+    ]
+
+
+def test_a_task_that_makes_up_for_its_failure_says_so() -> None:
+    assert state_word(facts(image(), "active", "on_failed", {"running": 1}, ending="failed")) == "compensating"
+
+
+@pytest.mark.parametrize(
+    ("plan", "state", "stage", "failed", "commands"),
+    [
+        (pdf(), "active", "convert", 0, "pause cancel"),
+        (pdf(), "active", "convert", 2, "pause cancel retry"),
+        (pdf(), "waiting", "bind", 0, "resume merge cancel rerun delete"),
+        (proofread(), "waiting", "chunks", 0, "resume cancel rerun delete"),
+        (pdf(), "paused", "convert", 0, "resume cancel rerun delete"),
+        (pdf(), "partial", "convert", 1, "merge cancel retry rerun delete"),
+        (pdf(), "failed", "convert", 1, "retry rerun delete"),
+        (image(), "failed", "upload", 1, "retry rerun delete"),
+    ],
+)
+def test_only_commands_that_make_sense_are_offered(
+    plan: Plan, state: str, stage: str, failed: int, commands: str
+) -> None:
+    assert available_commands(facts(plan, state, stage, {}, failed_items=failed)) == tuple(commands.split())
+
+
+@pytest.mark.parametrize("verb", ["pause", "cancel", "retry"])
+def test_a_compensation_is_not_interrupted(verb: str) -> None:
+    running = facts(image(), "active", "on_failed", {"running": 1}, ending="failed", failed_items=1)
+    assert objection(running, verb) == "its on_failed step is still running"
+    assert verb not in available_commands(running)
+
+
+def test_a_pipeline_without_a_merge_can_not_be_merged() -> None:
+    assert objection(facts(image(), "completed", "upload", {}), "merge") == "its pipeline has no merge"
+
+
+@pytest.mark.parametrize(
+    ("state", "counts", "more", "reason"),
+    [
+        ("active", {"running": 1, "pending": 5}, {}, None),
+        ("active", {"pending": 1}, {}, None),
+        ("active", {"pending": 1}, {"served": False}, "no worker serves stage convert"),
+        ("active", {"retrying": 1}, {}, "waits for the next try"),
+        ("active", {"waiting": 1}, {}, "waits for an external job"),
+        ("active", {"waiting": 1, "running": 1}, {}, None),
+        ("paused", {"pending": 1}, {}, "paused"),
+        ("paused", {"pending": 1}, {"reason": "over budget"}, "paused: over budget"),
+        ("waiting", {"pending": 1}, {}, "waits for you before convert"),
+        ("partial", {"failed": 2}, {"failed_items": 2}, "2 failed: retry them, or merge without them"),
+        ("completed", {}, {}, None),
+    ],
+)
+def test_a_task_that_stands_still_says_why(
+    state: str, counts: dict[str, int], more: dict[str, object], reason: str | None
+) -> None:
+    assert wait_reason(facts(pdf(), state, "convert", counts, **more)) == reason
+
+
+def test_a_task_that_waits_for_a_time_names_it() -> None:
+    due = datetime(2030, 1, 1, 12, 30, 5, tzinfo=UTC)
+    assert wait_reason(facts(pdf(), "active", "convert", {"retrying": 1}, next_due_at=due)) == (
+        "waits for the next try at 12:30:05 UTC"
+    )
+
+
+def test_a_function_with_a_bad_name_is_refused() -> None:
+    with pytest.raises(BadPipeline, match="can not name a pipeline"):
+        task(nothing, name="no spaces, please")

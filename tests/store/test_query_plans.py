@@ -1,0 +1,138 @@
+"""Do the hot questions walk the index that was made for them, also when there is a lot to walk past?"""
+
+import contextlib
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from fanfold.model.pipeline import Pipeline
+from fanfold.store.items import Ready, Served
+from fanfold.store.store import Transaction
+from tests.databases import Databases
+from tests.installation import HandClock, Installation
+
+ITEMS = 20_000
+
+
+def work(_work: object, *_more: object) -> None:
+    """A handler."""
+
+
+@pytest.fixture(scope="module")
+def crowd(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """A task of 20 000 items of which 9 in 10 are done, beside paused ones as large and thousands of finished ones."""
+    with databases.fresh() as url:
+        installation = Installation(url, tmp_path_factory.mktemp("data"), HandClock())
+        book = Pipeline("book")
+        book.each(name="pages")(work)
+        book.merge(name="bind")(work)
+        installation.know(book)
+        tasks = [installation.client.submit(book, items=range(ITEMS)) for _ in range(4)]
+        for task in tasks[1:]:
+            installation.client.pause(task.id)
+        installation.sql(MANY_FINISHED)
+        # Along the table of moves: nine in ten are claimed and finished, one in a thousand backs off.
+        installation.sql("UPDATE items SET state = 'running', worker = 'w', lease = 1 WHERE seq % 10 <> 0")
+        installation.sql(f"UPDATE items SET state = 'done', worker = NULL, finished_at = {NOW} WHERE seq % 10 <> 0")
+        installation.sql("UPDATE items SET state = 'running', worker = 'w', lease = 1 WHERE seq % 1000 = 0")
+        installation.sql(
+            f"UPDATE items SET state = 'retrying', worker = NULL, available_at = {NOW} WHERE seq % 1000 = 0"
+        )
+        driver = installation.store.database.engine.raw_connection()
+        if installation.store.database.dialect == "postgresql":
+            driver.rollback()
+            driver.driver_connection.autocommit = True  # type: ignore[union-attr]
+            driver.cursor().execute("VACUUM ANALYZE")
+            driver.driver_connection.autocommit = False  # type: ignore[union-attr]
+        driver.close()
+        yield installation
+        installation.store.close()
+
+
+NOW = "(SELECT created_at FROM tasks WHERE number = 1)"
+MANY_FINISHED = (
+    "INSERT INTO tasks (id, pipeline, title, state, stage, plan, owner, priority, created_at, updated_at, finished_at)"
+    f" SELECT 'old-' || seq, 'book', '', 'completed', 'bind', '{{}}', '', 0, {NOW}, {NOW}, {NOW}"
+    " FROM items WHERE task = 1 AND seq <= 5000"
+)
+
+
+class Undone(Exception):
+    """Ends a transaction without a trace."""
+
+
+def plan(crowd: Installation, act: Callable[[Transaction], Any]) -> str:
+    """How the database would answer every statement that ``act`` sends, as one text; nothing is changed."""
+    texts: list[str] = []
+    sent: list[tuple[str, Any]] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_rest: Any) -> None:
+        sent.append((statement, parameters))
+
+    engine = crowd.store.database.engine
+    explain = "EXPLAIN QUERY PLAN " if engine.dialect.name == "sqlite" else "EXPLAIN "
+    sa.event.listen(engine, "before_cursor_execute", note)
+    with contextlib.suppress(Undone), crowd.store.write() as tx:
+        act(tx)
+        sa.event.remove(engine, "before_cursor_execute", note)
+        for statement, parameters in sent:
+            if not statement.startswith("BEGIN"):
+                rows = tx.connection.exec_driver_sql(explain + statement, parameters)
+                texts += [" ".join(str(part) for part in row) for row in rows]
+        raise Undone
+    return "\n".join(texts)
+
+
+LARGE = Ready(1, "book", "pages", 0)
+SERVED = Served([("book", "pages"), ("book", "bind")])
+
+
+def no_full_scan(text: str) -> bool:
+    """Whether all items are never read from one end to the other; a partial index may be."""
+    partial = "items_running|items_timed|items_open|items_pending"
+    return not re.search(rf"Seq Scan on items|SCAN (items|candidate)(?! USING (COVERING )?INDEX ({partial}))", text)
+
+
+# SQLite's items_progress ends with the row's id, so it serves a claim as well as the partial index does.
+@pytest.mark.parametrize(
+    ("act", "sqlite", "postgresql"),
+    [
+        (lambda tx: tx.items.claim(LARGE, "w", 10), "items_progress", "items_pending"),
+        (lambda tx: tx.items.claim(LARGE, "w", 10, cursor=15_000), "items_progress", "items_pending"),
+        (lambda tx: tx.items.claim(LARGE, "w", 10, timed=True), "items_(timed|progress)", "items_timed"),
+        (lambda tx: tx.items.is_open(1, "pages"), "items_progress", "items_(open|progress)"),
+        (lambda tx: tx.items.ready(SERVED, 500), "items_progress", "items_pending"),
+        (lambda tx: tx.items.ready(SERVED, 500), "tasks_(active|state)", "tasks_active"),
+        (lambda tx: tx.items.due(SERVED, 500), "items_progress", "items_(timed|progress)"),
+        (lambda tx: tx.items.seconds_to_next(), "items_timed", "items_timed"),
+        (lambda tx: tx.reading.counts([1]), "COVERING INDEX items_progress", "Index Only Scan using items_progress"),
+        (lambda tx: tx.reading.results(1, "pages", 10_000), "items_order", "items_order"),
+        (lambda tx: tx.recovery.reclaim_dead(15, 3), "items_running", "items_running"),
+        (lambda tx: tx.recovery.reclaim_hung(15, 3), "items_running", "items_running"),
+        (lambda tx: tx.recovery.release_idle(15), "items_running", "items_running"),
+        (lambda tx: tx.recovery.unclosed(500), "items_(open|progress)", "items_(open|progress)"),
+        (lambda tx: tx.workers.held("w"), "items_running", "items_running"),
+        (lambda tx: tx.reading.ids(1, "pages", ["a"]), "items_", "items_"),
+    ],
+    ids=[
+        "claim", "claim behind a cursor", "claim of timed items", "probe", "ready", "ready by task", "due", "next due",
+        "progress", "results", "dead", "hung", "idle", "unclosed", "held", "ids",
+    ],
+)  # fmt: skip
+def test_a_hot_question_uses_its_index(
+    crowd: Installation, act: Callable[[Transaction], Any], sqlite: str, postgresql: str
+) -> None:
+    found = plan(crowd, act)
+    assert re.search({"sqlite": sqlite, "postgresql": postgresql}[crowd.store.database.dialect], found), found
+    assert no_full_scan(found), found
+
+
+def test_settling_finds_its_rows_by_their_ids(crowd: Installation) -> None:
+    def settle(tx: Transaction) -> None:
+        tx.settling.finish([{"id": 10, "lease": 1}, {"id": 20, "lease": 1}])
+
+    found = plan(crowd, settle)
+    assert no_full_scan(found), found

@@ -1,0 +1,62 @@
+"""Is the public surface exactly what is promised, documented, and cheap to import?"""
+
+import subprocess
+import sys
+
+import pytest
+
+import fanfold
+
+PROMISED = [
+    "Ambiguous", "BadInput", "BadPipeline", "Cancelled", "Change", "Client", "DatabaseProblem", "Event", "FanfoldError",
+    "File", "HandlerError", "IllegalMove", "Item", "ItemState", "ItemWork", "LeaseLost", "NewItem", "NotFound",
+    "Permanent", "Pipeline", "Result", "Results", "Retry", "Task", "TaskState", "TaskStopped", "TaskWork", "Temporary",
+    "Upload", "Worker", "later", "run", "task",
+]  # fmt: skip
+
+
+def test_the_surface_is_exactly_what_is_promised() -> None:
+    assert sorted(fanfold.__all__) == sorted(PROMISED)
+    assert set(PROMISED) <= set(dir(fanfold))
+
+
+@pytest.mark.parametrize("name", PROMISED)
+def test_every_name_is_there_and_documented(name: str) -> None:
+    found = getattr(fanfold, name)
+    assert (found.__doc__ or "").strip()
+
+
+@pytest.mark.parametrize("name", ["Client", "Worker", "Pipeline", "ItemWork", "TaskWork", "Results", "File"])
+def test_every_public_method_is_documented(name: str) -> None:
+    owner = getattr(fanfold, name)
+    methods = [member for member in dir(owner) if not member.startswith("_")]
+    undocumented = [
+        member for member in methods if callable(getattr(owner, member)) and not getattr(owner, member).__doc__
+    ]
+    assert undocumented == []
+
+
+def test_an_unknown_name_is_an_ordinary_error() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'Nonsense'"):
+        fanfold.Nonsense  # noqa: B018
+
+
+def test_errors_have_codes_and_one_family() -> None:
+    family = [getattr(fanfold, name) for name in PROMISED if isinstance(getattr(fanfold, name), type)]
+    ours = [error for error in family if issubclass(error, fanfold.FanfoldError)]
+    assert len({error.code for error in ours}) == len(ours) > 6
+    assert issubclass(fanfold.Temporary, fanfold.HandlerError)
+    assert not issubclass(fanfold.HandlerError, fanfold.FanfoldError)
+
+
+def test_importing_fanfold_and_defining_a_pipeline_does_not_load_a_database() -> None:
+    program = (
+        "import sys, fanfold as ff\n"
+        "book = ff.Pipeline('book')\n"
+        "@book.each(retry=ff.Retry(limit=1))\n"
+        "def convert(item): return item.input\n"
+        "book.plan()\n"
+        "print([name for name in ('sqlalchemy', 'alembic', 'psycopg', 'click', 'rich', 'asyncio') if name in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
