@@ -201,12 +201,8 @@ def _why(tx: Transaction, row: TaskRow, stage: PlannedStage, failed: int) -> str
 
 
 def _missing(tx: Transaction, row: TaskRow, stage: PlannedStage | None) -> int:
-    """How many items a merge that begins now, or (None) the result, has to do without."""
-    last = row.plan.stages[-1]
-    source = (
-        row.plan.last_each(stage.name) if stage else (last if last.kind is Kind.EACH else row.plan.last_each(last.name))
-    )
-    if source is None:
-        return 0
-    found = stage_counts(tx, row).get(source.name, Counts())
-    return found.total - found[ItemState.DONE]
+    """How many items a stage that begins now, or (None) the result, has to do without, over all `each` stages before it."""
+    counts = stage_counts(tx, row)
+    before = row.plan.stages[: row.plan.index(stage.name)] if stage else row.plan.stages
+    found = [counts.get(planned.name, Counts()) for planned in before if planned.kind is Kind.EACH]
+    return sum(one.total - one[ItemState.DONE] for one in found)

@@ -25,6 +25,7 @@ class Attempt:
 
     call: Call
     task: asyncio.Task[None]
+    started_at: float
     unwanted: str | None = None
     """`release` when it is to be handed back, `lost` when its lease is gone; set before the task is cancelled."""
 
@@ -65,7 +66,8 @@ class Attempts:
 
     def start(self, call: Call) -> None:
         """Begin one attempt."""
-        self._running[call.claimed.id] = Attempt(call, asyncio.get_running_loop().create_task(self._attend(call)))
+        task = asyncio.get_running_loop().create_task(self._attend(call))
+        self._running[call.claimed.id] = Attempt(call, task, time.monotonic())
 
     async def hand_back(self) -> None:
         """End everything that still runs; each is given back unharmed."""
@@ -79,13 +81,16 @@ class Attempts:
         for attempt in list(self._running.values()):
             self._end(attempt, "lost")
 
-    def compare(self, held: Held, *, turning: bool) -> list[dict[str, int]]:
+    def compare(self, held: Held, asked_at: float, *, turning: bool) -> list[dict[str, int]]:
         """End what was taken away or is no longer wanted; returns strays, which the database thinks run here but do not.
 
+        What began after the database was asked is not in its answer, and is left alone until the next one.
         A stray comes from a claim whose commit went through while its answer got lost. It must be seen twice, and not
         while a turn is under way, before it is handed back.
         """
         for item, attempt in list(self._running.items()):
+            if attempt.started_at >= asked_at:
+                continue
             lease, wanted = held.get(item, (None, False))
             if lease != attempt.call.claimed.lease:
                 self._end(attempt, "lost")

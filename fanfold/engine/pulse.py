@@ -28,7 +28,7 @@ class Pulse:
         concurrency: int,
         *,
         report: Callable[[], Report],
-        on_held: Callable[[dict[int, tuple[int, bool]]], None],
+        on_held: Callable[[dict[int, tuple[int, bool]], float], None],
         on_lost: Callable[[], None],
     ) -> None:
         self.store = store
@@ -73,15 +73,21 @@ class Pulse:
         next_beat = time.monotonic() + settings.heartbeat_seconds
         while not self._stop.wait(min(settings.look_seconds, settings.heartbeat_seconds)):
             try:
-                if time.monotonic() >= next_beat or not self.fresh:
+                due = time.monotonic() >= next_beat or not self.fresh
+                if due:
                     self._beat()
                     next_beat = time.monotonic() + settings.heartbeat_seconds
-                if self._report().running:
-                    with self.store.read() as tx:
-                        held = tx.workers.held(self.worker)
-                    self._on_held(held)
+                if due or self._report().running:
+                    self._look()
             except DatabaseProblem as problem:
                 log.warning("[%s] No heartbeat: %s Trying again in %g s", self.worker, problem, settings.look_seconds)
+
+    def _look(self) -> None:
+        """Tell what the database thinks is held here, and when it was asked: what was claimed since is not in it."""
+        asked_at = time.monotonic()
+        with self.store.read() as tx:
+            held = tx.workers.held(self.worker)
+        self._on_held(held, asked_at)
 
     def _beat(self) -> None:
         asked_at = time.monotonic()

@@ -72,7 +72,9 @@ class Reader:
         with self.store.read() as tx:
             name = stage or counted_stage(row.plan, row.stage, tx.reading.counts([row.number]).get(row.number, {}))
             row.plan.stage(name)
-            start = 0 if after is None else next(iter(tx.reading.ids(row.number, name, [after])), 0)
+            start = 0 if after is None else next(iter(tx.reading.ids(row.number, name, [after])), None)
+            if start is None:
+                raise NotFound(f"Task {row.id} has no item {after} in {name}. To see them: fanfold items {row.id}")
             rows = tx.reading.page(row.number, stage=name, states=states, keys=keys, after=start, limit=limit)
         return [item_view(self.store, found) for found in rows]
 
@@ -124,10 +126,11 @@ class Reader:
         return self.store.unfold(rows[0].output)
 
     def missing(self, task_id: str) -> Iterator[Result]:
-        """The items without a result, in order, with the reason."""
+        """The items without a result, of every `each` stage, in order, with the reason."""
         row = self._row(task_id)
-        each = any(planned.kind is Kind.EACH for planned in row.plan.stages)
-        return self.results(row.id).missing() if each else iter(())
+        for planned in row.plan.stages:
+            if planned.kind is Kind.EACH:
+                yield from Results(self.store, row.number, planned.name).missing()
 
     def wait(self, task_id: str, timeout: float | None = None, *, poll: float = POLL_SECONDS) -> Task:
         """Wait until the task is finished, or waits for a person; TimeoutError when it takes longer."""

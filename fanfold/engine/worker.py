@@ -271,8 +271,8 @@ class Worker:
         self._hinted = True
         self._wake.set()
 
-    def _compare(self, held: Held) -> None:
-        strays = self._attempts.compare(held, turning=self._turning)
+    def _compare(self, held: Held, asked_at: float) -> None:
+        strays = self._attempts.compare(held, asked_at, turning=self._turning)
         if strays:
             self._database_thread.submit(self._release, strays)
 

@@ -103,7 +103,8 @@ class Fleet:
     def calls(self, word: str = "start") -> dict[str, list[tuple[int, str, int]]]:
         """The calls that handlers noted: key → (attempt, token, process) in order."""
         found: dict[str, list[tuple[int, str, int]]] = defaultdict(list)
-        for line in self.log.read_text().splitlines() if self.log.exists() else []:
+        whole, _, _being_written = (self.log.read_text() if self.log.exists() else "").rpartition("\n")
+        for line in whole.splitlines():
             what, key, attempt, token, pid = line.split(" ")
             if what == word:
                 found[key].append((int(attempt), token, int(pid)))

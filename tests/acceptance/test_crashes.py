@@ -127,6 +127,7 @@ def test_workers_go_on_when_postgresql_restarts(own_postgres: PostgresServer, tm
     with fleet(own_postgres.create_database("fanfold"), tmp_path) as ours:
         task = ours.client.submit(crowd, options={"count": 400, "log": str(ours.log), "seconds": 0.05}).id
         workers = [ours.worker("crowd", 4) for _ in range(2)]
+        patiently(lambda: len(ours.client.workers()) == len(workers), 30)  # One that only starts may say no and end.
         for share in (40, 150):
             patiently(partial(has_ended, ours, share), 30)
             own_postgres.restart(mode)

@@ -333,3 +333,26 @@ def test_the_rows_of_a_task_are_not_written_while_its_items_are_worked_on(instal
     assert not [statement for statement in sent if statement.startswith("UPDATE tasks")]
     assert installation.sql("SELECT * FROM tasks") == before
     assert installation.client.get(task.id).open == 1
+
+
+def test_what_failed_in_an_earlier_stage_of_many_is_missing_too(installation: Installation) -> None:
+    pipeline = ff.Pipeline("two_stages")
+
+    @pipeline.each(tolerate=1)
+    def first(item: ff.ItemWork) -> str:
+        if item.input == "bad":
+            raise ff.Permanent("spoilt")
+        return str(item.input)
+
+    @pipeline.each
+    def second(item: ff.ItemWork) -> str:
+        return str(item.input)
+
+    @pipeline.merge
+    def bind(_task: ff.TaskWork, results: ff.Results) -> dict[str, Any]:
+        return {"got": [result.output for result in results]}
+
+    task = installation.client.submit(installation.know(pipeline), items=["a", "bad"])
+    assert installation.completed(task) == {"got": ["a"]}
+    assert installation.client.get(task.id).missing == 1
+    assert [(result.key, result.error_message) for result in installation.client.missing(task.id)] == [("2", "spoilt")]

@@ -28,7 +28,17 @@ from fanfold.model.lifecycle import FINISHED_TASKS, TASK_MOVES, legal
 from fanfold.model.plan import Kind
 from tests.databases import Databases
 from tests.engine.world import Attempt, Finish, Picture, SimulatedWorker, World
-from tests.engine.world_rules import check, check_claimed, check_settled, check_swept, has_duplicate, is_held, text
+from tests.engine.world_rules import (
+    check,
+    check_claimed,
+    check_settled,
+    check_split,
+    check_swept,
+    has_duplicate,
+    is_alive,
+    is_held,
+    text,
+)
 from tests.engine.world_shapes import Shape, made, shapes
 
 Thing = TypeVar("Thing")
@@ -45,7 +55,6 @@ verbs = st.just("finish") | mishaps
 yields = st.sampled_from([["x"], ["x", "y", "z"], [None, None], [], ["x", "x"]])
 has_tasks = precondition(lambda self: bool(self.now.tasks))
 has_workers = precondition(lambda self: bool(self.world.workers))
-has_held = precondition(lambda self: bool(self.held()))
 
 
 class AnyHistory(RuleBasedStateMachine):
@@ -87,12 +96,25 @@ class AnyHistory(RuleBasedStateMachine):
     @has_workers
     @rule(pick=picks)
     def beat(self, pick: int) -> None:
-        self.world.beat(self.worker(pick))
-        assert self.look() == self.now
+        """A sign of life that comes too late does not bring the leases back."""
+        worker = self.worker(pick)
+        in_time = is_alive(self.world, self.now, worker.id)
+        assert self.world.beat(worker) is in_time
+        before = self.look()
+        assert before == self.now
+        assert in_time or self.now.seen_at.get(worker.id) == before.seen_at.get(worker.id)
 
     @rule(seconds=st.sampled_from([0.7, 5.3, 16.3, 61.1, LONGEST_WAIT]))
     def let_time_pass(self, seconds: float) -> None:
         self.world.clock.turn(seconds)
+
+    @rule()
+    def let_workers_forget(self) -> None:
+        """Time passes for workers that live and do nothing: what is no longer wanted of them is taken back."""
+        for worker in self.world.workers.values():
+            self.world.beat(worker)
+        self.world.clock.turn(5.3)
+        self.sweep()
 
     @has_workers
     @rule(pick=picks, free=st.integers(1, 6), look=st.booleans())
@@ -109,6 +131,12 @@ class AnyHistory(RuleBasedStateMachine):
         """An attempt ends that still has its lease; whether its task still wants it is another matter."""
         self.end([(chosen_of(self.live(), pick), verb, output, keys)])
 
+    @precondition(lambda self: bool(self.unwanted()))
+    @rule(pick=picks, verb=verbs, output=outputs, keys=yields)
+    def settle_unwanted(self, pick: int, verb: str, output: str | None, keys: list[str | None]) -> None:
+        """An attempt ends whose task was paused, cancelled or sent elsewhere meanwhile."""
+        self.end([(chosen_of(self.unwanted(), pick), verb, output, keys)])
+
     @precondition(lambda self: bool(self.lost()))
     @rule(pick=picks, verb=verbs, output=outputs, keys=yields)
     def settle_late(self, pick: int, verb: str, output: str | None, keys: list[str | None]) -> None:
@@ -122,17 +150,18 @@ class AnyHistory(RuleBasedStateMachine):
         self.claim_and_end(pick, "finish", output, keys)
 
     @has_workers
-    @rule(pick=picks, verb=mishaps, output=outputs, keys=yields)
-    def work_badly(self, pick: int, verb: str, output: str | None, keys: list[str | None]) -> None:
-        """The same with a mishap: the first of them ends otherwise."""
-        self.claim_and_end(pick, verb, output, keys)
+    @rule(pick=picks, verb=mishaps, count=st.integers(1, 3), output=outputs, keys=yields)
+    def work_badly(self, pick: int, verb: str, count: int, output: str | None, keys: list[str | None]) -> None:
+        """The same with mishaps: the first of them end otherwise."""
+        self.claim_and_end(pick, verb, output, keys, count)
 
-    def claim_and_end(self, pick: int, first: str, output: str | None, keys: list[str | None]) -> None:
+    def claim_and_end(self, pick: int, verb: str, output: str | None, keys: list[str | None], mishaps: int = 0) -> None:
         worker = self.worker(pick)
         self.world.beat(worker)
         self.claim(pick, 6, True)
         if worker.held:
-            self.end([(one, "finish" if place else first, output, keys) for place, one in enumerate(worker.held)])
+            ends = [verb] * mishaps + ["finish"] * len(worker.held)
+            self.end([(one, end, output, keys) for one, end in zip(worker.held, ends, strict=False)])
 
     @precondition(lambda self: any(worker.held for worker in self.world.workers.values()))
     @rule(pick=picks, verb=verbs, output=outputs, free=st.integers(1, 4))
@@ -146,11 +175,11 @@ class AnyHistory(RuleBasedStateMachine):
         self.world.turn(worker, settled, free)
         self.look()
 
-    @has_held
+    @precondition(lambda self: bool(self.held() or self.lost()))
     @rule(pick=picks, value=st.integers(0, 9))
     def remember(self, pick: int, value: int) -> None:
         """What an attempt keeps on the way carries its lease as well."""
-        claimed = chosen_of(self.held(), pick).claimed
+        claimed = chosen_of([*self.held(), *self.lost()], pick).claimed
         item = self.now.items.get(claimed.id)
         held = item is not None and (item["state"], item["lease"]) == ("running", claimed.lease)
         with self.world.store.write() as tx:
@@ -244,9 +273,13 @@ class AnyHistory(RuleBasedStateMachine):
         worker = self.world.workers[wanted[0][0].worker]
         self.note_endings([one[0] for one in wanted], endings)
         effects = {one.claimed.id: replace(one, verb="fail") if has_duplicate(one) else one for one in endings}
+        taken = [one for one in effects.values() if one.verb == "finish" and is_held(self.now, one)]
+        yielded = [(one, list(one.spool)) for one in taken if one.spool is not None]
         self.world.turn(worker, endings, 0)
         before = self.look()
         check_settled(self.world, before, self.now, effects)
+        for one, items in yielded:
+            check_split(self.world, self.now, one.claimed, items)
 
     def ending(self, attempt: Attempt, verb: str, output: str | None, keys: list[str | None]) -> Settlement:
         """How the attempt ends; a split that finishes yields items."""
@@ -293,17 +326,31 @@ class AnyHistory(RuleBasedStateMachine):
         """What is in the hands of workers under the lease that counts."""
         return [attempt for attempt in self.held() if is_running(self.now, attempt)]
 
+    def unwanted(self) -> list[Attempt]:
+        """What runs though its task is not active, or has left the stage."""
+        return [attempt for attempt in self.live() if not is_wanted(self.now, attempt)]
+
     def lost(self) -> list[Attempt]:
-        """What was taken away from workers, or has ended."""
-        return [attempt for attempt in [*self.held(), *self.world.spent] if not is_running(self.now, attempt)]
+        """What was taken away from workers, or has ended; where there are any, only those with a rival at work now."""
+        lost = [attempt for attempt in [*self.held(), *self.world.spent] if not is_running(self.now, attempt)]
+        return [attempt for attempt in lost if state_of(self.now, attempt) == "running"] or lost
 
     def worker(self, pick: int) -> SimulatedWorker:
         return chosen(self.world.workers, pick)
 
 
+def state_of(picture: Picture, attempt: Attempt) -> str | None:
+    return picture.items.get(attempt.claimed.id, {}).get("state")
+
+
 def is_running(picture: Picture, attempt: Attempt) -> bool:
-    item = picture.items.get(attempt.claimed.id, {})
-    return (item.get("state"), item.get("lease")) == ("running", attempt.claimed.lease)
+    lease = picture.items.get(attempt.claimed.id, {}).get("lease")
+    return state_of(picture, attempt) == "running" and lease == attempt.claimed.lease
+
+
+def is_wanted(picture: Picture, attempt: Attempt) -> bool:
+    task = picture.tasks[attempt.claimed.task]
+    return bool(task["state"] == "active" and task["stage"] == attempt.claimed.stage)
 
 
 def chosen(things: dict[str, Thing], pick: int) -> Thing:

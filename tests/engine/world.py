@@ -98,7 +98,9 @@ class World:
 
     def __init__(self, url: str, folder: Path) -> None:
         self.clock = Clock()
-        settings = Settings(database=url, data=str(folder), sqlite_synchronous="NORMAL", retention_days=0)
+        settings = Settings(
+            database=url, data=str(folder), sqlite_synchronous="NORMAL", retention_days=0, crash_limit=2
+        )
         self.store = Store.open(settings, read_clock=self.clock)
         self.folder = folder
         self.pipelines: dict[str, Pipeline] = {}

@@ -11,6 +11,7 @@ from typing import Any
 
 from fanfold.engine.settlement import Settlement
 from fanfold.engine.sweep import HANG_GRACE_SECONDS
+from fanfold.model.item import Claimed
 from fanfold.model.lifecycle import ITEM_MOVES, OPEN_ITEMS, TASK_MOVES, legal, pairs, targets
 from fanfold.model.plan import ON_CANCELLED, ON_FAILED, Kind, PlannedStage
 from tests.engine.world import Picture, World
@@ -40,6 +41,9 @@ def check_items(world: World, before: Picture, after: Picture) -> None:
         if was is not None:
             assert (was["state"], now["state"]) in LEGAL_ITEM_CHANGES or was["state"] == now["state"], (was, now)
             assert now["lease"] >= was["lease"], f"the lease went back: {was} → {now}"
+            if was["state"] in ("done", "failed") and now["state"] == "pending":
+                counted = (now["attempts"], now["failures"], now["crashes"])
+                assert counted == (0, 0, 0), f"begun again with a past: {was} → {now}"
         assert now["lease"] == 0 or (number, now["lease"]) in world.leases, f"a lease that no claim gave: {now}"
         assert (now["state"] == "running") == (now["worker"] is not None), now
         if now["state"] == "done":
@@ -235,7 +239,7 @@ def check_claimed(before: Picture, after: Picture, worker: str, claimed: set[int
 def check_swept(world: World, before: Picture, after: Picture) -> None:
     """Recovery takes back exactly what is lost, hangs or is no longer wanted; no retry is used up by it."""
     settings, now = world.store.settings, world.clock.time
-    alive = {name for name, seen in before.seen_at.items() if seen > now - timedelta(seconds=settings.lease_seconds)}
+    alive = {name for name in before.seen_at if is_alive(world, after, name)}
     for number, was in before.items.items():
         is_ = after.items[number]
         if was["state"] != "running":
@@ -261,11 +265,25 @@ def check_swept(world: World, before: Picture, after: Picture) -> None:
     assert not unclosed, f"nobody closed {[after.tasks[task] for task in unclosed]}"
 
 
+def is_alive(world: World, picture: Picture, worker: str) -> bool:
+    """Whether a worker was seen lately enough."""
+    seen = picture.seen_at.get(worker)
+    return seen is not None and seen > world.clock.time - timedelta(seconds=world.store.settings.lease_seconds)
+
+
 def is_over(world: World, picture: Picture, task: int) -> bool:
     """Whether a task is active though nothing is left to be done in its stage."""
     row = picture.tasks[task]
     states = {item["state"] for item in picture.of(task, row["stage"])}
     return row["state"] == "active" and not states & set(OPEN_ITEMS)
+
+
+def check_split(world: World, after: Picture, split: Claimed, yielded: list[tuple[str | None, str | None]]) -> None:
+    """The items of the next stage are those that the split has yielded, all of them, in order."""
+    following = world.plan(after, split.task).after(split.stage)
+    assert following is not None
+    made = [(item["key"], item["input"]) for item in after.of(split.task, following.name)]
+    assert made == yielded, f"{split} yielded {yielded}, which made {made}"
 
 
 def has_duplicate(one: Settlement) -> bool:

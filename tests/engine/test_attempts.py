@@ -1,0 +1,87 @@
+"""Is what runs in a worker kept in step with what the database thinks runs there?"""
+
+import asyncio
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from fanfold.engine.attempts import Attempts, Held
+from fanfold.store.items import Ready
+from tests.engine.live import Live
+from tests.engine.pipelines import batch
+from tests.installation import number_of
+
+
+class Endless:
+    """Runs calls that never end by themselves."""
+
+    async def run(self, _call: Any) -> Any:
+        await asyncio.sleep(3_600)
+
+
+def outcome(held: Held, look: str) -> tuple[int, list[str]]:
+    """How many attempts go on, and how the others ended, when the database was asked before or after the start."""
+
+    async def scene() -> tuple[int, list[str]]:
+        caller: Any = Endless()
+        attempts = Attempts(caller, lambda: "worker", lambda: None)
+        claimed = SimpleNamespace(id=1, lease=5, task=1, key="1")
+        call: Any = SimpleNamespace(
+            claimed=claimed, row=SimpleNamespace(id="t", pipeline="p"), stage=batch().stages["convert"]
+        )
+        before = time.monotonic()
+        attempts.start(call)
+        await asyncio.sleep(0)
+        attempts.compare(held, before if look == "before" else time.monotonic() + 1, turning=False)
+        for _ in range(3):
+            await asyncio.sleep(0)
+        found = len(attempts), [one.verb for one in attempts.take_settled()]
+        await attempts.hand_back()
+        return found
+
+    return asyncio.run(scene())
+
+
+@pytest.mark.parametrize(
+    ("held", "look", "expected"),
+    [
+        ({1: (5, True)}, "after", (1, [])),
+        ({1: (5, False)}, "after", (0, ["release"])),
+        ({1: (6, True)}, "after", (0, [])),
+        ({}, "after", (0, [])),
+        ({}, "before", (1, [])),
+    ],
+    ids=["wanted", "no longer wanted", "taken by another", "taken away", "claimed since the look"],
+)
+def test_an_attempt_ends_when_the_database_says_so_and_not_before(
+    held: Held, look: str, expected: tuple[int, list[str]]
+) -> None:
+    assert outcome(held, look) == expected
+
+
+def test_strays_must_be_seen_twice_and_never_during_a_turn() -> None:
+    caller: Any = Endless()
+    attempts = Attempts(caller, lambda: "worker", lambda: None)
+    stray = {7: (1, True)}
+    assert attempts.compare(stray, 0.0, turning=False) == []
+    assert attempts.compare(stray, 0.0, turning=True) == []
+    assert attempts.compare(stray, 0.0, turning=False) == []
+    assert attempts.compare({7: (2, True)}, 0.0, turning=False) == [], "another lease is another stray"
+    assert attempts.compare({7: (2, True)}, 0.0, turning=False) == [{"id": 7, "lease": 2}]
+
+
+def test_an_item_whose_claim_was_never_answered_is_handed_back_also_by_an_idle_worker(live: Live) -> None:
+    pipeline = live.know(batch(gate=True))
+    with live.working() as worker:
+        live.until(live.client.submit(pipeline, items=["first"], straight_through=True), "completed")
+        task = live.client.submit(pipeline, items=["a"])
+        ready = Ready(number_of(live, task), "batch", "convert", 0)
+        with live.store.write() as tx:
+            tx.tasks.move(ready.task, state="active")
+            claimed = tx.items.claim(ready, worker.id, 1)
+        assert len(claimed) == 1
+        live.until(task, "completed")
+    [item] = live.client.items(task.id)
+    assert (item.attempts, item.failures, item.crashes) == (2, 0, 0)
