@@ -108,6 +108,13 @@ class AnyHistory(RuleBasedStateMachine):
     def let_time_pass(self, seconds: float) -> None:
         self.world.clock.turn(seconds)
 
+    @precondition(lambda self: any(item["available_at"] for item in self.now.items.values()))
+    @rule()
+    def let_one_fall_due(self) -> None:
+        """Time passes until the next back-off is over or the next external job wants a look."""
+        next_at = min(item["available_at"] for item in self.now.items.values() if item["available_at"])
+        self.world.clock.turn(max(0.0, (next_at - self.world.clock.time).total_seconds()) + 0.1)
+
     @rule()
     def let_workers_forget(self) -> None:
         """Time passes for workers that live and do nothing: what is no longer wanted of them is taken back."""

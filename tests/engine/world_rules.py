@@ -125,7 +125,7 @@ def check_gates(world: World, after: Picture, task: int) -> None:
     gates = {stage.name for stage in world.plan(after, task).stages if stage.gate}
     opened: set[str] = set()
     for move in after.moves(task):
-        if move["verb"] in ("resume", "merge", "rerun"):
+        if move["verb"] in ("resume", "merge", "rerun", "retry"):
             opened.add(move["stage"])
         if move["verb"] in ("submit", "advance") and move["target"] == "active" and move["stage"] in gates:
             assert move["stage"] in opened, f"through a gate that nobody opened: {move}"
