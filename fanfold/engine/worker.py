@@ -79,9 +79,9 @@ class Worker:
 
     def stop(self) -> None:
         """Stop: first gracefully, at the second call at once."""
+        self._stop_at = self._stop_at or time.monotonic() + self.store.settings.grace_seconds
         self._stops += 1
-        if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._note_stop)
+        self._from_thread(self._note_hint)()
 
     def run(
         self,
@@ -262,10 +262,6 @@ class Worker:
     def _report(self) -> Report:
         done, failed, seconds = self._attempts.tally.last_minute()
         return Report(len(self._attempts), self._stops > 0, done, failed, round(seconds, 3))
-
-    def _note_stop(self) -> None:
-        self._stop_at = self._stop_at or time.monotonic() + self.store.settings.grace_seconds
-        self._wake.set()
 
     def _note_hint(self) -> None:
         self._hinted = True
