@@ -50,7 +50,7 @@ STEERING = ("pause", "resume", "cancel", "rerun", "merge", "retry")
 
 picks = st.integers(0, 40)
 outputs = st.sampled_from([None, "a", "b", "c"])
-mishaps = st.sampled_from(["fail", "back_off", "uncounted", "postpone", "release", "crash"])
+mishaps = st.sampled_from(["fail", "fail", "fail", "back_off", "uncounted", "postpone", "release", "crash"])
 verbs = st.just("finish") | mishaps
 yields = st.sampled_from([["x"], ["x", "y", "z"], [None, None], [], ["x", "x"]])
 has_tasks = precondition(lambda self: bool(self.now.tasks))
@@ -71,6 +71,7 @@ class AnyHistory(RuleBasedStateMachine):
     def begin(self, drawn: list[Shape]) -> None:
         self.world.begin({f"p{place}": made(f"p{place}", shape) for place, shape in enumerate(drawn)})
         self.commands = Commands(self.world.store, self.world.pipelines)
+        self.keys: dict[str | None, int] = {}
         self.now = self.world.picture()
         self.hire()
         self.submit(0, 3, "mine")
@@ -82,10 +83,14 @@ class AnyHistory(RuleBasedStateMachine):
         pipeline = chosen(self.world.pipelines, pick)
         first = pipeline.plan().stages[0]
         items = range(count) if first.kind is Kind.EACH else None
-        known = {task["key"]: number for number, task in self.now.tasks.items() if task["key"] is not None}
-        row = submit(self.world.store, pipeline, Submission(items=items, key=key))
+        number = submit(self.world.store, pipeline, Submission(items=items, key=key)).number
         before = self.look()
-        assert row.number == known[key] if key in known else row.number not in before.tasks
+        known = self.keys.get(key) if key is not None else None
+        if known in before.tasks:
+            assert (number, before) == (known, self.now), f"{key} gave two tasks"
+        else:
+            assert number not in before.tasks
+            self.keys[key] = number
 
     @precondition(lambda self: len(self.world.workers) < MOST_WORKERS)
     @rule()
@@ -104,24 +109,13 @@ class AnyHistory(RuleBasedStateMachine):
         assert before == self.now
         assert in_time or self.now.seen_at.get(worker.id) == before.seen_at.get(worker.id)
 
-    @rule(seconds=st.sampled_from([0.7, 5.3, 16.3, 61.1, LONGEST_WAIT]))
-    def let_time_pass(self, seconds: float) -> None:
+    @rule(seconds=st.sampled_from([None, 0.7, 5.3, 16.3, LONGEST_WAIT]))
+    def let_time_pass(self, seconds: float | None) -> None:
+        """None is until the next back-off is over, or the next external job wants a look."""
+        due = [item["available_at"] for item in self.now.items.values() if item["available_at"]]
+        if seconds is None:
+            seconds = max(0.0, (min(due) - self.world.clock.time).total_seconds()) + 0.1 if due else 0.0
         self.world.clock.turn(seconds)
-
-    @precondition(lambda self: any(item["available_at"] for item in self.now.items.values()))
-    @rule()
-    def let_one_fall_due(self) -> None:
-        """Time passes until the next back-off is over or the next external job wants a look."""
-        next_at = min(item["available_at"] for item in self.now.items.values() if item["available_at"])
-        self.world.clock.turn(max(0.0, (next_at - self.world.clock.time).total_seconds()) + 0.1)
-
-    @rule()
-    def let_workers_forget(self) -> None:
-        """Time passes for workers that live and do nothing: what is no longer wanted of them is taken back."""
-        for worker in self.world.workers.values():
-            self.world.beat(worker)
-        self.world.clock.turn(5.3)
-        self.sweep()
 
     @has_workers
     @rule(pick=picks, free=st.integers(1, 6), look=st.booleans())
@@ -137,6 +131,25 @@ class AnyHistory(RuleBasedStateMachine):
     def settle(self, pick: int, verb: str, output: str | None, keys: list[str | None]) -> None:
         """An attempt ends that still has its lease; whether its task still wants it is another matter."""
         self.end([(chosen_of(self.live(), pick), verb, output, keys)])
+
+    @precondition(lambda self: bool(self.live()))
+    @rule(pick=picks, heir=picks, verb=verbs, output=outputs, keys=yields)
+    def thought_dead(self, pick: int, heir: int, verb: str, output: str | None, keys: list[str | None]) -> None:
+        """A worker hangs past its lease, its items are taken back and claimed again, and then it comes in."""
+        attempt = chosen_of(self.live(), pick)
+        self.world.clock.turn(16.3)
+        self.sweep()
+        others = [name for name in sorted(self.world.workers) if name != attempt.worker] or [attempt.worker]
+        self.claim(sorted(self.world.workers).index(chosen_of(others, heir)), 6, True)
+        self.end([(attempt, verb, output, keys)])
+
+    @precondition(lambda self: bool(self.overtaken()))
+    @rule(pick=picks, verb=verbs, output=outputs, keys=yields)
+    def sent_back(self, pick: int, verb: str, output: str | None, keys: list[str | None]) -> None:
+        """An item of an earlier stage is to be redone while one of the next stage runs, which then ends."""
+        attempt, item = chosen_of(self.overtaken(), pick)
+        self.retry(item)
+        self.end([(attempt, verb, output, keys)])
 
     @precondition(lambda self: bool(self.unwanted()))
     @rule(pick=picks, verb=verbs, output=outputs, keys=yields)
@@ -161,14 +174,19 @@ class AnyHistory(RuleBasedStateMachine):
     def work_badly(self, pick: int, verb: str, count: int, output: str | None, keys: list[str | None]) -> None:
         """The same with mishaps: the first of them end otherwise."""
         self.claim_and_end(pick, verb, output, keys, count)
+        if verb in ("back_off", "uncounted", "postpone"):
+            self.let_time_pass(None)
+            self.claim(pick, 6, True)
 
     def claim_and_end(self, pick: int, verb: str, output: str | None, keys: list[str | None], mishaps: int = 0) -> None:
+        """What it had in hand before stays there: a slow handler, or one that never returns."""
         worker = self.worker(pick)
         self.world.beat(worker)
+        slow = len(worker.held)
         self.claim(pick, 6, True)
-        if worker.held:
-            ends = [verb] * mishaps + ["finish"] * len(worker.held)
-            self.end([(one, end, output, keys) for one, end in zip(worker.held, ends, strict=False)])
+        if claimed := worker.held[slow:]:
+            ends = [verb] * mishaps + ["finish"] * len(claimed)
+            self.end([(one, end, output, keys) for one, end in zip(claimed, ends, strict=False)])
 
     @precondition(lambda self: any(worker.held for worker in self.world.workers.values()))
     @rule(pick=picks, verb=verbs, output=outputs, free=st.integers(1, 4))
@@ -176,7 +194,7 @@ class AnyHistory(RuleBasedStateMachine):
         """Both in one commit, as a busy worker does."""
         busy = [worker for worker in self.world.workers.values() if worker.held]
         worker = chosen_of(busy, pick)
-        attempts = list(worker.held)
+        attempts = worker.held[: 1 + pick % 3]
         settled = [self.ending(one, verb, output, [None]) for one in attempts]
         self.note_endings(attempts, settled)
         self.world.turn(worker, settled, free)
@@ -195,7 +213,16 @@ class AnyHistory(RuleBasedStateMachine):
         changed = {number for number, row in self.now.items.items() if row != before.items[number]}
         assert changed <= ({claimed.id} if held else set())
 
-    @rule()
+    @rule(seconds=st.sampled_from([0.0, 5.3, 16.3]), living=st.booleans())
+    def sweep_after(self, seconds: float, living: bool) -> None:
+        """Recovery, after a while in which the workers were heard of, or not."""
+        if living:
+            for worker in self.world.workers.values():
+                self.world.beat(worker)
+            self.look()
+        self.world.clock.turn(seconds)
+        self.sweep()
+
     def sweep(self) -> None:
         sweep(self.world.store, self.world.pipelines, force=True)
         check_swept(self.world, self.look(), self.now)
@@ -227,9 +254,18 @@ class AnyHistory(RuleBasedStateMachine):
     @rule(pick=picks)
     def retry_one(self, pick: int) -> None:
         """Redo of one item of any stage, whatever its task is doing."""
-        row = chosen_of(self.redoable(), pick)
-        key = row["key"] or str(row["seq"])
-        self.do(row["task"], "retry", lambda: self.commands.retry(row["task"], [key], row["stage"]))
+        self.retry(chosen_of(self.redoable(), pick))
+
+    @precondition(lambda self: bool(self.redoable()))
+    @rule(pick=picks, output=outputs, keys=yields)
+    def redo_one(self, pick: int, output: str | None, keys: list[str | None]) -> None:
+        """The same, and it is done at once."""
+        self.retry(chosen_of(self.redoable(), pick))
+        self.claim_and_end(pick, "finish", output, keys)
+
+    def retry(self, item: dict[str, Any]) -> bool:
+        key = item["key"] or str(item["seq"])
+        return self.do(item["task"], "retry", lambda: self.commands.retry(item["task"], [key], item["stage"]))
 
     @precondition(lambda self: len(self.now.tasks) > 2)
     @rule(pick=picks)
@@ -328,6 +364,18 @@ class AnyHistory(RuleBasedStateMachine):
     def redoable(self) -> list[dict[str, Any]]:
         """Items that have ended, or wait for their time."""
         return [item for _, item in sorted(self.now.items.items()) if item["state"] not in ("pending", "running")]
+
+    def overtaken(self) -> list[tuple[Attempt, dict[str, Any]]]:
+        """What runs, each with an item of an earlier stage of its task that could be redone."""
+        found = []
+        for attempt in self.live():
+            plan = self.world.plan(self.now, attempt.claimed.task)
+            for item in self.redoable():
+                if item["task"] == attempt.claimed.task and plan.index(item["stage"]) < plan.index(
+                    attempt.claimed.stage
+                ):
+                    found.append((attempt, item))
+        return found
 
     def live(self) -> list[Attempt]:
         """What is in the hands of workers under the lease that counts."""
