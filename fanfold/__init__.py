@@ -21,18 +21,25 @@ if TYPE_CHECKING:
     from fanfold.engine.inputs import Upload as Upload
     from fanfold.engine.worker import Worker as Worker
     from fanfold.errors import Ambiguous as Ambiguous
+    from fanfold.errors import BadAnswer as BadAnswer
     from fanfold.errors import BadInput as BadInput
     from fanfold.errors import BadPipeline as BadPipeline
     from fanfold.errors import Cancelled as Cancelled
+    from fanfold.errors import ChildDied as ChildDied
     from fanfold.errors import DatabaseProblem as DatabaseProblem
     from fanfold.errors import FanfoldError as FanfoldError
     from fanfold.errors import HandlerError as HandlerError
     from fanfold.errors import IllegalMove as IllegalMove
     from fanfold.errors import LeaseLost as LeaseLost
+    from fanfold.errors import NoAnswer as NoAnswer
     from fanfold.errors import NotFound as NotFound
+    from fanfold.errors import PauseTask as PauseTask
     from fanfold.errors import Permanent as Permanent
     from fanfold.errors import TaskStopped as TaskStopped
     from fanfold.errors import Temporary as Temporary
+    from fanfold.model.asking import Answer as Answer
+    from fanfold.model.asking import Check as Check
+    from fanfold.model.asking import Spending as Spending
     from fanfold.model.files import File as File
     from fanfold.model.item import Item as Item
     from fanfold.model.item import NewItem as NewItem
@@ -51,10 +58,14 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Ambiguous": "errors",
+    "Answer": "model.asking",
+    "BadAnswer": "errors",
     "BadInput": "errors",
     "BadPipeline": "errors",
     "Cancelled": "errors",
     "Change": "model.task",
+    "Check": "model.asking",
+    "ChildDied": "errors",
     "Client": "engine.client",
     "DatabaseProblem": "errors",
     "Event": "model.task",
@@ -67,12 +78,15 @@ _HOMES = {
     "ItemWork": "engine.context",
     "LeaseLost": "errors",
     "NewItem": "model.item",
+    "NoAnswer": "errors",
     "NotFound": "errors",
+    "PauseTask": "errors",
     "Permanent": "errors",
     "Pipeline": "model.pipeline",
     "Result": "model.item",
     "Results": "engine.context",
     "Retry": "model.retry",
+    "Spending": "model.asking",
     "Task": "model.task",
     "TaskState": "model.lifecycle",
     "TaskStopped": "errors",
@@ -87,10 +101,14 @@ _HOMES = {
 
 __all__ = [
     "Ambiguous",
+    "Answer",
+    "BadAnswer",
     "BadInput",
     "BadPipeline",
     "Cancelled",
     "Change",
+    "Check",
+    "ChildDied",
     "Client",
     "DatabaseProblem",
     "Event",
@@ -103,12 +121,15 @@ __all__ = [
     "ItemWork",
     "LeaseLost",
     "NewItem",
+    "NoAnswer",
     "NotFound",
+    "PauseTask",
     "Permanent",
     "Pipeline",
     "Result",
     "Results",
     "Retry",
+    "Spending",
     "Task",
     "TaskState",
     "TaskStopped",

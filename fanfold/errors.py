@@ -13,7 +13,11 @@ FanfoldError
 
 HandlerError            what a handler may raise on purpose
 ├── Permanent           do not try again
+│   └── NoAnswer        no model of the chain gave an answer that could be taken
 ├── Temporary           try again, after a while
+├── PauseTask           nothing of this task can go well now: pause it for a person
+├── BadAnswer           a model's answer that must not be taken
+├── ChildDied           the child process that ran it died
 └── Cancelled           raised inside a handler whose task was paused, cancelled or handed on
 """
 
@@ -123,6 +127,37 @@ class Temporary(HandlerError):
         super().__init__(message, code=code)
         self.after = None if after is None else float(after)
         self.counts = counts
+
+
+class PauseTask(HandlerError):
+    """Every other item would fail for the same reason (a refused key, an empty account): pause the task and say why.
+
+    The item is handed back unharmed; a person resumes the task when the reason is gone.
+    """
+
+    code = "pause"
+
+
+class BadAnswer(HandlerError):
+    """An answer that must not be taken; ``ask`` then tries changed parameters, and the next model of the chain."""
+
+    code = "bad_answer"
+
+
+class NoAnswer(Permanent):
+    """No model of the chain gave an answer that could be taken; ``reasons`` has one sentence for each that was tried."""
+
+    code = "no_answer"
+
+    def __init__(self, message: str = "", *, code: str | None = None, reasons: tuple[str, ...] = ()) -> None:
+        super().__init__(message, code=code)
+        self.reasons = reasons
+
+
+class ChildDied(HandlerError):
+    """The child process ended before it answered; the item counts as lost with it, and runs again a few times."""
+
+    code = "crash"
 
 
 class Cancelled(HandlerError):

@@ -26,6 +26,7 @@ class Settings:
     database: str = ""
     data: str = ""
     concurrency: int = 8
+    children: int = 0
     poll_seconds: float = 2.0
     heartbeat_seconds: float = 4.0
     lease_seconds: float = 15.0
@@ -36,6 +37,7 @@ class Settings:
     inline_bytes: int = 1_000_000
     result_bytes: int = 64_000_000
     retention_days: float = 30.0
+    answer_days: float = 90.0
     stale_hours: float = 24.0
     sqlite_synchronous: str = "FULL"
 
@@ -54,6 +56,7 @@ MEANINGS = {
     "database": "Database URL, `sqlite:///path` or `postgresql://…`; default: SQLite in the data folder.",
     "data": "Data folder for blobs, scratch files and the embedded database; default: the user's data directory.",
     "concurrency": "Items one worker runs at the same time.",
+    "children": "Child processes a worker runs parts of handlers in (`in_child`) at the same time; 0: one per core.",
     "poll_seconds": "How long an idle worker waits before it looks for work without having been told.",
     "heartbeat_seconds": "How often a worker says that it lives.",
     "lease_seconds": "A worker not heard of for so long has lost its items to the others.",
@@ -64,6 +67,7 @@ MEANINGS = {
     "inline_bytes": "Larger inputs and results are kept as blobs instead of in the database's row.",
     "result_bytes": "The largest result a handler may return; larger ones belong into a file.",
     "retention_days": "Finished tasks older than this are pruned with their files; 0 keeps them forever.",
+    "answer_days": "Answers of models are kept so long, so that the same question is not paid twice; 0 keeps them forever.",
     "stale_hours": "Scratch files and blobs that nothing refers to are removed after so long.",
     "sqlite_synchronous": "SQLite's synchronous pragma: FULL survives a power cut, NORMAL may lose the last moments.",
 }
@@ -77,13 +81,23 @@ def load(environment: Mapping[str, str] | None = None, folder: Path | None = Non
     return _checked(Settings(**{name: _converted(name, value) for name, value in values.items()}))
 
 
-def _from_file(path: Path) -> dict[str, Any]:
+def tables(folder: Path | None = None) -> dict[str, dict[str, Any]]:
+    """The tables of ``fanfold.toml``, for the rooms that have settings of their own."""
+    found = _read((folder or Path.cwd()) / "fanfold.toml")
+    return {name: value for name, value in found.items() if isinstance(value, dict)}
+
+
+def _read(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadInput(f"{path} is not TOML: {error}.") from None
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    found = _read(path)
     flat = {name: value for name, value in found.items() if not isinstance(value, dict)}
     unknown = sorted(set(flat) - set(MEANINGS))
     if unknown:

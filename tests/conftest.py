@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.ai_server import AIServer
 from tests.databases import Databases, PostgresDatabases, SqliteDatabases
 from tests.servers import PostgresServer, ServerUnavailable
 
@@ -127,3 +128,26 @@ def database_url(databases: Databases) -> Iterator[str]:
     """The URL of a migrated, empty database of this test alone, once on SQLite and once on PostgreSQL."""
     with databases.fresh() as url:
         yield url
+
+
+@pytest.fixture
+def ai(monkeypatch: pytest.MonkeyPatch) -> Iterator[AIServer]:
+    """A service that answers on the loopback, known as the provider `fake`; the real ones are not known."""
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "FANFOLD_PROVIDER"):
+        monkeypatch.delenv(name, raising=False)
+    with AIServer() as server:
+        for name, value in environment_of(server).items():
+            monkeypatch.setenv(name, value)
+        yield server
+
+
+def environment_of(server: AIServer) -> dict[str, str]:
+    """The variables that make a server known as `fake`; one dollar per thousand tokens either way."""
+    return {
+        "FANFOLD_PROVIDER": "fake",
+        "FANFOLD_PROVIDERS_FAKE_BASE_URL": server.openai_url,
+        "FANFOLD_PROVIDERS_FAKE_MODEL": "fake-large",
+        "FANFOLD_PROVIDERS_FAKE_TIMEOUT": "2",
+        "FANFOLD_PROVIDERS_FAKE_PRICE_INPUT": "1000",
+        "FANFOLD_PROVIDERS_FAKE_PRICE_OUTPUT": "1000",
+    }

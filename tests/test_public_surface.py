@@ -8,10 +8,10 @@ import pytest
 import fanfold
 
 PROMISED = [
-    "Ambiguous", "BadInput", "BadPipeline", "Cancelled", "Change", "Client", "DatabaseProblem", "Event", "FanfoldError",
-    "File", "HandlerError", "IllegalMove", "Item", "ItemState", "ItemWork", "LeaseLost", "NewItem", "NotFound",
-    "Permanent", "Pipeline", "Result", "Results", "Retry", "Task", "TaskState", "TaskStopped", "TaskWork", "Temporary",
-    "Upload", "Worker", "later", "run", "task",
+    "Ambiguous", "Answer", "BadAnswer", "BadInput", "BadPipeline", "Cancelled", "Change", "Check", "ChildDied", "Client",
+    "DatabaseProblem", "Event", "FanfoldError", "File", "HandlerError", "IllegalMove", "Item", "ItemState", "ItemWork",
+    "LeaseLost", "NewItem", "NoAnswer", "NotFound", "PauseTask", "Permanent", "Pipeline", "Result", "Results", "Retry",
+    "Spending", "Task", "TaskState", "TaskStopped", "TaskWork", "Temporary", "Upload", "Worker", "later", "run", "task",
 ]  # fmt: skip
 
 

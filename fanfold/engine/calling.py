@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
-from fanfold.engine.children import ChildDied, Children
+from fanfold.engine.children import Children
 from fanfold.engine.context import ItemWork, TaskWork, Work
 from fanfold.engine.settlement import Settlement, clean, failed
 from fanfold.engine.spool import Spool
 from fanfold.engine.threads import Threads
-from fanfold.errors import BadInput, Cancelled, Permanent, Temporary
+from fanfold.errors import BadInput, Cancelled, ChildDied, PauseTask, Permanent, Temporary
 from fanfold.model import serial
 from fanfold.model.item import Claimed, Later
 from fanfold.model.pipeline import Pipeline, Stage
@@ -40,6 +41,8 @@ class Call:
         self.with_arguments = pipeline.calls_with_arguments
         kind = ItemWork if stage.kind is Kind.EACH else TaskWork
         self.work: Work = kind(store, row, claimed)
+        limit = stage.retry.limit if row.retry_limit is None else row.retry_limit
+        self.work.retries_left = max(0, limit - claimed.failures)
 
     def handler_arguments(self) -> tuple[list[Any], dict[str, Any]]:
         """What the handler is called with."""
@@ -94,6 +97,10 @@ class Call:
         """The settlement for what a handler raised: handed back if it was told to stop, else failed."""
         if isinstance(error, Cancelled) and self.work.cancelled:
             return Settlement(self.claimed, "release")
+        if isinstance(error, PauseTask):
+            return Settlement(self.claimed, "release", pause=clean(str(error) or "no reason given", 1_000))
+        if isinstance(error, ChildDied):
+            return Settlement(self.claimed, "crash", error_code="crash", error_message=str(error))
         return self.fail(error)
 
     def fail(self, error: BaseException) -> Settlement:
@@ -129,9 +136,10 @@ class Call:
 class Caller:
     """Runs calls where they belong, with their time limits, so that each ends in a settlement or in CancelledError."""
 
-    def __init__(self, store: Store, name: str) -> None:
+    def __init__(self, store: Store, name: str, children: int | None = None) -> None:
         self.threads = Threads(name)
         self.children = Children(store.settings)
+        self._errands = asyncio.Semaphore(children or store.settings.children or os.cpu_count() or 1)
         self._suspects = asyncio.Semaphore(SUSPECTS_AT_ONCE)
 
     async def run(self, call: Call) -> Settlement:
@@ -148,7 +156,23 @@ class Caller:
         finally:
             self._suspects.release()
 
+    async def run_errand(self, function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """Run a plain function in a child process; so many at a time as there are cores, or as the settings say."""
+        async with self._errands:
+            child = self.children.take()
+            try:
+                found = await asyncio.wrap_future(self.threads.submit(lambda: child.run(function, arguments, named)))
+            except (ChildDied, asyncio.CancelledError):
+                self.children.discard(child)
+                raise
+            except BaseException:
+                self.children.give_back(child)
+                raise
+            self.children.give_back(child)
+            return found
+
     async def _run(self, call: Call) -> Settlement:
+        call.work._run_errand = self.run_errand
         try:
             async with asyncio.timeout(call.stage.timeout):
                 return await self._place(call)()

@@ -5,17 +5,20 @@ from __future__ import annotations
 import importlib
 import multiprocessing
 import os
+import pickle
 import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fanfold.engine.discovery import load_file
-from fanfold.errors import BadPipeline, Permanent
+from fanfold.errors import BadPipeline, ChildDied, Permanent
 from fanfold.model.item import Claimed
 from fanfold.model.pipeline import Pipeline, Stage, TaskFunction
 from fanfold.model.task import TaskRow
@@ -29,10 +32,6 @@ CALLS_PER_CHILD = 500
 """A child is replaced after so many calls, so that what handlers leak does not pile up."""
 
 
-class ChildDied(Exception):
-    """The child process ended before it answered."""
-
-
 @dataclass(frozen=True)
 class Request:
     """An attempt on its way to a child: the handler by its name, everything else by value."""
@@ -44,6 +43,25 @@ class Request:
     with_arguments: bool
     row: TaskRow
     claimed: Claimed
+
+
+@dataclass(frozen=True)
+class Errand:
+    """A plain function on its way to a child, by its name, with its arguments."""
+
+    module: str
+    file: str | None
+    qualname: str
+    arguments: tuple[Any, ...]
+    named: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of an errand."""
+
+    value: Any = None
+    error: BaseException | None = None
 
 
 class Child:
@@ -61,14 +79,26 @@ class Child:
 
     def call(self, call: Call) -> Settlement:
         """Run the call in the child; ChildDied when the process ends instead of answering."""
+        settlement: Settlement = self._ask(_request(call))
+        return settlement
+
+    def run(self, function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """Run a plain function in the child and give back what it returns, or raise what it raises."""
+        module = sys.modules.get(function.__module__)
+        errand = Errand(function.__module__, getattr(module, "__file__", None), function.__qualname__, arguments, named)
+        outcome: Outcome = self._ask(errand)
+        if outcome.error is not None:
+            raise outcome.error
+        return outcome.value
+
+    def _ask(self, request: Any) -> Any:
         self.calls += 1
         try:
-            self._pipe.send(_request(call))
-            settlement: Settlement = self._pipe.recv()
+            self._pipe.send(request)
+            return self._pipe.recv()
         except (EOFError, OSError):
             self._process.join(5)
             raise ChildDied(f"The process that ran it died ({_manner(self._process.exitcode)}).") from None
-        return settlement
 
     def kill(self) -> None:
         """End it at once."""
@@ -129,24 +159,33 @@ def _manner(exit_code: int | None) -> str:
 
 def serve(pipe: Connection, settings: Settings, parent: int) -> None:
     """The life of a child: answer requests until the parent is gone."""
-    from fanfold.engine.settlement import failed
-    from fanfold.store.store import Store
-
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     threading.Thread(target=_follow, args=(parent,), daemon=True).start()
-    store = Store(settings)
+    open_store = cache(lambda: _store(settings))
     while True:
         try:
             request = pipe.recv()
         except (EOFError, OSError):
             return
+        if isinstance(request, Errand):
+            pipe.send_bytes(_run_errand(request))
+            continue
+        from fanfold.engine.settlement import failed
+
         try:
-            settlement = _answer(store, request)
+            settlement = _answer(open_store(), request)
         except Exception as error:  # The handler was not found here, or its module can not be imported.
             reason = Permanent(f"{type(error).__name__}: {error}", code="not_isolated")
             settlement = failed(request.claimed, request.stage, reason)
         pipe.send(settlement)
+
+
+def _store(settings: Settings) -> Any:
+    """Only for handlers: a child that runs plain functions need not know of any database."""
+    from fanfold.store.store import Store
+
+    return Store(settings)
 
 
 def _answer(store: Any, request: Request) -> Settlement:
@@ -159,6 +198,20 @@ def _answer(store: Any, request: Request) -> Settlement:
     pipeline.calls_with_arguments = request.with_arguments
     call = Call(store, pipeline, stage, request.row, request.claimed)
     return asyncio.run(call.run_async()) if stage.runs_in_loop else call.run_sync()
+
+
+def _run_errand(errand: Errand) -> bytes:
+    """The outcome, as bytes: a result that can not travel becomes an error that can."""
+    try:
+        value = find_handler(errand.module, errand.file, errand.qualname)(*errand.arguments, **errand.named)
+        return pickle.dumps(Outcome(value))
+    except BaseException as error:
+        try:
+            travelling = pickle.dumps(Outcome(error=error))
+            pickle.loads(travelling)
+        except Exception:
+            return pickle.dumps(Outcome(error=RuntimeError(f"{type(error).__name__}: {error}")))
+        return travelling
 
 
 def find_handler(module_name: str, file: str | None, qualname: str) -> Any:

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from fanfold.engine.settlement import MESSAGE_LENGTH, clean
 from fanfold.errors import BadInput, Cancelled, LeaseLost
 from fanfold.model import serial
+from fanfold.model.asking import NOTHING_SPENT, Answer, Check, Question, chain_of
 from fanfold.model.files import File
 from fanfold.model.item import Claimed, Result
 from fanfold.model.lifecycle import ItemState
 from fanfold.model.plan import Kind
 from fanfold.model.task import TaskRow
+from fanfold.store.reading import ItemRow
 from fanfold.store.store import Store
 
 EMIT_SECONDS = 0.25
 PROGRESS_SECONDS = 0.5
+Found = TypeVar("Found")
 
 
 class Work:
@@ -38,6 +42,9 @@ class Work:
         self._emitted_at = 0.0
         self._progress_at = 0.0
         self._used_scratch = False
+        self._run_errand: Callable[..., Awaitable[Any]] = _run_here
+        self.retries_left = 0
+        """How many more failures this item may have before it counts as failed."""
         self.usage: dict[str, Any] | None = None
         self.model: str | None = None
 
@@ -151,6 +158,52 @@ class Work:
         self.model = model or self.model
         self.usage = (self.usage or {}) | usage
 
+    async def in_child(self, function: Callable[..., Found], *arguments: Any, **named: Any) -> Found:
+        """Run a plain function in a child process and await what it returns: for parts that compute, crash or leak.
+
+        The function must be importable by its name, and what goes in and comes out must be picklable. A child that dies
+        costs only this attempt.
+        """
+        found: Found = await self._run_errand(function, arguments, named)
+        return found
+
+    async def ask(
+        self,
+        prompt: str,
+        *,
+        images: Sequence[bytes | File] = (),
+        system: str | None = None,
+        model: str | None = None,
+        fallback: Sequence[str] | None = None,
+        check: Check | None = None,
+        **parameters: Any,
+    ) -> Answer:
+        """Ask a model; the answer is checked, kept, and not paid for again when the same is asked later.
+
+        ``model`` is `provider:model`, `provider` or a model of the default provider; without it the options `provider` and
+        `model` of the task or item decide. ``fallback`` (or the option) names the models to ask when that one fails.
+        ``check`` gets the text and returns it, cleaned, or raises BadAnswer. Rate limits do not use up retries, and a
+        refused key pauses the task. Raises NoAnswer when no model gave an answer that could be taken.
+        """
+        from fanfold.engine.discovery import service
+
+        options = self.options
+        chain = chain_of(options, model, fallback)
+        pictures = tuple(image if isinstance(image, bytes) else image.read_bytes() for image in images)
+        question = Question(
+            prompt,
+            pictures,
+            system,
+            chain,
+            check,
+            parameters,
+            salt=str(options.get("fresh") or ""),
+            keep_raw=bool(options.get("keep_raw")),
+        )
+        answer: Answer = await service("ask")(self._store, self._claimed, self._row.id, question, self.retries_left)
+        self.used(model=answer.source)
+        return answer
+
     def _scratch(self) -> Path:
         return self._store.scratch / f"{self._row.id}-{self._claimed.id}-{self._claimed.lease}"
 
@@ -184,6 +237,17 @@ class Work:
         """Leave no scratch files behind."""
         if self._used_scratch:
             shutil.rmtree(self._scratch(), ignore_errors=True)
+
+
+async def _run_here(function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """In a child already: a thread is far enough away from the loop."""
+    return await asyncio.to_thread(function, *arguments, **named)
+
+
+def _seconds(row: ItemRow) -> float | None:
+    if row.started_at is None or row.finished_at is None:
+        return None
+    return round((row.finished_at - row.started_at).total_seconds(), 3)
 
 
 class TaskWork(Work):
@@ -278,11 +342,22 @@ class Results:
         while True:
             with self._store.read() as tx:
                 rows = tx.reading.results(self._task, self._stage, after)
+                spent = tx.calls.of_items([row.id for row in rows])
             for row in rows:
                 ok = row.state == ItemState.DONE
                 output = self._store.unfold(row.output) if ok else None
                 yield Result(
-                    row.key, row.seq, ok, self._store.unfold(row.input), output, row.error_code, row.error_message
+                    row.key,
+                    row.seq,
+                    ok,
+                    self._store.unfold(row.input),
+                    output,
+                    row.error_code,
+                    row.error_message,
+                    row.model,
+                    serial.load(row.usage),
+                    _seconds(row),
+                    spent.get(row.id, NOTHING_SPENT),
                 )
             if not rows:
                 return

@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 import logging
 import sys
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
@@ -16,6 +17,7 @@ from fanfold.errors import BadInput, NotFound
 from fanfold.model.pipeline import Pipeline, TaskFunction, as_pipeline
 
 GROUP = "fanfold.pipelines"
+SERVICES = "fanfold.services"
 log = logging.getLogger("fanfold.discovery")
 
 
@@ -43,6 +45,16 @@ def load(target: str) -> Pipeline:
 def installed() -> dict[str, EntryPoint]:
     """Pipelines that installed packages announce."""
     return {point.name: point for point in entry_points(group=GROUP)}
+
+
+@cache
+def service(name: str) -> Any:
+    """What a room above the engine does for handlers, such as `ask`: found by its name, so that the engine need not know it."""
+    for point in entry_points(group=SERVICES, name=name):
+        return point.load()
+    raise NotFound(
+        f"Nothing is installed that can {name}. Install Fanfold again: pip install --force-reinstall fanfold"
+    )
 
 
 def load_all(targets: tuple[str, ...] | list[str]) -> dict[str, Pipeline]:

@@ -11,10 +11,12 @@ from fanfold.engine.context import Results
 from fanfold.engine.metrics import Metrics, measure
 from fanfold.engine.views import counted_stage, item_view, view
 from fanfold.errors import BadInput, NotFound, TaskStopped
+from fanfold.model.asking import NOTHING_SPENT
 from fanfold.model.item import Item, Result
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.plan import Kind
 from fanfold.model.task import Event, Task, TaskRow
+from fanfold.store.answers import CallRow
 from fanfold.store.store import Store
 from fanfold.store.tasks import Filter
 from fanfold.store.workers import WorkerRow
@@ -76,7 +78,8 @@ class Reader:
             if start is None:
                 raise NotFound(f"Task {row.id} has no item {after} in {name}. To see them: fanfold items {row.id}")
             rows = tx.reading.page(row.number, stage=name, states=states, keys=keys, after=start, limit=limit)
-        return [item_view(self.store, found) for found in rows]
+            spent = tx.calls.of_items([found.id for found in rows])
+        return [item_view(self.store, found, spent.get(found.id, NOTHING_SPENT)) for found in rows]
 
     def output(self, task_id: str, key: str, stage: str | None = None) -> Any:
         """The output of one item."""
@@ -87,6 +90,18 @@ class Reader:
         if not rows:
             raise NotFound(f"Task {row.id} has no item {key} in {name}. To see them: fanfold items {row.id}")
         return self.store.unfold(rows[0].output)
+
+    def calls(self, task_id: str, key: str | None = None, stage: str | None = None) -> builtins.list[CallRow]:
+        """The calls to models that a task, or one of its items, has made, in order, with what each cost."""
+        row = self._row(task_id)
+        with self.store.read() as tx:
+            item = None
+            if key is not None:
+                name = stage or counted_stage(row.plan, row.stage, tx.reading.counts([row.number]).get(row.number, {}))
+                item = next(iter(tx.reading.ids(row.number, name, [key])), None)
+                if item is None:
+                    raise NotFound(f"Task {row.id} has no item {key} in {name}. To see them: fanfold items {row.id}")
+            return tx.calls.of_task(row.number, item)
 
     def events(self, task_id: str, after: int = 0, limit: int = 1_000) -> builtins.list[Event]:
         """What happened to a task, in order; ``after`` is the id of the last event seen."""

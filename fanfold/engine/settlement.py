@@ -34,6 +34,8 @@ class Settlement:
     model: str | None = None
     usage: str | None = None
     spool: Spool | None = None
+    pause: str | None = None
+    """Why the task is to be paused, if it is."""
 
 
 def failed(claimed: Claimed, stage: Stage, error: BaseException, retry_limit: int | None = None) -> Settlement:

@@ -139,6 +139,8 @@ def clean(store: Store, pipelines: Pipelines, actor: str) -> None:
     prune(store, pipelines, actor)
     with store.write() as tx:
         superseded = tx.blobs.drop_superseded(BATCH)
+        if store.settings.answer_days > 0:
+            tx.answers.drop_old(store.settings.answer_days, BATCH)
     store.shelf.delete(superseded)
     old = store.shelf.older_than(store.settings.stale_hours * 3600)
     while keys := list(islice(old, BATCH)):

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from fanfold.engine.advance import advance, advance_locked
 from fanfold.engine.claiming import Claimer, Room
+from fanfold.engine.commands import Commands
 from fanfold.engine.moves import Pipelines, left_for_later
 from fanfold.engine.settlement import Settlement, settle, unstorable
-from fanfold.errors import BadInput, DatabaseProblem
+from fanfold.errors import BadInput, DatabaseProblem, IllegalMove, NotFound
 from fanfold.model.item import Claimed
 from fanfold.model.task import TaskRow
 from fanfold.store.store import Store
+
+log = logging.getLogger("fanfold.worker")
 
 
 @dataclass
@@ -38,6 +42,7 @@ def take_turn(
 ) -> Turn:
     """One turn. It may be repeated after a lost connection: what was committed before is simply found done."""
     turn = Turn(settled=len(settled))
+    _pause(store, pipelines, worker, settled)
     splits = [one for one in settled if one.spool is not None]
     plain = [one for one in settled if one.spool is None]
     for one in splits:
@@ -52,6 +57,16 @@ def take_turn(
         with left_for_later(worker):
             turn.again = advance(store, pipelines, task, worker) is not None or turn.again
     return turn
+
+
+def _pause(store: Store, pipelines: Pipelines, worker: str, settled: Sequence[Settlement]) -> None:
+    """Pause tasks whose handlers ask for it; before their items are handed back, or they would be claimed again at once."""
+    for task, reason in {one.claimed.task: one.pause for one in settled if one.pause}.items():
+        try:
+            Commands(store, pipelines, actor=worker).pause(task, reason)
+            log.warning("[%s] Paused a task: %s", worker, reason)
+        except (IllegalMove, NotFound):
+            log.debug("[%s] The task to pause has moved on meanwhile", worker)
 
 
 def _settle_and_claim(

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from fanfold.engine.advance import unfinished_stage
 from fanfold.model import serial
+from fanfold.model.asking import NOTHING_SPENT, Spending
 from fanfold.model.item import Item
 from fanfold.model.lifecycle import ItemState, TaskState
 from fanfold.model.plan import Kind, Plan
@@ -22,9 +23,13 @@ def view(store: Store, tx: Transaction, rows: Sequence[TaskRow]) -> list[Task]:
     numbers = [row.number for row in rows]
     counts = tx.reading.counts(numbers)
     retries = tx.reading.retries(numbers)
+    spent = tx.calls.of_tasks(numbers)
     served = {pair for worker in tx.workers.all(store.settings.lease_seconds) if worker.alive for pair in worker.serves}
     return [
-        _task(tx, row, counts.get(row.number, {}), retries.get(row.number, 0), (row.pipeline, row.stage) in served)
+        replace(
+            _task(tx, row, counts.get(row.number, {}), retries.get(row.number, 0), (row.pipeline, row.stage) in served),
+            spending=spent.get(row.number, NOTHING_SPENT),
+        )
         for row in rows
     ]
 
@@ -89,7 +94,7 @@ def _stage(name: str, kind: str, stages: Mapping[str, Counts]) -> StageView:
     return StageView(name, str(kind), counts.total, dict(counts.by_state))
 
 
-def item_view(store: Store, row: ItemRow) -> Item:
+def item_view(store: Store, row: ItemRow, spending: Spending) -> Item:
     """An item as people see it."""
     return Item(
         key=row.key,
@@ -109,4 +114,5 @@ def item_view(store: Store, row: ItemRow) -> Item:
         error_message=row.error_message,
         model=row.model,
         usage=store.unfold(row.usage),
+        spending=spending,
     )

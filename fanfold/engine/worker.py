@@ -52,12 +52,14 @@ class Worker:
         database: str | None = None,
         data: str | None = None,
         concurrency: int | None = None,
+        children: int | None = None,
         stages: Iterable[str] = (),
         name: str = "worker",
     ) -> None:
         self.store = store or Store.open(load_settings(database=database, data=data))
         self.pipelines = {pipeline.name: pipeline for pipeline in map(as_pipeline, pipelines)}
         self.concurrency = concurrency or self.store.settings.concurrency
+        self.children = children
         self.name = name
         self.claimer = Claimer(self.store, self.pipelines, stages)
         self._stops = 0
@@ -100,7 +102,7 @@ class Worker:
     async def _main(self, signals: bool) -> None:
         self._loop = asyncio.get_running_loop()
         self._wake = asyncio.Event()
-        self._caller = Caller(self.store, self.name)
+        self._caller = Caller(self.store, self.name, self.children)
         self._attempts = Attempts(self._caller, lambda: self.id, self._wake.set)
         self._over = threading.Event()
         serves = list(self.claimer.served.pairs)

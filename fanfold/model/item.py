@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from fanfold.model.asking import NOTHING_SPENT, Spending
 from fanfold.model.lifecycle import ItemState
 
 
@@ -70,6 +71,7 @@ class Item:
     error_message: str | None
     model: str | None
     usage: Any = None
+    spending: Spending = NOTHING_SPENT
 
 
 @dataclass(frozen=True)
@@ -83,3 +85,9 @@ class Result:
     output: Any
     error_code: str | None
     error_message: str | None
+    model: str | None = None
+    usage: Any = None
+    seconds: float | None = None
+    """How long the attempt that counts took."""
+    spending: Spending = NOTHING_SPENT
+    """What its models cost, over all attempts."""

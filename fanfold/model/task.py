@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from fanfold.model.asking import NOTHING_SPENT, Spending
 from fanfold.model.lifecycle import FINISHED_TASKS, TaskState
 from fanfold.model.plan import Plan
 
@@ -85,6 +86,7 @@ class Task:
     started_at: datetime | None
     finished_at: datetime | None
     inputs: tuple[Any, ...] = field(default=())
+    spending: Spending = NOTHING_SPENT
 
     @property
     def finished(self) -> bool:

@@ -16,6 +16,7 @@ from fanfold.model import serial
 from fanfold.model.files import File
 from fanfold.settings import Settings
 from fanfold.store import migrate
+from fanfold.store.answers import Answers, Calls
 from fanfold.store.blobs import Blobs, BlobStore, Directory, new_key
 from fanfold.store.clock import Clock
 from fanfold.store.database import Database
@@ -82,6 +83,16 @@ class Transaction:
     def streams(self) -> Streams:
         """Streamed output."""
         return Streams(self.connection, self.clock)
+
+    @cached_property
+    def answers(self) -> Answers:
+        """Answers of models that need not be paid for again."""
+        return Answers(self.connection, self.clock)
+
+    @cached_property
+    def calls(self) -> Calls:
+        """The ledger of calls to models."""
+        return Calls(self.connection, self.clock)
 
     @cached_property
     def health(self) -> Health:

@@ -229,6 +229,41 @@ permits = Table(
 )
 Index("permits_name", permits.c.name)
 
+answers = Table(
+    "answers",
+    metadata,
+    Column("key", String(64), primary_key=True),
+    Column("body", Text),
+    Column("asked_by", String(100)),
+    Column("asked_until", UtcTime),
+    Column("answered_at", UtcTime),
+)
+Index("answers_age", answers.c.answered_at)
+
+calls = Table(
+    "calls",
+    metadata,
+    Column("id", Number, sa.Identity(), primary_key=True),
+    Column("task", Number, nullable=False),
+    Column("item", Number, nullable=False),
+    Column("lease", Integer, nullable=False),
+    Column("at", UtcTime, nullable=False),
+    Column("provider", String(63), nullable=False),
+    Column("model", String(200), nullable=False),
+    Column("outcome", String(100), nullable=False),
+    Column("input_tokens", Integer),
+    Column("output_tokens", Integer),
+    Column("cached_tokens", Integer),
+    Column("cost", Float),
+    Column("seconds", Float, nullable=False),
+    Column("answer", String(64)),
+    Column("raw", Text),
+    sqlite_autoincrement=True,
+)
+Index("calls_task", calls.c.task)
+Index("calls_item", calls.c.item)
+Index("calls_answer", calls.c.answer)
+
 
 def trigger_statements(dialect: str) -> list[str]:
     """The triggers that refuse, in the database itself, any change of state that the table of moves does not have."""

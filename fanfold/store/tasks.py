@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,9 +14,10 @@ from fanfold.errors import Ambiguous, KeyTaken, NotFound
 from fanfold.model.lifecycle import FINISHED_TASKS, ItemState, TaskState
 from fanfold.model.plan import Plan
 from fanfold.model.task import TaskRow
+from fanfold.store.answers import Answers
 from fanfold.store.batches import put_rows
 from fanfold.store.clock import Clock
-from fanfold.store.tables import TIMED, blobs, emissions, events, item_data, items, permits, task_tags, tasks
+from fanfold.store.tables import TIMED, blobs, calls, emissions, events, item_data, items, permits, task_tags, tasks
 from fanfold.store.tables import attempts as attempts_table
 
 
@@ -137,7 +140,8 @@ class Tasks:
         mine = sa.select(items.c.id).where(items.c.task == number)
         for table in (permits, item_data):
             self.connection.execute(sa.delete(table).where(table.c.item.in_(mine)))
-        for table in (attempts_table, emissions, events, blobs, task_tags, items):
+        Answers(self.connection, self.clock).drop_unused(number)
+        for table in (attempts_table, calls, emissions, events, blobs, task_tags, items):
             self.connection.execute(sa.delete(table).where(table.c.task == number))
         self.connection.execute(sa.delete(tasks).where(tasks.c.number == number))
         return keys
@@ -145,8 +149,10 @@ class Tasks:
     def retry_items(self, number: int, stage: str, ids: Sequence[int] | None, options: str | None = None) -> int:
         """done, failed, retrying or waiting → pending: the named items of the stage, or (None) those that failed.
 
-        ``options`` (JSON) are laid over the task's own for these items from now on.
+        ``options`` (JSON) are laid over the task's own, and over what was said before, for these items from now on. Items that
+        were done get the option ``fresh``: who has a good answer and asks again wants another one.
         """
+        done = set() if ids is None else self._done(ids)
         fresh = {
             "state": ItemState.PENDING.value,
             "available_at": None,
@@ -165,9 +171,26 @@ class Tasks:
             some = moved[start : start + 5_000]
             forget = sa.update(item_data).where(item_data.c.item.in_(some))
             self.connection.execute(forget.values(memory=None, waiting_since=None, progress=None, message=None))
-            if options is not None:
-                put_rows(self.connection, item_data, [{"item": item, "options": options} for item in some])
+            if options is not None or done:
+                self._lay_over(some, options, done)
         return len(moved)
+
+    def _done(self, ids: Sequence[int]) -> set[int]:
+        chosen = sa.select(items.c.id).where(items.c.id.in_(ids), items.c.state == ItemState.DONE)
+        return set(self.connection.execute(chosen).scalars())
+
+    def _lay_over(self, ids: Sequence[int], options: str | None, done: set[int]) -> None:
+        """Add to the options of single items."""
+        chosen = sa.select(item_data.c.item, item_data.c.options).where(item_data.c.item.in_(ids))
+        before = {row.item: row.options for row in self.connection.execute(chosen)}
+        said = json.loads(options) if options else {}
+        rows = []
+        for item in ids:
+            fresh = {"fresh": uuid.uuid4().hex} if item in done else {}
+            merged = json.loads(before.get(item) or "{}") | fresh | said
+            if merged:
+                rows.append({"item": item, "options": json.dumps(merged, ensure_ascii=False)})
+        put_rows(self.connection, item_data, rows)
 
     def reopen(self, number: int, stage: str) -> None:
         """Any state → pending for every item of a stage that begins again (the merge, after an item was redone)."""

@@ -1,0 +1,100 @@
+"""How does Anthropic answer? The messages protocol, through the library that the extra `anthropic` installs."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import anthropic
+
+from fanfold.model.asking import Usage
+from fanfold.providers.configuration import Provider
+from fanfold.providers.openai import media_type
+from fanfold.providers.prices import cost_of
+from fanfold.providers.services import Finish, Kind, LeftOut, Reply, Request, Trouble, kind_of_status, seconds_to_wait
+
+MAX_TOKENS = 16_000
+"""This protocol demands a limit."""
+FOREIGN = ("frequency_penalty", "presence_penalty")
+"""Parameters of the other protocol, which this one does not have."""
+
+
+class AnthropicService:
+    """One provider that speaks this protocol."""
+
+    def __init__(self, provider: Provider) -> None:
+        self.provider = provider
+        self._client = anthropic.AsyncAnthropic(
+            api_key=provider.key or "none",
+            base_url=provider.base_url or None,
+            max_retries=0,
+            timeout=provider.timeout,
+        )
+        self._left_out = LeftOut()
+
+    async def call(self, request: Request) -> Reply:
+        """Ask once; a parameter that the model does not take is left out from then on."""
+        while True:
+            try:
+                return await self._call(request, self._left_out.sent(request))
+            except anthropic.BadRequestError as error:
+                if not self._left_out.learn(request, error.message):
+                    raise _trouble(error, self.provider) from None
+            except (anthropic.AnthropicError, ValueError) as error:
+                raise _trouble(error, self.provider) from None
+
+    async def _call(self, request: Request, parameters: dict[str, Any]) -> Reply:
+        others = {name: value for name, value in parameters.items() if name not in ("max_tokens", *FOREIGN)}
+        answer = await self._client.messages.create(
+            model=request.model,
+            max_tokens=parameters.get("max_tokens") or self.provider.max_tokens or MAX_TOKENS,
+            messages=_messages(request),
+            system=request.system or anthropic.omit,
+            extra_body=others or None,
+        )
+        text = "".join(block.text for block in answer.content if block.type == "text")
+        finish = {"max_tokens": Finish.CUT_OFF, "refusal": Finish.FILTERED}.get(str(answer.stop_reason), Finish.WHOLE)
+        told = answer.usage
+        read = told.cache_read_input_tokens or 0
+        usage = Usage(told.input_tokens + read + (told.cache_creation_input_tokens or 0), told.output_tokens, read)
+        return Reply(text, finish, cost_of(self.provider, request.model, usage))
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+
+def _messages(request: Request) -> Any:
+    pictures = [
+        {
+            "type": "image",
+            "source": {
+                "type": "base64",
+                "media_type": media_type(image),
+                "data": base64.b64encode(image).decode(),
+            },
+        }
+        for image in request.images
+    ]
+    return [{"role": "user", "content": [*pictures, {"type": "text", "text": request.prompt}]}]
+
+
+def _trouble(error: anthropic.AnthropicError | ValueError, provider: Provider) -> Trouble:
+    if isinstance(error, anthropic.APITimeoutError):
+        return Trouble(Kind.LATE, f"{provider.name} did not answer within {provider.timeout:g} s.")
+    if isinstance(error, anthropic.APIStatusError):
+        body: dict[str, Any] = error.body if isinstance(error.body, dict) else {}
+        told = body.get("error")
+        inner: dict[str, Any] = told if isinstance(told, dict) else {}
+        kind = kind_of_status(error.status_code, str(inner.get("type") or ""))
+        said = " ".join(str(inner.get("message") or error.message).split())[:300]
+        if "credit balance" in said.lower():
+            kind = Kind.REFUSED
+        return Trouble(
+            kind, f"{provider.name} answered {error.status_code}: {said}", seconds_to_wait(error.response.headers)
+        )
+    if isinstance(error, anthropic.APIConnectionError):
+        if type(error.__cause__).__name__ in ("RemoteProtocolError", "ReadError", "WriteError", "DecodingError"):
+            return Trouble(Kind.BUSY, f"{provider.name} broke off the connection.")
+        return Trouble(Kind.UNREACHABLE, f"{provider.name} can not be reached at {provider.address}.")
+    return Trouble(Kind.BUSY, f"{provider.name} sent an answer that can not be read: {type(error).__name__}.")

@@ -1,0 +1,223 @@
+"""Where do questions meet? In one place per event loop, so that the same question is asked, and paid, once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+import uuid
+from collections.abc import AsyncGenerator
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from fanfold.errors import BadAnswer
+from fanfold.model.asking import NOT_TOLD, Answer, Question, Usage
+from fanfold.model.item import Claimed
+from fanfold.providers.configuration import Provider, load
+from fanfold.providers.lanes import PATIENCE, Lane
+from fanfold.providers.services import Kind, Reply, Request, Trouble
+from fanfold.providers.verdicts import judge
+from fanfold.store.answers import CACHED, TAKEN
+from fanfold.store.store import Store
+
+OTHERS_SECONDS = 0.25
+"""How often to look for the answer that another worker is waiting for."""
+
+
+@dataclass(frozen=True)
+class Inquiry:
+    """A question on its way to one model, and for whom."""
+
+    claimed: Claimed
+    task: str
+    question: Question
+    provider: Provider
+    model: str
+
+    def key(self, changes: dict[str, Any]) -> str:
+        """What the answer is kept under."""
+        return self.question.key(self.provider.address, self.model, changes)
+
+
+class Desk:
+    """The lanes to all providers, and the questions that are under way, in one event loop."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.asker = uuid.uuid4().hex
+        self.providers = load()
+        self._lanes: dict[str, Lane] = {}
+        self._under_way: dict[str, asyncio.Task[Answer]] = {}
+
+    def lane(self, provider: Provider) -> Lane:
+        """The lane of a provider."""
+        if provider.name not in self._lanes:
+            self._lanes[provider.name] = Lane(provider)
+        return self._lanes[provider.name]
+
+    async def answer(self, lane: Lane, inquiry: Inquiry, changes: dict[str, Any]) -> Answer:
+        """A kept answer, the one that somebody is waiting for already, or a new one.
+
+        A question that is under way is not given up when its item is: the answer is paid for, and will be wanted later.
+        """
+        key = inquiry.key(changes)
+        kept = await asyncio.to_thread(self._kept, key, inquiry)
+        if kept is not None:
+            return kept
+        mine = key not in self._under_way
+        if mine:
+            flight = asyncio.create_task(self._fetch(lane, inquiry, changes, key))
+            self._under_way[key] = flight
+            flight.add_done_callback(lambda done: self._landed(key, done))
+        answer = await asyncio.shield(self._under_way[key])
+        if not mine:
+            await asyncio.to_thread(self._account, inquiry, key, CACHED, NOT_TOLD, 0.0)
+        return replace(answer, cached=answer.cached or not mine)
+
+    async def close(self) -> None:
+        """Let go of all connections."""
+        for lane in self._lanes.values():
+            await lane.close()
+
+    def _landed(self, key: str, done: asyncio.Task[Answer]) -> None:
+        del self._under_way[key]
+        if not done.cancelled():
+            done.exception()  # Whoever waited has it; when nobody did, it is not to be complained about.
+
+    async def _fetch(self, lane: Lane, inquiry: Inquiry, changes: dict[str, Any], key: str) -> Answer:
+        """Ask as soon as the lane is open, again when it was closed meanwhile, and once among all workers."""
+        give_up_at = time.monotonic() + PATIENCE
+        while True:
+            async with lane.place():
+                begun = await asyncio.to_thread(self._begin, key, inquiry)
+                if begun is True:
+                    try:
+                        return await self._call(lane, inquiry, changes, key)
+                    except Trouble as trouble:
+                        self._give_up(key)
+                        if trouble.kind is not Kind.LIMITED:
+                            raise
+                        lane.limited(trouble.after)
+                        if time.monotonic() > give_up_at:
+                            raise
+                        continue
+                    except BaseException:
+                        self._give_up(key)
+                        raise
+            if isinstance(begun, Answer):
+                return begun
+            await asyncio.sleep(OTHERS_SECONDS)
+
+    async def _call(self, lane: Lane, inquiry: Inquiry, changes: dict[str, Any], key: str) -> Answer:
+        question = inquiry.question
+        parameters = question.parameters | changes
+        started = time.monotonic()
+        reply = await lane.service.call(
+            Request(inquiry.model, question.prompt, question.images, question.system, parameters)
+        )
+        seconds = round(time.monotonic() - started, 3)
+        lane.went_well()
+        try:
+            text = judge(reply, question.check)
+        except BadAnswer as bad:
+            await asyncio.to_thread(self._account, inquiry, None, bad.code, reply.usage, seconds, reply.text)
+            raise
+        answer = Answer(text, inquiry.provider.name, inquiry.model, reply.usage, seconds)
+        raw = reply.text if question.keep_raw else None
+        await asyncio.to_thread(self._keep, inquiry, key, reply, answer, raw)
+        return answer
+
+    def _kept(self, key: str, inquiry: Inquiry) -> Answer | None:
+        with self.store.read() as tx:
+            body = tx.answers.get(key)
+        if body is None:
+            return None
+        answer = _unpacked(body)
+        if inquiry.question.check is not None:
+            try:
+                answer = replace(answer, text=inquiry.question.check(answer.text))
+            except BadAnswer:
+                with self.store.write() as tx:
+                    tx.answers.drop(key)
+                return None
+        self._account(inquiry, key, CACHED, NOT_TOLD, 0.0)
+        return answer
+
+    def _begin(self, key: str, inquiry: Inquiry) -> bool | Answer:
+        """True when the question is ours to ask; the answer when somebody has it; False when somebody is asking."""
+        with self.store.write() as tx:
+            if tx.answers.begin(key, self.asker, inquiry.provider.timeout + 30):
+                return True
+        return self._kept(key, inquiry) or False
+
+    def _give_up(self, key: str) -> None:
+        with self.store.write() as tx:
+            tx.answers.give_up(key, self.asker)
+
+    def _keep(self, inquiry: Inquiry, key: str, reply: Reply, answer: Answer, raw: str | None) -> None:
+        """The answer and its cost in one transaction, whatever became of the lease: it is paid for."""
+        with self.store.write() as tx:
+            tx.answers.keep(key, _packed(answer))
+            tx.calls.add([_row(inquiry, key, TAKEN, reply.usage, answer.seconds, raw)])
+
+    def _account(
+        self,
+        inquiry: Inquiry,
+        key: str | None,
+        outcome: str,
+        usage: Usage,
+        seconds: float,
+        raw: str | None = None,
+    ) -> None:
+        with self.store.write() as tx:
+            tx.calls.add([_row(inquiry, key, outcome, usage, seconds, raw)])
+
+
+def _row(
+    inquiry: Inquiry, key: str | None, outcome: str, usage: Usage, seconds: float, raw: str | None
+) -> dict[str, Any]:
+    return {
+        "item": inquiry.claimed.id,
+        "lease": inquiry.claimed.lease,
+        "provider": inquiry.provider.name,
+        "model": inquiry.model,
+        "outcome": outcome,
+        "seconds": seconds,
+        "answer": key,
+        "raw": None if raw is None else raw.replace("\0", "\N{REPLACEMENT CHARACTER}"),
+        **asdict(usage),
+    }
+
+
+def _packed(answer: Answer) -> str:
+    text = answer.text.replace("\0", "\N{REPLACEMENT CHARACTER}")
+    said = {"text": text, "provider": answer.provider, "model": answer.model, "seconds": answer.seconds}
+    return json.dumps(said, ensure_ascii=False)
+
+
+def _unpacked(body: str) -> Answer:
+    found = json.loads(body)
+    return Answer(found["text"], found["provider"], found["model"], seconds=found["seconds"], cached=True)
+
+
+_desks: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[Desk, AsyncGenerator[None]]] = WeakKeyDictionary()
+
+
+async def desk(store: Store) -> Desk:
+    """The desk of this event loop; its connections are closed when the loop ends."""
+    loop = asyncio.get_running_loop()
+    if loop not in _desks:
+        made = Desk(store)
+        keeper = _until_the_loop_ends(made)
+        _desks[loop] = (made, keeper)
+        await anext(keeper)
+    return _desks[loop][0]
+
+
+async def _until_the_loop_ends(here: Desk) -> AsyncGenerator[None]:
+    """A loop that ends closes its asynchronous generators: the moment to let go of connections."""
+    try:
+        yield
+    finally:
+        await here.close()

@@ -1,0 +1,116 @@
+"""How do services answer that speak OpenAI's protocol? OpenAI, Ollama, vLLM, LM Studio, DeepSeek, Qwen and many more."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import openai
+
+from fanfold.model.asking import Usage
+from fanfold.providers.configuration import Provider
+from fanfold.providers.prices import cost_of
+from fanfold.providers.services import Finish, Kind, LeftOut, Reply, Request, Trouble, kind_of_status, seconds_to_wait
+
+NO_KEY = "none"
+"""The library wants a key also for servers that need none."""
+
+
+class OpenAIService:
+    """One provider that speaks this protocol."""
+
+    def __init__(self, provider: Provider) -> None:
+        self.provider = provider
+        self._client = openai.AsyncOpenAI(
+            api_key=provider.key or NO_KEY,
+            base_url=provider.base_url or None,
+            max_retries=0,
+            timeout=provider.timeout,
+        )
+        self._left_out = LeftOut()
+
+    async def call(self, request: Request) -> Reply:
+        """Ask once; a parameter that the model does not take is left out from then on."""
+        while True:
+            try:
+                return await self._call(request, self._left_out.sent(request))
+            except openai.BadRequestError as error:
+                if not self._left_out.learn(request, f"{error.param or ''} {error.message}"):
+                    raise _trouble(error, self.provider) from None
+            except (openai.OpenAIError, ValueError) as error:
+                raise _trouble(error, self.provider) from None
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    async def _call(self, request: Request, parameters: dict[str, Any]) -> Reply:
+        named = dict(parameters)
+        if longest := named.pop("max_tokens", None) or self.provider.max_tokens:
+            own = "api.openai.com" in self.provider.address
+            named["max_completion_tokens" if own else "max_tokens"] = longest
+        answer = await self._client.chat.completions.create(model=request.model, messages=_messages(request), **named)
+        if not getattr(answer, "choices", None):
+            raise Trouble(Kind.BUSY, f"{self.provider.name} sent an answer without content.")
+        choice = answer.choices[0]
+        refusal = getattr(choice.message, "refusal", None)
+        finish = {"length": Finish.CUT_OFF, "content_filter": Finish.FILTERED}.get(
+            str(choice.finish_reason), Finish.FILTERED if refusal else Finish.WHOLE
+        )
+        return Reply(choice.message.content or refusal or "", finish, self._usage(answer, request.model))
+
+    def _usage(self, answer: Any, model: str) -> Usage:
+        told = answer.usage
+        if told is None:
+            return Usage()
+        details = getattr(told, "prompt_tokens_details", None)
+        usage = Usage(told.prompt_tokens, told.completion_tokens, getattr(details, "cached_tokens", None))
+        return cost_of(self.provider, model, usage)
+
+
+def _messages(request: Request) -> Any:
+    content: Any = request.prompt
+    if request.images:
+        pictures = [
+            {"type": "image_url", "image_url": {"url": f"data:{media_type(image)};base64,{_encoded(image)}"}}
+            for image in request.images
+        ]
+        content = [*pictures, {"type": "text", "text": request.prompt}]
+    system = [{"role": "system", "content": request.system}] if request.system else []
+    return [*system, {"role": "user", "content": content}]
+
+
+def _encoded(image: bytes) -> str:
+    return base64.b64encode(image).decode()
+
+
+def media_type(image: bytes) -> str:
+    """The type of a picture, by its first bytes."""
+    if image.startswith(b"\x89PNG"):
+        return "image/png"
+    return "image/webp" if image[8:12] == b"WEBP" else "image/jpeg"
+
+
+def _trouble(error: openai.OpenAIError | ValueError, provider: Provider) -> Trouble:
+    if isinstance(error, openai.APITimeoutError):
+        return Trouble(Kind.LATE, f"{provider.name} did not answer within {provider.timeout:g} s.")
+    if isinstance(error, openai.APIStatusError):
+        code = str(error.code or error.type or "")
+        kind = kind_of_status(error.status_code, code)
+        said = f"{provider.name} answered {error.status_code}: {_said(error)}"
+        return Trouble(kind, said, seconds_to_wait(error.response.headers))
+    if isinstance(error, openai.APIConnectionError):
+        if _was_connected(error):
+            return Trouble(Kind.BUSY, f"{provider.name} broke off the connection.")
+        return Trouble(Kind.UNREACHABLE, f"{provider.name} can not be reached at {provider.address}.")
+    return Trouble(Kind.BUSY, f"{provider.name} sent an answer that can not be read: {type(error).__name__}.")
+
+
+def _said(error: openai.APIStatusError) -> str:
+    body = error.body if isinstance(error.body, dict) else {}
+    return " ".join(str(body.get("message") or error.message).split())[:300]
+
+
+def _was_connected(error: openai.APIConnectionError) -> bool:
+    cause: BaseException | None = error.__cause__
+    return type(cause).__name__ in ("RemoteProtocolError", "ReadError", "WriteError", "DecodingError")

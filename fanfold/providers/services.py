@@ -1,0 +1,148 @@
+"""How is a service spoken to? One request, one reply or one kind of trouble, whatever its protocol."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Protocol
+
+from fanfold.errors import BadInput
+from fanfold.model.asking import Usage
+from fanfold.providers.configuration import Provider
+
+
+@dataclass(frozen=True)
+class Request:
+    """What goes to a service."""
+
+    model: str
+    prompt: str
+    images: tuple[bytes, ...] = ()
+    system: str | None = None
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+
+class Finish(StrEnum):
+    """Why an answer ended."""
+
+    WHOLE = "whole"
+    CUT_OFF = "cut off"
+    FILTERED = "filtered"
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came back, unjudged."""
+
+    text: str
+    finish: Finish
+    usage: Usage
+
+
+class Kind(StrEnum):
+    """What kind of trouble a service has, which decides what happens next."""
+
+    BUSY = "busy"
+    """It failed (5xx, a broken answer): try again, counted."""
+    LATE = "timeout"
+    """It did not answer in time: try again, counted."""
+    LIMITED = "rate_limited"
+    """Too many requests: wait, not counted."""
+    REFUSED = "refused"
+    """The key, the account or the model is not accepted: no page will fare better."""
+    UNREACHABLE = "unreachable"
+    """Nobody is there: wait, not counted."""
+    REJECTED = "rejected"
+    """It does not take this very request: another model may."""
+
+
+class Trouble(Exception):
+    """A call that brought no answer."""
+
+    def __init__(self, kind: Kind, message: str, after: float | None = None) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.after = after
+        """Seconds the service asked to wait, if it did."""
+
+
+class Service(Protocol):
+    """A connection to one provider, in one event loop."""
+
+    async def call(self, request: Request) -> Reply:
+        """Ask once; Trouble when there is no answer."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        ...
+
+
+def connect(provider: Provider) -> Service:
+    """The service of a provider; its library is loaded now and not earlier."""
+    if provider.kind == "anthropic":
+        try:
+            from fanfold.providers.anthropic import AnthropicService
+        except ImportError as missing:
+            raise BadInput(
+                f"The provider {provider.name} needs a library that is not installed ({missing.name}): "
+                "pip install 'fanfold[anthropic]'",
+                code="not_installed",
+            ) from None
+        return AnthropicService(provider)
+    from fanfold.providers.openai import OpenAIService
+
+    return OpenAIService(provider)
+
+
+def kind_of_status(status: int, code: str) -> Kind:
+    """What an HTTP status means; ``code`` is the service's own word for it, where it has one."""
+    if code in ("insufficient_quota", "billing_not_active", "billing_error") or status in (401, 402, 403, 404):
+        return Kind.REFUSED
+    if status == 429:
+        return Kind.LIMITED
+    if status >= 500 or status in (408, 409, 425):
+        return Kind.BUSY
+    return Kind.REJECTED
+
+
+class LeftOut:
+    """Parameters that a model has refused to take, so that they are not sent again."""
+
+    def __init__(self) -> None:
+        self._by_model: dict[str, set[str]] = {}
+
+    def sent(self, request: Request) -> dict[str, Any]:
+        """The parameters that the model may take."""
+        refused = self._by_model.get(request.model, set())
+        return {name: value for name, value in request.parameters.items() if name not in refused}
+
+    def learn(self, request: Request, said: str) -> bool:
+        """Read in a refusal which parameter it is about; False when it is about something else."""
+        words = ("unsupported", "not support", "unknown", "unrecognized", "deprecated", "not permitted")
+        if not any(word in said.lower() for word in words):
+            return False
+        unknown = {name for name in self.sent(request) if name in said.lower()}
+        self._by_model.setdefault(request.model, set()).update(unknown)
+        return bool(unknown)
+
+
+def seconds_to_wait(headers: Any) -> float | None:
+    """The wait that a reply's headers ask for: `retry-after-ms`, or `Retry-After` in seconds or as a date."""
+    try:
+        if milliseconds := headers.get("retry-after-ms"):
+            return max(0.0, float(milliseconds) / 1000)
+        asked = headers.get("retry-after")
+        if asked is None:
+            return None
+        return max(0.0, float(asked)) if asked.replace(".", "", 1).isdigit() else _until(asked)
+    except ValueError:
+        return None
+
+
+def _until(date: str) -> float:
+    from datetime import UTC, datetime
+    from email.utils import parsedate_to_datetime
+
+    return max(0.0, (parsedate_to_datetime(date) - datetime.now(UTC)).total_seconds())

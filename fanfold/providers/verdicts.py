@@ -1,0 +1,67 @@
+"""May this answer be taken? What goes wrong with answers of models in general; an application adds checks of its own."""
+
+from __future__ import annotations
+
+import re
+
+from fanfold.errors import BadAnswer
+from fanfold.model.asking import Check
+from fanfold.providers.services import Finish, Reply
+
+LONGEST_UNIT = 200
+REPEATED_LENGTH = 600
+"""A tail of so many characters that says the same thing over and over is not a text."""
+SHORT = 500
+"""A refusal is short; a text that merely begins with the same words is not."""
+REFUSALS = re.compile(
+    r"^\W*(i'?m (really )?sorry|i am sorry|sorry,? (but )?i|i can(no|'|’)t (help|assist|process|transcribe|view|see|read)|"
+    r"i('m| am) (unable|not able) to|as an ai\b|unfortunately,? i (can|am)|抱歉|对不起|很抱歉|"
+    r"我无法|我不能|作为(一个)?(ai|人工智能))",
+    re.IGNORECASE,
+)
+FENCE = re.compile(
+    r"^```[ \t]*(?P<language>markdown|md|text)?[ \t]*\n(?P<inside>.*?)\n?```$", re.DOTALL | re.IGNORECASE
+)
+
+
+def judge(reply: Reply, check: Check | None = None) -> str:
+    """The text, freed of what models put around it; BadAnswer says why it must not be taken."""
+    text = unfenced(reply.text.strip())
+    if repeats(text):
+        raise BadAnswer("it repeats itself without end", code="repetition")
+    if reply.finish is Finish.CUT_OFF:
+        raise BadAnswer("it was cut off", code="cut_off")
+    if reply.finish is Finish.FILTERED:
+        raise BadAnswer("the service's filter held it back", code="filtered")
+    if not text:
+        raise BadAnswer("it is empty", code="empty")
+    if len(text) < SHORT and REFUSALS.match(text):
+        raise BadAnswer(f"the model refuses: {' '.join(text.split())[:120]}", code="refusal")
+    return check(text) if check is not None else text
+
+
+def unfenced(text: str) -> str:
+    """The inside of an answer that was put, as a whole, into a code fence."""
+    found = FENCE.match(text)
+    if found is None:
+        return text
+    inner = len(re.findall(r"^```", found["inside"], re.MULTILINE))
+    if inner % 2 or (inner and not found["language"]):
+        return text  # Two blocks of code with text between them, not one fence around everything.
+    return found["inside"].strip()
+
+
+def repeats(text: str) -> bool:
+    """Whether the end says one short thing over and over."""
+    tail = text[-4 * REPEATED_LENGTH :]
+    if len(tail) < REPEATED_LENGTH:
+        return False
+    return any(_repeats_unit(tail, length) for length in range(1, LONGEST_UNIT + 1))
+
+
+def _repeats_unit(tail: str, length: int) -> bool:
+    """Whether the tail has a period of ``length`` over its last characters; leaders and rules of a table are no text."""
+    span = max(REPEATED_LENGTH, 4 * length)
+    if len(tail) < span or tail[-span:-length] != tail[-span + length :]:
+        return False
+    return any(letter.isalnum() for letter in tail[-length:])

@@ -1,0 +1,193 @@
+"""What has been answered already, and what did it cost? The cache of answers and the ledger of calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from fanfold.model.asking import Spending
+from fanfold.store.batches import Row, unfolded
+from fanfold.store.clock import Clock
+from fanfold.store.tables import answers, calls, items
+
+CACHED = "cached"
+"""The outcome of a call that was answered from the cache."""
+TAKEN = "taken"
+"""The outcome of a call whose answer was good."""
+COLUMNS: dict[str, sa.types.TypeEngine[Any]] = {
+    "item": sa.BigInteger(),
+    "lease": sa.Integer(),
+    "provider": sa.Text(),
+    "model": sa.Text(),
+    "outcome": sa.Text(),
+    "input_tokens": sa.Integer(),
+    "output_tokens": sa.Integer(),
+    "cached_tokens": sa.Integer(),
+    "cost": sa.Float(),
+    "seconds": sa.Float(),
+    "answer": sa.Text(),
+    "raw": sa.Text(),
+}
+
+
+@dataclass(frozen=True)
+class CallRow:
+    """One call to a model, as kept in the ledger."""
+
+    item: str
+    stage: str
+    at: datetime
+    provider: str
+    model: str
+    outcome: str
+    input_tokens: int | None
+    output_tokens: int | None
+    cost: float | None
+    seconds: float
+    raw: str | None
+
+
+class Answers:
+    """Verbs on kept answers, inside one transaction."""
+
+    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+        self.connection = connection
+        self.clock = clock
+
+    def get(self, key: str) -> str | None:
+        """The answer kept under a key, if there is one."""
+        found = sa.select(answers.c.body).where(answers.c.key == key)
+        return self.connection.execute(found).scalar()
+
+    def begin(self, key: str, asker: str, seconds: float) -> bool:
+        """Say that this question is being asked, for at most so many seconds; False when it is being asked, or answered.
+
+        So two workers with the same page pay for it once; what a dead one began may be begun again after its time.
+        """
+        insert = postgresql.insert if self.clock.dialect == "postgresql" else sqlite.insert
+        new = insert(answers).values(key=key, asked_by=asker, asked_until=self.clock.after(seconds))
+        again = new.on_conflict_do_update(
+            index_elements=["key"],
+            set_={"asked_by": new.excluded.asked_by, "asked_until": new.excluded.asked_until},
+            where=sa.and_(
+                answers.c.body.is_(None),
+                sa.or_(answers.c.asked_until < self.clock.now, answers.c.asked_by == asker),
+            ),
+        )
+        return self.connection.execute(again.returning(answers.c.key)).first() is not None
+
+    def keep(self, key: str, body: str) -> None:
+        """Keep an answer, whoever asked."""
+        insert = postgresql.insert if self.clock.dialect == "postgresql" else sqlite.insert
+        new = insert(answers).values(key=key, body=body, answered_at=self.clock.now)
+        kept = {"body": new.excluded.body, "answered_at": new.excluded.answered_at, "asked_by": None}
+        self.connection.execute(new.on_conflict_do_update(index_elements=["key"], set_=kept))
+
+    def give_up(self, key: str, asker: str) -> None:
+        """The question was not answered: whoever wants may ask it again."""
+        mine = sa.and_(answers.c.key == key, answers.c.asked_by == asker, answers.c.body.is_(None))
+        self.connection.execute(sa.delete(answers).where(mine))
+
+    def drop(self, key: str) -> None:
+        """Forget an answer that turned out not to be good."""
+        self.connection.execute(sa.delete(answers).where(answers.c.key == key))
+
+    def drop_unused(self, task: int) -> None:
+        """Forget the answers that only this task has used: a deleted task leaves nothing of its texts behind."""
+        mine = sa.select(calls.c.answer).where(calls.c.task == task, calls.c.answer.is_not(None))
+        others = sa.select(calls.c.answer).where(calls.c.task != task, calls.c.answer == answers.c.key)
+        self.connection.execute(sa.delete(answers).where(answers.c.key.in_(mine), ~others.exists()))
+
+    def drop_old(self, days: float, limit: int) -> int:
+        """Forget answers older than so many days; returns how many."""
+        old = sa.select(answers.c.key).where(answers.c.answered_at < self.clock.before(days * 86_400)).limit(limit)
+        gone = sa.delete(answers).where(answers.c.key.in_(old)).returning(answers.c.key)
+        return len(list(self.connection.execute(gone)))
+
+
+class Calls:
+    """The ledger: every answer that was paid for, and every one that was not paid for again."""
+
+    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+        self.connection = connection
+        self.clock = clock
+
+    def add(self, rows: Sequence[Row]) -> None:
+        """Keep calls of items; those of items that were deleted meanwhile are passed over."""
+        if not rows:
+            return
+        batch = unfolded(self.clock.dialect, COLUMNS)
+        chosen = sa.select(*batch.c, items.c.task, self.clock.now).join(items, items.c.id == batch.c.item)
+        made = sa.insert(calls).from_select([*COLUMNS, "task", "at"], chosen)
+        self.connection.execute(made, {"rows": [{name: row.get(name) for name in COLUMNS} for row in rows]})
+
+    def of_tasks(self, tasks: Sequence[int]) -> dict[int, Spending]:
+        """What each task has spent."""
+        return self._spent(calls.c.task, tasks)
+
+    def of_items(self, ids: Sequence[int]) -> dict[int, Spending]:
+        """What each item has spent, over all its attempts."""
+        return self._spent(calls.c.item, ids)
+
+    def of_task(self, task: int, item: int | None = None, limit: int = 1_000) -> list[CallRow]:
+        """The calls of a task, or of one of its items, in order."""
+        wanted = (
+            sa.select(calls, items.c.key, items.c.seq, items.c.stage)
+            .outerjoin(items, items.c.id == calls.c.item)
+            .where(calls.c.task == task)
+            .order_by(calls.c.id)
+            .limit(limit)
+        )
+        if item is not None:
+            wanted = wanted.where(calls.c.item == item)
+        return [
+            CallRow(
+                row.key or str(row.seq or ""),
+                row.stage or "",
+                row.at,
+                row.provider,
+                row.model,
+                row.outcome,
+                row.input_tokens,
+                row.output_tokens,
+                row.cost,
+                row.seconds,
+                row.raw,
+            )
+            for row in self.connection.execute(wanted)
+        ]
+
+    def _spent(self, column: sa.Column[Any], wanted: Sequence[int]) -> dict[int, Spending]:
+        if not wanted:
+            return {}
+        paid = calls.c.outcome != CACHED
+        summed = sa.select(
+            column.label("owner"),
+            sa.func.sum(sa.case((paid, 1), else_=0)).label("calls"),
+            sa.func.sum(sa.case((paid, 0), else_=1)).label("cached"),
+            sa.func.sum(sa.case((sa.and_(paid, calls.c.cost.is_(None)), 1), else_=0)).label("unpriced"),
+            sa.func.coalesce(sa.func.sum(calls.c.input_tokens), 0).label("input_tokens"),
+            sa.func.coalesce(sa.func.sum(calls.c.output_tokens), 0).label("output_tokens"),
+            sa.func.coalesce(sa.func.sum(calls.c.cost), 0.0).label("cost"),
+            sa.func.max(calls.c.id).label("last"),
+        ).where(column.in_(wanted))
+        rows = list(self.connection.execute(summed.group_by(column)))
+        named = sa.select(calls.c.id, calls.c.provider, calls.c.model).where(calls.c.id.in_([row.last for row in rows]))
+        models = {row.id: f"{row.provider}:{row.model}" for row in self.connection.execute(named)}
+        return {
+            row.owner: Spending(
+                int(row.calls),
+                int(row.cached),
+                int(row.unpriced),
+                int(row.input_tokens),
+                int(row.output_tokens),
+                float(row.cost),
+                models.get(row.last),
+            )
+            for row in rows
+        }

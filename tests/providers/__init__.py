@@ -1,0 +1,1 @@
+"""Do services answer as they should, and does nothing get paid twice?"""

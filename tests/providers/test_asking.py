@@ -1,0 +1,283 @@
+"""Is every question paid once, every fault survived, and a person called when nothing else helps?"""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fanfold as ff
+from tests.ai_server import AIServer, Call, too_many_requests
+from tests.engine.live import Live
+from tests.engine.pipelines import batch
+from tests.waiting import eventually
+
+
+@pytest.fixture
+def live(database_url: str, tmp_path: Path) -> Iterator[Live]:
+    """An installation with real workers."""
+    made = Live(database_url, tmp_path)
+    yield made
+    made.store.close()
+
+
+async def ask(item: Any) -> str:
+    """What most handlers do."""
+    answer = await item.ask(str(item.input))
+    return str(answer.text)
+
+
+def asking(**rules: Any) -> ff.Pipeline:
+    return batch(handler=ask, **rules)
+
+
+def run(live: Live, pipeline: ff.Pipeline, items: list[Any], state: str = "completed", **options: Any) -> ff.Task:
+    task = live.client.submit(live.know(pipeline), items=items, options=options)
+    with live.working(concurrency=8):
+        return live.until(task, state)
+
+
+def test_an_answer_and_its_cost_are_kept(live: Live, ai: AIServer) -> None:
+    ai.answer(lambda call: f"You said {call.prompt}")
+    task = run(live, asking(), ["one", "two"])
+    assert live.client.result(task.id) == ["You said one", "You said two"]
+    assert (task.spending.calls, task.spending.input_tokens, task.spending.model) == (2, 2000, "fake:fake-large")
+    assert task.spending.cost == pytest.approx(2.0, abs=0.1)
+    [first, _] = live.client.items(task.id)
+    assert (first.model, first.spending.calls) == ("fake:fake-large", 1)
+    assert [call.outcome for call in live.client.calls(task.id)] == ["taken", "taken"]
+
+
+def test_the_same_question_is_not_paid_twice(live: Live, ai: AIServer) -> None:
+    first = run(live, asking(), ["one"])
+    second = run(live, asking(), ["one"])
+    assert len(ai.paid) == 1
+    assert live.client.result(first.id) == live.client.result(second.id)
+    assert (second.spending.calls, second.spending.cached, second.spending.cost) == (0, 1, 0.0)
+
+
+def test_a_question_that_is_under_way_is_not_asked_again(live: Live, ai: AIServer) -> None:
+    ai.answer("the same for all")
+    task = run(live, asking(), ["same"] * 20)
+    assert len(ai.calls) == 1
+    assert (task.spending.calls, task.spending.cached) == (1, 19)
+
+
+def test_another_model_another_prompt_or_fresh_is_another_question(live: Live, ai: AIServer) -> None:
+    for options in ({}, {"model": "fake-small"}, {"fresh": "1"}, {"fresh": "2"}):
+        run(live, asking(), ["one"], **options)
+    assert [call.model for call in ai.calls] == ["fake-large", "fake-small", "fake-large", "fake-large"]
+
+
+def test_a_done_item_that_is_retried_is_asked_anew(live: Live, ai: AIServer) -> None:
+    task = run(live, asking(), ["one", "two"])
+    live.client.retry(task.id, ["1"])
+    with live.working():
+        live.until(task, "completed")
+    assert sorted(call.prompt for call in ai.calls) == ["one", "one", "two"]
+    live.client.retry(task.id, ["1"], options={"model": "fake-small"})
+    with live.working():
+        live.until(task, "completed")
+    assert ai.calls[-1].model == "fake-small"
+    assert live.client.items(task.id)[0].model == "fake:fake-small"
+    assert live.client.items(task.id)[0].spending.calls == 3, "what was paid before still counts"
+
+
+def test_too_many_requests_do_not_use_up_retries(live: Live, ai: AIServer) -> None:
+    ai.next(*[too_many_requests(0.05)] * 12)
+    task = run(live, asking(retry=ff.Retry(limit=0)), ["one", "two", "three"])
+    assert (task.failed, len(ai.paid)) == (0, 3)
+    assert task.retries == 0, "a short wait is not even a retry"
+
+
+def test_a_long_wait_gives_the_place_to_others_and_is_not_counted(
+    live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fanfold.providers.lanes.PATIENCE", 0.01)
+    monkeypatch.setattr("fanfold.providers.desk.PATIENCE", 0.01)
+    ai.next(too_many_requests(0.5))
+    task = run(live, asking(retry=ff.Retry(limit=0)), ["one"])
+    [item] = live.client.items(task.id)
+    assert (item.state, item.failures, item.error_code) == ("done", 0, "rate_limited")
+
+
+@pytest.mark.parametrize("fault", ["500", "hang", "broken_json", "drop"])
+def test_a_fault_of_the_service_is_tried_again(live: Live, ai: AIServer, fault: str) -> None:
+    ai.next(fault)
+    task = run(live, asking(retry=ff.Retry(limit=1, first=0.01)), ["one"])
+    [item] = live.client.items(task.id)
+    assert (item.failures, len(ai.calls), len(ai.paid)) == (1, 2, 1 + (fault == "broken_json"))
+
+
+@pytest.mark.parametrize("fault", ["length", "repetition", "refusal", "empty", "content_filter"])
+def test_a_bad_answer_is_asked_for_again_with_changed_parameters(live: Live, ai: AIServer, fault: str) -> None:
+    ai.next(fault)
+    task = run(live, asking(), ["one"])
+    first, second = ai.calls
+    assert first.parameters != second.parameters
+    [call, _] = live.client.calls(task.id)
+    assert call.outcome != "taken"
+    assert task.spending.calls == 2, "a bad answer costs as much as a good one"
+
+
+def test_the_raw_answer_is_kept_when_it_is_bad_or_when_asked(live: Live, ai: AIServer) -> None:
+    ai.next("refusal")
+    task = run(live, asking(), ["one"], keep_raw=True)
+    bad, good = live.client.calls(task.id)
+    assert (bad.outcome, "sorry" in str(bad.raw)) == ("refusal", True)
+    assert good.raw
+
+
+def test_the_next_model_of_the_chain_takes_over(live: Live, ai: AIServer) -> None:
+    def answer(call: Call) -> str:
+        return "" if call.model == "fake-large" else f"from {call.model}"
+
+    ai.answer(answer)
+    task = run(live, asking(), ["one"], fallback=["fake:fake-small"])
+    assert live.client.result(task.id) == ["from fake-small"]
+    assert [call.model for call in ai.calls] == ["fake-large", "fake-large", "fake-small"]
+
+
+def test_a_service_that_stays_down_is_left_for_the_next_one_when_retries_are_used_up(live: Live, ai: AIServer) -> None:
+    ai.answer(lambda call: "fine")
+    ai.next("500", "500")
+    task = run(live, asking(retry=ff.Retry(limit=1, first=0.01)), ["one"], fallback=["fake:fake-small"])
+    assert live.client.result(task.id) == ["fine"]
+    assert [call.model for call in ai.calls] == ["fake-large", "fake-large", "fake-small"]
+
+
+def test_when_no_model_answers_the_item_says_why(live: Live, ai: AIServer) -> None:
+    ai.always("refusal")
+    task = run(live, asking(), ["one"], state="failed", fallback=["fake:fake-small"])
+    [item] = live.client.items(task.id)
+    assert item.error_code == "no_answer"
+    assert "fake:fake-large" in str(item.error_message)
+    assert "fake:fake-small" in str(item.error_message)
+
+
+@pytest.mark.parametrize("fault", ["401", "403", "insufficient_quota"])
+def test_three_refusals_in_a_row_pause_the_task_and_say_why(live: Live, ai: AIServer, fault: str) -> None:
+    ai.always(fault)
+    pipeline = asking()
+    task = live.client.submit(live.know(pipeline), items=[str(n) for n in range(50)])
+    with live.working(concurrency=2):
+        paused = live.until(task, "paused")
+        assert "fake answered 4" in str(paused.wait_reason)
+        assert len(ai.calls) < 10, "not every item burns its fingers"
+        assert set(live.states(task).split()) <= {"pending", "retrying", "running"}
+        ai.always("answer")
+        live.client.resume(task.id)
+        done = live.until(task, "completed")
+    assert (done.done, done.failed) == (50, 0)
+    events = [event for event in live.client.events(task.id) if event.verb == "pause"]
+    assert events[0].actor.startswith("worker")
+
+
+def test_a_missing_key_pauses_the_task_before_anything_is_asked(
+    live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FANFOLD_PROVIDERS_FAKE_KEY_ENV", "NO_SUCH_KEY")
+    task = run(live, asking(), ["one"], state="paused")
+    assert "NO_SUCH_KEY" in str(task.wait_reason)
+    assert ai.calls == []
+
+
+def test_an_unknown_provider_pauses_the_task(live: Live, ai: AIServer) -> None:
+    task = run(live, asking(), ["one"], state="paused", provider="ollama")
+    assert "no default model" in str(task.wait_reason)
+
+
+def test_an_answer_that_comes_too_late_is_kept_and_not_paid_again(live: Live, ai: AIServer) -> None:
+    ai.next(lambda good: good.fault("slow", after_seconds=0.6))
+    task = live.client.submit(live.know(asking()), items=["one"])
+    with live.working():
+        eventually(lambda: ai.waiting)
+        live.client.pause(task.id)
+        live.item_is(task, "pending")
+        eventually(lambda: ai.paid)
+        live.client.resume(task.id)
+        done = live.until(task, "completed")
+    assert len(ai.calls) == 1
+    assert (done.spending.calls, done.spending.cached) == (1, 1)
+
+
+def test_a_check_of_the_pipeline_decides_as_well(live: Live, ai: AIServer) -> None:
+    ai.answer(lambda call: f"{call.parameters.get('temperature', 'plain')}")
+
+    def check(text: str) -> str:
+        if text == "plain":
+            raise ff.BadAnswer("too plain", code="plain")
+        return f"checked {text}"
+
+    async def handler(item: Any) -> Any:
+        answer = await item.ask("one", check=check)
+        return [answer.text, answer.cached, list(answer.tried)]
+
+    task = run(live, batch(handler=handler), ["one"])
+    [[text, cached, tried]] = live.client.result(task.id)
+    assert (text, cached) == ("checked 0.4", False)
+    assert tried == ["The answer of fake:fake-large can not be taken: too plain."]
+
+
+def test_a_kept_answer_that_a_new_check_refuses_is_asked_for_again(live: Live, ai: AIServer) -> None:
+    ai.answer("old")
+    run(live, asking(), ["one"])
+
+    def check(text: str) -> str:
+        if text == "old":
+            raise ff.BadAnswer("outdated")
+        return text
+
+    async def handler(item: Any) -> Any:
+        return (await item.ask(item.input, check=check)).text
+
+    ai.answer("new")
+    task = run(live, batch(handler=handler), ["one"])
+    assert live.client.result(task.id) == ["new"]
+
+
+def test_a_deleted_task_takes_the_answers_along_that_only_it_has_used(live: Live, ai: AIServer) -> None:
+    first = run(live, asking(), ["mine", "shared"])
+    run(live, asking(), ["shared"])
+    live.client.delete(first.id)
+    assert live.sql("SELECT count(*) FROM answers") == [(1,)]
+    assert live.sql("SELECT count(*) FROM calls") == [(1,)]
+
+
+def test_no_key_and_no_header_is_ever_written_down(live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FANFOLD_PROVIDERS_FAKE_KEY_ENV", "MY_KEY")
+    monkeypatch.setenv("MY_KEY", "sk-very-secret")
+    ai.next("500", "401", "refusal")
+    run(live, asking(retry=ff.Retry(limit=3, first=0.01)), ["one"])
+    assert all("sk-very-secret" not in str(rows) for rows in live.rows().values())
+    assert ai.calls[-1].api_key == "sk-very-secret"
+
+
+def test_only_so_many_calls_are_made_at_a_time(live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FANFOLD_PROVIDERS_FAKE_CONCURRENCY", "2")
+    ai.always(lambda good: good.fault("slow", after_seconds=0.02))
+    run(live, asking(), [str(n) for n in range(12)])
+    assert ai.busiest == 2
+
+
+def test_two_workers_with_the_same_question_pay_once(live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two event loops have two desks, as two processes have: what they share is the database."""
+    ai.always(lambda good: good.fault("slow", after_seconds=0.3))
+    monkeypatch.setattr("fanfold.providers.desk.OTHERS_SECONDS", 0.02)
+    pipeline = live.know(asking())
+    tasks = [live.client.submit(pipeline, items=["same"]) for _ in range(4)]
+    with live.working(concurrency=2), live.working(concurrency=2):
+        for task in tasks:
+            live.until(task, "completed")
+    assert len(ai.calls) == 1
+
+
+def test_ask_needs_no_loop_of_its_own(live: Live, ai: AIServer) -> None:
+    """A plain handler may ask as well, in a loop that it makes itself."""
+
+    def handler(item: Any) -> str:
+        return str(asyncio.run(item.ask(item.input)).text)
+
+    task = run(live, batch(handler=handler), ["one", "two"])
+    assert (task.done, len(ai.calls)) == (2, 2)

@@ -1,0 +1,32 @@
+"""Is the cost what it says, and unknown where it is unknown?"""
+
+import pytest
+
+from fanfold.model.asking import Spending, Usage, money
+from fanfold.providers.configuration import Provider
+from fanfold.providers.prices import cost_of
+
+USED = Usage(input_tokens=1_000, output_tokens=100)
+
+
+def test_the_price_list_knows_the_great_services() -> None:
+    found = cost_of(Provider("openai", key_env="X"), "gpt-4o-mini", USED)
+    assert found.cost == pytest.approx(0.00021)
+
+
+def test_what_the_configuration_says_comes_first() -> None:
+    assert cost_of(Provider("openai", price_input=2.0), "gpt-4o-mini", USED).cost == pytest.approx(0.002)
+
+
+@pytest.mark.parametrize("model", ["some-model-of-mine", "gpt-4o-mini"])
+def test_unknown_stays_unknown_and_is_not_nothing(model: str) -> None:
+    assert cost_of(Provider("mine", base_url="http://127.0.0.1:1/v1"), model, USED).cost is None
+    assert cost_of(Provider("openai"), "gpt-4o-mini", Usage()).cost is None
+
+
+def test_money_says_what_is_not_known() -> None:
+    assert money(Spending(calls=2, cost=0.0123)) == "$0.0123"
+    assert money(Spending(calls=2, unpriced=1, cost=0.0123)) == "≥ $0.0123"
+    assert money(Spending(calls=2, unpriced=2)) == "unknown cost"
+    assert money(Spending(calls=1200, cost=12.3456)) == "$12.35"
+    assert money(Spending(cached=3)) == "$0.00"
