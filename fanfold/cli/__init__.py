@@ -15,6 +15,7 @@ from fanfold.cli.failing import Interrupted, report
 from fanfold.cli.invocation import Invocation, shared_options
 
 SECTIONS = {
+    "Convert": ("convert", "providers"),
     "Work": ("run", "submit", "worker", "tick"),
     "Look": ("tasks", "show", "items", "events", "wait", "result", "output", "stream", "top"),
     "Steer": ("pause", "resume", "cancel", "retry", "rerun", "merge", "delete"),

@@ -1,0 +1,38 @@
+"""Did the model write down the page? Its answer is held against the text layer, where there is one."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import fanfold as ff
+
+ENOUGH_WORDS = 30
+"""Of fewer words it can not be told how many are missing."""
+LEAST_SHARE = 0.5
+"""Figures, headers and formulas are written down differently; when half of the words are gone, text is."""
+WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_]+")
+
+
+def words(text: str) -> Counter[str]:
+    """How often each word occurs; each character of Chinese and Japanese is one."""
+    return Counter(WORD.findall(text.casefold()))
+
+
+def share_found(text_layer: str, answer: str) -> float:
+    """How much of the text layer is in the answer; 1 when there is too little of it to tell."""
+    wanted = words(text_layer)
+    total = sum(wanted.values())
+    return sum((wanted & words(answer)).values()) / total if total >= ENOUGH_WORDS else 1.0
+
+
+def check_against(text_layer: str) -> ff.Check:
+    """A check that refuses answers which have lost much of the page's text."""
+
+    def check(answer: str) -> str:
+        share = share_found(text_layer, answer)
+        if share < LEAST_SHARE:
+            raise ff.BadAnswer(f"only {share:.0%} of the page's words are in it", code="lost_text")
+        return answer
+
+    return check

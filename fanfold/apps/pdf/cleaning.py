@@ -1,0 +1,67 @@
+"""What should the characters of a text layer have been, and how do its lines become running text again?"""
+
+from __future__ import annotations
+
+import re
+
+_LIGATURES = {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"}
+_SPACES = "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\t\r\n\f\v"
+_INVISIBLE = "\u00ad\u200b\u200c\u200e\u200f\u2060\ufeff\ufffe\uffff"
+_CONTROLS = [chr(code) for code in (*range(32), *range(127, 160)) if chr(code) not in _SPACES]
+_CLEAN = str.maketrans({**_LIGATURES, **dict.fromkeys(_SPACES, " "), **dict.fromkeys([*_INVISIBLE, *_CONTROLS], "")})
+_NEEDS_CLEANING = re.compile("[" + re.escape("".join([*_LIGATURES, *_SPACES, *_INVISIBLE, *_CONTROLS])) + "↵]|  ")
+
+CJK = "\u2e80-\u303f\u3040-\u30ff\u3100-\u312f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uffef"
+_CJK = re.compile(f"[{CJK}]")
+_CJK_GAPS = re.compile(f"(?<=[{CJK}])[ ]+(?=[{CJK}])")
+
+# "self-" at the end of a line keeps its hyphen: these parts are nearly always written with one.
+_KEEPS_HYPHEN = re.compile(
+    "self|non|well|post|pre|semi|quasi|ex|all|cross|half|high|low|long|short|real|time|state|full|part|mid|multi|open"
+    "|one|two|three|four|five|six|first|second|third|right|left|up|down|so|e|x"
+)
+_SPLIT_WORD = re.compile(r"(?:^|[\s(\[“\"'‘/])([^\W\d_]+)[-‐]$")
+
+
+def characters(text: str) -> str:
+    """The same text without ligatures, soft hyphens, control characters and odd spaces."""
+    if not _NEEDS_CLEANING.search(text):
+        return text
+    # Fonts of TeX without a Unicode map show "ff" as an arrow.
+    text = re.sub(r"(?<=[A-Za-z])↵|↵(?=[a-z])", "ff", text)
+    return re.sub(r" {2,}", " ", text.translate(_CLEAN))
+
+
+def is_cjk(character: str) -> bool:
+    """Whether a character belongs to a script that sets no spaces between words."""
+    return _CJK.match(character) is not None
+
+
+def join(before: str, after: str) -> str:
+    """Two lines of one paragraph as one: split words closed, no space between Chinese or Japanese characters."""
+    if not before or not after:
+        return before + after
+    if before[-1] in "-‐" and after[0].isalpha():
+        return _join_hyphenated(before, after)
+    if before[-1] in "—–" or (before.endswith("/") and "://" in before.rsplit(" ", 1)[-1]):
+        return before + after
+    if is_cjk(before[-1]) and is_cjk(after[0]):
+        return before + after
+    return f"{before} {after}"
+
+
+def _join_hyphenated(before: str, after: str) -> str:
+    """Drop the hyphen a line break put in, keep the one the word has ("self-published", "COVID-19", "Jean-Paul")."""
+    match = _SPLIT_WORD.search(before)
+    if match is None:
+        # "state-of-the-" has hyphens already, "- " was a dash, "2-" a number: what stands there stays.
+        return before + after if len(before) > 1 and before[-2] != " " else f"{before} {after}"
+    part = match[1]
+    if not after[0].islower() or _KEEPS_HYPHEN.fullmatch(part.lower()) or (part.isupper() and len(part) > 1):
+        return before + after
+    return before[:-1] + after
+
+
+def close_gaps(text: str) -> str:
+    """Remove the spaces a layout put between Chinese or Japanese characters."""
+    return _CJK_GAPS.sub("", text) if _CJK.search(text) else text

@@ -1,0 +1,132 @@
+"""What are the stages? Split lists the pages, each page is converted by itself, merge binds them into one document.
+
+fanfold convert book.pdf
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import fanfold as ff
+from fanfold.apps.pdf import binding, document, ocr
+from fanfold.apps.pdf.answers import check_against
+from fanfold.apps.pdf.document import Picture
+from fanfold.apps.pdf.options import Options
+from fanfold.apps.pdf.textlayer import PageText
+from fanfold.apps.pdf.windows import windows
+
+pdf = ff.Pipeline("pdf", title="PDF to Markdown")
+TEXT_LAYER = "text layer"
+
+
+@pdf.split
+async def split(task: ff.TaskWork) -> list[ff.NewItem]:
+    """One item per page; nothing is rendered yet, so that a long document begins at once."""
+    if not isinstance(task.input, ff.File):
+        raise ff.Permanent("Give one PDF file per task: fanfold convert book.pdf", code="bad_input")
+    options = Options.of(task.options)
+    source = await _unlocked(task, options)
+    examined = await task.in_child(
+        document.examine, source.path, options.pages, limit_pages=options.limit_pages, name=task.input.name
+    )
+    known = {"pages": examined.pages, "total": examined.total, "survey": examined.survey}
+    survey = task.write("survey.json", json.dumps(known))
+    return [
+        ff.NewItem(key=str(page), input={"page": page, "source": source, "survey": survey}) for page in examined.pages
+    ]
+
+
+@pdf.each(timeout=1_800, retry=ff.Retry(limit=3))
+async def convert(item: ff.ItemWork) -> dict[str, Any]:
+    """One page to Markdown: by its text layer, by OCR, or by a model that sees its picture."""
+    options = Options.of(item.options)
+    layer = await windows().page(item)
+    if options.is_local and not layer.needs_ocr and options.ocr != "always":
+        kept = await _picture(item, options) if options.images == "always" else None
+        return await _finished(item, options, layer.markdown, TEXT_LAYER, kept)
+    picture = await _picture(item, options)
+    if picture.blank and not layer.text.strip():
+        return await _finished(item, options, "", "blank", picture)
+    if options.is_local:
+        return await _recognised(item, options, layer, picture)
+    return await _asked(item, options, layer, picture)
+
+
+@pdf.merge
+def merge(task: ff.TaskWork, results: ff.Results) -> ff.File | dict[str, ff.File]:
+    """All pages in order, as one Markdown file; and, if wanted, one file per page and the facts as JSON."""
+    return binding.bind(task, results, Options.of(task.options))
+
+
+async def _unlocked(task: ff.TaskWork, options: Options) -> ff.File:
+    """The document itself, or a copy of it that needs no password."""
+    source: ff.File = task.input
+    if not options.password_env:
+        return source
+    password = os.environ.get(options.password_env)
+    if not password:
+        raise ff.PauseTask(
+            f"The variable {options.password_env} is not set where the workers run. Set it, then resume."
+        )
+    target = task.scratch / source.name
+    await task.in_child(document.unlock, source.path, password, target, name=source.name)
+    return task.write(source.name, target)
+
+
+async def _picture(item: ff.ItemWork, options: Options) -> Picture:
+    source: ff.File = item.input["source"]
+    return await item.in_child(document.picture, source.path, item.input["page"], longest=options.longest)
+
+
+async def _recognised(item: ff.ItemWork, options: Options, layer: PageText, picture: Picture) -> dict[str, Any]:
+    page = item.input["page"]
+    if options.ocr == "never":
+        return await _finished(
+            item, options, layer.markdown, TEXT_LAYER, picture, note=layer.problem or "no text layer"
+        )
+    if not ocr.available():
+        raise ff.Permanent(
+            f"Page {page} is a picture without a text layer. To read it: pip install 'fanfold[ocr]', or let a model do it "
+            "(--provider); to leave such pages empty: --ocr never",
+            code="no_ocr",
+        )
+    return await _finished(item, options, await item.in_child(ocr.recognise, picture.jpeg), "ocr", picture)
+
+
+async def _asked(item: ff.ItemWork, options: Options, layer: PageText, picture: Picture) -> dict[str, Any]:
+    """What a model makes of the picture or, when no model can, the text layer."""
+    check = None if layer.needs_ocr else check_against(layer.text)
+    try:
+        answer = await item.ask(options.wording, images=[picture.jpeg], check=check)
+    except ff.NoAnswer as problem:
+        if layer.needs_ocr:
+            raise
+        item.used(model=TEXT_LAYER)
+        return await _finished(item, options, layer.markdown, TEXT_LAYER, picture, fallback=str(problem))
+    tried = "; ".join(answer.tried) or None
+    if answer.fallback:
+        return await _finished(item, options, answer.text, answer.source, picture, fallback=tried)
+    return await _finished(item, options, answer.text, answer.source, picture, note=tried)
+
+
+async def _finished(
+    item: ff.ItemWork,
+    options: Options,
+    markdown: str,
+    engine: str,
+    picture: Picture | None,
+    *,
+    fallback: str | None = None,
+    note: str | None = None,
+) -> dict[str, Any]:
+    """What is kept of a page; ``fallback`` says why it was not made by the model that was chosen."""
+    page = item.input["page"]
+    image = None
+    if picture is not None and options.images != "never":
+        image = item.write(f"page-{page:04}.jpg", picture.jpeg)
+    if engine in (TEXT_LAYER, "ocr"):
+        item.used(model=engine)
+    found = {"page": page, "markdown": markdown, "engine": engine, "image": image, "fallback": fallback, "note": note}
+    return {name: value for name, value in found.items() if value is not None}

@@ -1,0 +1,371 @@
+"""Which PDF does the demonstration convert? One this module writes: every kind of page, and the same bytes each time."""
+
+import argparse
+import io
+import random
+import textwrap
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pypdfium2
+from PIL import Image, ImageFilter
+
+WIDTH, HEIGHT = 595, 842
+LEFT, TOP = 64, 768
+TITLE = "Fanfold paper and long work"
+RUNNING_HEADER = "A sample for fanfold convert"
+FONTS = {"R": "Helvetica", "B": "Helvetica-Bold", "T": "Times-Roman", "M": "Courier"}
+SIZES = {1: 26.0, 2: 19.0, 3: 15.0}
+BODY, LEADING = 12.0, 17.0
+
+OPENING = """Fanfold paper is one very long sheet that pretends to be many short ones. It comes out of its box folded in
+zigzag, one page on top of the next, with a line of tiny holes where each page may be torn from its neighbour. A printer
+pulls it through by the holes along its edges, line after line, for as long as there is paper in the box."""
+
+EDGE = """The strips with the round holes are there for the machine alone. A pair of tractor wheels grips them, so the
+sheet can neither slip nor turn, and page nine hundred begins exactly as far down as page one. When the work is done the
+strips are torn off and nobody thinks of them again. Good machinery is like that: it holds on to the work and leaves no
+mark on the result."""
+
+JAM = """Sooner or later the paper jams. Whoever has stood beside such a printer knows what happens next: open the lid,
+free the crumpled sheet, look at the last page that came out whole, and start again from there. Nobody would dream of
+printing the whole stack once more."""
+
+HABITS = (
+    "Every page is small enough to be done again without regret.",
+    "A finished page is put on the pile at once, not when all are finished.",
+    "The pile itself says how far the work has come; no one has to remember it.",
+    "One spoiled page is marked and set aside, and the others go on.",
+)
+
+OVER_THE_BREAK = """What makes this possible is neither the printer nor the paper but the fold between two pages. It is
+a promise made before the work begins: here, and only here, may you stop. Between two folds there is nothing to decide,
+and at each fold everything is already decided. A long piece of work that has no such folds must be done in one breath.
+One that has them can be done in a night, or in a hundred nights by a hundred different people, because it has been perfo-"""
+
+AFTER_THE_BREAK = """rated beforehand. The person who put the holes into the paper never saw the text that was to be
+printed on it, and did not need to."""
+
+MEASURES = """How long is long? The following table takes a few common kinds of work and counts them in folds. None of
+the single steps is slow. It is their number that makes a power cut in the middle worth a thought."""
+
+TABLE = (
+    ("Work", "Items", "Seconds each", "In one breath"),
+    ("Book, page by page", "600", "4", "40 min"),
+    ("Novel, chapter by chapter", "96", "30", "48 min"),
+    ("Recorded interviews", "40", "90", "1 h"),
+    ("Invoices of a year", "3650", "2", "2 h 2 min"),
+    ("Photographs of a museum", "25000", "1", "6 h 57 min"),
+    ("Letters of an archive", "12000", "4", "13 h 20 min"),
+)
+
+STEPS = (
+    "Split the work along its folds.",
+    "Do one part after the other, or several at once.",
+    "Put every finished part where it cannot be lost.",
+    "Join the parts in their order and tear off the edges.",
+)
+
+CODE = """for page in stack:
+    if page.is_printed:
+        continue
+    page.print()
+    pile.put(page)
+bind(pile)"""
+
+LEFT_COLUMN = (
+    """There are two ways to read a stack of fanfold paper. One is to lift it page by page, as one reads a book. The
+    other is to take hold of the first page and let the rest fall, so that the whole text hangs from the hand like a
+    ribbon.""",
+    """Programmers used to read their listings in this second way, on the floor of a corridor, walking along the text on
+    their knees with a pencil. A mistake on page three could be seen together with its consequence on page eleven. What
+    the screen has given us in comfort it has taken from us in length.""",
+    """The green bars that were printed across such paper had a plain purpose. They led the eye from a name on the left
+    to a number on the far right without losing the line.""",
+)
+RIGHT_COLUMN = (
+    """A text in two columns asks for the same kind of help. Its reader goes down the left column to the very end, and
+    only then up again to the top of the right one. People do so without thinking. A machine that reads straight across
+    the page makes a salad of both.""",
+    """The gap between the columns is therefore not empty. It is a fold that runs from top to bottom: it says that what
+    stands side by side does not belong together.""",
+    """Whoever converts such a page has to find that fold first. If the conversion is right, this sentence comes after
+    everything on the left, and it is the last one of the page.""",
+)
+
+SCANNED = (
+    "Sunday evening",
+    "",
+    "Dear colleague,",
+    "",
+    "the printer in the cellar stopped at ten past four, in the",
+    "middle of the third box. I have torn off what was finished",
+    "and put it on your desk. It is 214 pages, all of them good.",
+    "",
+    "Page 215 has a crease, so I have taken it out. Please print",
+    "that one again and lay it where it belongs. Everything after",
+    "it can simply go on.",
+    "",
+    "There was no need to stay with the machine all night. It",
+    "knows where it is.",
+    "",
+    "Yours, from the night shift",
+)
+
+CHINESE_HEADING = "连续纸与漫长的工作"
+CHINESE = (
+    "连续纸是一张很长的纸，它装作许多张短纸的样子。纸从箱子里出来的时候一页叠着一页，页与页之间有一排细小的孔，"
+    "可以沿着这排孔把它们撕开。打印机靠两边的圆孔牵着纸走，一行接着一行，直到箱子空了为止。",
+    "纸总有卡住的时候。站在旁边的人会打开盖子，取出皱了的那一页，看看最后一张完整的是第几页，然后从那里继续。"
+    "没有人会把整箱纸重新打印一遍。",
+    "漫长的工作也应当这样：先沿着折痕把它分开，再一份一份地完成，做好的放在不会丢失的地方，最后按照顺序合在一起。"
+    "中途停电并不可怕，因为每一道折痕都记得自己的位置。",
+)
+
+
+@dataclass
+class Sheet:
+    """A page in the making: what is drawn on it, and how far down it is filled."""
+
+    operators: list[str] = field(default_factory=list)
+    headings: list[tuple[int, str, float]] = field(default_factory=list)
+    y: float = TOP
+    picture: bytes | None = None
+    """A gray JPEG that fills the page."""
+
+    def text(self, x: float, y: float, text: str, font: str = "R", size: float = BODY) -> None:
+        """One line at one place."""
+        self.operators.append(f"BT /{font} {size:g} Tf {x:g} {y:g} Td {shown(text, font)} Tj ET")
+
+    def lines(
+        self, lines: list[str], x: float = LEFT, font: str = "R", size: float = BODY, lead: float = LEADING
+    ) -> None:
+        """Lines one under the other, from where the sheet is filled to."""
+        for line in lines:
+            self.text(x, self.y, line, font, size)
+            self.y -= lead
+
+    def heading(self, level: int, text: str, font: str = "B") -> None:
+        """A heading with its space, which also becomes a bookmark."""
+        self.y -= SIZES[level] * 0.9 if self.y < TOP else 0
+        self.headings.append((level, text, self.y + SIZES[level]))
+        self.text(LEFT, self.y, text, font, SIZES[level])
+        self.y -= SIZES[level] + 8
+
+    def paragraph(self, text: str, characters: int = 80, x: float = LEFT, font: str = "R") -> None:
+        """Prose, broken into lines of so many characters."""
+        self.lines(textwrap.wrap(" ".join(text.split()), characters, break_on_hyphens=False), x, font)
+        self.y -= 18
+
+    def listing(self, marks: list[str], items: tuple[str, ...]) -> None:
+        """A list, each item behind its mark."""
+        for mark, item in zip(marks, items, strict=True):
+            self.text(LEFT + 12, self.y, mark)
+            self.lines([item], LEFT + 30)
+        self.y -= 18
+
+    def table(self, rows: tuple[tuple[str, ...], ...], widths: tuple[int, ...], height: float = 22) -> None:
+        """A table with a line around each cell; its first row is the header."""
+        top, edges = self.y + 13, [LEFT + sum(widths[:column]) for column in range(len(widths))]
+        for number, row in enumerate(rows):
+            for x, width, cell in zip(edges, widths, row, strict=True):
+                self.text(x + 6, top - height * (number + 1) + 7, cell, "R" if number else "B", 11)
+                self.operators.append(f"0.6 w {x} {top - height * (number + 1):g} {width} {height:g} re S")
+        self.y = top - height * len(rows) - 24
+
+    def frame(self, number: int) -> None:
+        """The running header and the number of the page."""
+        self.operators.append("0.4 g")
+        self.text(LEFT, 806, RUNNING_HEADER, size=8.5)
+        self.text(WIDTH / 2 - 3, 36, str(number), size=8.5)
+        self.operators.append("0 g")
+
+    def stream(self) -> bytes:
+        """What is drawn, in PDF's words."""
+        return "\n".join(self.operators).encode("latin-1")
+
+
+def shown(text: str, font: str) -> str:
+    """A string for the operator that shows it: UTF-16 in hex for Chinese, an escaped literal for the rest."""
+    if font == "C":
+        return f"<{text.encode('utf-16-be').hex()}>"
+    escaped = text.replace("\\", "\\\\").replace("(", "\\(").replace(")", "\\)")
+    return f"({escaped.encode('cp1252').decode('latin-1')})"
+
+
+class Pdf:
+    """The objects of a file, each a dictionary and perhaps a stream; their numbers are their places."""
+
+    def __init__(self, sheets: list[Sheet]) -> None:
+        self.objects: list[tuple[str, bytes | None]] = []
+        catalog, pages, outline = self.add(""), self.add(""), self.add("")
+        self.trailer = f"/Root {catalog} 0 R"
+        fonts = " ".join(f"/{name} {self.add(font)} 0 R" for name, font in {**latin_fonts(), "C": self.song()}.items())
+        kids = [self.page(sheet, pages, fonts) for sheet in sheets]
+        self.put(pages, f"/Type /Pages /Count {len(kids)} /Kids [{' '.join(f'{kid} 0 R' for kid in kids)}]")
+        self.put(catalog, f"/Type /Catalog /Pages {pages} 0 R /Outlines {outline} 0 R /Lang (en)")
+        bookmarks = [(kid, *heading) for kid, sheet in zip(kids, sheets, strict=True) for heading in sheet.headings]
+        self.bookmarks(outline, bookmarks)
+
+    def add(self, dictionary: str, stream: bytes | None = None) -> int:
+        """A new object. Returns its number."""
+        self.objects.append((dictionary, stream))
+        return len(self.objects)
+
+    def put(self, number: int, dictionary: str) -> None:
+        """Fill an object whose number had to be known before its contents."""
+        self.objects[number - 1] = (dictionary, None)
+
+    def song(self) -> str:
+        """A Chinese font that every reader knows by name and the file need not carry."""
+        flags = (
+            "/Flags 6 /FontBBox [-25 -254 1000 880] /ItalicAngle 0 /Ascent 880 /Descent -120 /CapHeight 880 /StemV 93"
+        )
+        descriptor = self.add(f"/Type /FontDescriptor /FontName /STSong-Light {flags}")
+        system = "/CIDSystemInfo << /Registry (Adobe) /Ordering (GB1) /Supplement 4 >> /DW 1000"
+        base = "/Type /Font /Subtype /CIDFontType0 /BaseFont /STSong-Light"
+        glyphs = self.add(f"{base} {system} /FontDescriptor {descriptor} 0 R")
+        name = "/BaseFont /STSong-Light-UniGB-UTF16-H /Encoding /UniGB-UTF16-H"
+        return f"/Type /Font /Subtype /Type0 {name} /DescendantFonts [{glyphs} 0 R]"
+
+    def page(self, sheet: Sheet, parent: int, fonts: str) -> int:
+        """A page with what is drawn on it."""
+        resources, drawing = f"/Font << {fonts} >>", sheet.stream()
+        if sheet.picture is not None:
+            width, height = Image.open(io.BytesIO(sheet.picture)).size
+            kind = f"/Type /XObject /Subtype /Image /Width {width} /Height {height}"
+            picture = self.add(f"{kind} /ColorSpace /DeviceGray /BitsPerComponent 8 /Filter /DCTDecode", sheet.picture)
+            resources = f"/XObject << /P {picture} 0 R >>"
+            drawing = f"q {WIDTH} 0 0 {HEIGHT} 0 0 cm /P Do Q".encode()
+        contents = self.add("/Filter /FlateDecode", zlib.compress(drawing, 9))
+        place = f"/Parent {parent} 0 R /MediaBox [0 0 {WIDTH} {HEIGHT}]"
+        return self.add(f"/Type /Page {place} /Resources << {resources} >> /Contents {contents} 0 R")
+
+    def bookmarks(self, root: int, entries: list[tuple[int, int, str, float]]) -> None:
+        """The outline: each entry hangs below the last one of a higher level."""
+        parents, above = {}, [(0, root)]
+        for _, level, _, _ in entries:
+            number = self.add("")
+            above = [entry for entry in above if entry[0] < level]
+            parents[number] = above[-1][1]
+            above.append((level, number))
+        children = {
+            above: [number for number, parent in parents.items() if parent == above] for above in (root, *parents)
+        }
+        self.put(root, f"/Type /Outlines {family(children[root])}")
+        for number, (page, _, title, y) in zip(parents, entries, strict=True):
+            siblings = children[parents[number]]
+            at = siblings.index(number)
+            links = [f"/Prev {siblings[at - 1]} 0 R"] * (at > 0) + [f"/Next {n} 0 R" for n in siblings[at + 1 : at + 2]]
+            where = f"/Parent {parents[number]} 0 R /Dest [{page} 0 R /XYZ 0 {y:g} 0] {family(children[number])}"
+            self.put(number, f"/Title <feff{title.encode('utf-16-be').hex()}> {where} {' '.join(links)}")
+
+    def written(self) -> bytes:
+        """The bytes of the file."""
+        file, offsets = io.BytesIO(b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n"), []
+        file.seek(0, io.SEEK_END)
+        for number, (dictionary, stream) in enumerate(self.objects, 1):
+            offsets.append(file.tell())
+            length = "" if stream is None else f" /Length {len(stream)}"
+            body = b"" if stream is None else b"stream\n" + stream + b"\nendstream\n"
+            file.write(f"{number} 0 obj\n<< {dictionary}{length} >>\n".encode() + body + b"endobj\n")
+        start, size = file.tell(), len(offsets) + 1
+        table = "".join(f"{offset:010} 00000 n \n" for offset in offsets)
+        file.write(f"xref\n0 {size}\n0000000000 65535 f \n{table}".encode())
+        file.write(f"trailer\n<< /Size {size} {self.trailer} >>\nstartxref\n{start}\n%%EOF\n".encode())
+        return file.getvalue()
+
+
+def latin_fonts() -> dict[str, str]:
+    """The fonts every reader brings along."""
+    kind = "/Type /Font /Subtype /Type1 /Encoding /WinAnsiEncoding /BaseFont"
+    return {name: f"{kind} /{font}" for name, font in FONTS.items()}
+
+
+def family(children: list[int]) -> str:
+    """The links of a bookmark to those below it."""
+    return f"/First {children[0]} 0 R /Last {children[-1]} 0 R /Count {len(children)}" if children else ""
+
+
+def first_page() -> Sheet:
+    """Title, headings of two levels, paragraphs and a list; its last sentence goes on overleaf."""
+    sheet = Sheet()
+    sheet.heading(1, TITLE)
+    sheet.paragraph(OPENING)
+    sheet.heading(2, "A sheet that pretends to be many")
+    sheet.heading(3, "The edge")
+    sheet.paragraph(EDGE)
+    sheet.heading(3, "The jam")
+    sheet.paragraph(JAM)
+    sheet.paragraph("Four habits are worth keeping from those days:")
+    sheet.listing(["•"] * len(HABITS), HABITS)
+    sheet.heading(3, "The fold")
+    sheet.paragraph(OVER_THE_BREAK)
+    return sheet
+
+
+def second_page() -> Sheet:
+    """The end of that sentence, a table, a numbered list and code."""
+    sheet = Sheet()
+    sheet.paragraph(AFTER_THE_BREAK)
+    sheet.heading(2, "Work counted in folds")
+    sheet.paragraph(MEASURES)
+    sheet.table(TABLE, (172, 70, 104, 121))
+    sheet.heading(3, "The same thing, step by step")
+    sheet.listing([f"{number}." for number in range(1, len(STEPS) + 1)], STEPS)
+    sheet.heading(3, "The same thing, as a program")
+    sheet.lines(CODE.splitlines(), LEFT + 12, "M", 11, 15)
+    return sheet
+
+
+def two_columns() -> Sheet:
+    """Prose in two columns below one heading."""
+    sheet = Sheet()
+    sheet.heading(2, "Reading along the fold")
+    top = sheet.y
+    for x, column in ((LEFT, LEFT_COLUMN), (308, RIGHT_COLUMN)):
+        sheet.y = top
+        for paragraph in column:
+            sheet.paragraph(paragraph, 38, x)
+    return sheet
+
+
+def chinese_page() -> Sheet:
+    """A heading and paragraphs in Chinese, whose lines break between any two characters."""
+    sheet = Sheet()
+    sheet.heading(2, CHINESE_HEADING, "C")
+    for paragraph in CHINESE:
+        sheet.lines(textwrap.wrap(paragraph, 38), font="C", lead=20)
+        sheet.y -= 14
+    return sheet
+
+
+def scanned_page() -> bytes:
+    """A typed letter as a scanner sees it: gray, askew and grainy. A gray JPEG."""
+    letter = Sheet(y=690)
+    letter.lines(list(SCANNED), 80, "T", 15, 24)
+    document = pypdfium2.PdfDocument(Pdf([letter]).written())
+    picture = document[0].render(scale=1.9, grayscale=True).to_pil().convert("L")
+    document.close()
+    picture = picture.point(lambda value: 38 + value * 184 // 255)
+    picture = picture.rotate(1.3, Image.Resampling.BICUBIC, fillcolor=205).filter(ImageFilter.GaussianBlur(0.6))
+    grain = Image.frombytes("L", picture.size, random.Random(1403).randbytes(picture.width * picture.height))
+    file = io.BytesIO()
+    Image.blend(picture, grain, 0.05).save(file, "JPEG", quality=45)
+    return file.getvalue()
+
+
+def write_sample(path: Path) -> None:
+    """Write the sample to ``path``."""
+    sheets = [first_page(), second_page(), two_columns(), Sheet(picture=scanned_page()), chinese_page(), Sheet()]
+    for number, sheet in enumerate(sheets, 1):
+        if sheet.operators:
+            sheet.frame(number)
+    path.write_bytes(Pdf(sheets).written())
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Write the sample PDF of the demonstration.")
+    parser.add_argument("path", type=Path)
+    write_sample(parser.parse_args().path)

@@ -1,0 +1,123 @@
+"""What does the text layer of a page say, as Markdown?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fanfold.apps.pdf import blocks, exact, layout, reading, rendering
+from fanfold.apps.pdf import survey as surveys
+from fanfold.apps.pdf.blocks import Block
+from fanfold.apps.pdf.document import opened
+from fanfold.apps.pdf.headings import Headings
+from fanfold.apps.pdf.reading import Piece, RawPage, Table
+from fanfold.apps.pdf.tables import absorb
+
+if TYPE_CHECKING:
+    import pypdfium2 as pdfium
+
+# A page with fewer letters than this, and a picture over most of it, is a scan with a stamp on it.
+_FEW_LETTERS = 60
+_MOST_OF_IT = 0.6
+# More unreadable characters than this, and the text layer is worth less than the picture.
+_GARBLED = 0.25
+_ODD = re.compile("[\x00-\x1f\ufffd\ue000-\uf8ff]")
+
+
+@dataclass(frozen=True)
+class PageText:
+    """One page: its Markdown, its bare text, and whether that text can not be relied on."""
+
+    page: int
+    markdown: str
+    text: str
+    needs_ocr: bool
+    problem: str | None = None
+
+
+def convert(path: Path, pages: Sequence[int], survey: dict[str, Any]) -> list[PageText]:
+    """Read some pages. The survey of the whole document makes the answer for a page independent of its neighbours."""
+    if not pages:
+        return []
+    found, problems = reading.read(path, pages, forms=bool(survey.get("forms")))
+    headings = Headings(survey)
+    running = surveys.Running(survey)
+    with opened(path) as document:
+        return [
+            _page(document, found[number], headings, running)
+            if number in found
+            else PageText(number, "", "", True, problems.get(number, "the page could not be read"))
+            for number in pages
+        ]
+
+
+def _page(document: pdfium.PdfDocument, raw: RawPage, headings: Headings, running: surveys.Running) -> PageText:
+    try:
+        letters = sum(len(piece.text) for piece in raw.pieces)
+        needs_ocr = _garbled(raw.pieces) or (letters < _FEW_LETTERS and _pictured(document, raw, letters))
+        exact.correct(document, raw.number, raw.pieces)
+        running.drop(raw, headings.body)
+        found = _blocks(raw, headings)
+        return PageText(raw.number, rendering.markdown(found), rendering.plain(found), needs_ocr)
+    except Exception as error:
+        # Whatever one page holds, the others are converted.
+        return PageText(raw.number, "", "", True, f"{type(error).__name__}: {error}")
+
+
+def _blocks(raw: RawPage, headings: Headings) -> list[Block]:
+    tables = [table for table in raw.tables if _complete(table, raw.pieces)]
+    held = {id(piece) for table in tables for piece in _inside(raw.pieces, table)}
+    free = [piece for piece in raw.pieces if id(piece) not in held]
+    return [
+        block
+        for column in layout.columns([*free, *tables])
+        for block in headings.mark(blocks.group(absorb(column)), raw.number)
+    ]
+
+
+def _inside(pieces: Sequence[Piece], table: Table) -> list[Piece]:
+    left, top, right, bottom = 2 * table.x0 - 2, 2 * table.y0 - 2, 2 * table.x1 + 2, 2 * table.y1 + 2
+    return [piece for piece in pieces if top <= piece.y0 + piece.y1 <= bottom and left <= piece.x0 + piece.x1 <= right]
+
+
+def _complete(table: Table, pieces: Sequence[Piece]) -> bool:
+    """Whether a table holds all the text of its place; if not, the lines themselves are the better answer."""
+    there = "".join([piece.text for piece in _inside(pieces, table)]).replace(" ", "")
+    told = "".join(["".join(row) for row in table.rows]).replace(" ", "").replace("\\", "")
+    return 0.97 * len(there) <= len(told) and not _is_squeezed_contents(table)
+
+
+def _is_squeezed_contents(table: Table) -> bool:
+    """Whether a table of contents was taken for a table with several of its lines in each row: "2.1 Syntax 2.2 Names | 2 3"."""
+    numbers = [row[-1].split() for row in table.rows if row and row[-1]]
+    return (
+        len(numbers) > 1
+        and all(word.isdigit() for cell in numbers for word in cell)
+        and sum(len(cell) > 1 for cell in numbers) * 2 >= len(numbers)
+        and all(len(row[-2].split()) > 2 * len(row[-1].split()) for row in table.rows if len(row) > 1 and row[-1])
+    )
+
+
+def _garbled(pieces: Sequence[Piece]) -> bool:
+    text = "".join(piece.text for piece in pieces)
+    return len(_ODD.findall(text)) > _GARBLED * len(text)
+
+
+def _pictured(document: pdfium.PdfDocument, raw: RawPage, letters: int) -> bool:
+    """Whether a page of few letters is mostly a picture; a page without any letter always asks to be looked at."""
+    import pypdfium2 as pdfium
+    from pypdfium2.raw import FPDF_PAGEOBJ_IMAGE
+
+    if not letters:
+        return True
+    area = 0.0
+    try:
+        for image in document[raw.number - 1].get_objects(filter=[FPDF_PAGEOBJ_IMAGE]):
+            left, bottom, right, top = image.get_bounds()
+            area = max(area, (right - left) * (top - bottom))
+    except pdfium.PdfiumError:
+        return False
+    return area > _MOST_OF_IT * raw.width * raw.height

@@ -1,0 +1,72 @@
+"""How are text layers read quickly? Some pages at a time: opening the document takes longer than reading a page of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import OrderedDict
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import fanfold as ff
+from fanfold.apps.pdf import textlayer
+from fanfold.apps.pdf.textlayer import PageText
+
+PAGES = 32
+"""Measured on 400 pages: one at a time 12.5 ms each, 8 at a time 4.3, 32 at a time 2.9, all at once 2.3."""
+KEPT = 16
+
+Window = dict[int, PageText]
+
+
+class Windows:
+    """The windows of one event loop that were read lately, or are being read."""
+
+    def __init__(self) -> None:
+        self._windows: OrderedDict[tuple[str, int], asyncio.Task[Window]] = OrderedDict()
+        self._surveys: OrderedDict[str, dict[str, Any]] = OrderedDict()
+
+    async def page(self, item: ff.ItemWork) -> PageText:
+        """The text layer of an item's page; its neighbours are read with it, and find theirs waiting."""
+        page: int = item.input["page"]
+        source: ff.File = item.input["source"]
+        survey = self._survey(item.input["survey"])
+        key = (source.key, page // PAGES)
+        if key not in self._windows:
+            wanted = [number for number in survey["pages"] if number // PAGES == page // PAGES]
+            self._windows[key] = asyncio.ensure_future(self._read(item, source, wanted, survey))
+            self._windows[key].add_done_callback(_seen)
+            while len(self._windows) > KEPT:
+                self._windows.popitem(last=False)
+        try:
+            # The window is read for all of its pages: it goes on when this one is no longer wanted.
+            found = await asyncio.shield(self._windows[key])
+        except ff.ChildDied:
+            # One page of it kills whoever reads it. Alone, only that page is lost.
+            [text] = await item.in_child(textlayer.convert, source.path, [page], survey["survey"])
+            return text
+        return found[page]
+
+    async def _read(self, item: ff.ItemWork, source: ff.File, wanted: list[int], survey: dict[str, Any]) -> Window:
+        texts = await item.in_child(textlayer.convert, source.path, wanted, survey["survey"])
+        return {text.page: text for text in texts}
+
+    def _survey(self, file: ff.File) -> dict[str, Any]:
+        if file.key not in self._surveys:
+            self._surveys[file.key] = json.loads(file.read_text())
+            while len(self._surveys) > KEPT:
+                self._surveys.popitem(last=False)
+        return self._surveys[file.key]
+
+
+def _seen(window: asyncio.Task[Window]) -> None:
+    if not window.cancelled():
+        window.exception()
+
+
+_windows: WeakKeyDictionary[asyncio.AbstractEventLoop, Windows] = WeakKeyDictionary()
+
+
+def windows() -> Windows:
+    """Those of the running loop."""
+    return _windows.setdefault(asyncio.get_running_loop(), Windows())

@@ -1,0 +1,214 @@
+"""How do many documents run in one command? A few tasks at a time, in order, in one worker; each is saved when it is done."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fanfold.apps.pdf import pdf
+from fanfold.cli.conversion.saving import Saving
+from fanfold.cli.conversion.showing import Show
+from fanfold.cli.running import interrupts
+from fanfold.engine import inputs
+from fanfold.engine.client import Client
+from fanfold.engine.sweep import close, recover
+from fanfold.engine.worker import Worker
+from fanfold.errors import FanfoldError, HandlerError, IllegalMove
+from fanfold.model.lifecycle import TaskState
+from fanfold.model.task import Task
+
+AT_ONCE = 8
+"""So many documents are under way together: enough to keep all hands busy at the end of each."""
+LOOK_SECONDS = 0.05
+SHOW_SECONDS = 0.4
+SHOW_SHARE = 20
+"""At most one part in so many of the time is spent on counting pages."""
+MOST_PRIORITY = 1_000
+
+
+@dataclass
+class Document:
+    """One document from the command line to its result."""
+
+    path: Path
+    target: Path | None
+    options: dict[str, Any]
+    flags: tuple[str, ...] = ()
+    """The options of the command, as they would be typed again."""
+    open: Path | None = None
+    """The copy that needs no password, where there is one."""
+    key: str = ""
+    task: Task | None = None
+    problem: str | None = None
+    """Why there is no result."""
+    backup: str | None = None
+    before: bool = False
+    """Whether everything had been done before."""
+    merged: bool = False
+    show_at: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """What it is called in what is shown."""
+        return str(self.path)
+
+
+@dataclass
+class Run:
+    """Everything the documents of one command share."""
+
+    client: Client
+    saving: Saving
+    shown: Show
+    fresh: bool = False
+    concurrency: int = 8
+    children: int | None = None
+    line: Callable[[Document], str] = field(default=lambda document: document.name)
+
+
+class Conversion(threading.Thread):
+    """Submits documents as others finish, shows them, saves them, and stops the worker when all are over."""
+
+    def __init__(self, run: Run, documents: Sequence[Document], worker: Worker) -> None:
+        super().__init__(name="convert", daemon=True)
+        self.given = run
+        self.worker = worker
+        self.problem: BaseException | None = None
+        self._waiting = deque(documents)
+        self._active: list[Document] = []
+        self._begun = 0
+        self._left = threading.Event()
+
+    def run(self) -> None:
+        """Until every document is over, or the worker has stopped."""
+        try:
+            while (self._waiting or self._active) and not self._left.is_set():
+                while self._waiting and len(self._active) < AT_ONCE:
+                    self._begin(self._waiting.popleft())
+                for document in list(self._active):
+                    self._look(document)
+                time.sleep(LOOK_SECONDS)
+        except BaseException as problem:
+            self.problem = problem
+        self.worker.stop()
+        self.worker.stop()
+
+    def leave(self) -> None:
+        """Look no longer."""
+        self._left.set()
+        self.join()
+
+    def _begin(self, document: Document) -> None:
+        try:
+            document.task = begin(self.given, document, priority=MOST_PRIORITY - min(self._begun, MOST_PRIORITY))
+        except (FanfoldError, HandlerError, OSError) as problem:
+            document.problem = str(problem)
+            self.given.shown.finish(document.name, self.given.line(document))
+            return
+        self._begun += 1
+        self._active.append(document)
+
+    def _look(self, document: Document) -> None:
+        """A look at its row is cheap; counting its pages is not, and is done now and then."""
+        assert document.task is not None
+        client = self.given.client
+        now = time.monotonic()
+        if now < document.show_at and self._is_active(document.task.id):
+            return
+        task = document.task = client.get(document.task.id)
+        if task.state is TaskState.ACTIVE:
+            document.show_at = now + max(SHOW_SECONDS, (time.monotonic() - now) * SHOW_SHARE)
+            self.given.shown.update(document.name, task)
+            return
+        if task.state is TaskState.PARTIAL and not document.merged:
+            document.merged = True
+            try:
+                client.merge(task.id)
+            except IllegalMove:
+                pass  # Somebody else has moved it; the next look tells.
+            return
+        self._active.remove(document)
+        conclude(self.given, document)
+        self.given.shown.finish(document.name, self.given.line(document))
+
+    def _is_active(self, task_id: str) -> bool:
+        with self.given.client.store.read() as tx:
+            return tx.tasks.resolve(task_id).state is TaskState.ACTIVE
+
+
+def begin(run: Run, document: Document, *, priority: int) -> Task:
+    """The task of a document: a new one, or the one of an earlier run, moved so that it goes on."""
+    client = run.client
+    key = document.key = "convert:" + inputs.fingerprint("pdf", [document.path], document.options)
+    with client.store.read() as tx:
+        before = tx.tasks.by_key("", key)
+    if before is not None and run.fresh:
+        with client.store.write() as tx:
+            tx.tasks.drop_key(before.number)
+    options = document.options | ({"fresh": f"{time.time_ns():x}"} if run.fresh else {})
+    source = document.open or document.path
+    task = client.submit(
+        pdf, source, options=options, key=key, owner="", priority=priority, title=document.path.name,
+        metadata={"source": str(document.path.absolute())},
+    )  # fmt: skip
+    if before is None or run.fresh:
+        return task
+    return go_on(client, document, task)
+
+
+def go_on(client: Client, document: Document, task: Task) -> Task:
+    """Move a task that was begun before so that only what is left of it is done."""
+    if task.state in (TaskState.PAUSED, TaskState.WAITING):
+        return client.resume(task.id)
+    if task.state is TaskState.COMPLETED and not task.failed:
+        document.before = True
+        return task
+    return client.retry(task.id) if task.finished else task
+
+
+def conclude(run: Run, document: Document) -> None:
+    """Save what there is, or say why there is nothing."""
+    task = document.task
+    assert task is not None
+    if task.state is not TaskState.COMPLETED:
+        document.problem = task.error_message or task.wait_reason or f"it is {task.status}"
+        if task.failed:
+            [(_, _, why, _), *_] = run.client.failures(task.id) or [("", "", document.problem, 0)]
+            document.problem = f"all {task.failed} pages failed: {why}" if task.failed > 1 else why
+        return
+    if document.target is None:
+        return
+    try:
+        document.backup = run.saving.save(run.client.result(task.id), document.target)
+    except FanfoldError as problem:
+        document.problem = str(problem)
+
+
+def convert(run: Run, documents: Sequence[Document]) -> bool:
+    """Convert them all; False when it was interrupted."""
+    store = run.client.store
+    recover(store, "convert")
+    close(store, run.client.pipelines, "convert")
+    worker = Worker([pdf], store=store, concurrency=run.concurrency, children=run.children, name="convert")
+    conversion = Conversion(run, documents, worker)
+    interrupted = threading.Event()
+
+    def stop() -> None:
+        interrupted.set()
+        worker.stop()
+
+    conversion.start()
+    try:
+        with interrupts(stop):
+            worker.run()
+    finally:
+        conversion.leave()
+        run.shown.close()
+    if conversion.problem is not None:
+        raise conversion.problem
+    return not interrupted.is_set()

@@ -1,0 +1,1 @@
+"""Does a PDF become the Markdown that a person would write?"""

@@ -1,0 +1,29 @@
+"""Is an answer that has lost the page's text told from one that has it?"""
+
+import pytest
+
+import fanfold as ff
+from fanfold.apps.pdf.answers import check_against, share_found
+
+LAYER = " ".join(f"word{n}" for n in range(60))
+
+
+def test_an_answer_with_the_words_of_the_page_is_taken() -> None:
+    answer = "# " + LAYER.replace("word7 ", "").upper()
+    assert check_against(LAYER)(answer) == answer
+
+
+def test_an_answer_that_lost_most_of_the_page_is_not() -> None:
+    with pytest.raises(ff.BadAnswer, match="only 17% of the page's words") as refused:
+        check_against(LAYER)(" ".join(LAYER.split()[:10]))
+    assert refused.value.code == "lost_text"
+
+
+def test_chinese_is_compared_character_by_character() -> None:
+    text = "折叠纸是一种连续的打印纸，每一页都与下一页相连，可以整齐地折叠起来存放在盒子里。"
+    assert share_found(text, text.replace("，", "")) == 1.0
+    assert share_found(text, text[:10]) < 0.5
+
+
+def test_of_a_few_words_nothing_can_be_told() -> None:
+    assert check_against("Figure 3")("a picture of a cat") == "a picture of a cat"

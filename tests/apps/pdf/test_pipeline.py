@@ -1,0 +1,191 @@
+"""Does a PDF come through the pipeline, on both databases, with every kind of page and of trouble?"""
+
+import json
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fanfold as ff
+from fanfold.apps.pdf import ocr, pdf
+from fanfold.apps.pdf.sample import write_sample
+from tests.ai_server import AIServer, Call
+from tests.apps.pdf.making import make_blank, make_encrypted, make_pdf, make_scan
+from tests.engine.live import Live
+
+WORDS = (
+    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma tau upsilon phi chi"
+)
+NAMES = ("One", "Two", "Three", "Four")
+
+
+def text_of(number: int) -> str:
+    """Each begins in its own way: what all pages begin with is a running header."""
+    name = NAMES[number - 1] if number <= len(NAMES) else f"Chapter{number}x{'abcdefghij'[number % 10] * 3}"
+    return f"{name} is its name, and it says: {WORDS} and {WORDS} once more, page {number}."
+
+
+@pytest.fixture
+def live(database_url: str, tmp_path: Path) -> Iterator[Live]:
+    """An installation with real workers that knows the application."""
+    made = Live(database_url, tmp_path / "data")
+    made.know(pdf)
+    yield made
+    made.store.close()
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Path:
+    """Four pages of text."""
+    make_pdf(tmp_path / "book.pdf", [text_of(number) for number in range(1, 5)])
+    return tmp_path / "book.pdf"
+
+
+def convert(live: Live, source: Path, state: str = "completed", **options: Any) -> ff.Task:
+    task = live.client.submit(pdf, source, options=options)
+    with live.working(concurrency=8, children=2):
+        return live.until(task, state, 90)
+
+
+def markdown(live: Live, task: ff.Task) -> str:
+    result = live.client.result(task.id)
+    return str((result["markdown"] if isinstance(result, dict) else result).read_text())
+
+
+def test_the_sample_becomes_markdown_with_all_that_is_in_it(live: Live, tmp_path: Path) -> None:
+    write_sample(tmp_path / "sample.pdf")
+    task = convert(live, tmp_path / "sample.pdf")
+    text = markdown(live, task)
+    engines = [live.client.output(task.id, str(page))["engine"] for page in range(1, 7)]
+    assert engines == ["text layer", "text layer", "text layer", "ocr", "text layer", "blank"]
+    assert "\n# " in text
+    assert "\n| " in text
+    assert "\n```" in text
+    assert [f"<!-- Page {page} -->" in text for page in range(1, 7)] == [True] * 6
+    assert live.client.result(task.id).name == "sample.md"
+
+
+def test_only_the_pages_that_are_wanted_are_touched(live: Live, book: Path) -> None:
+    task = convert(live, book, pages="2,4-")
+    text = markdown(live, task)
+    assert [item.key for item in live.client.items(task.id)] == ["2", "4"]
+    assert ("<!-- Page 2 -->" in text, "<!-- Page 1 -->" in text, "<!-- Page 4 -->" in text) == (True, False, True)
+
+
+def test_a_model_sees_each_page_once_and_its_picture_is_kept(live: Live, book: Path, ai: AIServer) -> None:
+    ai.answer(lambda call: f"# Seen\n\n{WORDS} {WORDS} by {call.model}, page number says this and once more")
+    task = convert(live, book, provider="fake")
+    assert (len(ai.calls), task.spending.calls) == (4, 4)
+    output = live.client.output(task.id, "3")
+    assert output["engine"] == "fake:fake-large"
+    assert output["image"].read_bytes().startswith(b"\xff\xd8")
+    assert "by fake-large" in markdown(live, task)
+
+
+def test_the_prompt_can_be_replaced(live: Live, book: Path, ai: AIServer) -> None:
+    ai.answer(WORDS * 3 + " page number says this and once more")
+    convert(live, book, provider="fake", prompt="Only the headings.", pages="1")
+    assert "Only the headings." in ai.calls[0].prompt
+
+
+def test_a_page_retried_with_another_model_is_merged_again(live: Live, book: Path, ai: AIServer) -> None:
+    ai.answer(lambda call: f"{WORDS} {WORDS} page number says this and once more, by {call.model}")
+    task = convert(live, book, provider="fake")
+    live.client.retry(task.id, ["2"], options={"model": "fake-small"})
+    with live.working(children=2):
+        live.until(task, "completed", 60)
+    assert markdown(live, task).count("by fake-small") == 1
+    assert len(ai.calls) == 5
+    assert live.client.items(task.id)[1].model == "fake:fake-small"
+
+
+def test_an_answer_that_lost_the_text_goes_down_the_chain_to_the_text_layer(
+    live: Live, book: Path, ai: AIServer
+) -> None:
+    ai.answer("# A page with some text")
+    task = convert(live, book, provider="fake", fallback=["fake:fake-small"], pages="1")
+    output = live.client.output(task.id, "1")
+    assert output["engine"] == "text layer"
+    assert "of the page's words" in output["fallback"]
+    assert "One is its name" in markdown(live, task)
+    assert [call.model for call in ai.calls] == ["fake-large", "fake-large", "fake-small", "fake-small"]
+
+
+def test_a_scan_has_no_text_layer_to_fall_back_to(live: Live, tmp_path: Path, ai: AIServer) -> None:
+    make_scan(tmp_path / "scan.pdf", ["A scanned page"])
+    ai.always("refusal")
+    task = convert(live, tmp_path / "scan.pdf", state="failed", provider="fake")
+    [item] = live.client.items(task.id)
+    assert "refuses" in str(item.error_message)
+
+
+def test_a_blank_page_is_done_empty_and_not_paid_for(live: Live, tmp_path: Path, ai: AIServer) -> None:
+    make_blank(tmp_path / "blank.pdf")
+    task = convert(live, tmp_path / "blank.pdf", provider="fake")
+    assert (task.done, ai.calls) == (task.total, [])
+    assert live.client.output(task.id, "1")["markdown"] == ""
+
+
+def test_a_scan_without_ocr_says_how_to_get_it(live: Live, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ocr, "available", lambda: False)
+    make_scan(tmp_path / "scan.pdf", ["A scanned page"])
+    task = convert(live, tmp_path / "scan.pdf", state="failed")
+    [item] = live.client.items(task.id)
+    assert (item.error_code, item.failures) == ("no_ocr", 1)
+    assert "pip install 'fanfold[ocr]'" in str(item.error_message)
+    left = convert(live, tmp_path / "scan.pdf", ocr="never")
+    assert live.client.output(left.id, "1")["note"] == "no text layer"
+
+
+def test_ocr_can_be_had_for_every_page(live: Live, tmp_path: Path) -> None:
+    make_pdf(tmp_path / "one.pdf", ["The quick brown fox jumps over the lazy dog."])
+    task = convert(live, tmp_path / "one.pdf", ocr="always")
+    assert live.client.output(task.id, "1")["engine"] == "ocr"
+    assert "quick brown fox" in markdown(live, task)
+
+
+def test_a_password_is_named_and_never_kept(live: Live, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_encrypted(tmp_path / "locked.pdf", "open-sesame", [text_of(1)])
+    closed = convert(live, tmp_path / "locked.pdf", state="failed")
+    assert "is encrypted" in str(closed.error_message)
+    monkeypatch.setenv("BOOK_PASSWORD", "open-sesame")
+    opened = convert(live, tmp_path / "locked.pdf", password_env="BOOK_PASSWORD")
+    assert "One is its name" in markdown(live, opened)
+    assert all("open-sesame" not in str(rows) for rows in live.rows().values())
+
+
+def test_pages_and_facts_come_as_files_of_their_own(live: Live, book: Path) -> None:
+    task = convert(live, book, per_page=True, report=True)
+    result = live.client.result(task.id)
+    with result["pages"].open() as source, zipfile.ZipFile(source) as archive:
+        assert archive.namelist() == [f"page-000{page}.md" for page in range(1, 5)]
+        assert "Two is its name" in archive.read("page-0002.md").decode()
+    report = json.loads(result["report"].read_text())
+    assert [page["page"] for page in report["pages"]] == [1, 2, 3, 4]
+    assert report["pages"][0]["model"] == "text layer"
+
+
+def test_a_task_wants_one_file(live: Live) -> None:
+    task = live.client.submit(pdf)
+    with live.working(children=1):
+        failed = live.until(task, "failed", 60)
+    assert "one PDF file per task" in str(failed.error_message)
+
+
+def test_the_first_page_is_done_before_the_last_one_is_rendered(live: Live, tmp_path: Path, ai: AIServer) -> None:
+    make_pdf(tmp_path / "long.pdf", [text_of(number) for number in range(1, 31)])
+    pictures_at_first_answer: list[int] = []
+
+    def answer(call: Call) -> str:
+        if not pictures_at_first_answer:
+            pictures_at_first_answer.append(sum(key.endswith(".jpg") for key in live.blobs()))
+        return f"{WORDS} {WORDS} page number says this and once more"
+
+    ai.answer(answer)
+    task = live.client.submit(pdf, tmp_path / "long.pdf", options={"provider": "fake"})
+    with live.working(concurrency=2, children=1):
+        live.until(task, "completed", 90)
+    assert pictures_at_first_answer[0] < 10
+    assert len(ai.calls) == 30

@@ -1,0 +1,179 @@
+"""Does the text layer of a page become the Markdown a person would have written?"""
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from fanfold.apps.pdf import document, textlayer
+from fanfold.apps.pdf.sample import CHINESE, CHINESE_HEADING, CODE, RUNNING_HEADER, TITLE, Pdf, Sheet, write_sample
+from fanfold.apps.pdf.textlayer import PageText, convert
+from tests.apps.pdf.making import make_blank, make_pdf, make_scan
+
+PROSE = (
+    "Paper is patient, says a proverb, and a printer is not. What both have in common is that they "
+    "take one line after the other, and that neither of them cares what stands on it, as long as it "
+    "fits between the left edge and the right one. Whoever writes cares about nothing else."
+)
+
+
+def converted(path: Path, *sheets: Sheet) -> list[PageText]:
+    path.write_bytes(Pdf(list(sheets)).written())
+    examined = document.examine(path)
+    return convert(path, examined.pages, examined.survey)
+
+
+def sheet_of(*paragraphs: str) -> Sheet:
+    sheet = Sheet()
+    for paragraph in paragraphs:
+        sheet.paragraph(paragraph)
+    return sheet
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> list[PageText]:
+    path = tmp_path_factory.mktemp("sample") / "sample.pdf"
+    write_sample(path)
+    examined = document.examine(path)
+    return convert(path, examined.pages, examined.survey)
+
+
+def test_headings_have_the_levels_of_the_outline(sample: list[PageText]) -> None:
+    assert sample[0].markdown.startswith(f"# {TITLE}\n\n")
+    assert "\n## A sheet that pretends to be many\n" in sample[0].markdown
+    assert "\n### The edge\n" in sample[0].markdown
+    assert sample[0].markdown.count("\n#") == 4
+
+
+def test_a_paragraph_is_one_line_without_breaks_nobody_meant(sample: list[PageText]) -> None:
+    for page in sample[:3]:
+        assert "  \n" not in page.markdown
+    assert "for as long as there is paper in the box.\n\n" in sample[0].markdown
+
+
+def test_lists_tables_and_code_are_what_they_were(sample: list[PageText]) -> None:
+    assert "\n- Every page is small enough" in sample[0].markdown
+    assert "\n1. Split the work along its folds.\n2. Do one part" in sample[1].markdown
+    assert "| Work | Items | Seconds each | In one breath |\n|---|---|---|---|\n" in sample[1].markdown
+    assert f"```\n{CODE.strip()}\n```" in sample[1].markdown
+
+
+def test_columns_are_read_one_after_the_other(sample: list[PageText]) -> None:
+    assert sample[2].markdown.endswith("it is the last one of the page.")
+    assert "like a ribbon.\n\nProgrammers used to" in sample[2].markdown
+
+
+def test_chinese_lines_are_joined_without_spaces(sample: list[PageText]) -> None:
+    assert sample[4].markdown == "\n\n".join([f"## {CHINESE_HEADING}", *CHINESE])
+
+
+def test_running_headers_and_page_numbers_are_dropped(sample: list[PageText]) -> None:
+    for page in sample:
+        assert RUNNING_HEADER not in page.markdown
+        assert not page.markdown.endswith(f"\n{page.page}")
+
+
+def test_scanned_and_empty_pages_ask_for_a_look_at_their_picture(tmp_path: Path, sample: list[PageText]) -> None:
+    assert [page.page for page in sample if page.needs_ocr] == [4, 6]
+    for path in (make_scan(tmp_path / "scan.pdf", ["a letter"]), make_blank(tmp_path / "blank.pdf")):
+        examined = document.examine(path)
+        assert convert(path, [1], examined.survey) == [PageText(1, "", "", needs_ocr=True)]
+
+
+def test_a_page_is_the_same_whatever_pages_are_read_with_it(tmp_path: Path) -> None:
+    path = tmp_path / "sample.pdf"
+    write_sample(path)
+    examined = document.examine(path)
+    together = convert(path, examined.pages, examined.survey)
+    alone = [convert(path, [page], examined.survey)[0] for page in examined.pages]
+    assert together == alone
+    assert convert(path, [3, 1], examined.survey) == [together[2], together[0]]
+
+
+def test_results_can_be_sent_between_processes(sample: list[PageText]) -> None:
+    assert pickle.loads(pickle.dumps(sample)) == sample
+
+
+def test_no_pages_asked_none_read(tmp_path: Path) -> None:
+    assert convert(make_pdf(tmp_path / "one.pdf", ["text"]), [], {}) == []
+
+
+def test_a_survey_that_knows_nothing_still_gives_text(tmp_path: Path) -> None:
+    path = make_pdf(tmp_path / "one.pdf", ["plain words"])
+    assert convert(path, [1], {})[0].markdown == "plain words"
+
+
+def test_a_heading_of_body_size_in_bold_is_not_part_of_its_paragraph(tmp_path: Path) -> None:
+    sheet = sheet_of(PROSE)
+    sheet.lines(["5.1   Hyper Parameter Optimization"], font="B", lead=15)
+    sheet.paragraph(PROSE)
+    (page,) = converted(tmp_path / "a.pdf", sheet)
+    assert page.markdown == f"{PROSE}\n\n## 5.1 Hyper Parameter Optimization\n\n{PROSE}"
+
+
+def test_only_the_title_that_runs_in_is_bold(tmp_path: Path) -> None:
+    sheet = Sheet()
+    sheet.operators.append(
+        f"BT /B 12 Tf 72 {sheet.y:g} Td (Typewriters:) Tj /R 12 Tf ( In the year 1964 a machine was introduced that) Tj ET"
+    )
+    sheet.y -= 15
+    sheet.paragraph("combined a typewriter with a tape, which could be played as often as it took to get it right.")
+    (page,) = converted(tmp_path / "a.pdf", sheet)
+    assert page.markdown.startswith("**Typewriters:** In the year 1964 a machine was introduced that combined a")
+
+
+def test_quotes_and_dashes_are_those_of_the_document(tmp_path: Path) -> None:
+    (page,) = converted(tmp_path / "a.pdf", sheet_of("“Don’t,” she said — it’s ‘late’, 1990–1995 or so."))
+    assert page.markdown == "“Don’t,” she said — it’s ‘late’, 1990–1995 or so."
+
+
+def test_words_split_at_the_end_of_a_line_are_whole_again(tmp_path: Path) -> None:
+    sheet = Sheet()
+    sheet.lines(["This is what a line of a justified paragraph looks like when the type-", "setter split a word."])
+    (page,) = converted(tmp_path / "a.pdf", sheet)
+    assert "when the typesetter split a word." in page.markdown
+
+
+def test_lines_ended_on_purpose_stay_lines(tmp_path: Path) -> None:
+    sheet = sheet_of(PROSE)
+    sheet.lines(["Report: 17", "Warehouse: East", "Prepared by: Sarah"])
+    (page,) = converted(tmp_path / "a.pdf", sheet)
+    assert page.markdown.endswith("Report: 17  \nWarehouse: East  \nPrepared by: Sarah")
+
+
+def test_what_looks_like_markup_is_escaped(tmp_path: Path) -> None:
+    (page,) = converted(tmp_path / "a.pdf", sheet_of("# not a heading, *no* emphasis, <b>no tag</b>, snake_case"))
+    assert page.markdown == r"\# not a heading, \*no\* emphasis, \<b>no tag\</b>, snake_case"
+
+
+def test_a_header_that_counts_pages_is_known_by_its_counting(tmp_path: Path) -> None:
+    sheets = []
+    for number in range(1, 6):
+        sheet = sheet_of(f"Exhibit {number * 7} begins here", PROSE)
+        sheet.text(72, 810, f"Annual Report  page {number + 10}")
+        sheets.append(sheet)
+    for page in converted(tmp_path / "a.pdf", *sheets):
+        assert "Annual Report" not in page.markdown
+        assert f"Exhibit {page.page * 7} begins here" in page.markdown
+
+
+def test_a_table_without_rules_is_a_table(tmp_path: Path) -> None:
+    sheet = sheet_of(PROSE)
+    for row in (("Pressure", "142 mmHg", "high"), ("Rate", "78 bpm", "normal"), ("Oxygen", "97 %", "normal")):
+        for x, cell in zip((72, 220, 370), row, strict=True):
+            sheet.text(x, sheet.y, cell)
+        sheet.y -= 20
+    (page,) = converted(tmp_path / "a.pdf", sheet)
+    assert "| Rate | 78 bpm | normal |" in page.markdown
+
+
+def test_a_page_that_can_not_be_judged_does_not_stop_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = make_pdf(tmp_path / "two.pdf", ["first", "second"])
+    real = textlayer._blocks
+    monkeypatch.setattr(textlayer, "_blocks", lambda raw, headings: 1 / 0 if raw.number == 1 else real(raw, headings))
+    first, second = convert(path, [1, 2], document.examine(path).survey)
+    assert first.problem is not None
+    assert "division" in first.problem
+    assert (second.markdown, second.problem) == ("second", None)
