@@ -102,6 +102,7 @@ FAULTS: Mapping[str, Fault] = {
     "answer": lambda good: good,
     "429": too_many_requests(),
     "429-retry-after": too_many_requests(1),
+    "429-soon": too_many_requests(0.1),
     "500": refused("500", 500, "The server had an error"),
     "503": refused("503", 503, "The engine is overloaded"),
     "400": refused("400", 400, "Invalid value: 'max_tokens'", "invalid_value"),

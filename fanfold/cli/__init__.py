@@ -17,7 +17,7 @@ from fanfold.cli.invocation import Invocation, shared_options
 SECTIONS = {
     "Convert": ("convert", "providers"),
     "Work": ("run", "submit", "worker", "tick"),
-    "Look": ("tasks", "show", "items", "events", "wait", "result", "output", "stream", "top"),
+    "Look": ("tasks", "show", "items", "events", "calls", "wait", "result", "output", "stream", "top"),
     "Steer": ("pause", "resume", "cancel", "retry", "rerun", "merge", "delete"),
     "Operate": ("pipelines", "workers", "metrics", "doctor", "prune", "db"),
 }

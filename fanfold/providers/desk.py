@@ -147,7 +147,9 @@ class Desk:
     def _begin(self, key: str, inquiry: Inquiry) -> bool | Answer:
         """True when the question is ours to ask; the answer when somebody has it; False when somebody is asking."""
         with self.store.write() as tx:
-            if tx.answers.begin(key, self.asker, inquiry.provider.timeout + 30):
+            if tx.answers.begin(
+                key, self.asker, inquiry.provider.timeout + 30, inquiry.claimed.id, self.store.settings.lease_seconds
+            ):
                 return True
         return self._kept(key, inquiry) or False
 

@@ -13,7 +13,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from fanfold.model.asking import Spending
 from fanfold.store.batches import Row, unfolded
 from fanfold.store.clock import Clock
-from fanfold.store.tables import answers, calls, items
+from fanfold.store.tables import answers, calls, items, workers
 
 CACHED = "cached"
 """The outcome of a call that was answered from the cache."""
@@ -64,20 +64,26 @@ class Answers:
         found = sa.select(answers.c.body).where(answers.c.key == key)
         return self.connection.execute(found).scalar()
 
-    def begin(self, key: str, asker: str, seconds: float) -> bool:
+    def begin(self, key: str, asker: str, seconds: float, item: int = 0, lease_seconds: float = 0.0) -> bool:
         """Say that this question is being asked, for at most so many seconds; False when it is being asked, or answered.
 
-        So two workers with the same page pay for it once; what a dead one began may be begun again after its time.
+        So two workers with the same page pay for it once. What was begun by a worker that is no longer heard of may be
+        begun again at once, anything else after its time.
         """
         insert = postgresql.insert if self.clock.dialect == "postgresql" else sqlite.insert
-        new = insert(answers).values(key=key, asked_by=asker, asked_until=self.clock.after(seconds))
+        holder = sa.select(items.c.worker).where(items.c.id == item).scalar_subquery()
+        new = insert(answers).values(key=key, asked_by=asker, worker=holder, asked_until=self.clock.after(seconds))
+        alive = sa.select(workers.c.id).where(
+            workers.c.id == answers.c.worker, workers.c.seen_at > self.clock.before(lease_seconds)
+        )
+        abandoned = sa.or_(
+            answers.c.asked_until < self.clock.now,
+            answers.c.asked_by == asker,
+            sa.and_(answers.c.worker.is_not(None), ~alive.exists()),
+        )
+        taken = {name: new.excluded[name] for name in ("asked_by", "worker", "asked_until")}
         again = new.on_conflict_do_update(
-            index_elements=["key"],
-            set_={"asked_by": new.excluded.asked_by, "asked_until": new.excluded.asked_until},
-            where=sa.and_(
-                answers.c.body.is_(None),
-                sa.or_(answers.c.asked_until < self.clock.now, answers.c.asked_by == asker),
-            ),
+            index_elements=["key"], set_=taken, where=sa.and_(answers.c.body.is_(None), abandoned)
         )
         return self.connection.execute(again.returning(answers.c.key)).first() is not None
 

@@ -235,6 +235,7 @@ answers = Table(
     Column("key", String(64), primary_key=True),
     Column("body", Text),
     Column("asked_by", String(100)),
+    Column("worker", String(100)),
     Column("asked_until", UtcTime),
     Column("answered_at", UtcTime),
 )

@@ -18,6 +18,19 @@ def test_a_question_is_asked_by_one_at_a_time(installation: Installation, clock:
         assert tx.answers.begin("k", "one", 60)
 
 
+def test_what_a_dead_worker_began_to_ask_is_asked_at_once(installation: Installation, clock: HandClock) -> None:
+    installation.client.submit(installation.know(batch()), items=["a"])
+    [claimed] = installation.worker("w").claim()
+    with installation.store.write() as tx:
+        assert tx.answers.begin("k", "one", 600, claimed.id, 15)
+        assert not tx.answers.begin("k", "other", 600, claimed.id, 15)
+    clock.advance(16)
+    with installation.store.write() as tx:
+        assert tx.answers.begin("k", "other", 600, claimed.id, 15), "its worker has not been heard of"
+        assert tx.answers.begin("plain", "one", 600)
+        assert not tx.answers.begin("plain", "other", 600), "without a worker only the time counts"
+
+
 def test_an_answer_is_kept_whoever_asked_and_ends_the_asking(installation: Installation, clock: HandClock) -> None:
     with installation.store.write() as tx:
         tx.answers.begin("k", "one", 60)

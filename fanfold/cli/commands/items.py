@@ -9,6 +9,7 @@ import click
 from fanfold.cli import printing
 from fanfold.cli.invocation import Command, Invocation
 from fanfold.errors import BadInput
+from fanfold.model.asking import money
 
 if TYPE_CHECKING:
     from fanfold.model.item import Item
@@ -47,9 +48,20 @@ def command(
     elif not found:
         click.echo("No items.", err=True)
     else:
-        printing.print_table(HEADINGS, map(row, found), right=("tries", "took"))
+        headings, rows = HEADINGS, [row(item) for item in found]
+        if any(item.model for item in found):
+            headings = (*HEADINGS[:-1], "model", "cost", HEADINGS[-1])
+            rows = [
+                (*cells[:-1], item.model or "", cost(item), cells[-1]) for item, cells in zip(found, rows, strict=True)
+            ]
+        printing.print_table(headings, rows, right=("tries", "took", "cost"))
         if len(found) == limit:
             click.echo(f"More: --after {found[-1].key}", err=True)
+
+
+def cost(item: Item) -> str:
+    """What its models cost, where some were asked."""
+    return money(item.spending) if item.spending.calls else ""
 
 
 def row(item: Item) -> tuple[str, ...]:

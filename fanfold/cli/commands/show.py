@@ -9,6 +9,7 @@ import click
 
 from fanfold.cli import printing
 from fanfold.cli.invocation import Command, Invocation
+from fanfold.model.asking import money
 
 if TYPE_CHECKING:
     from fanfold.model.task import Task
@@ -48,10 +49,18 @@ def fields(task: Task) -> list[tuple[str, Any]]:
         ("options", json.dumps(task.options, ensure_ascii=False) if task.options else ""),
         ("metadata", json.dumps(task.metadata, ensure_ascii=False) if task.metadata else ""),
         ("owner", task.owner), ("tags", ", ".join(task.tags)), ("key", task.key), ("priority", task.priority or ""),
-        ("retries", task.retries or ""), ("created", printing.short_time(task.created_at)),
+        ("retries", task.retries or ""), ("cost", spent(task)), ("created", printing.short_time(task.created_at)),
         ("started", printing.short_time(task.started_at)), ("finished", printing.short_time(task.finished_at)),
         ("took", took(task)),
     ]  # fmt: skip
+
+
+def spent(task: Task) -> str:
+    """What its models cost, and the last one that answered."""
+    if not task.spending:
+        return ""
+    saved = f", {task.spending.cached} from the cache" if task.spending.cached else ""
+    return f"{money(task.spending)} for {task.spending.calls} calls{saved}; last: {task.spending.model}"
 
 
 def took(task: Task) -> str:

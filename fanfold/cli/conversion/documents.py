@@ -83,6 +83,8 @@ class Conversion(threading.Thread):
         self._active: list[Document] = []
         self._begun = 0
         self._left = threading.Event()
+        self._said = False
+        self.interrupted = threading.Event()
 
     def run(self) -> None:
         """Until every document is over, or the worker has stopped."""
@@ -92,6 +94,9 @@ class Conversion(threading.Thread):
                     self._begin(self._waiting.popleft())
                 for document in list(self._active):
                     self._look(document)
+                if self.interrupted.is_set() and not self._said:
+                    self._said = True
+                    self.given.shown.say("Stopping; once more to stop at once")
                 time.sleep(LOOK_SECONDS)
         except BaseException as problem:
             self.problem = problem
@@ -196,10 +201,9 @@ def convert(run: Run, documents: Sequence[Document]) -> bool:
     close(store, run.client.pipelines, "convert")
     worker = Worker([pdf], store=store, concurrency=run.concurrency, children=run.children, name="convert")
     conversion = Conversion(run, documents, worker)
-    interrupted = threading.Event()
 
     def stop() -> None:
-        interrupted.set()
+        conversion.interrupted.set()
         worker.stop()
 
     conversion.start()
@@ -211,4 +215,4 @@ def convert(run: Run, documents: Sequence[Document]) -> bool:
         run.shown.close()
     if conversion.problem is not None:
         raise conversion.problem
-    return not interrupted.is_set()
+    return not conversion.interrupted.is_set()

@@ -27,6 +27,10 @@ class Show(Protocol):
         """A document is over, with this to be said of it."""
         ...
 
+    def say(self, line: str) -> None:
+        """A line of its own."""
+        ...
+
     def close(self) -> None:
         """Show no more."""
         ...
@@ -64,6 +68,9 @@ class Nothing:
     def finish(self, name: str, line: str) -> None:
         """Nothing."""
 
+    def say(self, line: str) -> None:
+        """Nothing."""
+
     def close(self) -> None:
         """Nothing."""
 
@@ -85,6 +92,10 @@ class Lines:
             click.echo(f"{name} {task.status} {task.progress:.0f} %: {facts(task, rate)}", err=True)
 
     def finish(self, name: str, line: str) -> None:
+        """One line."""
+        self.say(line)
+
+    def say(self, line: str) -> None:
         """One line."""
         click.echo(line, err=True)
 
@@ -126,6 +137,10 @@ class Bars:
         """The bar goes, a line stays."""
         if name in self._bars:
             self._progress.remove_task(self._bars.pop(name))
+        self.say(line)
+
+    def say(self, line: str) -> None:
+        """A line above the bars."""
         self._progress.console.print(line, markup=False, soft_wrap=True)
 
     def close(self) -> None:

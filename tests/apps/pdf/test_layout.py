@@ -62,8 +62,13 @@ def test_rows_of_a_table_without_rules_are_not_taken_for_columns() -> None:
 
 def test_an_initial_over_several_lines_does_not_tie_them_together() -> None:
     initial = Piece("O", 50, 100, 75, 124, 26, False, False)
-    pieces = [initial, piece("nce upon a time", 78, 100), *stack(["there was a king", "who had it all"], 78, 112)]
-    assert texts(layout.columns(pieces)) == ["O nce upon a time", "there was a king", "who had it all"]
+    pieces = [
+        initial,
+        piece("nce upon a time", 78, 100),
+        piece("there was a king", 78, 112),
+        piece("of it all", 50, 124),
+    ]
+    assert texts(layout.columns(pieces)) == ["O nce upon a time", "there was a king", "of it all"]
     (block,) = grouped(*pieces)
     assert len(block.lines) == 3
 
@@ -107,8 +112,19 @@ def test_a_list_within_a_list_is_set_in() -> None:
     assert markdown(found) == "- outer\n   - inner\n   - another\n- outer again"
 
 
+def test_the_letter_o_is_a_bullet_below_a_bullet_and_a_word_at_the_edge() -> None:
+    rows = [("• outer", 50), ("o inner", 70), ("o another", 70)]
+    found = grouped(*(piece(text, x, 100 + 12 * row) for row, (text, x) in enumerate(rows)))
+    assert markdown(found) == "- outer\n   - inner\n   - another"
+    prose = ["o livro que foi lido por toda a gente da terra e", "o homem que o escreveu"]
+    assert [block.kind for block in grouped(*stack(prose, 50, 100))] == ["paragraph"]
+
+
 def test_a_year_at_the_beginning_of_a_line_makes_no_list() -> None:
-    rows = ["it was the end of a long war that began in the year", "12. of that month, which was a very dark month indeed"]
+    rows = [
+        "it was the end of a long war that began in the year",
+        "12. of that month, which was a very dark month indeed",
+    ]
     assert [block.kind for block in grouped(*stack(rows, 50, 100))] == ["paragraph"]
 
 

@@ -8,13 +8,28 @@ import pytest
 from fanfold.apps.pdf import document, textlayer
 from fanfold.apps.pdf.sample import CHINESE, CHINESE_HEADING, CODE, RUNNING_HEADER, TITLE, Pdf, Sheet, write_sample
 from fanfold.apps.pdf.textlayer import PageText, convert
-from tests.apps.pdf.making import make_blank, make_pdf, make_scan
+from tests.apps.pdf.making import make_blank, make_pdf, make_scan, photograph
 
 PROSE = (
     "Paper is patient, says a proverb, and a printer is not. What both have in common is that they "
     "take one line after the other, and that neither of them cares what stands on it, as long as it "
     "fits between the left edge and the right one. Whoever writes cares about nothing else."
 )
+
+FORM = b"""%PDF-1.5
+1 0 obj << /Type /Catalog /Pages 2 0 R /AcroForm << /Fields [5 0 R 6 0 R] >> >> endobj
+2 0 obj << /Type /Pages /Kids [3 0 R] /Count 1 >> endobj
+3 0 obj << /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents 4 0 R /Annots [5 0 R 6 0 R]
+  /Resources << /Font << /F << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >> >> endobj
+4 0 obj << /Length 57 >> stream
+BT /F 12 Tf 72 700 Td (Name:) Tj 0 -30 Td (Agreed:) Tj ET
+endstream endobj
+5 0 obj << /Type /Annot /Subtype /Widget /FT /Tx /T (name) /V (Ada Lovelace) /Rect [150 695 400 715] >> endobj
+6 0 obj << /Type /Annot /Subtype /Widget /FT /Btn /T (ok) /V /Yes /AS /Yes /Rect [150 665 165 680] >> endobj
+trailer << /Root 1 0 R /Size 7 >>
+%%EOF
+"""
+"""A form with one field filled in and one box ticked; it has no table of its objects, which readers make up for."""
 
 
 def converted(path: Path, *sheets: Sheet) -> list[PageText]:
@@ -43,6 +58,20 @@ def test_headings_have_the_levels_of_the_outline(sample: list[PageText]) -> None
     assert "\n## A sheet that pretends to be many\n" in sample[0].markdown
     assert "\n### The edge\n" in sample[0].markdown
     assert sample[0].markdown.count("\n#") == 4
+
+
+def test_a_size_that_the_outline_knows_has_its_level_where_the_outline_is_silent(tmp_path: Path) -> None:
+    known, silent = Sheet(), Sheet()
+    for sheet in (known, silent):
+        sheet.heading(1, "In large type")
+        sheet.paragraph(PROSE)
+        sheet.heading(3, "In small type")
+        sheet.paragraph(PROSE)
+    known.headings = [(1, "In large type", 0), (2, "In small type", 0)]
+    silent.headings = []
+    for page in converted(tmp_path / "a.pdf", known, silent):
+        assert page.markdown.startswith("# In large type\n")
+        assert "\n## In small type\n" in page.markdown
 
 
 def test_a_paragraph_is_one_line_without_breaks_nobody_meant(sample: list[PageText]) -> None:
@@ -78,6 +107,20 @@ def test_scanned_and_empty_pages_ask_for_a_look_at_their_picture(tmp_path: Path,
     for path in (make_scan(tmp_path / "scan.pdf", ["a letter"]), make_blank(tmp_path / "blank.pdf")):
         examined = document.examine(path)
         assert convert(path, [1], examined.survey) == [PageText(1, "", "", needs_ocr=True)]
+
+
+def test_a_scan_with_a_stamp_on_it_is_a_scan(tmp_path: Path) -> None:
+    sheets = []
+    for _number in range(4):
+        sheet = Sheet(picture=photograph("a letter", 0))
+        sheet.text(72, 815, "Made with a program that writes this line on all pages until it is paid")
+        sheets.append(sheet)
+    assert all(page.needs_ocr for page in converted(tmp_path / "a.pdf", *sheets))
+
+
+def test_a_page_with_few_words_and_no_picture_is_what_it_says(tmp_path: Path) -> None:
+    (page,) = converted(tmp_path / "a.pdf", sheet_of("Part Two"))
+    assert (page.markdown, page.needs_ocr) == ("Part Two", False)
 
 
 def test_a_page_is_the_same_whatever_pages_are_read_with_it(tmp_path: Path) -> None:
@@ -167,12 +210,37 @@ def test_a_table_without_rules_is_a_table(tmp_path: Path) -> None:
     assert "| Rate | 78 bpm | normal |" in page.markdown
 
 
+def test_what_was_filled_into_a_form_is_read_with_it(tmp_path: Path) -> None:
+    path = tmp_path / "form.pdf"
+    path.write_bytes(FORM)
+    page = convert(path, [1], document.examine(path).survey)[0]
+    assert page.markdown == "Name: Ada Lovelace\n\nAgreed: ☒"
+
+
+@pytest.mark.parametrize("number", ["7", "- 7 -", "Page 7 of 12", "vii", "第 7 页 共 12 页", "7 / 12"])
+def test_page_numbers_are_known_in_their_usual_forms(tmp_path: Path, number: str) -> None:
+    sheet = sheet_of(PROSE)
+    sheet.text(280, 40, number, "C" if "页" in number else "R")
+    (page,) = converted(tmp_path / "a.pdf", sheet)
+    assert page.markdown == PROSE
+
+
+@pytest.mark.parametrize("matrix", ["0 1 -1 0 {} 100", "-1 0 0 -1 500 {}"], ids=["side", "head"])
+def test_text_that_lies_on_its_side_or_stands_on_its_head_is_read_in_order(tmp_path: Path, matrix: str) -> None:
+    lines = ["The first line of a page", "that was turned round,", "and the last one."]
+    sheet = Sheet()
+    for number, line in enumerate(lines):
+        sheet.operators.append(f"BT /R 12 Tf {matrix.format(100 + 20 * number)} Tm ({line}) Tj ET")
+    (page,) = converted(tmp_path / "a.pdf", sheet)
+    assert page.markdown == " ".join(lines)
+
+
 def test_a_page_that_can_not_be_judged_does_not_stop_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = make_pdf(tmp_path / "two.pdf", ["first", "second"])
     real = textlayer._blocks
-    monkeypatch.setattr(textlayer, "_blocks", lambda raw, headings: 1 / 0 if raw.number == 1 else real(raw, headings))
+    monkeypatch.setattr(textlayer, "_blocks", lambda file, raw, known: 1 / (raw.number - 1) and real(file, raw, known))
     first, second = convert(path, [1, 2], document.examine(path).survey)
     assert first.problem is not None
     assert "division" in first.problem

@@ -16,6 +16,7 @@ def upgrade() -> None:
         sa.Column("key", sa.String(length=64), nullable=False),
         sa.Column("body", sa.Text(), nullable=True),
         sa.Column("asked_by", sa.String(length=100), nullable=True),
+        sa.Column("worker", sa.String(length=100), nullable=True),
         sa.Column("asked_until", UtcTime(), nullable=True),
         sa.Column("answered_at", UtcTime(), nullable=True),
         sa.PrimaryKeyConstraint("key", name=op.f("pk_answers")),

@@ -1,0 +1,50 @@
+"""`fanfold calls`: what did the models say, and what did it cost?"""
+
+from __future__ import annotations
+
+import click
+
+from fanfold.cli import printing
+from fanfold.cli.invocation import Command, Invocation
+from fanfold.model.asking import money
+
+
+@click.command("calls", cls=Command)
+@click.argument("task_id", metavar="ID")
+@click.option("--item", "key", metavar="KEY", help="Only those of this item.")
+@click.option("--stage", help="The stage of that item, where several have one of that name.")
+@click.option("--raw", is_flag=True, help="The raw answers that were kept: bad ones, and all with the option keep_raw.")
+@click.pass_obj
+def command(invocation: Invocation, task_id: str, key: str | None, stage: str | None, raw: bool) -> None:
+    """List the calls to models that a task has made, with tokens, cost and time."""
+    client = invocation.client()
+    task = client.get(task_id)
+    rows = client.calls(task.id, key, stage)
+    if invocation.json:
+        printing.print_json({"task": task.id, "spending": task.spending, "calls": rows})
+        return
+    if raw:
+        for row in rows:
+            if row.raw is not None:
+                click.echo(f"{row.stage} {row.item}, {row.provider}:{row.model}, {row.outcome}:\n{row.raw}\n")
+        return
+    headings = ("item", "model", "outcome", "in", "out", "cost", "seconds")
+    printing.print_table(
+        headings,
+        [
+            (
+                row.item,
+                f"{row.provider}:{row.model}",
+                row.outcome.replace("_", " "),
+                row.input_tokens,
+                row.output_tokens,
+                "" if row.cost is None else f"${row.cost:.4f}",
+                f"{row.seconds:.1f}",
+            )
+            for row in rows
+        ],
+        right=("in", "out", "cost", "seconds"),
+    )
+    if task.spending:
+        saved = f", {task.spending.cached} from the cache" if task.spending.cached else ""
+        click.echo(f"\n{task.spending.calls} calls{saved}: {money(task.spending)}")

@@ -1,0 +1,108 @@
+"""Does a conversion survive kills, a bad service and bad neighbours, and pay for each page once?"""
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.ai_server import AIServer, Call, too_many_requests
+from tests.apps.pdf.making import make_pdf
+from tests.cli.conftest import shell_on
+from tests.cli.shell import Shell
+from tests.conftest import environment_of
+from tests.waiting import eventually
+
+WORDS = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma tau upsilon"
+
+
+@pytest.fixture
+def shell(database_url: str, tmp_path: Path) -> Iterator[Shell]:
+    """Commands in processes of their own."""
+    yield from shell_on(database_url, tmp_path / "data")
+
+
+def book(path: Path, pages: int) -> Path:
+    """No two pages look alike."""
+    return make_pdf(
+        path, [f"{n} {'abcdefghij'[n % 10]}{n * 7919} {WORDS} {WORDS} {n * 104729}" for n in range(1, pages + 1)]
+    )
+
+
+def whole(call: Call) -> str:
+    return f"# Seen {call.images[0][:12]}\n\n{WORDS} {WORDS} {WORDS} {WORDS}"
+
+
+def test_killed_in_the_middle_it_goes_on_without_redoing_a_page(shell: Shell, tmp_path: Path) -> None:
+    pages = 400 if shell.database.startswith("sqlite") else 150
+    source = book(tmp_path / "long.pdf", pages)
+    words = ("convert", str(source), "--provider", "fake")
+    with AIServer() as ai:
+        ai.answer(whole)
+        started = shell.start(*words, **environment_of(ai))
+        eventually(lambda: len(ai.paid) > pages / 4, 60)
+        children = psutil.Process(started.pid).children(recursive=True)
+        os.kill(started.pid, signal.SIGKILL)
+        started.wait(30)
+        in_flight = 8
+        paid_before = len(ai.paid)
+        assert paid_before < pages
+        finished = shell.start(*words, **environment_of(ai))
+        _, said = finished.communicate(timeout=100)
+        assert finished.returncode == 0, said
+        assert pages <= len(ai.paid) <= pages + in_flight, "only what was in the air at the kill may be asked again"
+        assert len(ai.paid_by_image) == pages
+    text = (tmp_path / "long.md").read_text()
+    assert text.count("<!-- Page ") == pages
+    assert text.count("# Seen ") == pages
+    assert not [child for child in children if child.is_running()], "children end with their parent"
+
+
+def test_a_bad_service_costs_time_but_no_page(shell: Shell, tmp_path: Path) -> None:
+    source = book(tmp_path / "bad.pdf", 200)
+    with AIServer() as ai:
+        ai.answer(whole)
+        ai.mix({"429-soon": 0.30, "500": 0.05, "hang": 0.02, "length": 0.02}, seed=7)
+        patient = environment_of(ai) | {"FANFOLD_PROVIDERS_FAKE_TIMEOUT": "1"}
+        done = shell.start("convert", str(source), "--provider", "fake", "--json", **patient)
+        said, errors = done.communicate(timeout=110)
+        assert done.returncode == 0, errors
+        given = ai.given
+        assert given["answer"] == 200, "each page was answered once"
+        assert len(ai.paid) == 200 + given["length"], "cut-off answers are paid as well, nothing else is"
+        assert len(ai.calls) == 200 + given["429"] + given["500"] + given["hang"] + given["length"]
+        assert given["429"] > 20
+    assert '"failed": []' in said
+
+
+def test_the_same_page_twice_costs_one_call(shell: Shell, tmp_path: Path) -> None:
+    page = f"The same {WORDS} {WORDS}"
+    make_pdf(tmp_path / "memo.pdf", [page, page, page])
+    with AIServer() as ai:
+        ai.answer(whole)
+        done = shell.start("convert", str(tmp_path / "memo.pdf"), "--provider", "fake", **environment_of(ai))
+        _, said = done.communicate(timeout=60)
+        assert done.returncode == 0, said
+        assert len(ai.calls) == 1
+
+
+def test_interrupted_it_says_how_to_go_on(shell: Shell, tmp_path: Path) -> None:
+    source = book(tmp_path / "slow.pdf", 40)
+    with AIServer() as ai:
+        ai.answer(whole)
+        ai.always(too_many_requests(2))
+        ai.next(*["answer"] * 5)
+        started = shell.start("convert", str(source), "--provider", "fake", **environment_of(ai))
+        eventually(lambda: ai.given["429"] >= 1, 60)
+        eventually(lambda: started.poll() is not None or started.send_signal(signal.SIGINT), 60)
+        _, said = started.communicate(timeout=60)
+        assert started.returncode == 130
+        assert "run the same again to go on" in said
+        assert "Traceback" not in said
+        ai.always("answer")
+        again = shell.start("convert", str(source), "--provider", "fake", **environment_of(ai))
+        _, said = again.communicate(timeout=100)
+        assert again.returncode == 0, said
+        assert len(ai.paid) == 40

@@ -1,0 +1,239 @@
+"""Does `fanfold convert` find, convert, save and explain as a person would expect?"""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.ai_server import AIServer
+from tests.apps.pdf.making import make_blank, make_broken, make_encrypted, make_pdf, make_scan
+from tests.cli.shell import Shell
+
+WORDS = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma tau upsilon"
+ANSWER = f"{WORDS} {WORDS} is what it says, and so does the rest of this page"
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to work in."""
+    folder = tmp_path / "place"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def book(path: Path, pages: int = 2) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return make_pdf(path, [f"{'ABCDEFGH'[n]}{path.stem} says: {WORDS} and {WORDS}." for n in range(pages)])
+
+
+def test_a_pdf_becomes_markdown_beside_it(shell: Shell, place: Path) -> None:
+    book(place / "book.pdf")
+    result = shell.type("convert", "book.pdf")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "book.pdf → book.md: 2 pages" in result.stderr
+    assert (place / "book.md").read_text().startswith("<!-- Page 1 -->\n\nAbook says")
+
+
+def test_done_once_it_is_done(sqlite_shell: Shell, place: Path) -> None:
+    book(place / "book.pdf")
+    sqlite_shell.ok("convert", "book.pdf")
+    (place / "book.md").unlink()
+    again = sqlite_shell.type("convert", "book.pdf")
+    assert "done before" in again.stderr
+    assert (place / "book.md").exists(), "the result is written again"
+    assert len(sqlite_shell.json("tasks")) == 1
+    sqlite_shell.ok("convert", "book.pdf", "--fresh")
+    assert len(sqlite_shell.json("tasks")) == 2
+
+
+def test_files_folders_and_patterns_go_into_a_folder_of_ones_own(sqlite_shell: Shell, place: Path) -> None:
+    for name in ("one.pdf", "papers/two.PDF", "papers/deep/three.pdf", "other/x1.pdf", "other/x2.pdf"):
+        book(place / name, 1)
+    (place / "papers" / "notes.txt").write_text("not a pdf")
+    sqlite_shell.ok("convert", "one.pdf", "papers", "other/x*.pdf", "one.pdf", "-o", "out")
+    made = sorted(path.relative_to(place / "out").as_posix() for path in (place / "out").rglob("*.md"))
+    assert made == ["deep/three.md", "one.md", "two.md", "x1.md", "x2.md"]
+
+
+def test_two_of_one_name_do_not_overwrite_each_other(sqlite_shell: Shell, place: Path) -> None:
+    book(place / "a" / "book.pdf", 1)
+    make_pdf(place / "book.pdf", ["Another one altogether."])
+    sqlite_shell.ok("convert", "a/book.pdf", "book.pdf", "-o", "out/")
+    assert "Abook" in (place / "out" / "book.md").read_text()
+    assert "Another" in (place / "out" / "book-2.md").read_text()
+
+
+def test_one_file_may_be_named(sqlite_shell: Shell, place: Path) -> None:
+    book(place / "book.pdf", 1)
+    sqlite_shell.ok("convert", "book.pdf", "-o", "deep/er/mine.md")
+    assert (place / "deep" / "er" / "mine.md").exists()
+    book(place / "two.pdf", 1)
+    assert "Name a folder" in sqlite_shell.fails(5, "convert", "book.pdf", "two.pdf", "-o", "mine.md")
+
+
+def test_a_dash_is_the_standard_output_and_nothing_else_goes_there(sqlite_shell: Shell, place: Path) -> None:
+    book(place / "book.pdf", 1)
+    result = sqlite_shell.type("convert", "book.pdf", "-o", "-", "--no-marks")
+    assert result.stdout.startswith("Abook says")
+    assert not (place / "book.md").exists()
+
+
+def test_a_file_that_was_edited_is_kept(sqlite_shell: Shell, place: Path) -> None:
+    book(place / "book.pdf", 1)
+    sqlite_shell.ok("convert", "book.pdf")
+    (place / "book.md").write_text("my own notes")
+    result = sqlite_shell.type("convert", "book.pdf", "--no-marks")
+    assert "the file that was there is now" in result.stderr
+    assert (place / "book.md.1.bak").read_text() == "my own notes"
+    sqlite_shell.ok("convert", "book.pdf")
+    assert not (place / "book.md.2.bak").exists(), "what Fanfold wrote itself is simply replaced"
+
+
+def test_bad_files_fail_with_a_sentence_and_stop_no_other(shell: Shell, place: Path) -> None:
+    book(place / "good.pdf", 1)
+    make_broken(place / "broken.pdf")
+    make_encrypted(place / "locked.pdf", "secret")
+    (place / "empty.pdf").write_bytes(b"")
+    (place / "page.pdf").write_text("<html><body>404</body></html>")
+    make_blank(place / "blank.pdf")
+    result = shell.type("convert", ".", "nowhere.pdf")
+    assert result.exit_code == 7
+    assert "Traceback" not in result.output
+    for told in (
+        "nowhere.pdf: there is no such PDF",
+        "empty.pdf is empty (0 bytes)",
+        "locked.pdf is encrypted",
+        "broken.pdf is damaged",
+        "looks like a web page",
+        "good.pdf → ",
+        "blank.pdf → ",
+        "4 documents could not be converted",
+    ):
+        assert told in result.stderr
+    assert (place / "good.md").exists()
+    assert (place / "blank.md").exists()
+    assert not (place / "broken.md").exists()
+
+
+def test_nothing_there_is_said_and_nothing_begun(sqlite_shell: Shell, place: Path) -> None:
+    result = sqlite_shell.type("convert", "nowhere.pdf", "*.pdf")
+    assert (result.exit_code, "nowhere.pdf: there is no such PDF" in result.stderr) == (3, True)
+
+
+def test_a_password_opens_and_is_not_kept(shell: Shell, place: Path) -> None:
+    make_encrypted(place / "locked.pdf", "open-sesame", ["Behind the door."])
+    wrong = shell.type("convert", "locked.pdf", "--password", "wrong")
+    assert (wrong.exit_code, "does not open locked.pdf" in wrong.stderr) == (1, True)
+    shell.ok("convert", "locked.pdf", "--password", "open-sesame")
+    assert "Behind the door" in (place / "locked.md").read_text()
+    assert "open-sesame" not in json.dumps(shell.json("tasks"))
+    found = [path for path in shell.data.rglob("*") if path.is_file() and b"open-sesame" in path.read_bytes()]
+    assert found == []
+
+
+def test_a_bad_range_names_the_pages_there_are(sqlite_shell: Shell, place: Path) -> None:
+    book(place / "book.pdf")
+    result = sqlite_shell.type("convert", "book.pdf", "--pages", "7-9")
+    assert result.exit_code == 1
+    assert "2 pages" in result.stderr
+
+
+def test_programs_get_json(shell: Shell, place: Path) -> None:
+    book(place / "book.pdf")
+    make_broken(place / "broken.pdf")
+    result = shell.type("convert", "book.pdf", "broken.pdf", "--json", "--per-page", "--report")
+    good, bad = json.loads(result.stdout)["documents"]
+    assert (result.exit_code, result.stderr) == (7, "")
+    assert (good["pages"], good["engines"], good["failed"], good["target"]) == (2, {"text layer": 2}, [], "book.md")
+    assert bad["problem"].startswith("broken.pdf is damaged")
+    assert (place / "book.json").exists()
+    assert sorted(os.listdir(place / "book-pages")) == ["page-0001.md", "page-0002.md"]
+
+
+def test_a_model_does_the_pages_and_the_cost_is_shown(shell: Shell, place: Path, ai: AIServer) -> None:
+    ai.answer(ANSWER)
+    book(place / "book.pdf")
+    result = shell.type("convert", "book.pdf", "--provider", "fake")
+    assert (result.exit_code, len(ai.calls)) == (0, 2)
+    assert "2 pages, $" in result.stderr
+    assert "done before" in shell.type("convert", "book.pdf", "--model", "fake:fake-large").stderr
+    assert len(ai.calls) == 2, "the same file with the same options is not paid twice"
+    shell.ok("convert", "book.pdf", "--provider", "fake", "--fresh")
+    assert len(ai.calls) == 4
+    [fresh, _] = shell.json("tasks")
+    assert fresh["spending"]["calls"] == 2
+    assert "fake:fake-large" in shell.ok("items", fresh["id"])
+    assert "2 calls: $" in shell.ok("calls", fresh["id"])
+    assert "for 2 calls; last: fake:fake-large" in shell.ok("show", fresh["id"])
+
+
+def test_pages_that_fail_are_marked_listed_and_redone(shell: Shell, place: Path, ai: AIServer) -> None:
+    make_scan(place / "scan.pdf", ["First scan", "Second scan", "Third scan"])
+    ai.always("refusal")
+    ai.next("answer", "answer")
+    result = shell.type("convert", "scan.pdf", "--provider", "fake", "--jobs", "1")
+    assert result.exit_code == 7
+    assert "scan.pdf → scan.md: 3 pages, 1 failed" in result.stderr
+    assert "scan.pdf: page 3: " in result.stderr
+    assert "To redo them: fanfold convert scan.pdf --provider fake --jobs 1" in result.stderr
+    assert "<!-- Page 3 is missing:" in (place / "scan.md").read_text()
+    ai.always("answer")
+    before = len(ai.calls)
+    shell.ok("convert", "scan.pdf", "--provider", "fake", "--jobs", "1")
+    assert len(ai.calls) == before + 1, "only what failed is done again"
+    assert "missing" not in (place / "scan.md").read_text()
+
+
+def test_a_refused_key_pauses_and_the_same_command_goes_on(shell: Shell, place: Path, ai: AIServer) -> None:
+    ai.answer(ANSWER)
+    book(place / "book.pdf", 4)
+    ai.always("401")
+    result = shell.type("convert", "book.pdf", "--provider", "fake")
+    assert result.exit_code == 9
+    assert "Incorrect API key" in result.stderr
+    assert "When that is put right: fanfold convert book.pdf --provider fake" in result.stderr
+    ai.always("answer")
+    shell.ok("convert", "book.pdf", "--provider", "fake")
+    assert len(ai.paid) == 4
+
+
+def test_what_is_wrong_with_a_provider_is_said_before_anything_is_begun(
+    sqlite_shell: Shell, place: Path, ai: AIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book(place / "book.pdf", 1)
+    assert "There is no provider 'nobody'" in sqlite_shell.fails(5, "convert", "book.pdf", "--provider", "nobody")
+    assert "OPENAI_API_KEY" in sqlite_shell.fails(5, "convert", "book.pdf", "--provider", "openai")
+    assert "no default model" in sqlite_shell.fails(5, "convert", "book.pdf", "--provider", "ollama")
+    assert "--fallback is for models" in sqlite_shell.fails(5, "convert", "book.pdf", "--fallback", "fake")
+    assert sqlite_shell.json("tasks") == []
+
+
+def test_providers_are_listed_and_tested(sqlite_shell: Shell, ai: AIServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_KEY", "sk-secret")
+    monkeypatch.setenv("FANFOLD_PROVIDERS_FAKE_KEY_ENV", "MY_KEY")
+    listed = sqlite_shell.ok("providers")
+    assert "MY_KEY: set" in listed
+    assert "OPENAI_API_KEY: not set" in listed
+    assert "sk-secret" not in listed + json.dumps(sqlite_shell.json("providers"))
+    ai.answer("ready")
+    assert "fake:fake-large answered in" in sqlite_shell.ok("providers", "test", "fake")
+    ai.next("401")
+    refused = sqlite_shell.type("providers", "test", "fake")
+    assert (refused.exit_code, "Incorrect API key" in refused.stderr) == (1, True)
+    assert "OPENAI_API_KEY" in sqlite_shell.fails(5, "providers", "test", "openai")
+    assert "There is no provider" in sqlite_shell.fails(5, "providers", "test", "nobody")
+
+
+def test_the_raw_answers_that_were_bad_can_be_read(sqlite_shell: Shell, place: Path, ai: AIServer) -> None:
+    ai.answer(ANSWER)
+    ai.next("refusal")
+    book(place / "book.pdf", 1)
+    sqlite_shell.ok("convert", "book.pdf", "--provider", "fake")
+    [task] = sqlite_shell.json("tasks")
+    assert "I'm sorry" in sqlite_shell.ok("calls", task["id"], "--raw")
+    assert [call["outcome"] for call in sqlite_shell.json("calls", task["id"], "--item", "1")["calls"]] == [
+        "refusal",
+        "taken",
+    ]
