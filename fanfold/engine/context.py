@@ -7,6 +7,7 @@ import shutil
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from functools import cached_property
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
@@ -53,7 +54,7 @@ class Work:
         """The task's public id."""
         return self._row.id
 
-    @property
+    @cached_property
     def options(self) -> dict[str, Any]:
         """The task's options, with what was said for this item laid over them."""
         own: dict[str, Any] = serial.load(self._row.options, self._store.bind) or {}
@@ -309,7 +310,7 @@ class ItemWork(Work):
         """The item's position, from 1."""
         return self._claimed.seq
 
-    @property
+    @cached_property
     def input(self) -> Any:
         """What the split, or the stage before, made for this item."""
         return self._store.unfold(self._claimed.input)

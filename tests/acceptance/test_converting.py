@@ -96,7 +96,10 @@ def test_interrupted_it_says_how_to_go_on(shell: Shell, tmp_path: Path) -> None:
         ai.next(*["answer"] * 5)
         started = shell.start("convert", str(source), "--provider", "fake", **environment_of(ai))
         eventually(lambda: ai.given["429"] >= 1, 60)
-        eventually(lambda: started.poll() is not None or started.send_signal(signal.SIGINT), 60)
+        started.send_signal(signal.SIGINT)
+        read_line = started.stderr.readline if started.stderr else str
+        eventually(lambda: "once more to stop at once" in read_line(), 60)
+        started.send_signal(signal.SIGINT)
         _, said = started.communicate(timeout=60)
         assert started.returncode == 130
         assert "run the same again to go on" in said

@@ -238,6 +238,8 @@ def _marker(line: Line, run: list[Line], index: int) -> str:
     """The bullet or number a line begins with, if that makes it an entry of a list."""
     if bullet := _BULLET.match(line.text):
         return bullet[1]
+    if line.text.startswith("o ") and line.x0 > min(other.x0 for other in run) + _INDENT * line.size:
+        return "o"  # the second level of lists in Word; at the edge it may be a word
     match = _DASH.match(line.text) or _NUMBER.match(line.text)
     if match is None:
         return ""

@@ -36,6 +36,7 @@ _LOOKS_LIKE = (
 )
 # A PDF may open with some bytes of rubbish; readers look for its header this far.
 _HEADER_WITHIN = 1024
+_LOOKED_AT = 32 * 1024 * 1024
 # pdfium refuses a document of no pages as it refuses a broken one.
 _COUNTS_NONE = re.compile(rb"/Count\s+0\b")
 _PAGE = re.compile(rb"/Type\s*/Page\b")
@@ -130,7 +131,13 @@ def _reason(error: Exception, path: Path, password: str | None, name: str) -> ff
         return ff.Permanent(
             f"{name} is encrypted. Give its password: fanfold convert {name} --password …", code="encrypted"
         )
-    content = path.read_bytes()
+    if getattr(error, "err_code", None) == raw.FPDF_ERR_SECURITY:
+        return ff.Permanent(
+            f"{name} is protected in a way that no password opens. Print it to a new PDF from a viewer that shows it.",
+            code="encrypted",
+        )
+    with path.open("rb") as file:
+        content = file.read(_LOOKED_AT)
     head = content[:_HEADER_WITHIN]
     if not head:
         return ff.Permanent(f"{name} is empty (0 bytes). Was it downloaded completely?", code="empty_file")

@@ -15,7 +15,7 @@ from fanfold.apps.pdf.reading import Piece, style
 if TYPE_CHECKING:
     import pypdfium2 as pdfium
 
-_SIMPLIFIED = str.maketrans("‘’‚‛“”„‟–—―‒−‐‑\u00a0\x02", "''''\"\"\"\"------- -")
+_SIMPLIFIED = str.maketrans("‘’‚‛“”„‟–—―‒−‐‑\u00a0\x02\ufffe", "''''\"\"\"\"------- --")
 # What may have been another sign: quotes, and hyphens between letters or spaces (not those of "01-05").
 _LOST = re.compile(r"['\"]|[^\W\d]-|-[^\W\d]| -|-$|--")
 # Loading a page once more takes as long as all the judging of it, so a bold piece is looked at only if it may be a title
@@ -64,7 +64,8 @@ def _correct(textpage: Any, pieces: list[Piece]) -> None:
             piece.bold = piece.bold and not _doubtful(piece)
             continue
         position = start + len(piece.text)
-        piece.text = original[start:position].replace("\x02", "-")
+        # pdfium's own signs for a hyphen at the end of a line
+        piece.text = original[start:position].replace("\x02", "-").replace("\ufffe", "-")
         if same_count and (piece.bold or piece.mono):
             _measure(textpage, start, piece)
 

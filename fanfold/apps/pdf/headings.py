@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from fanfold.apps.pdf.blocks import Block
+from fanfold.apps.pdf.layout import Line
 
 _LONGEST = 200
 _MOST_LINES = 4
@@ -27,10 +28,8 @@ class Headings:
     def __init__(self, survey: dict[str, Any]) -> None:
         self.body = float(survey.get("body") or 0.0)
         self.ladder = [float(size) for size in survey.get("ladder", ())]
-        self._outline: dict[int, dict[str, int]] = defaultdict(dict)
-        for title, page, level in survey.get("outline", ()):
-            for key in (_key(title), _key(_NUMBERING.sub("", title, count=1))):
-                self._outline[page].setdefault(key, level)
+        self.levels = [int(level) for level in survey.get("levels", ())] or list(range(1, len(self.ladder) + 1))
+        self._outline = titles(survey.get("outline", ()))
 
     def mark(self, blocks: Sequence[Block], page: int) -> list[Block]:
         """Turn the paragraphs that are headings into headings."""
@@ -59,19 +58,14 @@ class Headings:
         text = " ".join(line.text for line in block.lines)
         if len(text) > _LONGEST or not any(character.isalpha() for character in text):
             return None
-        outlined = self._outlined(text, page)
+        if _is_contents_entry(block.lines[-1]):
+            return None
+        outlined = outlined_level(text, self._outline.get(page))
         if outlined is not None:
             return min(outlined, _DEEPEST)
         if block.kind == "item" and block.marker and not block.marker[0].isalnum():
             return None
         return self._by_type(block, text, following)
-
-    def _outlined(self, text: str, page: int) -> int | None:
-        known = self._outline.get(page)
-        if not known:
-            return None
-        level = known.get(_key(text))
-        return level if level is not None else known.get(_key(_NUMBERING.sub("", text, count=1)))
 
     def _by_type(self, block: Block, text: str, following: Block | None) -> int | None:
         size = block.lines[0].size
@@ -84,13 +78,40 @@ class Headings:
             return None
         numbered = _DEPTH.match(text)
         depth = numbered[1].count(".") if numbered else 0
-        return min(len(self.ladder) + 1 + depth, _DEEPEST)
+        return min(max(self.levels, default=0) + 1 + depth, _DEEPEST)
 
     def _rung(self, size: float) -> int:
-        for level, known in enumerate(self.ladder, 1):
-            if size >= known * (1 - _SAME_SIZE):
-                return level
-        return max(len(self.ladder), 1)
+        index = rung(size, self.ladder)
+        return self.levels[index] if index is not None else max(self.levels, default=1)
+
+
+def _is_contents_entry(line: Line) -> bool:
+    """A line whose last piece is a number far to the right: a title, but on the page that lists them."""
+    if len(line.pieces) < 2 or not line.pieces[-1].text.isdigit():
+        return False
+    return line.pieces[-1].x0 - line.pieces[-2].x1 > 3 * line.size
+
+
+def rung(size: float, ladder: Sequence[float]) -> int | None:
+    """Which of the sizes of headings, largest first, this one is."""
+    return next((index for index, known in enumerate(ladder) if size >= known * (1 - _SAME_SIZE)), None)
+
+
+def titles(outline: Iterable[Sequence[Any]]) -> dict[int, dict[str, int]]:
+    """The level of each title of an outline, by page, with and without its number."""
+    found: dict[int, dict[str, int]] = defaultdict(dict)
+    for title, page, level in outline:
+        for key in (_key(title), _key(_NUMBERING.sub("", title, count=1))):
+            found[page].setdefault(key, level)
+    return found
+
+
+def outlined_level(text: str, known: dict[str, int] | None) -> int | None:
+    """The level the outline gives to a text of this page, if it is one of its titles."""
+    if not known:
+        return None
+    level = known.get(_key(text))
+    return level if level is not None else known.get(_key(_NUMBERING.sub("", text, count=1)))
 
 
 def _key(title: str) -> str:

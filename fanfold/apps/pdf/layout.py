@@ -19,6 +19,8 @@ _COLUMN_ROWS = 3
 # Lines of running text fill their column; entries of a table or a form do not.
 _FILLED = 0.55
 _SENTENCE = 24
+# More large pieces than this are a poster or a drawing.
+_MOST_INITIALS = 20
 
 
 @dataclass(slots=True)
@@ -62,9 +64,8 @@ def columns(boxes: Sequence[Box]) -> list[list[Line]]:
 def _lower_initials(boxes: Sequence[Box], size: float) -> None:
     """Treat a letter that hangs over several lines as part of the first, or it would tie these lines together."""
     pieces = [box for box in boxes if isinstance(box, Piece)]
-    for large in pieces:
-        if large.size < 1.8 * size or len(large.text) > 12:
-            continue
+    initials = [piece for piece in pieces if piece.size >= 1.8 * size and len(piece.text) <= 12]
+    for large in initials if len(initials) <= _MOST_INITIALS else ():
         beside = [
             piece
             for piece in pieces

@@ -13,7 +13,8 @@ from typing import Any
 # Names of fonts tell their style: "Times-BoldMT", TeX's "CMBX12" and "SFTT1000", "Consolas".
 _BOLD = re.compile(r"bold|black|heavy|demi|[a-z]{2}bx\d|sx?bx|cmssbx|-bd|hei(?![a-z])", re.IGNORECASE)
 _MONO = re.compile(
-    r"courier|mono(?!type)|nimbusmon|monaco|consol|menlo|typewriter|[a-z]{2}tt\d|fixed|lettergothic|sourcecode", re.IGNORECASE
+    r"courier|mono(?!type)|nimbusmon|monaco|consol|menlo|typewriter|[a-z]{2}tt\d|fixed|lettergothic|sourcecode",
+    re.IGNORECASE,
 )
 
 
@@ -59,15 +60,19 @@ def read(path: Path, pages: Sequence[int], *, forms: bool = False) -> tuple[dict
     """The pages that could be read, and why the others could not, by page number."""
     try:
         result = _parse(path, pages, forms)
+        turned = {page.page_num: angle for page in result.pages if (angle := _turned(page.text_items))}
+        # Lines that run up the page come in pieces out of order; read again as if the page were turned, they do not.
+        again = _parse(path, list(turned), forms, turned).pages if turned else []
     except Exception as error:
         # pdfium opened the file before, so its pages can still be drawn and read from the picture.
         return {}, dict.fromkeys(pages, f"the text layer can not be read: {error}")
-    found = {page.page_num: _raw_page(page) for page in result.pages}
+    straight = [page for page in result.pages if page.page_num not in turned]
+    found = {page.page_num: _raw_page(page) for page in [*straight, *again]}
     problems = {error.page_num: f"the page is damaged in the file ({error.message})" for error in result.page_errors}
     return found, problems
 
 
-def _parse(path: Path, pages: Sequence[int], forms: bool) -> Any:
+def _parse(path: Path, pages: Sequence[int], forms: bool, turned: dict[int, int] | None = None) -> Any:
     """Let liteparse read the pages: its own Markdown is not used, only what it found and where."""
     from liteparse import LiteParse
 
@@ -82,6 +87,7 @@ def _parse(path: Path, pages: Sequence[int], forms: bool) -> Any:
         # What repeats is judged from the survey: a window must not see more or less of it than another.
         keep_headers_footers=True,
         continue_on_page_error=True,
+        page_orientation_corrections=list(turned.items()) if turned else None,
         max_pages=max(pages),
         target_pages=",".join(map(str, pages)),
     )
@@ -94,23 +100,18 @@ def _parse(path: Path, pages: Sequence[int], forms: bool) -> Any:
 
 def _raw_page(page: Any) -> RawPage:
     raw = RawPage(page.page_num, page.width, page.height)
-    items = list(page.text_items)
-    turned = _turned(items)
-    for item in items:
-        if round(item.rotation) % 360 == turned and item.text.strip():
-            raw.pieces.append(_piece(item, turned, page))
+    # What is still turned is a stamp along the margin.
+    upright = [item for item in page.text_items if not round(item.rotation) % 360]
+    raw.pieces = [piece for piece in map(_piece, upright) if piece.text]
     raw.pieces.extend(piece for form_field in page.form_fields or () for piece in _filled_in(form_field))
-    if turned in (90, 270):
-        raw.width, raw.height = raw.height, raw.width
-        return raw
     for block in page.blocks or ():
         if block.kind == "table" and block.bbox is not None and block.rows:
             raw.tables.append(_table(block))
     return raw
 
 
-def _turned(items: list[Any]) -> int:
-    """By how much most of the text is turned; the rest (stamps along the margin) is left out."""
+def _turned(items: Sequence[Any]) -> int:
+    """By how much most of the text is turned."""
     rotations = [item.rotation for item in items]
     if not any(rotations):
         return 0
@@ -122,14 +123,8 @@ def _turned(items: list[Any]) -> int:
     return angle if angle in (90, 180, 270) else 0
 
 
-def _piece(item: Any, turned: int, page: Any) -> Piece:
+def _piece(item: Any) -> Piece:
     x, y, width, height = item.x, item.y, item.width, item.height
-    if turned == 90:
-        x, y, width, height = y, page.width - x - width, height, width
-    elif turned == 270:
-        x, y, width, height = page.height - y - height, x, height, width
-    elif turned == 180:
-        x, y = page.width - x - width, page.height - y - height
     bold, mono = style(item.font_name or "")
     size = item.font_height or height or 1.0
     # Some fonts claim a box far taller than their letters, which would tie lines together that only look close.

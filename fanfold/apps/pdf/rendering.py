@@ -78,7 +78,7 @@ def _item(block: Block, depth: int) -> str:
     text = _joined(block, breaks=False)[len(block.marker) :].lstrip()
     number = _ORDERED.fullmatch(block.marker)
     marker = f"{number[1]}." if number else "-"
-    if number is None and any(character.isalnum() for character in block.marker):
+    if number is None and block.marker != "o" and any(character.isalnum() for character in block.marker):
         # "a)" and "(iv)" are no markers in Markdown: they stay part of the text.
         text = f"{block.marker} {text}"
     return f"{'   ' * depth}{marker} {_guarded(_emphasised(block, text))}"
@@ -119,6 +119,8 @@ def table(found: Table) -> str:
 
 
 def _cell(text: str) -> str:
+    if text.isascii() and text.isalnum():
+        return text
     flat = _escaped(cleaning.close_gaps(cleaning.characters(text.replace("\\", "")))).strip()
     return flat.replace("|", "\\|") if "|" in flat else flat
 

@@ -6,9 +6,10 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
+from statistics import median_low
 from typing import TYPE_CHECKING, Any
 
-from fanfold.apps.pdf import cleaning, layout, reading
+from fanfold.apps.pdf import cleaning, headings, layout, reading
 from fanfold.apps.pdf.layout import Line
 from fanfold.apps.pdf.reading import RawPage
 
@@ -23,6 +24,10 @@ _BAND_ROWS = 4
 _FOOT = 0.92
 _REPEATED = 3
 _SAME_HEIGHT = 6.0
+# A line that fills so much of the page, and has another one of its type that close to it, is text.
+_FILLED = 0.6
+_CLOSE = 0.6
+_SAME_TYPE = 0.3
 # Type this much larger than the body's is a heading; sizes closer than this are the same size.
 _LARGER = 1.12
 _SAME_SIZE = 0.06
@@ -34,7 +39,8 @@ _OFFSET = re.compile(r"@(-?\d+)")
 _NO_WORD = re.compile(r"[^\w#@-]+")
 _NUMBERS = re.compile(r"\d+(?:\W*\d+)*")
 _PAGE_NUMBER = re.compile(
-    r"[-–—·|\s]*(?:page|pg\.?|p\.|seite|第)?\s*(?:\d{1,4}|[ivxl]{1,7})\s*(?:页|頁|(?:of|von|/|共)\s*\d{1,4}\s*页?)?[-–—·|\s]*",
+    r"[-–—·|\s]*(?:page|pg\.?|p\.|seite|第)?\s*(?:\d{1,4}|[ivxl]{1,7})\s*(?:页|頁)?[\s,，]*"
+    r"(?:(?:of|von|/|共)\s*\d{1,4}\s*(?:页|頁)?)?[-–—·|\s]*",
     re.IGNORECASE,
 )
 _PAGE_OF = re.compile(r"\b(?:page|seite|pág\.?)\s+\d{1,4}\s*(?:/|of|von|de)\s*\d{1,4}\s*$", re.IGNORECASE)
@@ -66,12 +72,14 @@ def _entry(bookmark: Any) -> list[Any] | None:
 def take(path: Path, document: pdfium.PdfDocument) -> dict[str, Any]:
     """Read a sample of pages, evenly spread, and note what they share. The answer can be stored as JSON."""
     pages, _problems = reading.read(path, sample(len(document)))
+    entries = outline(document)
     body, ladder = _sizes(pages.values())
     return {
-        "outline": outline(document),
+        "outline": entries,
         "forms": bool(document.get_formtype()),
         "body": body,
         "ladder": ladder,
+        "levels": _levels(pages.values(), ladder, entries),
         "running": _running(pages.values()),
     }
 
@@ -99,6 +107,25 @@ def _sizes(pages: Iterable[RawPage]) -> tuple[float, list[float]]:
         if not ladder or size < ladder[-1] * (1 - _SAME_SIZE):
             ladder.append(size)
     return body, ladder[:_LEVELS]
+
+
+def _levels(pages: Iterable[RawPage], ladder: list[float], entries: list[list[Any]]) -> list[int]:
+    """The level of each size of headings: what the outline says of titles in that size, or else one below the larger one."""
+    known = headings.titles(entries)
+    said: dict[int, list[int]] = defaultdict(list)
+    for page in pages:
+        for line in layout.lines(page.pieces) if page.number in known else ():
+            level = headings.outlined_level(line.text, known[page.number])
+            index = headings.rung(line.size, ladder)
+            if level is not None and index is not None:
+                said[index].append(level)
+    levels: list[int] = []
+    for index in range(len(ladder)):
+        above = levels[-1] if levels else 0
+        # The title of a book stands over its chapters, but is no entry of its outline: both are of the first level.
+        untold = 1 if index < min(said, default=0) else above + 1
+        levels.append(max(median_low(said[index]) if index in said else untold, above, 1))
+    return levels
 
 
 def signatures(text: str, page: int, offsets: Iterable[int] | None = None) -> list[str]:
@@ -133,7 +160,8 @@ class Running:
         """Take running headers, footers and page numbers off a page."""
         dropped: set[int] = set()
         for row in edge_rows(page):
-            if self._repeats(row, page) or _is_page_number(row, page) or _has_page_number(row, page, body):
+            repeats = self._repeats(row, page) and not _goes_on(row, page)
+            if repeats or _is_page_number(row, page) or _has_page_number(row, page, body):
                 dropped.update(map(id, row.pieces))
         page.pieces = [piece for piece in page.pieces if id(piece) not in dropped]
 
@@ -150,6 +178,21 @@ class Running:
         if height > page.height * _FOOT:
             found.append(_without_numbers(text))
         return any(abs(known - height) < _SAME_HEIGHT for text in found for known in self._heights.get(text, ()))
+
+
+def _goes_on(row: Line, page: RawPage) -> bool:
+    """Whether a line is part of a paragraph: it fills the page, and the next or the one before follows it closely."""
+    if row.x1 - row.x0 < page.width * _FILLED:
+        return False
+    height = row.y1 - row.y0
+    mine = set(map(id, row.pieces))
+    return any(
+        abs(piece.x0 - row.x0) < height
+        and abs(piece.size - row.size) < _SAME_TYPE
+        and min(abs(piece.y0 - row.y1), abs(row.y0 - piece.y1)) < height * _CLOSE
+        for piece in page.pieces
+        if id(piece) not in mine
+    )
 
 
 def _without_numbers(text: str) -> str:

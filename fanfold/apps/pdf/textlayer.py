@@ -56,21 +56,22 @@ def convert(path: Path, pages: Sequence[int], survey: dict[str, Any]) -> list[Pa
 
 def _page(document: pdfium.PdfDocument, raw: RawPage, headings: Headings, running: surveys.Running) -> PageText:
     try:
-        letters = sum(len(piece.text) for piece in raw.pieces)
-        needs_ocr = _garbled(raw.pieces) or (letters < _FEW_LETTERS and _pictured(document, raw, letters))
-        exact.correct(document, raw.number, raw.pieces)
+        empty = not raw.pieces
         running.drop(raw, headings.body)
-        found = _blocks(raw, headings)
+        # A page without any text may be a drawing of it; one with a header only, if there is a picture below.
+        needs_ocr = empty or _garbled(raw.pieces) or (_is_sparse(raw.pieces) and _is_picture(document, raw))
+        found = _blocks(document, raw, headings)
         return PageText(raw.number, rendering.markdown(found), rendering.plain(found), needs_ocr)
     except Exception as error:
         # Whatever one page holds, the others are converted.
         return PageText(raw.number, "", "", True, f"{type(error).__name__}: {error}")
 
 
-def _blocks(raw: RawPage, headings: Headings) -> list[Block]:
+def _blocks(document: pdfium.PdfDocument, raw: RawPage, headings: Headings) -> list[Block]:
     tables = [table for table in raw.tables if _complete(table, raw.pieces)]
     held = {id(piece) for table in tables for piece in _inside(raw.pieces, table)}
     free = [piece for piece in raw.pieces if id(piece) not in held]
+    exact.correct(document, raw.number, free)
     return [
         block
         for column in layout.columns([*free, *tables])
@@ -106,13 +107,15 @@ def _garbled(pieces: Sequence[Piece]) -> bool:
     return len(_ODD.findall(text)) > _GARBLED * len(text)
 
 
-def _pictured(document: pdfium.PdfDocument, raw: RawPage, letters: int) -> bool:
-    """Whether a page of few letters is mostly a picture; a page without any letter always asks to be looked at."""
+def _is_sparse(pieces: Sequence[Piece]) -> bool:
+    return sum(len(piece.text) for piece in pieces) < _FEW_LETTERS
+
+
+def _is_picture(document: pdfium.PdfDocument, raw: RawPage) -> bool:
+    """Whether a picture covers most of a page."""
     import pypdfium2 as pdfium
     from pypdfium2.raw import FPDF_PAGEOBJ_IMAGE
 
-    if not letters:
-        return True
     area = 0.0
     try:
         for image in document[raw.number - 1].get_objects(filter=[FPDF_PAGEOBJ_IMAGE]):

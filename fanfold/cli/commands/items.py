@@ -48,7 +48,8 @@ def command(
     elif not found:
         click.echo("No items.", err=True)
     else:
-        headings, rows = HEADINGS, [row(item) for item in found]
+        headings: tuple[str, ...] = HEADINGS
+        rows = [row(item) for item in found]
         if any(item.model for item in found):
             headings = (*HEADINGS[:-1], "model", "cost", HEADINGS[-1])
             rows = [

@@ -189,6 +189,15 @@ def test_what_looks_like_markup_is_escaped(tmp_path: Path) -> None:
     assert page.markdown == r"\# not a heading, \*no\* emphasis, \<b>no tag\</b>, snake_case"
 
 
+def test_the_first_line_of_a_paragraph_is_no_header_however_often_it_is_said(tmp_path: Path) -> None:
+    """Forms and letters begin alike on every page; what belongs to a paragraph is never dropped."""
+    words = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma tau upsilon"
+    make_pdf(tmp_path / "letters.pdf", [f"This is letter {n}, and it says: {words} and {words}." for n in range(1, 6)])
+    known = document.examine(tmp_path / "letters.pdf")
+    pages = textlayer.convert(tmp_path / "letters.pdf", known.pages, known.survey)
+    assert [page.markdown.startswith(f"This is letter {page.page}, and") for page in pages] == [True] * 5
+
+
 def test_a_header_that_counts_pages_is_known_by_its_counting(tmp_path: Path) -> None:
     sheets = []
     for number in range(1, 6):
