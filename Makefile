@@ -9,9 +9,11 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
 help: ## Print what make can do
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
 
-demo: .venv/.runtime ## Run the example pipeline and print its result
+demo: .venv/.runtime ## Convert a PDF that is made here to Markdown, and show its beginning
 	@rm -rf .demo && mkdir .demo
-	@env -u FANFOLD_DATABASE FANFOLD_DATA="$(CURDIR)/.demo" $(BIN)/fanfold run demo
+	@$(BIN)/python -m fanfold.apps.pdf.sample .demo/sample.pdf
+	@env -u FANFOLD_DATABASE FANFOLD_DATA="$(CURDIR)/.demo/data" $(BIN)/fanfold convert .demo/sample.pdf
+	@head -n 12 .demo/sample.md
 
 test: .venv/.dev ## Run all tests, on SQLite and on PostgreSQL
 	@$(PYTEST)
@@ -37,7 +39,7 @@ COMPILE := uv pip compile --quiet --universal --generate-hashes --no-header --no
 
 lock: ## Pin the newest allowed dependencies again (needs uv)
 	$(COMPILE) --upgrade --extra dev --output-file requirements-dev.lock
-	$(COMPILE) --upgrade --extra postgres --constraint requirements-dev.lock --output-file requirements.lock
+	$(COMPILE) --upgrade --extra postgres --extra ocr --constraint requirements-dev.lock --output-file requirements.lock
 
 clean: ## Remove what make has made
 	rm -rf .venv .demo .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist

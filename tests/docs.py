@@ -8,9 +8,13 @@ from pathlib import Path
 import click
 
 from fanfold import errors
+from fanfold.apps.pdf.options import MEANINGS as OPTION_MEANINGS
+from fanfold.apps.pdf.options import Options
 from fanfold.cli import SECTIONS, cli
 from fanfold.cli.exits import MEANINGS as EXIT_MEANINGS
 from fanfold.model.lifecycle import ITEM_MOVES, TASK_MOVES, Move, diagram
+from fanfold.providers.configuration import BUILT_IN, Provider
+from fanfold.providers.configuration import MEANINGS as PROVIDER_MEANINGS
 from fanfold.settings import MEANINGS, Settings
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -45,7 +49,42 @@ def settings() -> str:
         f"| `{field.name}` | `FANFOLD_{field.name.upper()}` | {field.default!r} | {MEANINGS[field.name]} |"
         for field in fields(Settings)
     ]
-    return "\n".join([head, "", "| setting | environment | default | meaning |", "|---|---|---|---|", *rows])
+    table = ["| setting | environment | default | meaning |", "|---|---|---|---|", *rows]
+    return "\n".join([head, "", *table, "", providers()])
+
+
+def providers() -> str:
+    """What a provider is configured with."""
+    head = (
+        "## Providers\n\nA table `[providers.NAME]` in `fanfold.toml` adds a service that answers, or changes one that is known; "
+        "`FANFOLD_PROVIDERS_NAME_FIELD` in the environment sets one field (a dash in the name is written as `_`). Keys are never "
+        "written down: `key_env` names the variable that has it. `FANFOLD_PROVIDER` names the default provider of `ask`."
+    )
+    rows = [
+        f"| `{field.name}` | {field.default!r} | {PROVIDER_MEANINGS[field.name]} |"
+        for field in fields(Provider)
+        if field.name != "name"
+    ]
+    known = [
+        f"| `{one.name}` | {one.kind} | {one.address} | {f'`{one.key_env}`' if one.key_env else 'none'} | {one.model or '–'} |"
+        for one in BUILT_IN
+    ]
+    return "\n".join(
+        [head, "", "| field | default | meaning |", "|---|---|---|", *rows, "", "Known without any configuration:", "",
+         "| name | kind | address | key | model |", "|---|---|---|---|---|", *known]
+    )  # fmt: skip
+
+
+def pdf_options() -> str:
+    """The options of the PDF application."""
+    head = (
+        "# Options of the PDF application\n\nFor `fanfold run pdf book.pdf --option NAME=VALUE`, `fanfold submit pdf …`, and "
+        "`client.submit(pdf, …, options={…})`; `fanfold convert` has an option of its own for most of them. With "
+        "`retry --option` they hold for single pages."
+    )
+    defaults = vars(Options())
+    rows = [f"| `{name}` | {defaults[name]!r} | {meaning} |" for name, meaning in OPTION_MEANINGS.items()]
+    return "\n".join([head, "", "| option | default | meaning |", "|---|---|---|", *rows])
 
 
 def error_reference() -> str:
@@ -131,6 +170,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "settings.md": settings,
     "errors.md": error_reference,
     "commands.md": commands,
+    "pdf.md": pdf_options,
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -126,11 +127,30 @@ def _keep(tx: Transaction, verb: str, group: Sequence[Settlement], worker: str) 
             ]
         )
         tx.events.add([_event(one, verb, worker) for one in group])
+    tx.calls.add([call for one in group if (call := _own_call(one, verb))])
     if verb in ("fail", "back_off", "crash") or any(one.usage for one in group):
         outcome = {"finish": "done", "fail": "failed", "back_off": "retrying", "crash": "lost"}.get(verb, verb)
         tx.settling.add_attempts(
             [_attempt(one, outcome, worker) for one in group if verb in ("fail", "back_off", "crash") or one.usage]
         )
+
+
+def _own_call(one: Settlement, verb: str) -> dict[str, Any] | None:
+    """What a handler says it has used itself, for the ledger; what it asked through Fanfold is there already."""
+    used = json.loads(one.usage) if one.usage else {}
+    told = {name: used.get(name) for name in ("input_tokens", "output_tokens", "cost")}
+    if not any(isinstance(value, int | float) for value in told.values()):
+        return None
+    known = {name: value if isinstance(value, int | float) else None for name, value in told.items()}
+    return {
+        "item": one.claimed.id,
+        "lease": one.claimed.lease,
+        "provider": "own",
+        "model": one.model or "unnamed",
+        "outcome": "taken" if verb == "finish" else one.error_code or verb,
+        "seconds": 0.0,
+        **known,
+    }
 
 
 def _event(one: Settlement, verb: str, worker: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -88,7 +88,7 @@ def load(environment: Mapping[str, str] | None = None, folder: Path | None = Non
         if not isinstance(given, dict):
             raise BadInput(f"fanfold.toml: providers.{name} must be a table: [providers.{name}]")
         found[name] = _made(found.get(name) or Provider(_named(name)), given, f"fanfold.toml, [providers.{name}]")
-    for name, given in _from_environment(variables).items():
+    for name, given in _from_environment(variables, list(found)).items():
         found[name] = _made(found.get(name) or Provider(_named(name)), given, "the environment")
     return found
 
@@ -131,7 +131,7 @@ def _named(name: str) -> str:
     return name
 
 
-def _from_environment(variables: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+def _from_environment(variables: Mapping[str, str], known: Iterable[str]) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for variable, value in variables.items():
         if not variable.startswith("FANFOLD_PROVIDERS_") or not value:
@@ -140,7 +140,10 @@ def _from_environment(variables: Mapping[str, str]) -> dict[str, dict[str, Any]]
         field = next((field for field in FIELDS if rest.endswith(f"_{field}")), None)
         if field is None:
             raise BadInput(f"{variable} sets nothing that is known. A provider has: {', '.join(FIELDS)}.")
-        found.setdefault(rest.removesuffix(f"_{field}"), {})[field] = value
+        name = rest.removesuffix(f"_{field}")
+        # A variable can not have a dash: the name that is known, if there is one, else the name as it is written.
+        meant = next((one for one in known if one.replace("-", "_") == name), name)
+        found.setdefault(meant, {})[field] = value
     return found
 
 

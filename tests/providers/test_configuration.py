@@ -42,6 +42,12 @@ def test_the_environment_has_the_last_word(tmp_path: Path) -> None:
     assert load({"OPENAI_BASE_URL": "http://two/v1"}, tmp_path)["openai"].base_url == "http://two/v1"
 
 
+def test_a_name_with_a_dash_is_found_in_the_environment(tmp_path: Path) -> None:
+    folder = written(tmp_path, '[providers.my-own]\nbase_url = "http://one/v1"\n')
+    known = load({"FANFOLD_PROVIDERS_MY_OWN_MODEL": "b"}, folder)
+    assert (known["my-own"].model, "my_own" in known) == ("b", False)
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

@@ -1,5 +1,8 @@
 """Are answers kept once, and is the ledger right?"""
 
+from typing import Any
+
+import fanfold as ff
 from tests.engine.pipelines import batch
 from tests.installation import HandClock, Installation
 
@@ -74,6 +77,19 @@ def test_the_ledger_adds_up_per_item_and_task(installation: Installation) -> Non
     assert (one.calls, one.cost, other.calls, other.cached) == (2, 0.5, 0, 1)
     assert [call.item for call in installation.client.calls(task.id)] == ["1", "1", "2"]
     assert [call.outcome for call in installation.client.calls(task.id, "2")] == ["cached"]
+
+
+def test_what_a_handler_used_by_itself_counts_as_well(installation: Installation) -> None:
+    def handler(item: Any) -> str:
+        item.used(model="mine", input_tokens=10, output_tokens=2, cost=0.25)
+        if item.attempt == 1:
+            raise ff.Temporary("again", after=0)
+        return "done"
+
+    task = installation.client.submit(installation.know(batch(handler=handler, retry=ff.Retry(limit=1))), items=["a"])
+    installation.worker("w").run()
+    spent = installation.client.get(task.id).spending
+    assert (spent.calls, spent.cost, spent.input_tokens, spent.model) == (2, 0.5, 20, "own:mine")
 
 
 def test_what_is_said_for_single_items_adds_up(installation: Installation) -> None:

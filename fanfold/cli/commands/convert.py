@@ -168,7 +168,8 @@ def _hands(options: dict[str, Any], jobs: int | None) -> dict[str, Any]:
     if "provider" not in options:
         return {"concurrency": LOCAL_PAGES, "children": jobs}
     if jobs is not None:
-        os.environ[f"FANFOLD_PROVIDERS_{options['provider'].upper()}_CONCURRENCY"] = str(jobs)
+        name = options["provider"].upper().replace("-", "_")
+        os.environ[f"FANFOLD_PROVIDERS_{name}_CONCURRENCY"] = str(jobs)
     return {"concurrency": jobs or 8, "children": None}
 
 
