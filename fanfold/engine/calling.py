@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import os
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
@@ -136,10 +135,10 @@ class Call:
 class Caller:
     """Runs calls where they belong, with their time limits, so that each ends in a settlement or in CancelledError."""
 
-    def __init__(self, store: Store, name: str, children: int | None = None) -> None:
+    def __init__(self, store: Store, name: str, children: Children | None = None) -> None:
         self.threads = Threads(name)
-        self.children = Children(store.settings)
-        self._errands = asyncio.Semaphore(children or store.settings.children or os.cpu_count() or 1)
+        self.children = children or Children(store.settings)
+        self._errands = asyncio.Semaphore(self.children.at_once)
         self._suspects = asyncio.Semaphore(SUSPECTS_AT_ONCE)
 
     async def run(self, call: Call) -> Settlement:

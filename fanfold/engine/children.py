@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from multiprocessing.connection import Connection
@@ -67,11 +67,11 @@ class Outcome:
 class Child:
     """One child process, one call at a time."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, modules: Sequence[str] = ()) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
         self._process = context.Process(
-            target=serve, args=(theirs, settings, os.getpid()), daemon=True, name="fanfold-child"
+            target=serve, args=(theirs, settings, os.getpid(), modules), daemon=True, name="fanfold-child"
         )
         self._process.start()
         theirs.close()
@@ -110,16 +110,25 @@ class Child:
 class Children:
     """Warm child processes, made as they are needed."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, *, at_once: int | None = None, modules: Sequence[str] = ()) -> None:
         self.settings = settings
+        self.at_once = at_once or settings.children or os.cpu_count() or 1
+        """How many run functions at the same time; handlers that are isolated come on top."""
+        self._modules = tuple(modules)
         self._idle: list[Child] = []
         self._all: set[Child] = set()
 
+    def warm(self, count: int) -> None:
+        """Start so many now: they come up while their parent is still busy with other things."""
+        for _ in range(min(count, self.at_once)):
+            self._idle.append(self._new())
+
     def take(self) -> Child:
         """An idle child, or a new one."""
-        if self._idle:
-            return self._idle.pop()
-        child = Child(self.settings)
+        return self._idle.pop() if self._idle else self._new()
+
+    def _new(self) -> Child:
+        child = Child(self.settings, self._modules)
         self._all.add(child)
         return child
 
@@ -157,11 +166,13 @@ def _manner(exit_code: int | None) -> str:
     return f"exit code {exit_code}"
 
 
-def serve(pipe: Connection, settings: Settings, parent: int) -> None:
+def serve(pipe: Connection, settings: Settings, parent: int, modules: Sequence[str] = ()) -> None:
     """The life of a child: answer requests until the parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     threading.Thread(target=_follow, args=(parent,), daemon=True).start()
+    for module in modules:
+        importlib.import_module(module)
     open_store = cache(lambda: _store(settings))
     while True:
         try:

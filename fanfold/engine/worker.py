@@ -15,6 +15,7 @@ from typing import Any
 
 from fanfold.engine.attempts import Attempts, Held
 from fanfold.engine.calling import Call, Caller
+from fanfold.engine.children import Children
 from fanfold.engine.claiming import Claimer, Room
 from fanfold.engine.pulse import Pulse
 from fanfold.engine.sweep import recover_now, sweep
@@ -52,14 +53,14 @@ class Worker:
         database: str | None = None,
         data: str | None = None,
         concurrency: int | None = None,
-        children: int | None = None,
+        children: int | Children | None = None,
         stages: Iterable[str] = (),
         name: str = "worker",
     ) -> None:
         self.store = store or Store.open(load_settings(database=database, data=data))
         self.pipelines = {pipeline.name: pipeline for pipeline in map(as_pipeline, pipelines)}
         self.concurrency = concurrency or self.store.settings.concurrency
-        self.children = children
+        self.children = children if isinstance(children, Children) else Children(self.store.settings, at_once=children)
         self.name = name
         self.claimer = Claimer(self.store, self.pipelines, stages)
         self._stops = 0

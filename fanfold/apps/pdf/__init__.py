@@ -1,5 +1,19 @@
 """How does a PDF become Markdown? Its pages are listed, each is converted by itself, and they are bound together again."""
 
-from fanfold.apps.pdf.pipeline import pdf as pdf
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fanfold.apps.pdf.pipeline import pdf as pdf
 
 __all__ = ["pdf"]
+
+
+def __getattr__(name: str) -> Any:
+    """The pipeline, when it is first used: a child process that reads pages does not need it."""
+    if name == "pdf":
+        from fanfold.apps.pdf.pipeline import pdf
+
+        return pdf
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

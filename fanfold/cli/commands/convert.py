@@ -19,9 +19,13 @@ from fanfold.errors import BadInput
 
 if TYPE_CHECKING:
     from fanfold.cli.conversion.documents import Document
+    from fanfold.engine.children import Children
+    from fanfold.settings import Settings
 
 LOCAL_PAGES = 96
 """Pages wait together for the window of the document that has them: three windows keep two processes busy."""
+MODEL_PAGES = 8
+WARM = 2
 GO_ON = "Interrupted; run the same again to go on"
 
 
@@ -61,36 +65,47 @@ def command(invocation: Invocation, /, paths: tuple[str, ...], output: str | Non
     and paid, once. Pages that fail are marked in the result and listed at the end.
     """
     invocation.log(logging.ERROR)
-    from fanfold.cli.conversion import documents, saving, showing, sources, summary
+    from fanfold.cli.conversion import sources
 
     found, missed = sources.find(paths)
     for name in missed:
         click.echo(f"{name}: there is no such PDF", err=True)
     if not found:
         return Exit.NOT_FOUND
-    options = _options(given)
     targets = sources.targets(found, output)
-    flags = _typed(given | {"output": output})
-    wanted = [
-        documents.Document(source.path, target, options, flags) for source, target in zip(found, targets, strict=True)
-    ]
+    options = _options(given)
+    children = _children(invocation.settings(), options, given["jobs"])
+    try:
+        from fanfold.cli.conversion.documents import Document
+        from fanfold.cli.conversion.summary import exit_code
+
+        flags = _typed(given | {"output": output})
+        wanted = [Document(source.path, target, options, flags) for source, target in zip(found, targets, strict=True)]
+        _convert(invocation, wanted, children, given, output)
+    finally:
+        children.close()
+    return exit_code(wanted, missed)
+
+
+def _convert(
+    invocation: Invocation, wanted: list[Document], children: Children, given: dict[str, Any], output: str | None
+) -> None:
+    from fanfold.cli.conversion import documents, saving, showing, summary
+
     client = invocation.client(["pdf"])
     with tempfile.TemporaryDirectory(prefix="fanfold-") as scratch:
-        _unlock(wanted, given["password"], Path(scratch), client.store.settings)
-        ready = [document for document in wanted if document.problem is None]
+        _unlock(wanted, given["password"], Path(scratch), children)
         shown = showing.show(wanted=not invocation.json)
         for document in wanted:
             if document.problem is not None:
                 shown.finish(document.name, summary.line(document))
-        run = documents.Run(
-            client, saving.Saving(client.store.settings.data_folder), shown, given["fresh"], line=summary.line,
-            **_hands(options, given["jobs"]),
-        )  # fmt: skip
-        finished = documents.convert(run, ready)
+        concurrency = LOCAL_PAGES if "provider" not in wanted[0].options else given["jobs"] or MODEL_PAGES
+        written = saving.Saving(client.store.settings.data_folder)
+        run = documents.Run(client, written, shown, given["fresh"], concurrency, children, summary.line)
+        finished = documents.convert(run, [document for document in wanted if document.problem is None])
     _give(invocation, client, wanted, output)
     if not finished:
         raise Interrupted(GO_ON)
-    return summary.exit_code(wanted, missed)
 
 
 def _give(invocation: Invocation, client: Any, wanted: list[Document], output: str | None) -> None:
@@ -163,39 +178,45 @@ def _models(provider: str | None, model: str | None, fallback: tuple[str, ...]) 
     return {"provider": chosen[0][0].name, "model": chosen[0][1]}
 
 
-def _hands(options: dict[str, Any], jobs: int | None) -> dict[str, Any]:
-    """How many pages are worked on at a time, and in how many processes."""
-    if "provider" not in options:
-        return {"concurrency": LOCAL_PAGES, "children": jobs}
-    if jobs is not None:
+def _children(settings: Settings, options: dict[str, Any], jobs: int | None) -> Children:
+    """The processes that read and draw pages, on their way while this one still loads what it needs."""
+    from fanfold.engine.children import Children
+
+    is_local = "provider" not in options
+    if jobs is not None and not is_local:
         name = options["provider"].upper().replace("-", "_")
         os.environ[f"FANFOLD_PROVIDERS_{name}_CONCURRENCY"] = str(jobs)
-    return {"concurrency": jobs or 8, "children": None}
+    children = Children(
+        settings, at_once=jobs if is_local else None, modules=("fanfold.apps.pdf.textlayer", "pypdfium2")
+    )
+    children.warm(WARM)
+    return children
 
 
-def _unlock(wanted: list[Document], password: str | None, scratch: Path, settings: Any) -> None:
+def _unlock(wanted: list[Document], password: str | None, scratch: Path, children: Children) -> None:
     """Copies without a password, so that the password need not be kept with the tasks."""
     password = password or os.environ.get("FANFOLD_PDF_PASSWORD")
     if not password:
         return
     if password == "-":
         password = str(click.prompt("Password", hide_input=True, err=True))
+    for number, document in enumerate(wanted):
+        target = scratch / str(number) / document.path.name
+        target.parent.mkdir()
+        document.problem = _unlock_one(document.path, password, target, children)
+        document.open = target
+
+
+def _unlock_one(path: Path, password: str, target: Path, children: Children) -> str | None:
+    """In a child process: a damaged file may take the process down that reads it. Returns what is wrong."""
     from fanfold.apps.pdf.document import unlock
-    from fanfold.engine.children import Children
     from fanfold.errors import HandlerError
 
-    children = Children(settings)
+    child = children.take()
     try:
-        for number, document in enumerate(wanted):
-            target = scratch / str(number) / document.path.name
-            target.parent.mkdir()
-            child = children.take()
-            try:
-                child.run(unlock, (document.path, password, target), {"name": document.path.name})
-                document.open = target
-                children.give_back(child)
-            except HandlerError as problem:
-                document.problem = str(problem)
-                children.discard(child)
-    finally:
-        children.close()
+        child.run(unlock, (path, password, target), {"name": path.name})
+    except HandlerError as problem:
+        children.discard(child)
+        return str(problem)
+    children.give_back(child)
+    return None

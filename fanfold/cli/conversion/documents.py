@@ -15,6 +15,7 @@ from fanfold.cli.conversion.saving import Saving
 from fanfold.cli.conversion.showing import Show
 from fanfold.cli.running import interrupts
 from fanfold.engine import inputs
+from fanfold.engine.children import Children
 from fanfold.engine.client import Client
 from fanfold.engine.sweep import close, recover
 from fanfold.engine.worker import Worker
@@ -67,7 +68,7 @@ class Run:
     shown: Show
     fresh: bool = False
     concurrency: int = 8
-    children: int | None = None
+    children: Children | None = None
     line: Callable[[Document], str] = field(default=lambda document: document.name)
 
 
