@@ -40,8 +40,25 @@ def pymupdf4llm_rules() -> Convert:
     return lambda path, pages: library.to_markdown(str(path), pages=pages, show_progress=False)
 
 
+def fanfold_text() -> Convert:
+    """Fanfold's own reading of text layers, as its processes do it, but without any of them: no store, no items, no OCR."""
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+    from fanfold.apps.pdf import document, textlayer
+    from fanfold.apps.pdf.windows import PAGES
+
+    def convert(path: Path, pages: "list[int] | None") -> str:
+        known = document.examine(path)
+        windows = [known.pages[start : start + PAGES] for start in range(0, len(known.pages), PAGES)]
+        return "\n\n".join(
+            page.markdown for window in windows for page in textlayer.convert(path, window, known.survey)
+        )
+
+    return convert
+
+
 LIBRARIES: dict[str, Callable[[], Convert]] = {
     "liteparse": liteparse,
+    "fanfold, text layer alone": fanfold_text,
     "markitdown": markitdown,
     "pymupdf4llm": pymupdf4llm,
     "pymupdf4llm, no layout model": pymupdf4llm_rules,

@@ -42,8 +42,9 @@ def _task(tx: Transaction, row: TaskRow, stages: Mapping[str, Counts], retries: 
         here = replace(here, share=share)
     failed = sum(stages.get(stage.name, Counts())[ItemState.FAILED] for stage in row.plan.stages)
     due = tx.reading.next_due_at(row.number) if here[ItemState.RETRYING] or here[ItemState.WAITING] else None
+    trouble = tx.reading.trouble(row.number, row.stage) if here[ItemState.RETRYING] else None
     standing = unfinished_stage(row, stages) if row.ending else row.stage
-    facts = Facts(row.state, row.stage, row.plan, here, row.ending, row.reason, failed, due, served)
+    facts = Facts(row.state, row.stage, row.plan, here, row.ending, row.reason, failed, due, served, trouble)
     shown = stages.get(counted_stage(row.plan, row.stage, stages), Counts())
     return Task(
         id=row.id,

@@ -23,6 +23,8 @@ class Facts:
     failed_items: int = 0
     next_due_at: datetime | None = None
     served: bool = True
+    trouble: str | None = None
+    """Why one of the items that wait for their next try failed the last time."""
 
 
 def state_word(facts: Facts) -> str:
@@ -85,5 +87,6 @@ def wait_reason(facts: Facts) -> str | None:
         return None if facts.served else f"no worker serves stage {facts.stage}"
     if counts[ItemState.RETRYING] or counts[ItemState.WAITING]:
         cause = "an external job" if counts[ItemState.WAITING] else "the next try"
-        return f"waits for {cause}" + (f" at {facts.next_due_at:%H:%M:%S} UTC" if facts.next_due_at else "")
+        when = f" at {facts.next_due_at:%H:%M:%S} UTC" if facts.next_due_at else ""
+        return f"waits for {cause}{when}" + (f": {facts.trouble}" if facts.trouble else "")
     return None

@@ -13,7 +13,7 @@ from fanfold.model.item import Claimed
 from fanfold.providers.configuration import Provider, choose
 from fanfold.providers.desk import Desk, Inquiry, desk
 from fanfold.providers.lanes import Lane
-from fanfold.providers.services import Kind, Trouble
+from fanfold.providers.services import Kind, Trouble, objection
 from fanfold.store.store import Store
 
 log = logging.getLogger("fanfold.providers")
@@ -52,8 +52,8 @@ def _chosen(entry: str, here: Desk) -> tuple[Provider, str]:
         provider, model = choose(entry, here.providers)
     except BadInput as problem:
         raise PauseTask(str(problem)) from None
-    if provider.lacks_key:
-        raise PauseTask(f"{provider.name} needs a key: set {provider.key_env} where the workers run, then resume.")
+    if reason := objection(provider):
+        raise PauseTask(f"{reason} Then resume.")
     return provider, model
 
 

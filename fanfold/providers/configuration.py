@@ -54,8 +54,8 @@ class Provider:
 
 DEFAULT_ADDRESSES = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
 BUILT_IN = (
-    Provider("openai", "openai", key_env="OPENAI_API_KEY", model="gpt-5-mini"),
-    Provider("anthropic", "anthropic", key_env="ANTHROPIC_API_KEY", model="claude-haiku-4-5", max_tokens=16_000),
+    Provider("openai", "openai", key_env="OPENAI_API_KEY", model="gpt-5.4-mini"),
+    Provider("anthropic", "anthropic", key_env="ANTHROPIC_API_KEY", model="claude-haiku-5-5", max_tokens=16_000),
     Provider("ollama", "openai", "http://127.0.0.1:11434/v1", concurrency=1, timeout=600),
     Provider("lmstudio", "openai", "http://127.0.0.1:1234/v1", concurrency=1, timeout=600),
 )

@@ -113,9 +113,14 @@ class Desk:
         question = inquiry.question
         parameters = question.parameters | changes
         started = time.monotonic()
-        reply = await lane.service.call(
-            Request(inquiry.model, question.prompt, question.images, question.system, parameters)
-        )
+        request = Request(inquiry.model, question.prompt, question.images, question.system, parameters)
+        try:
+            # The libraries' own limits are for each read: a service that sends a byte now and then would never be late.
+            async with asyncio.timeout(inquiry.provider.timeout):
+                reply = await lane.service.call(request)
+        except TimeoutError:
+            late = f"{inquiry.provider.name} did not answer within {inquiry.provider.timeout:g} s."
+            raise Trouble(Kind.LATE, late) from None
         seconds = round(time.monotonic() - started, 3)
         lane.went_well()
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from importlib.util import find_spec
 from typing import Any, Protocol
 
 from fanfold.errors import BadInput
@@ -79,17 +80,22 @@ class Service(Protocol):
         ...
 
 
+def objection(provider: Provider) -> str | None:
+    """Why a provider can not be asked here, and what to do about it; None when nothing is known to be in the way."""
+    if provider.lacks_key:
+        return f"{provider.name} needs a key. Put it into the environment variable {provider.key_env} where the work is done."
+    if provider.kind == "anthropic" and find_spec("anthropic") is None:
+        return f"{provider.name} needs a library that is not installed: pip install 'fanfold[anthropic]'"
+    return None
+
+
 def connect(provider: Provider) -> Service:
     """The service of a provider; its library is loaded now and not earlier."""
+    if reason := objection(provider):
+        raise BadInput(reason)
     if provider.kind == "anthropic":
-        try:
-            from fanfold.providers.anthropic import AnthropicService
-        except ImportError as missing:
-            raise BadInput(
-                f"The provider {provider.name} needs a library that is not installed ({missing.name}): "
-                "pip install 'fanfold[anthropic]'",
-                code="not_installed",
-            ) from None
+        from fanfold.providers.anthropic import AnthropicService
+
         return AnthropicService(provider)
     from fanfold.providers.openai import OpenAIService
 

@@ -87,6 +87,16 @@ class Reading:
         due = sa.select(sa.func.min(items.c.available_at)).where(items.c.task == task, TIMED)
         return self.connection.execute(due).scalar()
 
+    def trouble(self, task: int, stage: str) -> str | None:
+        """Why the item that is tried again next has failed."""
+        wanted = (
+            sa.select(item_data.c.error_message)
+            .join(items, items.c.id == item_data.c.item)
+            .where(items.c.task == task, items.c.stage == stage, items.c.state == ItemState.RETRYING)
+            .limit(1)
+        )
+        return self.connection.execute(wanted).scalar()
+
     def page(
         self,
         task: int,

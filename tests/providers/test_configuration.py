@@ -75,10 +75,10 @@ def test_an_unknown_variable_is_not_passed_over(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("entry", "provider", "model"),
     [
-        ("openai", "openai", "gpt-5-mini"),
+        ("openai", "openai", "gpt-5.4-mini"),
         ("ollama:qwen2.5vl:7b", "ollama", "qwen2.5vl:7b"),
         ("meta/llama:1", "openai", "meta/llama:1"),
-        ("anthropic:", "anthropic", "claude-haiku-4-5"),
+        ("anthropic:", "anthropic", "claude-haiku-5-5"),
     ],
 )
 def test_provider_and_model_are_told_apart(

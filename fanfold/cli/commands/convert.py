@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 import os
 import shlex
+import socket
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import click
 
@@ -160,6 +162,7 @@ def _typed(given: dict[str, Any]) -> tuple[str, ...]:
 def _models(provider: str | None, model: str | None, fallback: tuple[str, ...]) -> dict[str, Any]:
     """The provider and model that are meant, looked at before anything is begun."""
     from fanfold.providers.configuration import LOCAL, choose, find, load
+    from fanfold.providers.services import objection
 
     if provider in (None, LOCAL) and not model:
         if fallback:
@@ -173,9 +176,21 @@ def _models(provider: str | None, model: str | None, fallback: tuple[str, ...]) 
     entry = f"{provider}:{model}" if provider and model and model.partition(":")[0] not in known else model or provider
     chosen = [choose(one, known) for one in (str(entry), *fallback)]
     for service, _ in chosen:
-        if service.lacks_key:
-            raise BadInput(f"{service.name} needs a key. Put it into the environment variable {service.key_env}.")
+        if reason := objection(service) or _absence(service.base_url, service.name):
+            raise BadInput(reason)
     return {"provider": chosen[0][0].name, "model": chosen[0][1]}
+
+
+def _absence(address: str, name: str) -> str | None:
+    """Whether a server that should run on this very machine does not."""
+    parts = urlsplit(address)
+    if parts.hostname not in ("127.0.0.1", "localhost", "::1"):
+        return None
+    try:
+        socket.create_connection((parts.hostname, parts.port or 80), timeout=2).close()
+    except OSError:
+        return f"{name} can not be reached at {parts.scheme}://{parts.netloc.rpartition('@')[2]}. Start it first."
+    return None
 
 
 def _children(settings: Settings, options: dict[str, Any], jobs: int | None) -> Children:

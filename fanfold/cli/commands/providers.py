@@ -64,9 +64,10 @@ def _test(invocation: Invocation, provider: Provider, model: str | None) -> Exit
     """One small call, with what it took."""
     from fanfold.errors import Permanent
     from fanfold.providers.asking import try_once
+    from fanfold.providers.services import objection
 
-    if provider.lacks_key:
-        raise BadInput(f"{provider.name} needs a key. Put it into the environment variable {provider.key_env}.")
+    if reason := objection(provider):
+        raise BadInput(reason)
     chosen = model or provider.model
     if not chosen:
         raise BadInput(f"{provider.name} has no default model. Name one: --model MODEL")
