@@ -9,7 +9,8 @@ import anthropic
 import openai
 import pytest
 
-from tests.ai_server import AIServer, Call, Reply, slow, too_many_requests
+from tests.ai_protocol import Call, Reply, slow, too_many_requests
+from tests.ai_server import AIServer
 from tests.waiting import eventually
 
 PICTURE = b"\x89PNG not really"

@@ -8,7 +8,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.ai_server import AIServer, Call, too_many_requests
+from tests.ai_protocol import Call, too_many_requests
+from tests.ai_server import AIServer
 from tests.apps.pdf.making import make_pdf
 from tests.cli.conftest import shell_on
 from tests.cli.shell import Shell

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from tests.ai_server import AIServer, Call, too_many_requests
+from tests.ai_protocol import Call, too_many_requests
+from tests.ai_server import AIServer
 from tests.engine.live import Live
 from tests.engine.pipelines import batch
 from tests.waiting import eventually

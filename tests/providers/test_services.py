@@ -9,7 +9,8 @@ import pytest
 from fanfold.errors import BadInput
 from fanfold.providers.configuration import Provider
 from fanfold.providers.services import Finish, Kind, Reply, Request, Trouble, connect, seconds_to_wait
-from tests.ai_server import AIServer, too_many_requests
+from tests.ai_protocol import too_many_requests
+from tests.ai_server import AIServer
 
 JPEG = b"\xff\xd8\xff\xe0 picture"
 

@@ -11,7 +11,7 @@ from PIL import Image, ImageDraw
 
 import fanfold as ff
 from fanfold.apps.pdf import document
-from fanfold.apps.pdf.sample import Pdf, Sheet
+from fanfold.apps.pdf.writing import Pdf, Sheet
 from tests.apps.pdf.making import (
     make_blank,
     make_blank_scan,

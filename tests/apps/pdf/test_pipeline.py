@@ -11,7 +11,8 @@ import pytest
 import fanfold as ff
 from fanfold.apps.pdf import ocr, pdf
 from fanfold.apps.pdf.sample import write_sample
-from tests.ai_server import AIServer, Call
+from tests.ai_protocol import Call
+from tests.ai_server import AIServer
 from tests.apps.pdf.making import make_blank, make_encrypted, make_pdf, make_scan
 from tests.engine.live import Live
 

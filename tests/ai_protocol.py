@@ -1,0 +1,232 @@
+"""What do AI services say, and what can go wrong? Calls, replies and faults, in the words of both protocols."""
+
+import base64
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+OPENAI_PATH = "/v1/chat/completions"
+ANTHROPIC_PATH = "/v1/messages"
+MODELS_PATH = "/v1/models"
+STOP_REASONS = {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal"}
+ERROR_KINDS = {
+    401: "authentication_error",
+    402: "billing_error",
+    403: "permission_error",
+    404: "not_found_error",
+    429: "rate_limit_error",
+    500: "api_error",
+    503: "overloaded_error",
+}
+Json = dict[str, Any]
+
+
+@dataclass
+class Call:
+    """One request, as the service has understood it."""
+
+    number: int
+    at: datetime
+    path: str
+    api_key: str | None
+    model: str | None = None
+    prompt: str = ""
+    images: tuple[str, ...] = ()
+    """SHA-256 of the bytes of each picture, in hex."""
+    parameters: Json = field(default_factory=dict)
+    given: str = ""
+    """``answer`` or the name of the fault; empty until the reply is chosen."""
+    paid: bool = False
+    """Whether a whole answer has gone out, which a real service would put on the bill."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What the service does with one call. A fault is a good reply, changed."""
+
+    text: str = ""
+    given: str = "answer"
+    status: int = 200
+    finish_reason: str = "stop"
+    """In OpenAI's words; Anthropic's are derived from it."""
+    error_code: str | None = None
+    message: str = ""
+    retry_after_seconds: float | None = None
+    after_seconds: float = 0.0
+    hangs: bool = False
+    broken_json: bool = False
+    dropped: bool = False
+    input_tokens: int = 1_000
+    output_tokens: int | None = None
+    cached_tokens: int = 0
+
+    def fault(self, name: str, **changes: Any) -> "Reply":
+        """This reply with something wrong about it."""
+        return replace(self, given=name, **changes)
+
+
+Fault = Callable[[Reply], Reply]
+Answer = Callable[[Call], "Reply | str"]
+
+
+def refused(name: str, status: int, message: str, code: str | None = None) -> Fault:
+    """A fault that is an error of the service, with its status."""
+    return lambda good: good.fault(name, status=status, message=message, error_code=code)
+
+
+def too_many_requests(retry_after_seconds: float | None = None) -> Fault:
+    """429; with the seconds to wait, if given, in the header ``Retry-After``."""
+    return lambda good: good.fault(
+        "429",
+        status=429,
+        message="Rate limit reached",
+        retry_after_seconds=retry_after_seconds,
+        error_code="rate_limit",
+    )
+
+
+def slow(seconds: float) -> Fault:
+    """The good answer, but late."""
+    return lambda good: good.fault("slow", after_seconds=seconds)
+
+
+FAULTS: Mapping[str, Fault] = {
+    "answer": lambda good: good,
+    "429": too_many_requests(),
+    "429-retry-after": too_many_requests(1),
+    "429-soon": too_many_requests(0.1),
+    "500": refused("500", 500, "The server had an error"),
+    "503": refused("503", 503, "The engine is overloaded"),
+    "400": refused("400", 400, "Invalid value: 'max_tokens'", "invalid_value"),
+    "401": refused("401", 401, "Incorrect API key provided", "invalid_api_key"),
+    "402": refused("402", 402, "Insufficient balance"),
+    "403": refused("403", 403, "Your project has no access to this model", "model_not_found"),
+    "insufficient_quota": refused("insufficient_quota", 429, "You exceeded your current quota", "insufficient_quota"),
+    "hang": lambda good: good.fault("hang", hangs=True),
+    "length": lambda good: good.fault("length", finish_reason="length", text=good.text[: len(good.text) // 2]),
+    "content_filter": lambda good: good.fault("content_filter", finish_reason="content_filter", text=""),
+    "refusal": lambda good: good.fault("refusal", text="I'm sorry, but I can't assist with that request."),
+    "repetition": lambda good: good.fault("repetition", text=good.text + "\n\nand so on and so on" * 400),
+    "fence": lambda good: good.fault("fence", text=f"```markdown\n{good.text}\n```"),
+    "empty": lambda good: good.fault("empty", text=""),
+    "broken_json": lambda good: good.fault("broken_json", broken_json=True),
+    "drop": lambda good: good.fault("drop", dropped=True),
+}
+
+
+def markdown_for(call: Call) -> str:
+    """An answer that is the same for the same picture and question, and another one for others."""
+    seed = "".join(call.images) or call.prompt
+    digest = hashlib.sha256(seed.encode()).hexdigest()
+    words = " ".join(digest[at : at + 8] for at in range(0, 64, 8))
+    return f"# Page {digest[:8]}\n\nThe picture says: {words}.\n\n- {digest[:4]}\n- {digest[4:8]}\n"
+
+
+def named(fault: str | Fault) -> Fault:
+    """The fault of that name, or the given one."""
+    return FAULTS[fault] if isinstance(fault, str) else fault
+
+
+def understood(number: int, path: str, headers: Mapping[str, str], body: Json) -> Call:
+    """The call in a request of either protocol."""
+    key = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ") or None
+    system = [{"type": "text", "text": body["system"]}] if isinstance(body.get("system"), str) else []
+    parts = [*system, *(part for message in body.get("messages", []) for part in parts_of(message["content"]))]
+    pictures = [picture for part in parts if (picture := picture_in(part)) is not None]
+    return Call(
+        number=number,
+        at=datetime.now(UTC),
+        path=path,
+        api_key=key,
+        model=body.get("model"),
+        prompt="\n".join(part["text"] for part in parts if part["type"] == "text"),
+        images=tuple(hashlib.sha256(picture).hexdigest() for picture in pictures),
+        parameters={name: value for name, value in body.items() if name not in ("model", "messages", "system")},
+    )
+
+
+def parts_of(content: str | list[Json]) -> list[Json]:
+    """The parts of a message, of which a plain text is one."""
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+def picture_in(part: Json) -> bytes | None:
+    """The bytes of the picture in this part, if it is one."""
+    if part["type"] == "image_url":
+        return base64.b64decode(part["image_url"]["url"].partition(";base64,")[2], validate=True)
+    if part["type"] == "image":
+        return base64.b64decode(part["source"]["data"], validate=True)
+    return None
+
+
+def rendered(call: Call, reply: Reply, models: list[str]) -> bytes:
+    """The reply as it goes over the wire."""
+    body = json.dumps(content_for(call, reply, models)).encode()
+    if reply.broken_json:
+        body = body[: len(body) // 2]
+    headers = [f"HTTP/1.1 {reply.status} Reply", "Content-Type: application/json", f"Content-Length: {len(body)}"]
+    if reply.retry_after_seconds is not None:
+        headers.append(f"Retry-After: {reply.retry_after_seconds:g}")
+    return "\r\n".join([*headers, "", ""]).encode() + body
+
+
+def content_for(call: Call, reply: Reply, models: list[str]) -> Json:
+    """The body in the words of the protocol that was spoken."""
+    if reply.status != 200:
+        kind = ERROR_KINDS.get(reply.status, "invalid_request_error")
+        error = {"type": kind, "message": reply.message}
+        if call.path == ANTHROPIC_PATH:
+            return {"type": "error", "error": error}
+        return {"error": {**error, "code": reply.error_code, "param": None}}
+    if call.path == MODELS_PATH:
+        return {
+            "object": "list",
+            "data": [{"id": name, "object": "model", "created": 0, "owned_by": "x"} for name in models],
+        }
+    return (anthropic_message if call.path == ANTHROPIC_PATH else openai_completion)(call, reply)
+
+
+def openai_completion(call: Call, reply: Reply) -> Json:
+    """A chat completion; its input tokens count those from the cache too."""
+    written = len(reply.text) // 4 if reply.output_tokens is None else reply.output_tokens
+    return {
+        "id": f"chatcmpl-{call.number}",
+        "object": "chat.completion",
+        "created": int(call.at.timestamp()),
+        "model": call.model,
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": reply.text, "refusal": None},
+                "finish_reason": reply.finish_reason,
+            }
+        ],
+        "usage": {
+            "prompt_tokens": reply.input_tokens,
+            "completion_tokens": written,
+            "total_tokens": reply.input_tokens + written,
+            "prompt_tokens_details": {"cached_tokens": reply.cached_tokens},
+        },
+    }
+
+
+def anthropic_message(call: Call, reply: Reply) -> Json:
+    """A message; its input tokens are those that did not come from the cache."""
+    return {
+        "id": f"msg_{call.number}",
+        "type": "message",
+        "role": "assistant",
+        "model": call.model,
+        "content": [{"type": "text", "text": reply.text}] if reply.text else [],
+        "stop_reason": STOP_REASONS[reply.finish_reason],
+        "stop_sequence": None,
+        "usage": {
+            "input_tokens": reply.input_tokens - reply.cached_tokens,
+            "output_tokens": len(reply.text) // 4 if reply.output_tokens is None else reply.output_tokens,
+            "cache_creation_input_tokens": 0,
+            "cache_read_input_tokens": reply.cached_tokens,
+        },
+    }
