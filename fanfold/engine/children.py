@@ -73,7 +73,12 @@ class Child:
         self._process = context.Process(
             target=serve, args=(theirs, settings, os.getpid(), modules), daemon=True, name="fanfold-child"
         )
-        self._process.start()
+        # Ctrl-C goes to the children as well: until they can ignore it they must not hear it.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            self._process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()
         self.calls = 0
 
@@ -117,6 +122,7 @@ class Children:
         self._modules = tuple(modules)
         self._idle: list[Child] = []
         self._all: set[Child] = set()
+        self._closed = False
 
     def warm(self, count: int) -> None:
         """Start so many now: they come up while their parent is still busy with other things."""
@@ -128,6 +134,8 @@ class Children:
         return self._idle.pop() if self._idle else self._new()
 
     def _new(self) -> Child:
+        if self._closed:
+            raise ChildDied("The worker is stopping.")
         child = Child(self.settings, self._modules)
         self._all.add(child)
         return child
@@ -145,7 +153,8 @@ class Children:
         child.kill()
 
     def close(self) -> None:
-        """End them all."""
+        """End them all, and start no more."""
+        self._closed = True
         for child in self._all:
             child.kill()
         self._all.clear()
@@ -169,6 +178,7 @@ def _manner(exit_code: int | None) -> str:
 def serve(pipe: Connection, settings: Settings, parent: int, modules: Sequence[str] = ()) -> None:
     """The life of a child: answer requests until the parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     threading.Thread(target=_follow, args=(parent,), daemon=True).start()
     for module in modules:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
@@ -47,11 +47,14 @@ class Claimer:
         pipelines: dict[str, Pipeline],
         stages: Iterable[str] = (),
         tasks_per_stage: int | None = None,
+        only: Container[int] | None = None,
     ) -> None:
         self.store = store
         self.pipelines = pipelines
         self.served = Served(_served(pipelines, tuple(stages)))
         self.tasks_per_stage = tasks_per_stage
+        self.only = only
+        """The tasks to work on, by number; all when None."""
         self.fits: Callable[[Stage], bool] = lambda stage: True
         self.seconds_to_next: float | None = None
         self._fresh: list[Ready] = []
@@ -77,12 +80,15 @@ class Claimer:
         if not (hinted and not self.can_claim) and time.monotonic() - self._looked_at < REFRESH_SECONDS:
             return
         with self.store.read() as tx:
-            self._fresh = tx.items.ready(self.served, CANDIDATES)
-            self._due = tx.items.due(self.served, CANDIDATES)
+            self._fresh = self._wanted(tx.items.ready(self.served, CANDIDATES))
+            self._due = self._wanted(tx.items.due(self.served, CANDIDATES))
             self.seconds_to_next = tx.items.seconds_to_next()
         self._looked_at = time.monotonic()
         known = {ready.task for ready in self._fresh}
         self._cursors = {task: cursor for task, cursor in self._cursors.items() if task in known}
+
+    def _wanted(self, found: list[Ready]) -> list[Ready]:
+        return found if self.only is None else [ready for ready in found if ready.task in self.only]
 
     def claim(self, tx: Transaction, worker: str, room: Room) -> list[tuple[TaskRow, Claimed]]:
         """Claim up to the room there is: what waited out its time first, then what is new."""

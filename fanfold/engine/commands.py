@@ -6,9 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from fanfold.engine.advance import compensate, enter, stage_counts, unfinished_stage
+from fanfold.engine.discovery import find_installed
 from fanfold.engine.moves import Pipelines, mirror_of, move
+from fanfold.engine.submit import check_options
 from fanfold.errors import BadInput, IllegalMove, NotFound
 from fanfold.model import serial
+from fanfold.model.asking import laid_over
 from fanfold.model.lifecycle import TASK_MOVES, ItemState, TaskState, legal, refusal
 from fanfold.model.plan import ON_CANCELLED, Kind
 from fanfold.model.progress import Counts
@@ -119,6 +122,8 @@ class Commands:
             row.plan.stage(wanted)
             raise BadInput(f"{wanted} runs once per task, when the task ends; it can not be retried by itself.")
         ids = self._named(tx, row, wanted, keys) if keys else None
+        if options and (pipeline := self.pipelines.get(row.pipeline) or find_installed(row.pipeline)):
+            check_options(pipeline, laid_over(serial.load(row.options) or {}, options))
         overrides = None if not options else serial.dump(options, "The options")
         moved = tx.tasks.retry_items(row.number, wanted, ids, overrides)
         if keys and moved < len(set(keys)):

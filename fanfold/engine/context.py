@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, TypeVar
 from fanfold.engine.settlement import MESSAGE_LENGTH, clean
 from fanfold.errors import BadInput, Cancelled, LeaseLost
 from fanfold.model import serial
-from fanfold.model.asking import NOTHING_SPENT, Answer, Check, Question, chain_of
+from fanfold.model.asking import NOTHING_SPENT, Answer, Check, Question, chain_of, laid_over
 from fanfold.model.files import File
 from fanfold.model.item import Claimed, Result
 from fanfold.model.lifecycle import ItemState
@@ -26,6 +26,7 @@ from fanfold.store.store import Store
 
 EMIT_SECONDS = 0.25
 PROGRESS_SECONDS = 0.5
+ASKED_IN_VAIN = "$asked_in_vain"
 Found = TypeVar("Found")
 
 
@@ -58,7 +59,7 @@ class Work:
     def options(self) -> dict[str, Any]:
         """The task's options, with what was said for this item laid over them."""
         own: dict[str, Any] = serial.load(self._row.options, self._store.bind) or {}
-        return own | (serial.load(self._claimed.options, self._store.bind) or {})
+        return laid_over(own, serial.load(self._claimed.options, self._store.bind) or {})
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -88,7 +89,7 @@ class Work:
     @property
     def memory(self) -> dict[str, Any]:
         """What ``remember`` kept, in this attempt or an earlier one."""
-        return dict(self._memory)
+        return {name: value for name, value in self._memory.items() if name != ASKED_IN_VAIN}
 
     def remember(self, **values: Any) -> None:
         """Keep values durably, at once: above all the id of an external job, before anything else is done with it."""
@@ -201,7 +202,7 @@ class Work:
             salt=str(options.get("fresh") or ""),
             keep_raw=bool(options.get("keep_raw")),
         )
-        answer: Answer = await service("ask")(self._store, self._claimed, self._row.id, question, self.retries_left)
+        answer: Answer = await service("ask")(self._store, AskingWork(self), question)
         self.used(model=answer.source)
         return answer
 
@@ -238,6 +239,27 @@ class Work:
         """Leave no scratch files behind."""
         if self._used_scratch:
             shutil.rmtree(self._scratch(), ignore_errors=True)
+
+
+class AskingWork:
+    """An attempt, as the room that answers sees it."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+        self.task_id = work.task_id
+        self.item = work._claimed.id
+        self.lease = work._claimed.lease
+        self.retries_left = work.retries_left
+
+    def spent(self, fingerprint: str) -> list[str]:
+        """Why a model was asked in vain in an earlier attempt."""
+        found: list[str] = self._work._memory.get(ASKED_IN_VAIN, {}).get(fingerprint, [])
+        return found
+
+    async def spend(self, fingerprint: str, reasons: list[str]) -> None:
+        """Remember it with the item; a retry by a person forgets it."""
+        known = self._work._memory.get(ASKED_IN_VAIN, {}) | {fingerprint: reasons}
+        await asyncio.to_thread(self._work.remember, **{ASKED_IN_VAIN: known})
 
 
 async def _run_here(function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:

@@ -47,6 +47,12 @@ def installed() -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=GROUP)}
 
 
+async def finish_services(seconds: float) -> None:
+    """Let what handlers have asked for come to its end; nothing is loaded for that when nobody has asked."""
+    if service.cache_info().currsize:
+        await service("finish")(seconds)
+
+
 @cache
 def service(name: str) -> Any:
     """What a room above the engine does for handlers, such as `ask`: found by its name, so that the engine need not know it."""
@@ -55,6 +61,12 @@ def service(name: str) -> Any:
     raise NotFound(
         f"Nothing is installed that can {name}. Install Fanfold again: pip install --force-reinstall fanfold"
     )
+
+
+def find_installed(name: str) -> Pipeline | None:
+    """The pipeline that an installed package announces under its own name, if there is one."""
+    point = installed().get(name)
+    return None if point is None else as_pipeline(point.load())
 
 
 def load_all(targets: tuple[str, ...] | list[str]) -> dict[str, Pipeline]:

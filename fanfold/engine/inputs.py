@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,7 +51,7 @@ def fingerprint(pipeline: str, inputs: Sequence[Any], options: dict[str, Any]) -
     digest = hashlib.sha256(f"{pipeline}\0{serial.dump(sorted(options.items()), 'options')}".encode())
     for value in inputs:
         if isinstance(value, Path):
-            digest.update(f"\0file {value.name}\0".encode())
+            digest.update(b"\0file " + os.fsencode(value.name) + b"\0")
             with value.open("rb") as source:
                 digest.update(hashlib.file_digest(source, "sha256").digest())
         else:
@@ -74,9 +75,14 @@ def _keep(store: Store, task_id: str, value: Path | Upload) -> File:
         return store.keep(task_id, value.name, value.data)
     try:
         with value.open("rb") as source:
-            return store.keep(task_id, value.name, source)
+            return store.keep(task_id, shown_name(value), source)
     except PermissionError:
         raise BadInput(f"{value} can not be read: permission denied.") from None
+
+
+def shown_name(path: Path) -> str:
+    """A file's name as text; a name may be any bytes, which no database keeps."""
+    return os.fsencode(path.name).decode("utf-8", "replace")
 
 
 def _plain(value: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 from fanfold.engine import inputs as given
 from fanfold.engine.advance import make_items
 from fanfold.engine.moves import Pipelines, described, record
-from fanfold.errors import BadInput, KeyTaken
+from fanfold.errors import BadInput, HandlerError, KeyTaken
 from fanfold.model import serial
 from fanfold.model.files import File
 from fanfold.model.item import NewItem
@@ -105,6 +105,16 @@ def check_names(wanted: Submission) -> None:
     serial.dump([wanted.key, wanted.owner, list(wanted.tags), wanted.title], "What was submitted")
 
 
+def check_options(pipeline: Pipeline, options: dict[str, Any]) -> None:
+    """Whether the pipeline can do something with these options; BadInput says what is wrong."""
+    if pipeline.check_options is None:
+        return
+    try:
+        pipeline.check_options(options)
+    except HandlerError as problem:
+        raise BadInput(str(problem), code=problem.code) from None
+
+
 def check_submission(pipeline: Pipeline, plan: Plan, wanted: Submission) -> list[Any]:
     """The inputs, with everything that could be wrong said before anything is kept."""
     starts_with_items = plan.stages[0].kind is Kind.EACH
@@ -121,6 +131,7 @@ def check_submission(pipeline: Pipeline, plan: Plan, wanted: Submission) -> list
     if not -(2**31) < wanted.priority < 2**31:
         raise BadInput(f"The priority {wanted.priority} is out of range; use small numbers, higher first.")
     serial.dump([wanted.options, wanted.metadata], "What was submitted")
+    check_options(pipeline, wanted.options)
     return given.check(wanted.inputs, text_is_path=not pipeline.calls_with_arguments)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fanfold.engine.advance import advance, advance_locked
 from fanfold.engine.claiming import Claimer, Room
@@ -42,7 +42,14 @@ def take_turn(
 ) -> Turn:
     """One turn. It may be repeated after a lost connection: what was committed before is simply found done."""
     turn = Turn(settled=len(settled))
-    _pause(store, pipelines, worker, settled)
+    if pausing := [one for one in settled if one.pause]:
+        # Results of a task count only while it is active, and what is handed back must not be claimed again at once: so
+        # what has ended otherwise comes first, then the pause, then the items that asked for it.
+        others = [one for one in settled if not one.pause]
+        take_turn(store, claimer, pipelines, worker, others, Room(0), in_flight=in_flight, hinted=hinted)
+        _pause(store, pipelines, worker, pausing)
+        _settle_and_claim(store, claimer, worker, pausing, Room(0))
+        return replace(turn, again=True)
     splits = [one for one in settled if one.spool is not None]
     plain = [one for one in settled if one.spool is None]
     for one in splits:
@@ -60,7 +67,7 @@ def take_turn(
 
 
 def _pause(store: Store, pipelines: Pipelines, worker: str, settled: Sequence[Settlement]) -> None:
-    """Pause tasks whose handlers ask for it; before their items are handed back, or they would be claimed again at once."""
+    """Pause the tasks whose handlers ask for it."""
     for task, reason in {one.claimed.task: one.pause for one in settled if one.pause}.items():
         try:
             Commands(store, pipelines, actor=worker).pause(task, reason)

@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
@@ -17,6 +17,7 @@ from fanfold.engine.attempts import Attempts, Held
 from fanfold.engine.calling import Call, Caller
 from fanfold.engine.children import Children
 from fanfold.engine.claiming import Claimer, Room
+from fanfold.engine.discovery import finish_services
 from fanfold.engine.pulse import Pulse
 from fanfold.engine.sweep import recover_now, sweep
 from fanfold.engine.turn import Turn, take_turn
@@ -56,13 +57,14 @@ class Worker:
         children: int | Children | None = None,
         stages: Iterable[str] = (),
         name: str = "worker",
+        only: Container[int] | None = None,
     ) -> None:
         self.store = store or Store.open(load_settings(database=database, data=data))
         self.pipelines = {pipeline.name: pipeline for pipeline in map(as_pipeline, pipelines)}
         self.concurrency = concurrency or self.store.settings.concurrency
         self.children = children if isinstance(children, Children) else Children(self.store.settings, at_once=children)
         self.name = name
-        self.claimer = Claimer(self.store, self.pipelines, stages)
+        self.claimer = Claimer(self.store, self.pipelines, stages, only=only)
         self._stops = 0
         self._stop_at: float | None = None
         self._hinted = True
@@ -132,6 +134,8 @@ class Worker:
         finally:
             self._over.set()
             await self._hand_back()
+            if self._stops < 2:
+                await finish_services(self._grace_left())
             self._caller.close()
             await asyncio.to_thread(self._pulse.stop)
             for thread in threads:
@@ -184,6 +188,11 @@ class Worker:
         self._turning = False
         self._hinted = self._hinted or turn.again
         return turn
+
+    def _grace_left(self) -> float:
+        if self._end_at is not None:
+            return 0.0
+        return max(0.0, (self._stop_at or 0.0) - time.monotonic())
 
     def _free(self) -> int:
         if self._stops or self._out_of_time() or not self._pulse.fresh:

@@ -25,14 +25,15 @@ class Question:
     images: tuple[bytes, ...] = ()
     system: str | None = None
     models: tuple[str, ...] = ()
-    """The chain: the first is asked, the next ones only when it fails. Each is `model`, `provider` or `provider:model`."""
+    """The chain: the first is asked, the next ones only when it fails. Each is `model`, `provider` or `provider:model`;
+    `provider::model` where the first is meant to be a provider and nothing else."""
     check: Check | None = field(default=None, compare=False)
     parameters: dict[str, Any] = field(default_factory=dict)
     salt: str = ""
     """Answers kept under another salt are not taken."""
     keep_raw: bool = False
 
-    def key(self, address: str, model: str, changes: dict[str, Any]) -> str:
+    def fingerprint(self, address: str, model: str, changes: dict[str, Any] | None = None) -> str:
         """The same for the same question to the same model at the same address: what the answer is kept under."""
         said = {
             "address": address,
@@ -40,16 +41,40 @@ class Question:
             "system": self.system,
             "prompt": self.prompt,
             "images": [hashlib.sha256(image).hexdigest() for image in self.images],
-            "parameters": self.parameters | changes,
+            "parameters": self.parameters | (changes or {}),
             "salt": self.salt,
         }
         return hashlib.sha256(json.dumps(said, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
+class Asking(Protocol):
+    """For whom a question is asked: an attempt at an item."""
+
+    task_id: str
+    item: int
+    lease: int
+    retries_left: int
+
+    def spent(self, fingerprint: str) -> list[str]:
+        """Why the answers of a model were bad in an earlier attempt at the item; nothing when it was not asked in vain."""
+        ...
+
+    async def spend(self, fingerprint: str, reasons: list[str]) -> None:
+        """Remember that a model was asked in vain, until a person has the item retried."""
+        ...
+
+
+def laid_over(task: dict[str, Any], item: dict[str, Any]) -> dict[str, Any]:
+    """A task's options with those of one item over them; another provider does not know the task's model."""
+    if "provider" in item and "model" not in item:
+        task = {name: value for name, value in task.items() if name != "model"}
+    return task | item
+
+
 def chain_of(options: dict[str, Any], model: str | None, fallback: Sequence[str] | None) -> tuple[str, ...]:
     """Whom to ask, in order: what the call says, else what the options of the task or item say."""
     provider, chosen = options.get("provider"), options.get("model")
-    first = model or (f"{provider}:{chosen}" if provider and chosen else chosen or provider or "")
+    first = model or (f"{provider}::{chosen or ''}" if provider else chosen or "")
     others = options.get("fallback") if fallback is None else fallback
     return (str(first), *([others] if isinstance(others, str) else (str(other) for other in others or ())))
 

@@ -59,13 +59,17 @@ class Pipeline:
     ... def chapters(task): ...
     """
 
-    def __init__(self, name: str, *, title: str | None = None) -> None:
+    def __init__(
+        self, name: str, *, title: str | None = None, check_options: Callable[[dict[str, Any]], object] | None = None
+    ) -> None:
         if not NAME.fullmatch(name):
             raise BadPipeline(
                 f"'{name}' can not name a pipeline: use letters, digits, - and _, starting with a letter."
             )
         self.name = name
         self.title = title or name
+        self.check_options = check_options
+        """Raises when options can not be used: asked at submit and at retry, before anything is changed."""
         self.stages: dict[str, Stage] = {}
         self.compensations: dict[str, Stage] = {}
         self.mirror: Callable[..., Any] | None = None

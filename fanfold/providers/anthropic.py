@@ -8,10 +8,19 @@ from typing import Any
 import anthropic
 
 from fanfold.model.asking import Usage
-from fanfold.providers.configuration import Provider
-from fanfold.providers.openai import media_type
+from fanfold.providers.configuration import DEFAULT_ADDRESSES, Provider
 from fanfold.providers.prices import cost_of
-from fanfold.providers.services import Finish, Kind, LeftOut, Reply, Request, Trouble, kind_of_status, seconds_to_wait
+from fanfold.providers.services import (
+    Finish,
+    Kind,
+    LeftOut,
+    Reply,
+    Request,
+    Trouble,
+    kind_of_status,
+    media_type,
+    seconds_to_wait,
+)
 
 MAX_TOKENS = 16_000
 """This protocol demands a limit."""
@@ -26,7 +35,7 @@ class AnthropicService:
         self.provider = provider
         self._client = anthropic.AsyncAnthropic(
             api_key=provider.key or "none",
-            base_url=provider.base_url or None,
+            base_url=provider.base_url or DEFAULT_ADDRESSES[provider.kind],
             max_retries=0,
             timeout=provider.timeout,
         )
@@ -40,14 +49,14 @@ class AnthropicService:
             except anthropic.BadRequestError as error:
                 if not self._left_out.learn(request, error.message):
                     raise _trouble(error, self.provider) from None
-            except (anthropic.AnthropicError, ValueError) as error:
+            except (anthropic.AnthropicError, ValueError, AttributeError, TypeError) as error:
                 raise _trouble(error, self.provider) from None
 
     async def _call(self, request: Request, parameters: dict[str, Any]) -> Reply:
         others = {name: value for name, value in parameters.items() if name not in ("max_tokens", *FOREIGN)}
         answer = await self._client.messages.create(
             model=request.model,
-            max_tokens=parameters.get("max_tokens") or self.provider.max_tokens or MAX_TOKENS,
+            max_tokens=parameters.get("max_tokens") or MAX_TOKENS,
             messages=_messages(request),
             system=request.system or anthropic.omit,
             extra_body=others or None,
@@ -79,9 +88,9 @@ def _messages(request: Request) -> Any:
     return [{"role": "user", "content": [*pictures, {"type": "text", "text": request.prompt}]}]
 
 
-def _trouble(error: anthropic.AnthropicError | ValueError, provider: Provider) -> Trouble:
+def _trouble(error: Exception, provider: Provider) -> Trouble:
     if isinstance(error, anthropic.APITimeoutError):
-        return Trouble(Kind.LATE, f"{provider.name} did not answer within {provider.timeout:g} s.")
+        return Trouble(provider, Kind.LATE, f"did not answer within {provider.timeout:g} s.")
     if isinstance(error, anthropic.APIStatusError):
         body: dict[str, Any] = error.body if isinstance(error.body, dict) else {}
         told = body.get("error")
@@ -90,11 +99,9 @@ def _trouble(error: anthropic.AnthropicError | ValueError, provider: Provider) -
         said = " ".join(str(inner.get("message") or error.message).split())[:300]
         if "credit balance" in said.lower():
             kind = Kind.REFUSED
-        return Trouble(
-            kind, f"{provider.name} answered {error.status_code}: {said}", seconds_to_wait(error.response.headers)
-        )
+        return Trouble(provider, kind, f"answered {error.status_code}: {said}", seconds_to_wait(error.response.headers))
     if isinstance(error, anthropic.APIConnectionError):
         if type(error.__cause__).__name__ in ("RemoteProtocolError", "ReadError", "WriteError", "DecodingError"):
-            return Trouble(Kind.BUSY, f"{provider.name} broke off the connection.")
-        return Trouble(Kind.UNREACHABLE, f"{provider.name} can not be reached at {provider.address}.")
-    return Trouble(Kind.BUSY, f"{provider.name} sent an answer that can not be read: {type(error).__name__}.")
+            return Trouble(provider, Kind.BUSY, "broke off the connection.")
+        return Trouble(provider, Kind.UNREACHABLE, f"can not be reached at {provider.address}.")
+    return Trouble(provider, Kind.BUSY, f"sent an answer that can not be read: {type(error).__name__}.")

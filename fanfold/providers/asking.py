@@ -8,12 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from fanfold.errors import BadAnswer, BadInput, NoAnswer, PauseTask, Permanent, Temporary
-from fanfold.model.asking import Answer, Question
-from fanfold.model.item import Claimed
+from fanfold.model.asking import Answer, Asking, Question
 from fanfold.providers.configuration import Provider, choose
 from fanfold.providers.desk import Desk, Inquiry, desk
-from fanfold.providers.lanes import Lane
-from fanfold.providers.services import Kind, Trouble, objection
+from fanfold.providers.lanes import LONGEST_WAIT, Lane
+from fanfold.providers.services import Kind, Reply, Request, Trouble, connect, objection
 from fanfold.store.store import Store
 
 log = logging.getLogger("fanfold.providers")
@@ -25,33 +24,44 @@ AGAIN: dict[str, dict[str, Any]] = {
 OTHERWISE = {"temperature": 0.4}
 
 
-async def ask(store: Store, claimed: Claimed, task: str, question: Question, retries_left: int) -> Answer:
-    """An answer to the question, from the first model of its chain that gives a good one."""
-    here = await desk(store)
+async def ask(store: Store, asking: Asking, question: Question) -> Answer:
+    """An answer to the question, from the first model of its chain that gives a good one.
+
+    Models whose answers were bad in an earlier attempt at the item are not paid again: the attempt goes on behind them.
+    """
+    try:
+        here = await desk(store)
+    except BadInput as problem:
+        raise PauseTask(f"{problem} Then resume.") from None
     tried: list[str] = []
-    code = None
+    code: str | None = None
     for entry in question.models:
         provider, model = _chosen(entry, here)
+        spent = asking.spent(question.fingerprint(provider.address, model))
+        if spent:
+            tried += spent
+            continue
         lane = here.lane(provider)
-        inquiry = Inquiry(claimed, task, question, provider, model)
+        inquiry = Inquiry(asking, question, provider, model)
         try:
             answer = await _asked_twice(here, lane, inquiry, tried)
             return replace(answer, tried=tuple(tried), fallback=entry != question.models[0])
         except BadAnswer as bad:
             code = bad.code
         except Trouble as trouble:
-            _heed(trouble, lane, task, retries_left)
+            _react(trouble, lane, inquiry)
             tried.append(trouble.message)
             code = str(trouble.kind)
-        log.info("[%s] %s gave no answer that can be taken: %s", task, provider.name, tried[-1])
-    raise NoAnswer("; ".join(tried), code=code if len(question.models) == 1 else None, reasons=tuple(tried))
+        log.info("[%s] %s gave no answer that can be taken: %s", asking.task_id, provider.name, tried[-1])
+    reasons = "; ".join(dict.fromkeys(reason.rstrip(".") for reason in tried))
+    raise NoAnswer(f"{reasons}.", code=code if len(question.models) == 1 else None, reasons=tuple(tried))
 
 
 def _chosen(entry: str, here: Desk) -> tuple[Provider, str]:
     try:
         provider, model = choose(entry, here.providers)
     except BadInput as problem:
-        raise PauseTask(str(problem)) from None
+        raise PauseTask(f"{problem} Then resume.") from None
     if reason := objection(provider):
         raise PauseTask(f"{reason} Then resume.")
     return provider, model
@@ -60,38 +70,43 @@ def _chosen(entry: str, here: Desk) -> tuple[Provider, str]:
 async def _asked_twice(here: Desk, lane: Lane, inquiry: Inquiry, tried: list[str]) -> Answer:
     """The answer to the question as it is or, when that one is bad, to the question with changed parameters."""
     changes: dict[str, Any] = {}
+    reasons: list[str] = []
     for last in (False, True):
         try:
             return await here.answer(lane, inquiry, changes)
         except BadAnswer as bad:
-            tried.append(f"The answer of {inquiry.provider.name}:{inquiry.model} can not be taken: {bad}.")
+            reasons.append(f"The answer of {inquiry.provider.name}:{inquiry.model} can not be taken: {bad}.")
+            tried.append(reasons[-1])
             if last:
+                fingerprint = inquiry.question.fingerprint(inquiry.provider.address, inquiry.model)
+                await inquiry.asking.spend(fingerprint, reasons)
                 raise
             changes = AGAIN.get(bad.code, OTHERWISE)
     raise AssertionError("the second time ends in an answer or an error")
 
 
-def _heed(trouble: Trouble, lane: Lane, task: str, retries_left: int) -> None:
+def _react(trouble: Trouble, lane: Lane, inquiry: Inquiry) -> None:
     """What trouble means for the item: wait without counting, pause the task, try again; or go on to the next model."""
     spread = random.uniform(0, 1)
+    asking = inquiry.asking
     if trouble.kind is Kind.LIMITED:
+        if (trouble.after or 0) > LONGEST_WAIT:
+            raise PauseTask(f"{trouble.message} It wants to be left alone for {(trouble.after or 0) / 60:.0f} min.")
         raise Temporary(trouble.message, after=(trouble.after or 1.0) + spread, code=trouble.kind, counts=False)
-    if trouble.kind is Kind.REFUSED:
-        if lane.refused(task):
+    if trouble.kind is Kind.REFUSED and not lane.is_refused_alone(asking.item):
+        if lane.is_refused(asking.task_id, inquiry.model):
             raise PauseTask(f"{trouble.message} Put that right, then resume.")
         raise Temporary(trouble.message, after=1 + spread, code=trouble.kind, counts=False)
     if trouble.kind is Kind.UNREACHABLE:
         if lane.unreachable():
             raise PauseTask(f"{trouble.message} Start it, or mend the connection, then resume.")
         raise Temporary(trouble.message, after=2 + spread, code=trouble.kind, counts=False)
-    if trouble.kind in (Kind.BUSY, Kind.LATE) and retries_left > 0:
+    if trouble.kind in (Kind.BUSY, Kind.LATE) and asking.retries_left > 0:
         raise Temporary(trouble.message, after=trouble.after, code=trouble.kind)
 
 
-async def try_once(provider: Provider, model: str, prompt: str) -> Any:
+async def try_once(provider: Provider, model: str, prompt: str) -> Reply:
     """One call outside of any task, for `fanfold providers test`; Permanent says what is wrong."""
-    from fanfold.providers.services import Request, connect
-
     service = connect(provider)
     try:
         return await service.call(Request(model, prompt))

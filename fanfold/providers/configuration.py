@@ -37,7 +37,7 @@ class Provider:
     @property
     def key(self) -> str | None:
         """The key, from the environment; None when it is not set, or none is needed."""
-        return os.environ.get(self.key_env) or None if self.key_env else None
+        return (os.environ.get(self.key_env) or "").strip() or None if self.key_env else None
 
     @property
     def lacks_key(self) -> bool:
@@ -95,7 +95,11 @@ def load(environment: Mapping[str, str] | None = None, folder: Path | None = Non
 
 def choose(chain_entry: str, providers: Mapping[str, Provider]) -> tuple[Provider, str]:
     """The provider and model that `provider:model`, `provider` or `model` means."""
-    name, colon, model = chain_entry.partition(":")
+    name, colon, model = chain_entry.partition("::" if "::" in chain_entry else ":")
+    if colon == "::":
+        find(name, providers)
+    if name == LOCAL:
+        raise BadInput(f"{LOCAL} is no model that can be asked. There are: {', '.join(providers)}.")
     if name in providers:
         provider, model = providers[name], model if colon else ""
     else:
@@ -119,7 +123,7 @@ def find(name: str, providers: Mapping[str, Provider]) -> Provider:
     """A provider by its name."""
     if name not in providers:
         raise BadInput(
-            f"There is no provider {name!r}. There are: {', '.join([LOCAL, *providers])}. "
+            f"There is no provider {name!r} to ask. There are: {', '.join(providers)}. "
             f"To add one: [providers.{name if NAME.fullmatch(name) else 'NAME'}] in fanfold.toml"
         )
     return providers[name]
@@ -157,7 +161,7 @@ def _made(base: Provider, given: Mapping[str, Any], where: str) -> Provider:
     if made.kind not in KINDS:
         raise BadInput(f"{where}: kind is {made.kind!r}; use {' or '.join(KINDS)}.")
     if made.base_url and urlsplit(made.base_url).scheme not in ("http", "https"):
-        raise BadInput(f"{where}: base_url is {made.base_url!r}; it must begin with http:// or https://")
+        raise BadInput(f"{where}: base_url must begin with http:// or https://")
     if made.concurrency < 1 or made.timeout <= 0:
         raise BadInput(f"{where}: concurrency and timeout must be more than 0.")
     return made

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import time
 import uuid
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from fanfold.errors import BadAnswer
-from fanfold.model.asking import NOT_TOLD, Answer, Question, Usage
-from fanfold.model.item import Claimed
+from fanfold.errors import BadAnswer, DatabaseProblem
+from fanfold.model.asking import NOT_TOLD, Answer, Asking, Question, Usage
 from fanfold.providers.configuration import Provider, load
 from fanfold.providers.lanes import PATIENCE, Lane
 from fanfold.providers.services import Kind, Reply, Request, Trouble
@@ -21,6 +21,7 @@ from fanfold.providers.verdicts import judge
 from fanfold.store.answers import CACHED, TAKEN
 from fanfold.store.store import Store
 
+log = logging.getLogger("fanfold.providers")
 OTHERS_SECONDS = 0.25
 """How often to look for the answer that another worker is waiting for."""
 
@@ -29,15 +30,14 @@ OTHERS_SECONDS = 0.25
 class Inquiry:
     """A question on its way to one model, and for whom."""
 
-    claimed: Claimed
-    task: str
+    asking: Asking
     question: Question
     provider: Provider
     model: str
 
     def key(self, changes: dict[str, Any]) -> str:
         """What the answer is kept under."""
-        return self.question.key(self.provider.address, self.model, changes)
+        return self.question.fingerprint(self.provider.address, self.model, changes)
 
 
 class Desk:
@@ -75,6 +75,11 @@ class Desk:
             await asyncio.to_thread(self._account, inquiry, key, CACHED, NOT_TOLD, 0.0)
         return replace(answer, cached=answer.cached or not mine)
 
+    async def finish(self, seconds: float) -> None:
+        """Wait for what is under way: it is paid for, and nobody else waits for it."""
+        if self._under_way:
+            await asyncio.wait(list(self._under_way.values()), timeout=seconds)
+
     async def close(self) -> None:
         """Let go of all connections."""
         for lane in self._lanes.values():
@@ -95,11 +100,13 @@ class Desk:
                     try:
                         return await self._call(lane, inquiry, changes, key)
                     except Trouble as trouble:
-                        self._give_up(key)
+                        await asyncio.to_thread(self._give_up, key)
+                        if trouble.kind is Kind.REFUSED:
+                            lane.refused(inquiry.asking.task_id, inquiry.model)
                         if trouble.kind is not Kind.LIMITED:
                             raise
                         lane.limited(trouble.after)
-                        if time.monotonic() > give_up_at:
+                        if time.monotonic() + (trouble.after or 0) > give_up_at:
                             raise
                         continue
                     except BaseException:
@@ -111,7 +118,8 @@ class Desk:
 
     async def _call(self, lane: Lane, inquiry: Inquiry, changes: dict[str, Any], key: str) -> Answer:
         question = inquiry.question
-        parameters = question.parameters | changes
+        limit = {"max_tokens": inquiry.provider.max_tokens} if inquiry.provider.max_tokens else {}
+        parameters = limit | question.parameters | changes
         started = time.monotonic()
         request = Request(inquiry.model, question.prompt, question.images, question.system, parameters)
         try:
@@ -119,19 +127,33 @@ class Desk:
             async with asyncio.timeout(inquiry.provider.timeout):
                 reply = await lane.service.call(request)
         except TimeoutError:
-            late = f"{inquiry.provider.name} did not answer within {inquiry.provider.timeout:g} s."
-            raise Trouble(Kind.LATE, late) from None
+            late = f"did not answer within {inquiry.provider.timeout:g} s."
+            raise Trouble(inquiry.provider, Kind.LATE, late) from None
         seconds = round(time.monotonic() - started, 3)
-        lane.went_well()
+        lane.went_well(inquiry.model)
         try:
             text = judge(reply, question.check)
         except BadAnswer as bad:
-            await asyncio.to_thread(self._account, inquiry, None, bad.code, reply.usage, seconds, reply.text)
+            await self._persistently(self._account, inquiry, None, bad.code, reply.usage, seconds, reply.text)
             raise
-        answer = Answer(text, inquiry.provider.name, inquiry.model, reply.usage, seconds)
+        answer = Answer(_storable(text), inquiry.provider.name, inquiry.model, reply.usage, seconds)
         raw = reply.text if question.keep_raw else None
-        await asyncio.to_thread(self._keep, inquiry, key, reply, answer, raw)
+        await self._persistently(self._keep, inquiry, key, reply, answer, raw)
         return answer
+
+    async def _persistently(self, write: Callable[..., None], *values: Any) -> None:
+        """Write what was paid for, again and again while the database can not be reached."""
+        pause = 0.1
+        while True:
+            try:
+                await asyncio.to_thread(write, *values)
+                return
+            except DatabaseProblem as problem:
+                if problem.code != "unreachable":
+                    raise
+                log.warning("[ask] %s Trying again in %.1f s", problem, pause)
+                await asyncio.sleep(pause)
+                pause = min(5.0, pause * 2)
 
     def _kept(self, key: str, inquiry: Inquiry) -> Answer | None:
         with self.store.read() as tx:
@@ -153,7 +175,7 @@ class Desk:
         """True when the question is ours to ask; the answer when somebody has it; False when somebody is asking."""
         with self.store.write() as tx:
             if tx.answers.begin(
-                key, self.asker, inquiry.provider.timeout + 30, inquiry.claimed.id, self.store.settings.lease_seconds
+                key, self.asker, inquiry.provider.timeout + 30, inquiry.asking.item, self.store.settings.lease_seconds
             ):
                 return True
         return self._kept(key, inquiry) or False
@@ -165,8 +187,10 @@ class Desk:
     def _keep(self, inquiry: Inquiry, key: str, reply: Reply, answer: Answer, raw: str | None) -> None:
         """The answer and its cost in one transaction, whatever became of the lease: it is paid for."""
         with self.store.write() as tx:
-            tx.answers.keep(key, _packed(answer))
-            tx.calls.add([_row(inquiry, key, TAKEN, reply.usage, answer.seconds, raw)])
+            if tx.calls.add([_row(inquiry, key, TAKEN, reply.usage, answer.seconds, raw)]):
+                tx.answers.keep(key, _packed(answer))
+            else:
+                tx.answers.drop(key)  # Its task was deleted meanwhile, and leaves nothing of its texts behind.
 
     def _account(
         self,
@@ -185,21 +209,30 @@ def _row(
     inquiry: Inquiry, key: str | None, outcome: str, usage: Usage, seconds: float, raw: str | None
 ) -> dict[str, Any]:
     return {
-        "item": inquiry.claimed.id,
-        "lease": inquiry.claimed.lease,
+        "item": inquiry.asking.item,
+        "lease": inquiry.asking.lease,
         "provider": inquiry.provider.name,
         "model": inquiry.model,
         "outcome": outcome,
         "seconds": seconds,
         "answer": key,
-        "raw": None if raw is None else raw.replace("\0", "\N{REPLACEMENT CHARACTER}"),
+        "raw": None if raw is None else _storable(raw),
         **asdict(usage),
     }
 
 
+def _storable(text: str) -> str:
+    """Text without what databases refuse: NUL, and halves of surrogate pairs."""
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode("utf-8")
+
+
 def _packed(answer: Answer) -> str:
-    text = answer.text.replace("\0", "\N{REPLACEMENT CHARACTER}")
-    said = {"text": text, "provider": answer.provider, "model": answer.model, "seconds": answer.seconds}
+    said = {
+        "text": _storable(answer.text),
+        "provider": answer.provider,
+        "model": answer.model,
+        "seconds": answer.seconds,
+    }
     return json.dumps(said, ensure_ascii=False)
 
 
@@ -220,6 +253,13 @@ async def desk(store: Store) -> Desk:
         _desks[loop] = (made, keeper)
         await anext(keeper)
     return _desks[loop][0]
+
+
+async def finish(seconds: float) -> None:
+    """Let the questions of this event loop come to their end, for at most so many seconds."""
+    loop = asyncio.get_running_loop()
+    if loop in _desks:
+        await _desks[loop][0].finish(seconds)
 
 
 async def _until_the_loop_ends(here: Desk) -> AsyncGenerator[None]:

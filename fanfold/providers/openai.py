@@ -8,9 +8,19 @@ from typing import Any
 import openai
 
 from fanfold.model.asking import Usage
-from fanfold.providers.configuration import Provider
+from fanfold.providers.configuration import DEFAULT_ADDRESSES, Provider
 from fanfold.providers.prices import cost_of
-from fanfold.providers.services import Finish, Kind, LeftOut, Reply, Request, Trouble, kind_of_status, seconds_to_wait
+from fanfold.providers.services import (
+    Finish,
+    Kind,
+    LeftOut,
+    Reply,
+    Request,
+    Trouble,
+    kind_of_status,
+    media_type,
+    seconds_to_wait,
+)
 
 NO_KEY = "none"
 """The library wants a key also for servers that need none."""
@@ -23,7 +33,7 @@ class OpenAIService:
         self.provider = provider
         self._client = openai.AsyncOpenAI(
             api_key=provider.key or NO_KEY,
-            base_url=provider.base_url or None,
+            base_url=provider.base_url or DEFAULT_ADDRESSES[provider.kind],
             max_retries=0,
             timeout=provider.timeout,
         )
@@ -37,7 +47,7 @@ class OpenAIService:
             except openai.BadRequestError as error:
                 if not self._left_out.learn(request, f"{error.param or ''} {error.message}"):
                     raise _trouble(error, self.provider) from None
-            except (openai.OpenAIError, ValueError) as error:
+            except (openai.OpenAIError, ValueError, AttributeError, TypeError, LookupError) as error:
                 raise _trouble(error, self.provider) from None
 
     async def close(self) -> None:
@@ -46,18 +56,16 @@ class OpenAIService:
 
     async def _call(self, request: Request, parameters: dict[str, Any]) -> Reply:
         named = dict(parameters)
-        if longest := named.pop("max_tokens", None) or self.provider.max_tokens:
+        if longest := named.pop("max_tokens", None):
             own = "api.openai.com" in self.provider.address
             named["max_completion_tokens" if own else "max_tokens"] = longest
         answer = await self._client.chat.completions.create(model=request.model, messages=_messages(request), **named)
-        if not getattr(answer, "choices", None):
-            raise Trouble(Kind.BUSY, f"{self.provider.name} sent an answer without content.")
         choice = answer.choices[0]
         refusal = getattr(choice.message, "refusal", None)
         finish = {"length": Finish.CUT_OFF, "content_filter": Finish.FILTERED}.get(
             str(choice.finish_reason), Finish.FILTERED if refusal else Finish.WHOLE
         )
-        return Reply(choice.message.content or refusal or "", finish, self._usage(answer, request.model))
+        return Reply(_text(choice.message.content) or refusal or "", finish, self._usage(answer, request.model))
 
     def _usage(self, answer: Any, model: str) -> Usage:
         told = answer.usage
@@ -84,26 +92,27 @@ def _encoded(image: bytes) -> str:
     return base64.b64encode(image).decode()
 
 
-def media_type(image: bytes) -> str:
-    """The type of a picture, by its first bytes."""
-    if image.startswith(b"\x89PNG"):
-        return "image/png"
-    return "image/webp" if image[8:12] == b"WEBP" else "image/jpeg"
+def _text(content: Any) -> str:
+    """Some servers send the text in parts."""
+    if isinstance(content, list):
+        return "".join(str(part.get("text", "")) for part in content)
+    return content or ""
 
 
-def _trouble(error: openai.OpenAIError | ValueError, provider: Provider) -> Trouble:
+def _trouble(error: Exception, provider: Provider) -> Trouble:
     if isinstance(error, openai.APITimeoutError):
-        return Trouble(Kind.LATE, f"{provider.name} did not answer within {provider.timeout:g} s.")
+        return Trouble(provider, Kind.LATE, f"did not answer within {provider.timeout:g} s.")
     if isinstance(error, openai.APIStatusError):
         code = str(error.code or error.type or "")
         kind = kind_of_status(error.status_code, code)
-        said = f"{provider.name} answered {error.status_code}: {_said(error)}"
-        return Trouble(kind, said, seconds_to_wait(error.response.headers))
+        return Trouble(
+            provider, kind, f"answered {error.status_code}: {_said(error)}", seconds_to_wait(error.response.headers)
+        )
     if isinstance(error, openai.APIConnectionError):
         if _was_connected(error):
-            return Trouble(Kind.BUSY, f"{provider.name} broke off the connection.")
-        return Trouble(Kind.UNREACHABLE, f"{provider.name} can not be reached at {provider.address}.")
-    return Trouble(Kind.BUSY, f"{provider.name} sent an answer that can not be read: {type(error).__name__}.")
+            return Trouble(provider, Kind.BUSY, "broke off the connection.")
+        return Trouble(provider, Kind.UNREACHABLE, f"can not be reached at {provider.address}.")
+    return Trouble(provider, Kind.BUSY, f"sent an answer that can not be read: {type(error).__name__}.")
 
 
 def _said(error: openai.APIStatusError) -> str:

@@ -12,10 +12,8 @@ def cost_of(provider: Provider, model: str, usage: Usage) -> Usage:
     """The usage with its cost, where tokens and price are known."""
     if usage.input_tokens is None or usage.output_tokens is None:
         return usage
-    if provider.price_input is not None or provider.price_output is not None:
-        per_million = (provider.price_input or 0.0) * usage.input_tokens + (
-            provider.price_output or 0.0
-        ) * usage.output_tokens
+    if provider.price_input is not None and provider.price_output is not None:
+        per_million = provider.price_input * usage.input_tokens + provider.price_output * usage.output_tokens
         return replace(usage, cost=per_million / 1_000_000)
     return replace(usage, cost=_listed(provider, model, usage))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from enum import StrEnum
 from importlib.util import find_spec
@@ -58,12 +59,14 @@ class Kind(StrEnum):
 
 
 class Trouble(Exception):
-    """A call that brought no answer."""
+    """A call that brought no answer. The message never has the key in it, also when the service repeats it."""
 
-    def __init__(self, kind: Kind, message: str, after: float | None = None) -> None:
-        super().__init__(message)
+    def __init__(self, provider: Provider, kind: Kind, said: str, after: float | None = None) -> None:
+        key = provider.key
+        said = said if said.endswith((".", "!", "?")) else f"{said}."
+        self.message = f"{provider.name} {said}".replace(key, "…") if key else f"{provider.name} {said}"
+        super().__init__(self.message)
         self.kind = kind
-        self.message = message
         self.after = after
         """Seconds the service asked to wait, if it did."""
 
@@ -126,7 +129,7 @@ class LeftOut:
 
     def learn(self, request: Request, said: str) -> bool:
         """Read in a refusal which parameter it is about; False when it is about something else."""
-        words = ("unsupported", "not support", "unknown", "unrecognized", "deprecated", "not permitted")
+        words = ("unsupported", "not support", "unknown", "unrecognized", "deprecated", "not permitted", "too large")
         if not any(word in said.lower() for word in words):
             return False
         unknown = {name for name in self.sent(request) if name in said.lower()}
@@ -137,18 +140,29 @@ class LeftOut:
 def seconds_to_wait(headers: Any) -> float | None:
     """The wait that a reply's headers ask for: `retry-after-ms`, or `Retry-After` in seconds or as a date."""
     try:
-        if milliseconds := headers.get("retry-after-ms"):
-            return max(0.0, float(milliseconds) / 1000)
-        asked = headers.get("retry-after")
-        if asked is None:
+        milliseconds, asked = headers.get("retry-after-ms"), headers.get("retry-after")
+        if milliseconds is None and asked is None:
             return None
-        return max(0.0, float(asked)) if asked.replace(".", "", 1).isdigit() else _until(asked)
-    except ValueError:
+        seconds = float(milliseconds) / 1000 if milliseconds is not None else _seconds(asked)
+    except (ValueError, TypeError, OverflowError):
         return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None
+
+
+def _seconds(asked: str) -> float:
+    return float(asked) if asked.replace(".", "", 1).isdigit() else _until(asked)
 
 
 def _until(date: str) -> float:
     from datetime import UTC, datetime
     from email.utils import parsedate_to_datetime
 
-    return max(0.0, (parsedate_to_datetime(date) - datetime.now(UTC)).total_seconds())
+    moment = parsedate_to_datetime(date)
+    return (moment.replace(tzinfo=moment.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
+
+
+def media_type(image: bytes) -> str:
+    """The type of a picture, by its first bytes."""
+    if image.startswith(b"\x89PNG"):
+        return "image/png"
+    return "image/webp" if image[8:12] == b"WEBP" else "image/jpeg"

@@ -10,7 +10,9 @@ from fanfold.providers.services import Finish, Reply
 
 LONGEST_UNIT = 200
 REPEATED_LENGTH = 600
-"""A tail of so many characters that says the same thing over and over is not a text."""
+"""An answer that was cut off while it said the same thing over and over, for so many characters, has no end."""
+REPEATED_LONG = 3_000
+"""So long not even a table with equal rows goes on."""
 SHORT = 500
 """A refusal is short; a text that merely begins with the same words is not."""
 REFUSALS = re.compile(
@@ -27,7 +29,7 @@ FENCE = re.compile(
 def judge(reply: Reply, check: Check | None = None) -> str:
     """The text, freed of what models put around it; BadAnswer says why it must not be taken."""
     text = unfenced(reply.text.strip())
-    if repeats(text):
+    if repeats(text, REPEATED_LENGTH if reply.finish is Finish.CUT_OFF else REPEATED_LONG):
         raise BadAnswer("it repeats itself without end", code="repetition")
     if reply.finish is Finish.CUT_OFF:
         raise BadAnswer("it was cut off", code="cut_off")
@@ -51,17 +53,15 @@ def unfenced(text: str) -> str:
     return found["inside"].strip()
 
 
-def repeats(text: str) -> bool:
-    """Whether the end says one short thing over and over."""
-    tail = text[-4 * REPEATED_LENGTH :]
-    if len(tail) < REPEATED_LENGTH:
-        return False
-    return any(_repeats_unit(tail, length) for length in range(1, LONGEST_UNIT + 1))
+def repeats(text: str, least: int = REPEATED_LENGTH) -> bool:
+    """Whether the last characters, at least so many, say one short thing over and over."""
+    tail = text[-2 * least :]
+    return len(tail) >= least and any(_repeats_unit(tail, length, least) for length in range(1, LONGEST_UNIT + 1))
 
 
-def _repeats_unit(tail: str, length: int) -> bool:
-    """Whether the tail has a period of ``length`` over its last characters; leaders and rules of a table are no text."""
-    span = max(REPEATED_LENGTH, 4 * length)
+def _repeats_unit(tail: str, length: int, least: int) -> bool:
+    """Whether the tail has a period of ``length``; leaders and rules of a table are no text."""
+    span = max(least, 4 * length)
     if len(tail) < span or tail[-span:-length] != tail[-span + length :]:
         return False
     return any(letter.isalnum() for letter in tail[-length:])

@@ -73,13 +73,12 @@ class Answers:
         insert = postgresql.insert if self.clock.dialect == "postgresql" else sqlite.insert
         holder = sa.select(items.c.worker).where(items.c.id == item).scalar_subquery()
         new = insert(answers).values(key=key, asked_by=asker, worker=holder, asked_until=self.clock.after(seconds))
-        alive = sa.select(workers.c.id).where(
-            workers.c.id == answers.c.worker, workers.c.seen_at > self.clock.before(lease_seconds)
-        )
+        # Not EXISTS: inside ON CONFLICT it would not be about the row in conflict.
+        alive = sa.select(workers.c.id).where(workers.c.seen_at > self.clock.before(lease_seconds))
         abandoned = sa.or_(
             answers.c.asked_until < self.clock.now,
             answers.c.asked_by == asker,
-            sa.and_(answers.c.worker.is_not(None), ~alive.exists()),
+            sa.and_(answers.c.worker.is_not(None), answers.c.worker.not_in(alive)),
         )
         taken = {name: new.excluded[name] for name in ("asked_by", "worker", "asked_until")}
         again = new.on_conflict_do_update(
@@ -91,7 +90,7 @@ class Answers:
         """Keep an answer, whoever asked."""
         insert = postgresql.insert if self.clock.dialect == "postgresql" else sqlite.insert
         new = insert(answers).values(key=key, body=body, answered_at=self.clock.now)
-        kept = {"body": new.excluded.body, "answered_at": new.excluded.answered_at, "asked_by": None}
+        kept = {"body": new.excluded.body, "answered_at": new.excluded.answered_at, "asked_by": None, "worker": None}
         self.connection.execute(new.on_conflict_do_update(index_elements=["key"], set_=kept))
 
     def give_up(self, key: str, asker: str) -> None:
@@ -110,8 +109,10 @@ class Answers:
         self.connection.execute(sa.delete(answers).where(answers.c.key.in_(mine), ~others.exists()))
 
     def drop_old(self, days: float, limit: int) -> int:
-        """Forget answers older than so many days; returns how many."""
-        old = sa.select(answers.c.key).where(answers.c.answered_at < self.clock.before(days * 86_400)).limit(limit)
+        """Forget answers older than so many days, and questions that a dead worker has left; returns how many."""
+        left = sa.and_(answers.c.body.is_(None), answers.c.asked_until < self.clock.before(86_400))
+        aged = answers.c.answered_at < self.clock.before(days * 86_400)
+        old = sa.select(answers.c.key).where(aged | left).limit(limit)
         gone = sa.delete(answers).where(answers.c.key.in_(old)).returning(answers.c.key)
         return len(list(self.connection.execute(gone)))
 
@@ -123,14 +124,15 @@ class Calls:
         self.connection = connection
         self.clock = clock
 
-    def add(self, rows: Sequence[Row]) -> None:
-        """Keep calls of items; those of items that were deleted meanwhile are passed over."""
+    def add(self, rows: Sequence[Row]) -> bool:
+        """Keep calls of items; False when an item was deleted meanwhile, whose calls are passed over."""
         if not rows:
-            return
+            return True
         batch = unfolded(self.clock.dialect, COLUMNS)
         chosen = sa.select(*batch.c, items.c.task, self.clock.now).join(items, items.c.id == batch.c.item)
-        made = sa.insert(calls).from_select([*COLUMNS, "task", "at"], chosen)
-        self.connection.execute(made, {"rows": [{name: row.get(name) for name in COLUMNS} for row in rows]})
+        made = sa.insert(calls).from_select([*COLUMNS, "task", "at"], chosen).returning(calls.c.id)
+        kept = self.connection.execute(made, {"rows": [_shortened(row) for row in rows]})
+        return len(list(kept)) == len(rows)
 
     def of_tasks(self, tasks: Sequence[int]) -> dict[int, Spending]:
         """What each task has spent."""
@@ -140,30 +142,29 @@ class Calls:
         """What each item has spent, over all its attempts."""
         return self._spent(calls.c.item, ids)
 
-    def of_task(self, task: int, item: int | None = None, limit: int = 1_000) -> list[CallRow]:
+    def of_task(self, task: int, item: int | None = None) -> list[CallRow]:
         """The calls of a task, or of one of its items, in order."""
         wanted = (
             sa.select(calls, items.c.key, items.c.seq, items.c.stage)
             .outerjoin(items, items.c.id == calls.c.item)
             .where(calls.c.task == task)
             .order_by(calls.c.id)
-            .limit(limit)
         )
         if item is not None:
             wanted = wanted.where(calls.c.item == item)
         return [
             CallRow(
-                row.key or str(row.seq or ""),
-                row.stage or "",
-                row.at,
-                row.provider,
-                row.model,
-                row.outcome,
-                row.input_tokens,
-                row.output_tokens,
-                row.cost,
-                row.seconds,
-                row.raw,
+                item=row.key or str(row.seq or ""),
+                stage=row.stage or "",
+                at=row.at,
+                provider=row.provider,
+                model=row.model,
+                outcome=row.outcome,
+                input_tokens=row.input_tokens,
+                output_tokens=row.output_tokens,
+                cost=row.cost,
+                seconds=row.seconds,
+                raw=row.raw,
             )
             for row in self.connection.execute(wanted)
         ]
@@ -197,3 +198,9 @@ class Calls:
             )
             for row in rows
         }
+
+
+def _shortened(row: Row) -> dict[str, Any]:
+    """A row with all its columns, and no name longer than its column."""
+    filled = {name: row.get(name) for name in COLUMNS}
+    return filled | {"model": str(filled["model"])[:200], "outcome": str(filled["outcome"])[:100]}

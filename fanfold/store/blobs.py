@@ -44,8 +44,10 @@ class BlobStore(Protocol):
 
 def new_key(task_id: str, name: str) -> str:
     """A fresh key that starts with the task and ends with a readable, harmless form of the name."""
-    safe = re.sub(r"[^A-Za-z0-9._-]+", "_", name).strip("._")[-60:] or "blob"
-    return f"{task_id}/{secrets.token_hex(8)}-{safe}"
+    stem, dot, suffix = name.rpartition(".")
+    ending = f".{suffix}" if dot and re.fullmatch(r"[A-Za-z0-9]{1,10}", suffix) else ""
+    safe = re.sub(r"[^A-Za-z0-9_-]+", "_", stem if ending else name).strip("_")[-50:] or "blob"
+    return f"{task_id}/{secrets.token_hex(8)}-{safe}{ending}"
 
 
 class Directory:

@@ -152,7 +152,9 @@ class Tasks:
         ``options`` (JSON) are laid over the task's own, and over what was said before, for these items from now on. Items that
         were done get the option ``fresh``: who has a good answer and asks again wants another one.
         """
-        done = set() if ids is None else self._done(ids)
+        done = set() if ids is None else self._in_state(ids, ItemState.DONE)
+        # Those that wait for a worker need no move, only to be told what is wanted of them now.
+        waiting = set() if ids is None or options is None else self._in_state(ids, ItemState.PENDING)
         fresh = {
             "state": ItemState.PENDING.value,
             "available_at": None,
@@ -173,10 +175,11 @@ class Tasks:
             self.connection.execute(forget.values(memory=None, waiting_since=None, progress=None, message=None))
             if options is not None or done:
                 self._lay_over(some, options, done)
-        return len(moved)
+        self._lay_over(sorted(waiting), options, set())
+        return len(moved) + len(waiting)
 
-    def _done(self, ids: Sequence[int]) -> set[int]:
-        chosen = sa.select(items.c.id).where(items.c.id.in_(ids), items.c.state == ItemState.DONE)
+    def _in_state(self, ids: Sequence[int], state: ItemState) -> set[int]:
+        chosen = sa.select(items.c.id).where(items.c.id.in_(ids), items.c.state == state)
         return set(self.connection.execute(chosen).scalars())
 
     def _lay_over(self, ids: Sequence[int], options: str | None, done: set[int]) -> None:

@@ -85,7 +85,7 @@ def test_a_file_that_was_edited_is_kept(sqlite_shell: Shell, place: Path) -> Non
     sqlite_shell.ok("convert", "book.pdf")
     (place / "book.md").write_text("my own notes")
     result = sqlite_shell.type("convert", "book.pdf", "--no-marks")
-    assert "the file that was there is now" in result.stderr
+    assert "what was there is now" in result.stderr
     assert (place / "book.md.1.bak").read_text() == "my own notes"
     sqlite_shell.ok("convert", "book.pdf")
     assert not (place / "book.md.2.bak").exists(), "what Fanfold wrote itself is simply replaced"
@@ -102,14 +102,14 @@ def test_bad_files_fail_with_a_sentence_and_stop_no_other(shell: Shell, place: P
     assert result.exit_code == 7
     assert "Traceback" not in result.output
     for told in (
-        "nowhere.pdf: there is no such PDF",
+        "There is no file nowhere.pdf",
         "empty.pdf is empty (0 bytes)",
         "locked.pdf is encrypted",
         "broken.pdf is damaged",
         "looks like a web page",
         "good.pdf → ",
         "blank.pdf → ",
-        "4 documents could not be converted",
+        "4 documents could not be converted: ",
     ):
         assert told in result.stderr
     assert (place / "good.md").exists()
@@ -119,13 +119,15 @@ def test_bad_files_fail_with_a_sentence_and_stop_no_other(shell: Shell, place: P
 
 def test_nothing_there_is_said_and_nothing_begun(sqlite_shell: Shell, place: Path) -> None:
     result = sqlite_shell.type("convert", "nowhere.pdf", "*.pdf")
-    assert (result.exit_code, "nowhere.pdf: there is no such PDF" in result.stderr) == (3, True)
+    assert (result.exit_code, "There is no file nowhere.pdf" in result.stderr) == (3, True)
 
 
 def test_a_password_opens_and_is_not_kept(shell: Shell, place: Path) -> None:
     make_encrypted(place / "locked.pdf", "open-sesame", ["Behind the door."])
     wrong = shell.type("convert", "locked.pdf", "--password", "wrong")
     assert (wrong.exit_code, "does not open locked.pdf" in wrong.stderr) == (1, True)
+    bare = shell.type("convert", "locked.pdf")
+    assert (bare.exit_code, "is encrypted. Give its password" in bare.stderr) == (1, True)
     shell.ok("convert", "locked.pdf", "--password", "open-sesame")
     assert "Behind the door" in (place / "locked.md").read_text()
     assert "open-sesame" not in json.dumps(shell.json("tasks"))
@@ -237,3 +239,107 @@ def test_the_raw_answers_that_were_bad_can_be_read(sqlite_shell: Shell, place: P
         "refusal",
         "taken",
     ]
+
+
+def test_odd_names_are_read_like_others(sqlite_shell: Shell, place: Path) -> None:
+    text = f"Plain text of the page: {WORDS}."
+    for name in ("报告.pdf", "no ending", "we\\ird.pdf", "new\nline.pdf"):
+        make_pdf(place / name, [text])
+    make_pdf(place / os.fsdecode(b"caf\xe9.pdf"), [text])
+    result = sqlite_shell.type("convert", ".", "no ending", "--ocr", "never")
+    assert result.exit_code == 0, result.output
+    made = sorted(place.glob("*.md"))
+    assert len(made) == 5
+    assert all("Plain text of the page" in path.read_text() for path in made)
+
+
+def test_what_is_not_a_file_is_said_and_not_waited_for(sqlite_shell: Shell, place: Path) -> None:
+    os.mkfifo(place / "pipe")
+    (place / "empty").mkdir()
+    result = sqlite_shell.type("convert", "pipe", "empty", "https://example.org/a.pdf")
+    assert result.exit_code == 3
+    for told in ("pipe is not a file", "There are no PDFs in empty", "download it first"):
+        assert told in result.stderr
+
+
+def test_the_pdf_itself_is_never_the_target(sqlite_shell: Shell, place: Path) -> None:
+    book(place / "book.pdf", 1)
+    assert "is the PDF itself" in sqlite_shell.fails(5, "convert", "book.pdf", "-o", "book.pdf")
+    assert "overwrite" in sqlite_shell.type("convert", "book.pdf", "-o", "x.json", "--report").stderr
+    assert (place / "book.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_another_document_does_not_overwrite_the_first(sqlite_shell: Shell, place: Path) -> None:
+    book(place / "a" / "r.pdf", 1)
+    (place / "c").mkdir()
+    make_pdf(place / "c" / "r.pdf", ["Another one."])
+    sqlite_shell.ok("convert", "a/r.pdf", "-o", "out/")
+    sqlite_shell.ok("convert", "c/r.pdf", "-o", "out/")
+    assert "Another one" in (place / "out" / "r.md").read_text()
+    assert "Ar says" in (place / "out" / "r.md.1.bak").read_text()
+
+
+def test_page_files_of_an_earlier_range_go_and_edited_ones_stay(sqlite_shell: Shell, place: Path) -> None:
+    book(place / "book.pdf", 3)
+    sqlite_shell.ok("convert", "book.pdf", "--per-page")
+    (place / "book-pages" / "page-0003.md").write_text("my own")
+    sqlite_shell.ok("convert", "book.pdf", "--per-page", "--pages", "1")
+    assert sorted(os.listdir(place / "book-pages")) == ["page-0001.md", "page-0003.md"]
+
+
+def test_it_works_on_nothing_that_was_not_asked_for(shell: Shell, place: Path, ai: AIServer) -> None:
+    ai.answer(ANSWER)
+    big, small = book(place / "big.pdf", 3), book(place / "small.pdf", 1)
+    waiting = shell.ok("submit", "pdf", str(big), "--option", "provider=fake").strip()
+    shell.ok("convert", str(small))
+    assert ai.calls == []
+    assert shell.json("show", waiting)["state"] == "active"
+
+
+def test_begun_anew_the_old_one_is_left(shell: Shell, place: Path, ai: AIServer) -> None:
+    ai.answer(ANSWER)
+    book(place / "book.pdf", 2)
+    ai.always("401")
+    shell.type("convert", "book.pdf", "--provider", "fake")
+    ai.always("answer")
+    shell.ok("convert", "book.pdf", "--provider", "fake", "--fresh")
+    assert len(ai.paid) == 2
+    assert sorted(task["state"] for task in shell.json("tasks")) == ["cancelled", "completed"]
+
+
+def test_a_retry_with_a_mistake_in_it_changes_nothing(shell: Shell, place: Path, ai: AIServer) -> None:
+    ai.answer(ANSWER)
+    book(place / "book.pdf", 2)
+    shell.ok("convert", "book.pdf", "--provider", "fake")
+    [task] = shell.json("tasks")
+    assert "There is no option modle" in shell.fails(5, "retry", task["id"], "--item", "2", "--option", "modle=x")
+    assert shell.json("show", task["id"])["state"] == "completed"
+    shell.ok("retry", task["id"], "--item", "2", "--option", "provider=local")
+    shell.ok("convert", "book.pdf", "--provider", "fake")
+    assert len(ai.calls) == 2, "the text layer costs nothing"
+    assert shell.json("output", task["id"], "2")["engine"] == "text layer"
+
+
+def test_an_unknown_provider_pauses_and_can_be_corrected(shell: Shell, place: Path, ai: AIServer) -> None:
+    ai.answer(ANSWER)
+    book(place / "book.pdf", 2)
+    shell.ok("convert", "book.pdf", "--provider", "fake")
+    [task] = shell.json("tasks")
+    shell.ok("retry", task["id"], "--item", "2", "--option", "provider=nix")
+    result = shell.type("convert", "book.pdf", "--provider", "fake")
+    assert (result.exit_code, "There is no provider 'nix'" in result.stderr) == (9, True)
+    shell.ok("retry", task["id"], "--item", "2", "--option", "provider=fake")
+    shell.ok("convert", "book.pdf", "--provider", "fake")
+    assert len(ai.calls) == 3
+
+
+def test_flags_that_contradict_each_other_are_refused(sqlite_shell: Shell, place: Path, ai: AIServer) -> None:
+    book(place / "book.pdf", 1)
+
+    def refused(*words: str) -> str:
+        return sqlite_shell.fails(5, "convert", "book.pdf", *words)
+
+    assert "--provider says fake and --model says openai" in refused("--provider", "fake", "--model", "openai:x")
+    assert "is not needed" in refused("--provider", "fake", "--fallback", "local")
+    assert "--pages is empty" in refused("--pages", " ")
+    assert "Leave out one" in sqlite_shell.type("convert", "book.pdf", "-o", "-", "--json").stdout

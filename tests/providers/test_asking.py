@@ -1,6 +1,7 @@
 """Is every question paid once, every fault survived, and a person called when nothing else helps?"""
 
 import asyncio
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,8 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from tests.ai_protocol import Call, too_many_requests
+from fanfold.engine.worker import Worker
+from tests.ai_protocol import Call, Reply, refused, slow, too_many_requests
 from tests.ai_server import AIServer
 from tests.engine.live import Live
 from tests.engine.pipelines import batch
@@ -282,3 +284,103 @@ def test_ask_needs_no_loop_of_its_own(live: Live, ai: AIServer) -> None:
 
     task = run(live, batch(handler=handler), ["one", "two"])
     assert (task.done, len(ai.calls)) == (2, 2)
+
+
+def test_bad_answers_are_not_paid_again_when_the_next_model_has_to_wait(
+    live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fanfold.providers.lanes.PATIENCE", 0.01)
+    monkeypatch.setattr("fanfold.providers.desk.PATIENCE", 0.01)
+    waits = iter([True, True, True])
+
+    def answer(call: Call) -> Reply:
+        if call.model == "fake-large":
+            return Reply(text="")
+        return Reply(text="fine") if not next(waits, False) else too_many_requests(0.2)(Reply())
+
+    ai.answer(answer)
+    task = run(live, asking(retry=ff.Retry(limit=0)), ["one"], fallback=["fake:fake-small"])
+    assert live.client.result(task.id) == ["fine"]
+    assert [call.model for call in ai.paid].count("fake-large") == 2
+    live.client.retry(task.id, ["1"])
+    with live.working():
+        live.until(task, "completed")
+    assert [call.model for call in ai.paid].count("fake-large") == 4, "who retries by hand wants it asked again"
+
+
+def test_a_model_that_is_not_there_pauses_also_when_others_answer(live: Live, ai: AIServer) -> None:
+    def answer(call: Call) -> Reply:
+        if call.model == "typo":
+            return refused("404", 404, "There is no model typo")(Reply())
+        return Reply(text="")
+
+    ai.answer(answer)
+    task = run(live, asking(), ["one"], state="paused", fallback=["fake:typo"])
+    assert "no model typo" in str(task.wait_reason)
+    assert len(ai.paid) == 2
+
+
+def test_a_refusal_of_one_item_alone_is_about_that_item(live: Live, ai: AIServer) -> None:
+    def answer(call: Call) -> Reply:
+        return refused("403", 403, "Moderated")(Reply()) if "bad" in call.prompt else Reply(text="fine")
+
+    ai.answer(answer)
+    ai.always(slow(0.05))
+    task = run(live, asking(), ["bad", *(f"good {n}" for n in range(60))], state="partial")
+    assert (task.done, task.failed) == (60, 1)
+    assert "Moderated" in str(live.client.items(task.id)[0].error_message)
+
+
+def test_what_is_under_way_when_a_worker_stops_is_kept(live: Live, ai: AIServer) -> None:
+    ai.next(slow(1.0))
+    task = live.client.submit(live.know(asking()), items=["one"])
+    worker = Worker([live.pipelines[0]], store=live.store, name="leaving")
+    thread = threading.Thread(target=worker.run)
+    thread.start()
+    eventually(lambda: ai.waiting)
+    live.client.pause(task.id)
+    live.item_is(task, "pending")
+    worker.stop()
+    thread.join(30)
+    assert live.sql("SELECT count(*) FROM answers WHERE body IS NOT NULL") == [(1,)]
+
+
+def test_an_answer_with_half_a_character_is_taken_without_it(live: Live, ai: AIServer) -> None:
+    ai.answer("half \ud800 and \0 nothing")
+    task = run(live, asking(), ["one"])
+    assert live.client.result(task.id) == ["half ? and \N{REPLACEMENT CHARACTER} nothing"]
+    assert (len(ai.calls), task.spending.calls) == (1, 1)
+
+
+def test_a_service_that_wants_to_be_left_alone_for_hours_pauses_the_task(live: Live, ai: AIServer) -> None:
+    ai.always(too_many_requests(86_400))
+    task = run(live, asking(), ["one"], state="paused")
+    assert "1440 min" in str(task.wait_reason)
+
+
+def test_a_key_that_the_service_repeats_is_not_written_down(
+    live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FANFOLD_PROVIDERS_FAKE_KEY_ENV", "MY_KEY")
+    monkeypatch.setenv("MY_KEY", "sk-very-secret")
+    ai.always(refused("401", 401, "Invalid token sk-very-secret"))
+    task = run(live, asking(), ["one"], state="paused")
+    assert "Invalid token …" in str(task.wait_reason)
+    assert all("sk-very-secret" not in str(rows) for rows in live.rows().values())
+
+
+def test_results_of_the_turn_in_which_a_task_is_paused_count(live: Live, ai: AIServer) -> None:
+    """A worker settles many endings at once; the one that pauses must not undo the others."""
+
+    async def handler(item: Any) -> str:
+        await asyncio.sleep(0.2)
+        if item.input == "pause" and item.attempt == 1:
+            raise ff.PauseTask("stop here")
+        return "done"
+
+    task = live.client.submit(live.know(batch(handler=handler)), items=["a", "b", "pause", "c"])
+    with live.working(concurrency=8):
+        live.until(task, "paused")
+        eventually(lambda: "running" not in live.states(task))
+    assert [item.crashes for item in live.client.items(task.id)] == [0, 0, 0, 0]
+    assert live.states(task).split().count("done") >= 1

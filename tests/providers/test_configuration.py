@@ -107,7 +107,7 @@ def test_the_default_is_the_one_whose_key_is_there(tmp_path: Path, monkeypatch: 
 
 
 def test_an_unknown_provider_is_answered_with_the_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"There are: local, openai.*\[providers.mine\]"):
+    with pytest.raises(BadInput, match=r"There are: openai.*\[providers.mine\]"):
         find("mine", load({}, tmp_path))
 
 

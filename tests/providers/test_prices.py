@@ -15,7 +15,11 @@ def test_the_price_list_knows_the_great_services() -> None:
 
 
 def test_what_the_configuration_says_comes_first() -> None:
-    assert cost_of(Provider("openai", price_input=2.0), "gpt-4o-mini", USED).cost == pytest.approx(0.002)
+    assert cost_of(Provider("openai", price_input=2.0, price_output=0.0), "gpt-4o-mini", USED).cost == pytest.approx(
+        0.002
+    )
+    half = cost_of(Provider("mine", base_url="http://127.0.0.1:1/v1", price_input=2.0), "m", USED)
+    assert half.cost is None, "half a price is none"
 
 
 @pytest.mark.parametrize("model", ["some-model-of-mine", "gpt-4o-mini"])

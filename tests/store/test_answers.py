@@ -28,8 +28,13 @@ def test_what_a_dead_worker_began_to_ask_is_asked_at_once(installation: Installa
         assert tx.answers.begin("k", "one", 600, claimed.id, 15)
         assert not tx.answers.begin("k", "other", 600, claimed.id, 15)
     clock.advance(16)
+    living = installation.worker("living")
+    installation.client.submit(installation.know(batch()), items=["b"])
+    [other] = living.claim(1)
     with installation.store.write() as tx:
-        assert tx.answers.begin("k", "other", 600, claimed.id, 15), "its worker has not been heard of"
+        tx.answers.begin("another", "living", 600, other.id, 15)
+        tx.answers.keep("answered", "x")
+        assert tx.answers.begin("k", "other", 600, other.id, 15), "its worker has not been heard of"
         assert tx.answers.begin("plain", "one", 600)
         assert not tx.answers.begin("plain", "other", 600), "without a worker only the time counts"
 

@@ -17,7 +17,7 @@ from fanfold.apps.pdf.options import Options
 
 def bind(task: ff.TaskWork, results: ff.Results, options: Options) -> ff.File | dict[str, ff.File]:
     """The Markdown file; with the files that the options ask for beside it."""
-    name = Path(task.input.name).stem or "document"
+    name = Path(task.input.name).stem.replace("\\", "_") or "document"
     whole = task.scratch / "whole.md"
     with whole.open("w", encoding="utf-8", newline="\n") as sink:
         write_pages(sink, results.all(), options)

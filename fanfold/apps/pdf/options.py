@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ class Options:
     pages: str = ""
     provider: str = LOCAL
     model: str = ""
-    fallback: list[str] = field(default_factory=list)
+    fallback: tuple[str, ...] = ()
     prompt: str = ""
     ocr: str = "auto"
     images: str = "auto"
@@ -66,12 +66,14 @@ class Options:
             raise ff.Permanent(
                 f"There is no option {', '.join(unknown)}. There are: {', '.join(MEANINGS)}.", code="bad_option"
             )
-        fallback = given.get("fallback") or []
+        said = given.get("fallback") or []
+        fallback = (said,) if isinstance(said, str) else tuple(str(model) for model in said)
         plain = {name: value for name, value in given.items() if name != "fallback" and value is not None}
-        found = cls(**{name: _converted(name, value) for name, value in plain.items()})
-        return found._checked([fallback] if isinstance(fallback, str) else [str(model) for model in fallback])
+        found = cls(fallback=fallback, **{name: _converted(name, value) for name, value in plain.items()})
+        found._check()
+        return found
 
-    def _checked(self, fallback: list[str]) -> Options:
+    def _check(self) -> None:
         for name, allowed in (("ocr", OCR), ("images", IMAGES)):
             if getattr(self, name) not in allowed:
                 raise ff.Permanent(
@@ -81,8 +83,6 @@ class Options:
             raise ff.Permanent(
                 f"The option longest is {self.longest}; it may be 100 to 10000 pixels.", code="bad_option"
             )
-        self.fallback.extend(fallback)
-        return self
 
     @property
     def is_local(self) -> bool:
@@ -98,8 +98,15 @@ class Options:
 def _converted(name: str, value: Any) -> Any:
     kind = {one.name: str(one.type) for one in fields(Options)}[name]
     if kind == "bool":
-        return value if isinstance(value, bool) else str(value).lower() in ("1", "true", "yes", "on")
+        return value if isinstance(value, bool) else _yes_or_no(name, str(value))
     try:
         return int(value) if kind == "int" else str(value)
     except (TypeError, ValueError):
         raise ff.Permanent(f"The option {name} is {value!r}, which is not a number.", code="bad_option") from None
+
+
+def _yes_or_no(name: str, word: str) -> bool:
+    known = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+    if word.lower() not in known:
+        raise ff.Permanent(f"The option {name} is {word!r}; it may be true or false.", code="bad_option")
+    return known[word.lower()]

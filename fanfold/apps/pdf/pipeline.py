@@ -5,6 +5,7 @@ fanfold convert book.pdf
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from typing import Any
@@ -17,7 +18,7 @@ from fanfold.apps.pdf.options import Options
 from fanfold.apps.pdf.textlayer import PageText
 from fanfold.apps.pdf.windows import windows
 
-pdf = ff.Pipeline("pdf", title="PDF to Markdown")
+pdf = ff.Pipeline("pdf", title="PDF to Markdown", check_options=Options.of)
 TEXT_LAYER = "text layer"
 
 
@@ -32,7 +33,7 @@ async def split(task: ff.TaskWork) -> list[ff.NewItem]:
         document.examine, source.path, options.pages, limit_pages=options.limit_pages, name=task.input.name
     )
     known = {"pages": examined.pages, "total": examined.total, "survey": examined.survey}
-    survey = task.write("survey.json", json.dumps(known))
+    survey = await asyncio.to_thread(task.write, "survey.json", json.dumps(known))
     return [
         ff.NewItem(key=str(page), input={"page": page, "source": source, "survey": survey}) for page in examined.pages
     ]
@@ -64,7 +65,9 @@ async def _unlocked(task: ff.TaskWork, options: Options) -> ff.File:
     """The document itself, or a copy of it that needs no password."""
     source: ff.File = task.input
     if not options.password_env:
-        return source
+        # Readers go by the ending: a PDF under another name gets one.
+        is_named = source.path.suffix.lower() == ".pdf"
+        return source if is_named else await asyncio.to_thread(task.write, "document.pdf", source.path)
     password = os.environ.get(options.password_env)
     if not password:
         raise ff.PauseTask(
@@ -72,7 +75,7 @@ async def _unlocked(task: ff.TaskWork, options: Options) -> ff.File:
         )
     target = task.scratch / source.name
     await task.in_child(document.unlock, source.path, password, target, name=source.name)
-    return task.write(source.name, target)
+    return await asyncio.to_thread(task.write, "document.pdf", target)
 
 
 async def _picture(item: ff.ItemWork, options: Options) -> Picture:
@@ -82,10 +85,10 @@ async def _picture(item: ff.ItemWork, options: Options) -> Picture:
 
 async def _recognised(item: ff.ItemWork, options: Options, layer: PageText, picture: Picture) -> dict[str, Any]:
     page = item.input["page"]
+    if options.ocr == "never" and layer.problem:
+        raise ff.Permanent(f"Page {page} can not be read: {layer.problem}.", code="broken_page")
     if options.ocr == "never":
-        return await _finished(
-            item, options, layer.markdown, TEXT_LAYER, picture, note=layer.problem or "no text layer"
-        )
+        return await _finished(item, options, layer.markdown, TEXT_LAYER, picture, note="no text layer")
     if not ocr.available():
         raise ff.Permanent(
             f"Page {page} is a picture without a text layer. To read it: pip install 'fanfold[ocr]', or let a model do it "
@@ -125,7 +128,7 @@ async def _finished(
     page = item.input["page"]
     image = None
     if picture is not None and options.images != "never":
-        image = item.write(f"page-{page:04}.jpg", picture.jpeg)
+        image = await asyncio.to_thread(item.write, f"page-{page:04}.jpg", picture.jpeg)
     if engine in (TEXT_LAYER, "ocr"):
         item.used(model=engine)
     found = {"page": page, "markdown": markdown, "engine": engine, "image": image, "fallback": fallback, "note": note}

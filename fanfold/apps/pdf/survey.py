@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 from statistics import median_low
 from typing import TYPE_CHECKING, Any
@@ -182,7 +183,8 @@ class Running:
 
 def _goes_on(row: Line, page: RawPage) -> bool:
     """Whether a line is part of a paragraph: it fills the page, and the next or the one before follows it closely."""
-    if row.x1 - row.x0 < page.width * _FILLED:
+    gaps = (after.x0 - before.x1 for before, after in pairwise(row.pieces))
+    if row.x1 - row.x0 < page.width * _FILLED or any(gap > 1.5 * row.size for gap in gaps):
         return False
     height = row.y1 - row.y0
     mine = set(map(id, row.pieces))

@@ -6,8 +6,7 @@ import logging
 import os
 import shlex
 import socket
-import tempfile
-from pathlib import Path
+import sys
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -36,7 +35,7 @@ GO_ON = "Interrupted; run the same again to go on"
 @click.option(
     "-o", "--output", metavar="OUT", help="A file, a folder, or - for the standard output [default: beside the PDF]."
 )
-@click.option("--pages", metavar="RANGE", help="Which pages: 1-3,7,10- or -5 or last.")
+@click.option("--pages", metavar="RANGE", help="Which pages: 1-3,7,10- or -5 or last or last-1.")
 @click.option("--provider", metavar="NAME", help="Who converts: local, or one of `fanfold providers` [default: local].")
 @click.option("--model", metavar="MODEL", help="The provider's model, or PROVIDER:MODEL.")
 @click.option(
@@ -46,9 +45,8 @@ GO_ON = "Interrupted; run the same again to go on"
     "--prompt", type=click.File(encoding="utf-8"), help="What the model is told, instead of Fanfold's own prompt."
 )
 @click.option("--password", metavar="TEXT", help="Opens encrypted PDFs; - asks for it [env: FANFOLD_PDF_PASSWORD].")
-@click.option(
-    "--ocr", type=click.Choice(["auto", "always", "never"]), default="auto", help="Read pages without text by OCR."
-)
+@click.option("--ocr", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True,
+              help="Read pages by OCR: those without text, all, none.")  # fmt: skip
 @click.option(
     "--jobs", type=click.IntRange(min=1), metavar="N", help="Pages at a time [default: one per core; 8 for models]."
 )
@@ -62,16 +60,28 @@ GO_ON = "Interrupted; run the same again to go on"
 def command(invocation: Invocation, /, paths: tuple[str, ...], output: str | None, **given: Any) -> Exit:
     """Convert PDFs to Markdown; run it again and it goes on.
 
-    PATHs are files, folders or patterns. Without a provider the text layer is converted here, and scanned pages by OCR where
-    the extra `ocr` is installed; with one, a model sees a picture of each page. The same file with the same options is done,
-    and paid, once. Pages that fail are marked in the result and listed at the end.
+    \b
+    fanfold convert book.pdf
+    fanfold convert papers/ -o markdown/ --jobs 4
+    fanfold convert book.pdf --provider openai --pages 1-20
+
+    PATHs are files, folders (searched to the bottom) or patterns. The Markdown is written beside each PDF, or to -o: a name
+    with an ending is a file, any other a folder. A file that is not Fanfold's own is kept as NAME.1.bak.
+
+    Without a provider the text layer is converted here, and scanned pages by OCR where the extra `ocr` is installed; with
+    one, a model sees a picture of each page. The same file with the same options is done, and paid, once. Pages that fail
+    are marked in the result and listed at the end; the exit code is then 7.
     """
     invocation.log(logging.ERROR)
     from fanfold.cli.conversion import sources
 
     found, missed = sources.find(paths)
-    for name in missed:
-        click.echo(f"{name}: there is no such PDF", err=True)
+    if invocation.json and output == sources.STDOUT:
+        raise BadInput("-o - and --json would both go to the standard output. Leave out one of them.")
+    if given["pages"] is not None and not given["pages"].strip():
+        raise BadInput("--pages is empty. Leave it out for all pages, or say which: 1-3,7,10-")
+    for problem in missed:
+        click.echo(problem, err=True)
     if not found:
         return Exit.NOT_FOUND
     targets = sources.targets(found, output)
@@ -83,6 +93,8 @@ def command(invocation: Invocation, /, paths: tuple[str, ...], output: str | Non
 
         flags = _typed(given | {"output": output})
         wanted = [Document(source.path, target, options, flags) for source, target in zip(found, targets, strict=True)]
+        for document in wanted:
+            document.problem = sources.objection(document.target) if document.target else None
         _convert(invocation, wanted, children, given, output)
     finally:
         children.close()
@@ -95,19 +107,23 @@ def _convert(
     from fanfold.cli.conversion import documents, saving, showing, summary
 
     client = invocation.client(["pdf"])
-    with tempfile.TemporaryDirectory(prefix="fanfold-") as scratch:
-        _unlock(wanted, given["password"], Path(scratch), children)
-        shown = showing.show(wanted=not invocation.json)
-        for document in wanted:
-            if document.problem is not None:
-                shown.finish(document.name, summary.line(document))
-        concurrency = LOCAL_PAGES if "provider" not in wanted[0].options else given["jobs"] or MODEL_PAGES
-        written = saving.Saving(client.store.settings.data_folder)
-        run = documents.Run(client, written, shown, given["fresh"], concurrency, children, summary.line)
-        finished = documents.convert(run, [document for document in wanted if document.problem is None])
-    _give(invocation, client, wanted, output)
-    if not finished:
+    concurrency = LOCAL_PAGES if "provider" not in wanted[0].options else given["jobs"] or MODEL_PAGES
+    run = documents.Run(
+        client,
+        saving.Saving(client.store.settings.data_folder),
+        showing.show(wanted=not invocation.json),
+        given["fresh"],
+        concurrency,
+        children,
+        summary.line,
+        _password(given["password"]),
+    )
+    for document in wanted:
+        if document.problem is not None:
+            run.shown.finish(document.name, summary.line(document))
+    if not documents.convert(run, [document for document in wanted if document.problem is None]):
         raise Interrupted(GO_ON)
+    _give(invocation, client, wanted, output)
 
 
 def _give(invocation: Invocation, client: Any, wanted: list[Document], output: str | None) -> None:
@@ -129,16 +145,14 @@ def _give(invocation: Invocation, client: Any, wanted: list[Document], output: s
 def _options(given: dict[str, Any]) -> dict[str, Any]:
     """What is kept with each task; only what was said, so that the same command is the same task."""
     options: dict[str, Any] = {
-        "pages": given["pages"],
-        "fallback": list(given["fallback"]),
+        "pages": given["pages"] or None,
+        "fallback": list(given["fallback"]) or None,
         "prompt": given["prompt"].read() if given["prompt"] else None,
         "ocr": given["ocr"] if given["ocr"] != "auto" else None,
         "marks": False if given["no_marks"] else None,
         **{name: given[name] or None for name in ("join", "per_page", "report", "keep_raw")},
     }
-    said = {name: value for name, value in options.items() if value}
-    if given["no_marks"]:
-        said["marks"] = False
+    said = {name: value for name, value in options.items() if value is not None}
     return said | _models(given["provider"], given["model"], given["fallback"])
 
 
@@ -173,7 +187,12 @@ def _models(provider: str | None, model: str | None, fallback: tuple[str, ...]) 
         raise BadInput(f"{LOCAL} has no models. Leave out --model, or name another provider.")
     if provider is not None:
         find(provider, known)
-    entry = f"{provider}:{model}" if provider and model and model.partition(":")[0] not in known else model or provider
+    named = (model or "").partition(":")[0]
+    if provider is not None and named in known and named != provider:
+        raise BadInput(f"--provider says {provider} and --model says {named}. Name one of them.")
+    if LOCAL in fallback:
+        raise BadInput(f"--fallback {LOCAL} is not needed: at last the text layer is taken anyway.")
+    entry = f"{provider}:{model}" if provider and model and named not in known else model or provider
     chosen = [choose(one, known) for one in (str(entry), *fallback)]
     for service, _ in chosen:
         if reason := objection(service) or _absence(service.base_url, service.name):
@@ -208,30 +227,12 @@ def _children(settings: Settings, options: dict[str, Any], jobs: int | None) -> 
     return children
 
 
-def _unlock(wanted: list[Document], password: str | None, scratch: Path, children: Children) -> None:
-    """Copies without a password, so that the password need not be kept with the tasks."""
-    password = password or os.environ.get("FANFOLD_PDF_PASSWORD")
-    if not password:
-        return
-    if password == "-":
-        password = str(click.prompt("Password", hide_input=True, err=True))
-    for number, document in enumerate(wanted):
-        target = scratch / str(number) / document.path.name
-        target.parent.mkdir()
-        document.problem = _unlock_one(document.path, password, target, children)
-        document.open = target
-
-
-def _unlock_one(path: Path, password: str, target: Path, children: Children) -> str | None:
-    """In a child process: a damaged file may take the process down that reads it. Returns what is wrong."""
-    from fanfold.apps.pdf.document import unlock
-    from fanfold.errors import HandlerError
-
-    child = children.take()
-    try:
-        child.run(unlock, (path, password, target), {"name": path.name})
-    except HandlerError as problem:
-        children.discard(child)
-        return str(problem)
-    children.give_back(child)
-    return None
+def _password(given: str | None) -> str | None:
+    """The password: given, asked for, or from the environment."""
+    if given == "-":
+        asked = sys.stdin.isatty()
+        found = click.prompt("Password", hide_input=True, err=True) if asked else sys.stdin.readline().rstrip("\r\n")
+        if not found:
+            raise BadInput("No password was given.")
+        return str(found)
+    return given or os.environ.get("FANFOLD_PDF_PASSWORD") or None

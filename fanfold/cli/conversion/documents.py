@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from fanfold.apps.pdf import pdf
+from fanfold.apps.pdf.document import unlock
 from fanfold.cli.conversion.saving import Saving
 from fanfold.cli.conversion.showing import Show
 from fanfold.cli.running import interrupts
@@ -20,8 +23,8 @@ from fanfold.engine.client import Client
 from fanfold.engine.sweep import close, recover
 from fanfold.engine.worker import Worker
 from fanfold.errors import FanfoldError, HandlerError, IllegalMove
-from fanfold.model.lifecycle import TaskState
-from fanfold.model.task import Task
+from fanfold.model.lifecycle import FINISHED_TASKS, TaskState
+from fanfold.model.task import Task, TaskRow
 
 AT_ONCE = 8
 """So many documents are under way together: enough to keep all hands busy at the end of each."""
@@ -41,22 +44,24 @@ class Document:
     options: dict[str, Any]
     flags: tuple[str, ...] = ()
     """The options of the command, as they would be typed again."""
-    open: Path | None = None
-    """The copy that needs no password, where there is one."""
-    key: str = ""
     task: Task | None = None
     problem: str | None = None
     """Why there is no result."""
-    backup: str | None = None
-    before: bool = False
-    """Whether everything had been done before."""
+    moved: list[str] = field(default_factory=list)
+    """Where files went that stood in the way of the result."""
+    was_done_before: bool = False
+    engines: Counter[str] = field(default_factory=Counter)
+    """How many pages each engine has made."""
+    fallbacks: dict[int, str] = field(default_factory=dict)
+    """Pages that another engine has made than the one that was asked, and why."""
     merged: bool = False
     show_at: float = 0.0
 
     @property
     def name(self) -> str:
         """What it is called in what is shown."""
-        return str(self.path)
+        text = os.fsencode(self.path).decode("utf-8", "replace")
+        return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
 @dataclass
@@ -69,7 +74,10 @@ class Run:
     fresh: bool = False
     concurrency: int = 8
     children: Children | None = None
-    line: Callable[[Document], str] = field(default=lambda document: document.name)
+    describe: Callable[[Document], str] = field(default=lambda document: document.name)
+    password: str | None = None
+    tasks: set[int] = field(default_factory=set)
+    """The numbers of the tasks of this command: its worker does no other work."""
 
 
 class Conversion(threading.Thread):
@@ -102,7 +110,6 @@ class Conversion(threading.Thread):
         except BaseException as problem:
             self.problem = problem
         self.worker.stop()
-        self.worker.stop()
 
     def leave(self) -> None:
         """Look no longer."""
@@ -112,9 +119,12 @@ class Conversion(threading.Thread):
     def _begin(self, document: Document) -> None:
         try:
             document.task = begin(self.given, document, priority=MOST_PRIORITY - min(self._begun, MOST_PRIORITY))
-        except (FanfoldError, HandlerError, OSError) as problem:
+        except OSError as problem:
+            document.problem = f"it can not be read: {problem.strerror or problem}"
+        except (FanfoldError, HandlerError, ValueError) as problem:
             document.problem = str(problem)
-            self.given.shown.finish(document.name, self.given.line(document))
+        if document.problem is not None:
+            self.given.shown.finish(document.name, self.given.describe(document))
             return
         self._begun += 1
         self._active.append(document)
@@ -140,7 +150,7 @@ class Conversion(threading.Thread):
             return
         self._active.remove(document)
         conclude(self.given, document)
-        self.given.shown.finish(document.name, self.given.line(document))
+        self.given.shown.finish(document.name, self.given.describe(document))
 
     def _is_active(self, task_id: str) -> bool:
         with self.given.client.store.read() as tx:
@@ -150,21 +160,49 @@ class Conversion(threading.Thread):
 def begin(run: Run, document: Document, *, priority: int) -> Task:
     """The task of a document: a new one, or the one of an earlier run, moved so that it goes on."""
     client = run.client
-    key = document.key = "convert:" + inputs.fingerprint("pdf", [document.path], document.options)
+    with tempfile.TemporaryDirectory(prefix="fanfold-") as scratch:
+        source = _opened(run, document.path, Path(scratch))
+        # A copy that was unlocked is another file than the one that could not be read.
+        kind = "convert:" if source == document.path else "convert-unlocked:"
+        key = kind + inputs.fingerprint("pdf", [document.path], document.options)
+        with client.store.read() as tx:
+            before = tx.tasks.by_key("", key)
+        if before is not None and run.fresh:
+            _leave(client, before)
+        options = document.options | ({"fresh": f"{time.time_ns():x}"} if run.fresh else {})
+        task = client.submit(
+            pdf, source, options=options, key=key, owner="", priority=priority,
+            title=inputs.shown_name(document.path), metadata={"source": document.name},
+        )  # fmt: skip
     with client.store.read() as tx:
-        before = tx.tasks.by_key("", key)
-    if before is not None and run.fresh:
-        with client.store.write() as tx:
-            tx.tasks.drop_key(before.number)
-    options = document.options | ({"fresh": f"{time.time_ns():x}"} if run.fresh else {})
-    source = document.open or document.path
-    task = client.submit(
-        pdf, source, options=options, key=key, owner="", priority=priority, title=document.path.name,
-        metadata={"source": str(document.path.absolute())},
-    )  # fmt: skip
-    if before is None or run.fresh:
-        return task
-    return go_on(client, document, task)
+        run.tasks.add(tx.tasks.resolve(task.id).number)
+    return task if before is None or run.fresh else go_on(client, document, task)
+
+
+def _opened(run: Run, path: Path, scratch: Path) -> Path:
+    """A copy that needs no password, when there is one to try, so that it need not be kept with the task."""
+    if run.password is None or run.children is None:
+        return path
+    target = scratch / inputs.shown_name(path)
+    child = run.children.take()
+    try:
+        child.run(unlock, (path, run.password, target), {"name": inputs.shown_name(path)})
+    except BaseException:
+        run.children.discard(child)
+        raise
+    run.children.give_back(child)
+    return target
+
+
+def _leave(client: Client, before: TaskRow) -> None:
+    """What was begun before is not wanted any more: nobody goes on with it, and its key is free."""
+    if before.state not in FINISHED_TASKS:
+        try:
+            client.cancel(before.id, "begun anew")
+        except IllegalMove:
+            pass  # It has ended just now.
+    with client.store.write() as tx:
+        tx.tasks.drop_key(before.number)
 
 
 def go_on(client: Client, document: Document, task: Task) -> Task:
@@ -172,7 +210,7 @@ def go_on(client: Client, document: Document, task: Task) -> Task:
     if task.state in (TaskState.PAUSED, TaskState.WAITING):
         return client.resume(task.id)
     if task.state is TaskState.COMPLETED and not task.failed:
-        document.before = True
+        document.was_done_before = True
         return task
     return client.retry(task.id) if task.finished else task
 
@@ -187,12 +225,20 @@ def conclude(run: Run, document: Document) -> None:
             [(_, _, why, _), *_] = run.client.failures(task.id) or [("", "", document.problem, 0)]
             document.problem = f"all {task.failed} pages failed: {why}" if task.failed > 1 else why
         return
+    for result in run.client.results(task.id):
+        document.engines[_engine(result.output)] += 1
+        if reason := result.output.get("fallback"):
+            document.fallbacks[int(result.output["page"])] = reason
     if document.target is None:
         return
     try:
-        document.backup = run.saving.save(run.client.result(task.id), document.target)
+        document.moved = run.saving.save(run.client.result(task.id), document.target, document.path)
     except FanfoldError as problem:
         document.problem = str(problem)
+
+
+def _engine(output: dict[str, Any]) -> str:
+    return "not read" if output.get("note") == "no text layer" else str(output.get("engine", ""))
 
 
 def convert(run: Run, documents: Sequence[Document]) -> bool:
@@ -200,7 +246,9 @@ def convert(run: Run, documents: Sequence[Document]) -> bool:
     store = run.client.store
     recover(store, "convert")
     close(store, run.client.pipelines, "convert")
-    worker = Worker([pdf], store=store, concurrency=run.concurrency, children=run.children, name="convert")
+    worker = Worker(
+        [pdf], store=store, concurrency=run.concurrency, children=run.children, name="convert", only=run.tasks
+    )
     conversion = Conversion(run, documents, worker)
 
     def stop() -> None:

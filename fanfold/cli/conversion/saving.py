@@ -8,59 +8,75 @@ import os
 import shutil
 import tempfile
 import zipfile
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from fanfold.errors import BadInput
 from fanfold.model.files import File
 
 
 class Saving:
-    """Writes results, and remembers what it wrote: what was edited since is never overwritten."""
+    """Writes results, and remembers what it wrote from which source: what was edited since, or is another's, is kept."""
 
     def __init__(self, data_folder: Path) -> None:
         self._ledger = data_folder / "written.json"
 
-    def save(self, value: Any, target: Path) -> str | None:
-        """Write a result to ``target``; returns where the file went that was there before, if it was not ours."""
+    def save(self, value: Any, target: Path, source: Path) -> list[str]:
+        """Write a result to ``target``; returns where files went that were there before and were not ours."""
         files: dict[str, File] = value if isinstance(value, dict) else {"markdown": value}
+        report = target.with_suffix(".json")
+        if "report" in files and report == target:
+            raise BadInput(f"The report would overwrite {target}. Name the Markdown otherwise: -o {target.stem}.md")
+        moved = []
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            moved = self._put(files["markdown"], target)
+            with files["markdown"].open() as content:
+                moved.append(self._put(content, target, source))
             if "report" in files:
-                moved = self._put(files["report"], target.with_suffix(".json")) or moved
+                with files["report"].open() as content:
+                    moved.append(self._put(content, report, source))
             if "pages" in files:
-                _unpack(files["pages"], target.with_name(f"{target.stem}-pages"))
+                moved += self._unpack(files["pages"], target.with_name(f"{target.stem}-pages"), source)
         except OSError as error:
             raise BadInput(f"Can not write {error.filename or target}: {error.strerror or error}.") from None
+        return [str(place) for place in moved if place is not None]
+
+    def _unpack(self, pages: File, folder: Path, source: Path) -> list[Path | None]:
+        folder.mkdir(parents=True, exist_ok=True)
+        with pages.open() as content, zipfile.ZipFile(content) as archive:
+            names = [Path(name).name for name in archive.namelist()]
+            moved = [self._put(BytesIO(archive.read(name)), folder / name, source) for name in names]
+        known = self._known()
+        for left in sorted(folder.glob("page-*.md")):
+            if left.name not in names and known.get(str(left.resolve())) == _entry(left, source):
+                left.unlink()  # Of an earlier range of pages, and untouched since.
         return moved
 
-    def _put(self, file: File, target: Path) -> str | None:
-        new = tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False)  # noqa: SIM115
-        with new as sink, file.open() as source:
-            shutil.copyfileobj(source, sink)
-        written = Path(new.name)
+    def _put(self, content: IO[bytes], target: Path, source: Path) -> Path | None:
+        descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:80]}.")
+        written = Path(name)
         try:
+            with os.fdopen(descriptor, "wb") as sink:
+                shutil.copyfileobj(content, sink)
             written.chmod(0o666 & ~_umask())
-            moved = self._make_way(target, digest(written))
+            moved = self._make_way(target, written, source)
             written.replace(target)
         except BaseException:
             written.unlink(missing_ok=True)
             raise
-        self._note(target)
+        self._note(target, source)
         return moved
 
-    def _make_way(self, target: Path, new: str) -> str | None:
-        if not target.exists():
+    def _make_way(self, target: Path, written: Path, source: Path) -> Path | None:
+        if not target.exists() or digest(target) == digest(written):
             return None
-        there = digest(target)
-        if there in (new, self._known().get(str(target.resolve()))):
+        if self._known().get(str(target.resolve())) == _entry(target, source):
             return None
         number = 1
         while (backup := target.with_name(f"{target.name}.{number}.bak")).exists():
             number += 1
-        target.rename(backup)
-        return str(backup)
+        return target.rename(backup)
 
     def _known(self) -> dict[str, str]:
         try:
@@ -69,12 +85,16 @@ class Saving:
             return {}
         return known
 
-    def _note(self, target: Path) -> None:
-        known = self._known() | {str(target.resolve()): digest(target)}
+    def _note(self, target: Path, source: Path) -> None:
+        known = self._known() | {str(target.resolve()): _entry(target, source)}
         self._ledger.parent.mkdir(parents=True, exist_ok=True)
         half = self._ledger.with_suffix(f".{os.getpid()}")
-        half.write_text(json.dumps(known, ensure_ascii=False, indent=0), encoding="utf-8")
+        half.write_text(json.dumps(known, indent=0), encoding="utf-8")
         half.replace(self._ledger)
+
+
+def _entry(target: Path, source: Path) -> str:
+    return f"{digest(target)} {source.resolve()}"
 
 
 def digest(path: Path) -> str:
@@ -87,10 +107,3 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
-
-
-def _unpack(pages: File, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    with pages.open() as source, zipfile.ZipFile(source) as archive:
-        for name in archive.namelist():
-            (folder / Path(name).name).write_bytes(archive.read(name))

@@ -47,7 +47,7 @@ def facts(task: Task, rate: Rate) -> str:
     """Pages done and failed, rate, time left and cost."""
     parts = []
     if task.total and task.stage != task.stages[0].name:
-        parts.append(f"{task.done}/{task.total} pages")
+        parts.append(f"{task.done}/{task.total} page{'' if task.total == 1 else 's'}")
     if task.failed:
         parts.append(f"{task.failed} failed")
     if task.open and rate.per_second:
@@ -81,6 +81,7 @@ class Lines:
     def __init__(self) -> None:
         self._rates: dict[str, Rate] = {}
         self._started_at = self._said_at = time.monotonic()
+        self._last = ""
 
     def update(self, name: str, task: Task) -> None:
         """Say how it stands, rarer the longer it takes."""
@@ -89,7 +90,10 @@ class Lines:
         now = time.monotonic()
         if now - self._said_at >= max(LINE_SECONDS, (now - self._started_at) / 30):
             self._said_at = now
-            click.echo(f"{name} {task.status} {task.progress:.0f} %: {facts(task, rate)}", err=True)
+            shown = ": ".join(filter(None, (f"{name} {task.status} {task.progress:.0f} %", facts(task, rate))))
+            if shown != self._last:
+                self._last = shown
+                self.say(shown)
 
     def finish(self, name: str, line: str) -> None:
         """One line."""
@@ -137,6 +141,7 @@ class Bars:
         """The bar goes, a line stays."""
         if name in self._bars:
             self._progress.remove_task(self._bars.pop(name))
+            self._progress.refresh()
         self.say(line)
 
     def say(self, line: str) -> None:

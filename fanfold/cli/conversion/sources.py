@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,28 +23,38 @@ class Source:
 
 
 def find(given: Sequence[str]) -> tuple[list[Source], list[str]]:
-    """The documents, each once and in a steady order, and what was named but is not there."""
+    """The documents, each once and in a steady order, and a sentence for each name that leads to none."""
     found: dict[Path, Source] = {}
-    missing = []
+    problems = []
     for name in given:
-        sources = list(_expanded(name))
-        if not sources:
-            missing.append(name)
+        try:
+            sources = _expanded(name)
+        except OSError as error:
+            problems.append(f"{name} can not be read: {error.strerror or error}.")
+            continue
+        if isinstance(sources, str):
+            problems.append(sources)
+            continue
         for source in sources:
             found.setdefault(source.path.resolve(), source)
-    return list(found.values()), missing
+    return list(found.values()), problems
 
 
-def _expanded(name: str) -> Iterable[Source]:
+def _expanded(name: str) -> list[Source] | str:
+    """The documents that a name stands for, or why there are none."""
     path = Path(name).expanduser()
     if path.is_dir():
-        return [Source(inner, path) for inner in sorted(path.rglob("*")) if _is_pdf(inner)]
+        os.scandir(path).close()  # A folder that may not be read looks empty otherwise.
+        inside = [Source(inner, path) for inner in sorted(path.rglob("*")) if _is_pdf(inner)]
+        return inside or f"There are no PDFs in {name}."
     if path.exists():
-        return [Source(path, path.parent)]
+        return [Source(path, path.parent)] if path.is_file() else f"{name} is not a file."
     if glob.has_magic(name):
         matches = sorted(Path(match) for match in glob.glob(os.path.expanduser(name), recursive=True))
-        return [Source(match, match.parent) for match in matches if _is_pdf(match)]
-    return []
+        return [Source(match, match.parent) for match in matches if _is_pdf(match)] or f"No PDF is named like {name}."
+    if "://" in name:
+        return f"{name} is an address: download it first."
+    return f"There is no file {name}."
 
 
 def _is_pdf(path: Path) -> bool:
@@ -56,11 +66,27 @@ def targets(sources: Sequence[Source], output: str | None) -> list[Path | None]:
     if output == STDOUT:
         return [None for _ in sources]
     taken: set[Path] = set()
-    return [_free(_target(source, output, alone=len(sources) == 1), taken) for source in sources]
+    found = [_free(_target(source, output, alone=len(sources) == 1), taken) for source in sources]
+    originals = {source.path.resolve() for source in sources}
+    for target in found:
+        if target.resolve() in originals:
+            raise BadInput(f"{target} is the PDF itself. Name another place: -o")
+    return [*found]
+
+
+def objection(target: Path) -> str | None:
+    """Why nothing can be written there, found out before the work is done."""
+    place = next(parent for parent in target.absolute().parents if parent.exists())
+    if not place.is_dir() or not os.access(place, os.W_OK):
+        return f"Nothing can be written in {place}. Name another place: -o"
+    if target.exists() and not target.is_file():
+        return f"{target} is not a file. Name another place: -o"
+    return None
 
 
 def _target(source: Source, output: str | None, *, alone: bool) -> Path:
-    name = source.path.with_suffix(".md").name
+    # What is not named like a PDF must not take the name away from one that is.
+    name = source.path.with_suffix(".md").name if source.path.suffix.lower() == ".pdf" else f"{source.path.name}.md"
     if output is None:
         return source.path.with_name(name)
     place = Path(output).expanduser()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -12,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 from fanfold.cli.conversion.documents import Document
 from fanfold.cli.exits import Exit
 from fanfold.cli.printing import duration, one_line
-from fanfold.model.asking import money
+from fanfold.model.asking import Spending, money
 from fanfold.model.lifecycle import TaskState
 
 if TYPE_CHECKING:
     from fanfold.engine.client import Client
+    from fanfold.model.task import Task
 
 REASONS_SHOWN = 10
 
@@ -33,20 +33,39 @@ def line(document: Document) -> str:
     """One document in one line."""
     task = document.task
     if document.problem is not None or task is None:
-        return f"{document.name}: {one_line(document.problem)}"
+        said = one_line(document.problem)
+        return said if document.path.name in said else f"{document.name}: {said}"
     where = f" → {document.target}" if document.target else ""
-    parts = [f"{task.total} page{'s' if task.total != 1 else ''}"]
+    return f"{document.name}{where}: {', '.join(_facts(document, task))}"
+
+
+def _facts(document: Document, task: Task) -> list[str]:
+    parts = [counted(task.total, "page") + _kinds(document)]
     if task.failed:
         parts.append(f"{task.failed} failed")
+    if document.was_done_before:
+        parts.append("done before (--fresh does it anew)")
+        return parts
     if task.spending:
         parts.append(money(task.spending))
-    if document.before:
-        parts.append("done before (--fresh does it anew)")
-    elif task.started_at and task.finished_at:
+    if task.started_at and task.finished_at:
         parts.append(duration((task.finished_at - task.started_at).total_seconds()))
-    if document.backup:
-        parts.append(f"the file that was there is now {document.backup}")
-    return f"{document.name}{where}: {', '.join(parts)}"
+    if document.moved:
+        parts.append(f"what was there is now {', '.join(document.moved[:3])}{' …' if len(document.moved) > 3 else ''}")
+    return parts
+
+
+def _kinds(document: Document) -> str:
+    """Who made the pages, where that is not one and the same."""
+    known = {"text layer": "text", "ocr": "OCR"}
+    if len(document.engines) < 2 and "not read" not in document.engines:
+        return ""
+    return f" ({', '.join(f'{many} {known.get(kind, kind)}' for kind, many in document.engines.most_common())})"
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 page`, `2 pages`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def missing(client: Client, document: Document) -> list[Missing]:
@@ -59,34 +78,25 @@ def missing(client: Client, document: Document) -> list[Missing]:
     ]
 
 
-def engines(client: Client, document: Document) -> tuple[Counter[str], list[int]]:
-    """How many pages each engine has made, and which pages are not what was asked for but a fallback."""
-    made: Counter[str] = Counter()
-    fallbacks = []
-    if document.task is not None and document.task.state is TaskState.COMPLETED:
-        for result in client.results(document.task.id):
-            made[result.output.get("engine", "")] += 1
-            if result.output.get("fallback"):
-                fallbacks.append(int(result.output["page"]))
-    return made, fallbacks
-
-
 def explain(client: Client, documents: Sequence[Document]) -> list[str]:
     """What a person should know at the end, beyond the lines that were said already."""
     said: list[str] = []
     for document in documents:
         gaps = missing(client, document)
-        said += [f"{document.name}: {_numbers([gap.page for gap in group])}: {reason}"
-                 for reason, group in _by_reason(gaps)[:REASONS_SHOWN]]  # fmt: skip
+        if document.problem is None:
+            said += [
+                f"{document.name}: {_numbers([gap.page for gap in group])}: {reason}"
+                for reason, group in _by_reason(gaps)[:REASONS_SHOWN]
+            ]
         if gaps and document.task:
             said.append(f"  To redo them: {again(document)}")
             said.append(
                 f"  With another model: fanfold retry {document.task.id} --option provider=NAME --option model=MODEL, "
-                "then fanfold worker pdf"
+                "then the same again"
             )
-        _, fallbacks = engines(client, document) if not _is_local(document) else (None, [])
-        if fallbacks:
-            said.append(f"{document.name}: {_numbers(fallbacks)} by fallback")
+        if document.fallbacks:
+            why = next(iter(document.fallbacks.values()))
+            said.append(f"{document.name}: {_numbers(list(document.fallbacks))} by fallback: {one_line(why)}")
         if document.task and document.task.state is TaskState.PAUSED:
             said.append(f"  When that is put right: {again(document)}")
     if len(documents) > 1:
@@ -114,24 +124,23 @@ def exit_code(documents: Sequence[Document], missed: Sequence[str]) -> Exit:
 def as_json(client: Client, document: Document) -> dict[str, Any]:
     """One document, for programs."""
     task = document.task
-    made, fallbacks = engines(client, document)
     return {
         "source": str(document.path),
-        "target": str(document.target) if document.target and document.problem is None else None,
+        "target": str(document.target) if document.target and _is_saved(document) else None,
         "task": task.id if task else None,
         "state": task.status if task else "failed",
         "problem": document.problem,
         "pages": task.total if task and task.state is TaskState.COMPLETED else 0,
         "done": task.done if task else 0,
         "failed": [{"page": gap.page, "reason": gap.reason} for gap in missing(client, document)],
-        "engines": dict(made),
-        "fallbacks": fallbacks,
+        "engines": dict(document.engines),
+        "fallbacks": sorted(document.fallbacks),
         "spending": task.spending if task else None,
     }
 
 
-def _is_local(document: Document) -> bool:
-    return "provider" not in document.options
+def _is_saved(document: Document) -> bool:
+    return document.problem is None and document.task is not None and document.task.state is TaskState.COMPLETED
 
 
 def _by_reason(gaps: list[Missing]) -> list[tuple[str, list[Missing]]]:
@@ -146,11 +155,13 @@ def _numbers(pages: list[int]) -> str:
 
 def _totals(documents: Sequence[Document]) -> str:
     tasks = [document.task for document in documents if document.task and document.problem is None]
-    bad = sum(document.problem is not None for document in documents)
+    bad = [document.name for document in documents if document.problem is not None]
     pages, failed = sum(task.total for task in tasks), sum(task.failed for task in tasks)
-    parts = [f"{len(documents)} documents", f"{pages} pages"]
-    parts += [f"{failed} pages failed"] if failed else []
-    parts += [f"{bad} documents could not be converted"] if bad else []
-    cost = sum(task.spending.cost for task in tasks)
-    parts += [f"${cost:.4f}"] if cost else []
-    return ", ".join(parts)
+    parts = [counted(len(documents), "document"), counted(pages, "page")]
+    parts += [f"{counted(failed, 'page')} failed"] if failed else []
+    spent = Spending(
+        cost=sum(task.spending.cost for task in tasks), unpriced=sum(task.spending.unpriced for task in tasks)
+    )
+    parts += [money(spent)] if spent.cost or spent.unpriced else []
+    listed = ", ".join(bad[:20]) + (" …" if len(bad) > 20 else "")
+    return ", ".join(parts) + (f"; {counted(len(bad), 'document')} could not be converted: {listed}" if bad else "")

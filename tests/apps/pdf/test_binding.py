@@ -77,6 +77,7 @@ def test_the_facts_of_a_page_have_its_model_cost_and_time() -> None:
         ({"ocr": "maybe"}, "auto, always, never"),
         ({"longest": "wide"}, "not a number"),
         ({"longest": 5}, "100 to 10000"),
+        ({"marks": "flase"}, "true or false"),
     ],
 )
 def test_options_that_can_not_be_used_are_named(given: dict[str, Any], told: str) -> None:
@@ -86,5 +87,5 @@ def test_options_that_can_not_be_used_are_named(given: dict[str, Any], told: str
 
 def test_options_are_read_as_people_write_them() -> None:
     found = Options.of({"marks": "false", "longest": "1200", "fallback": "openai:small", "join": True})
-    assert (found.marks, found.longest, found.fallback, found.join) == (False, 1200, ["openai:small"], True)
-    assert Options.of({}).fallback == []
+    assert (found.marks, found.longest, found.fallback, found.join) == (False, 1200, ("openai:small",), True)
+    assert Options.of({}).fallback == ()
