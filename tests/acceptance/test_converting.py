@@ -37,7 +37,7 @@ def whole(call: Call) -> str:
 
 
 def test_killed_in_the_middle_it_goes_on_without_redoing_a_page(shell: Shell, tmp_path: Path) -> None:
-    pages = 400 if shell.database.startswith("sqlite") else 150
+    pages = 400 if shell.database.startswith("sqlite") else 80
     source = book(tmp_path / "long.pdf", pages)
     words = ("convert", str(source), "--provider", "fake")
     with AIServer() as ai:
@@ -62,7 +62,8 @@ def test_killed_in_the_middle_it_goes_on_without_redoing_a_page(shell: Shell, tm
 
 
 def test_a_bad_service_costs_time_but_no_page(shell: Shell, tmp_path: Path) -> None:
-    source = book(tmp_path / "bad.pdf", 200)
+    pages = 200 if shell.database.startswith("sqlite") else 60
+    source = book(tmp_path / "bad.pdf", pages)
     with AIServer() as ai:
         ai.answer(whole)
         ai.mix({"429-soon": 0.30, "500": 0.05, "hang": 0.02, "length": 0.02}, seed=7)
@@ -71,10 +72,10 @@ def test_a_bad_service_costs_time_but_no_page(shell: Shell, tmp_path: Path) -> N
         said, errors = done.communicate(timeout=110)
         assert done.returncode == 0, errors
         given = ai.given
-        assert given["answer"] == 200, "each page was answered once"
-        assert len(ai.paid) == 200 + given["length"], "cut-off answers are paid as well, nothing else is"
-        assert len(ai.calls) == 200 + given["429"] + given["500"] + given["hang"] + given["length"]
-        assert given["429"] > 20
+        assert given["answer"] == pages, "each page was answered once"
+        assert len(ai.paid) == pages + given["length"], "cut-off answers are paid as well, nothing else is"
+        assert len(ai.calls) == pages + given["429"] + given["500"] + given["hang"] + given["length"]
+        assert given["429"] > pages / 10
     assert '"failed": []' in said
 
 

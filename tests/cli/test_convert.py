@@ -91,14 +91,14 @@ def test_a_file_that_was_edited_is_kept(sqlite_shell: Shell, place: Path) -> Non
     assert not (place / "book.md.2.bak").exists(), "what Fanfold wrote itself is simply replaced"
 
 
-def test_bad_files_fail_with_a_sentence_and_stop_no_other(shell: Shell, place: Path) -> None:
+def test_bad_files_fail_with_a_sentence_and_stop_no_other(sqlite_shell: Shell, place: Path) -> None:
     book(place / "good.pdf", 1)
     make_broken(place / "broken.pdf")
     make_encrypted(place / "locked.pdf", "secret")
     (place / "empty.pdf").write_bytes(b"")
     (place / "page.pdf").write_text("<html><body>404</body></html>")
     make_blank(place / "blank.pdf")
-    result = shell.type("convert", ".", "nowhere.pdf")
+    result = sqlite_shell.type("convert", ".", "nowhere.pdf")
     assert result.exit_code == 7
     assert "Traceback" not in result.output
     for told in (
@@ -122,16 +122,16 @@ def test_nothing_there_is_said_and_nothing_begun(sqlite_shell: Shell, place: Pat
     assert (result.exit_code, "There is no file nowhere.pdf" in result.stderr) == (3, True)
 
 
-def test_a_password_opens_and_is_not_kept(shell: Shell, place: Path) -> None:
+def test_a_password_opens_and_is_not_kept(sqlite_shell: Shell, place: Path) -> None:
     make_encrypted(place / "locked.pdf", "open-sesame", ["Behind the door."])
-    wrong = shell.type("convert", "locked.pdf", "--password", "wrong")
+    wrong = sqlite_shell.type("convert", "locked.pdf", "--password", "wrong")
     assert (wrong.exit_code, "does not open locked.pdf" in wrong.stderr) == (1, True)
-    bare = shell.type("convert", "locked.pdf")
+    bare = sqlite_shell.type("convert", "locked.pdf")
     assert (bare.exit_code, "is encrypted. Give its password" in bare.stderr) == (1, True)
-    shell.ok("convert", "locked.pdf", "--password", "open-sesame")
+    sqlite_shell.ok("convert", "locked.pdf", "--password", "open-sesame")
     assert "Behind the door" in (place / "locked.md").read_text()
-    assert "open-sesame" not in json.dumps(shell.json("tasks"))
-    found = [path for path in shell.data.rglob("*") if path.is_file() and b"open-sesame" in path.read_bytes()]
+    assert "open-sesame" not in json.dumps(sqlite_shell.json("tasks"))
+    found = [path for path in sqlite_shell.data.rglob("*") if path.is_file() and b"open-sesame" in path.read_bytes()]
     assert found == []
 
 
@@ -142,10 +142,10 @@ def test_a_bad_range_names_the_pages_there_are(sqlite_shell: Shell, place: Path)
     assert "2 pages" in result.stderr
 
 
-def test_programs_get_json(shell: Shell, place: Path) -> None:
+def test_programs_get_json(sqlite_shell: Shell, place: Path) -> None:
     book(place / "book.pdf")
     make_broken(place / "broken.pdf")
-    result = shell.type("convert", "book.pdf", "broken.pdf", "--json", "--per-page", "--report")
+    result = sqlite_shell.type("convert", "book.pdf", "broken.pdf", "--json", "--per-page", "--report")
     good, bad = json.loads(result.stdout)["documents"]
     assert (result.exit_code, result.stderr) == (7, "")
     assert (good["pages"], good["engines"], good["failed"], good["target"]) == (2, {"text layer": 2}, [], "book.md")
@@ -188,16 +188,16 @@ def test_pages_that_fail_are_marked_listed_and_redone(shell: Shell, place: Path,
     assert "missing" not in (place / "scan.md").read_text()
 
 
-def test_a_refused_key_pauses_and_the_same_command_goes_on(shell: Shell, place: Path, ai: AIServer) -> None:
+def test_a_refused_key_pauses_and_the_same_command_goes_on(sqlite_shell: Shell, place: Path, ai: AIServer) -> None:
     ai.answer(ANSWER)
     book(place / "book.pdf", 4)
     ai.always("401")
-    result = shell.type("convert", "book.pdf", "--provider", "fake")
+    result = sqlite_shell.type("convert", "book.pdf", "--provider", "fake")
     assert result.exit_code == 9
     assert "Incorrect API key" in result.stderr
     assert "When that is put right: fanfold convert book.pdf --provider fake" in result.stderr
     ai.always("answer")
-    shell.ok("convert", "book.pdf", "--provider", "fake")
+    sqlite_shell.ok("convert", "book.pdf", "--provider", "fake")
     assert len(ai.paid) == 4
 
 
@@ -287,49 +287,51 @@ def test_page_files_of_an_earlier_range_go_and_edited_ones_stay(sqlite_shell: Sh
     assert sorted(os.listdir(place / "book-pages")) == ["page-0001.md", "page-0003.md"]
 
 
-def test_it_works_on_nothing_that_was_not_asked_for(shell: Shell, place: Path, ai: AIServer) -> None:
+def test_it_works_on_nothing_that_was_not_asked_for(sqlite_shell: Shell, place: Path, ai: AIServer) -> None:
     ai.answer(ANSWER)
     big, small = book(place / "big.pdf", 3), book(place / "small.pdf", 1)
-    waiting = shell.ok("submit", "pdf", str(big), "--option", "provider=fake").strip()
-    shell.ok("convert", str(small))
+    waiting = sqlite_shell.ok("submit", "pdf", str(big), "--option", "provider=fake").strip()
+    sqlite_shell.ok("convert", str(small))
     assert ai.calls == []
-    assert shell.json("show", waiting)["state"] == "active"
+    assert sqlite_shell.json("show", waiting)["state"] == "active"
 
 
-def test_begun_anew_the_old_one_is_left(shell: Shell, place: Path, ai: AIServer) -> None:
+def test_begun_anew_the_old_one_is_left(sqlite_shell: Shell, place: Path, ai: AIServer) -> None:
     ai.answer(ANSWER)
     book(place / "book.pdf", 2)
     ai.always("401")
-    shell.type("convert", "book.pdf", "--provider", "fake")
+    sqlite_shell.type("convert", "book.pdf", "--provider", "fake")
     ai.always("answer")
-    shell.ok("convert", "book.pdf", "--provider", "fake", "--fresh")
+    sqlite_shell.ok("convert", "book.pdf", "--provider", "fake", "--fresh")
     assert len(ai.paid) == 2
-    assert sorted(task["state"] for task in shell.json("tasks")) == ["cancelled", "completed"]
+    assert sorted(task["state"] for task in sqlite_shell.json("tasks")) == ["cancelled", "completed"]
 
 
-def test_a_retry_with_a_mistake_in_it_changes_nothing(shell: Shell, place: Path, ai: AIServer) -> None:
+def test_a_retry_with_a_mistake_in_it_changes_nothing(sqlite_shell: Shell, place: Path, ai: AIServer) -> None:
     ai.answer(ANSWER)
     book(place / "book.pdf", 2)
-    shell.ok("convert", "book.pdf", "--provider", "fake")
-    [task] = shell.json("tasks")
-    assert "There is no option modle" in shell.fails(5, "retry", task["id"], "--item", "2", "--option", "modle=x")
-    assert shell.json("show", task["id"])["state"] == "completed"
-    shell.ok("retry", task["id"], "--item", "2", "--option", "provider=local")
-    shell.ok("convert", "book.pdf", "--provider", "fake")
+    sqlite_shell.ok("convert", "book.pdf", "--provider", "fake")
+    [task] = sqlite_shell.json("tasks")
+    assert "There is no option modle" in sqlite_shell.fails(
+        5, "retry", task["id"], "--item", "2", "--option", "modle=x"
+    )
+    assert sqlite_shell.json("show", task["id"])["state"] == "completed"
+    sqlite_shell.ok("retry", task["id"], "--item", "2", "--option", "provider=local")
+    sqlite_shell.ok("convert", "book.pdf", "--provider", "fake")
     assert len(ai.calls) == 2, "the text layer costs nothing"
-    assert shell.json("output", task["id"], "2")["engine"] == "text layer"
+    assert sqlite_shell.json("output", task["id"], "2")["engine"] == "text layer"
 
 
-def test_an_unknown_provider_pauses_and_can_be_corrected(shell: Shell, place: Path, ai: AIServer) -> None:
+def test_an_unknown_provider_pauses_and_can_be_corrected(sqlite_shell: Shell, place: Path, ai: AIServer) -> None:
     ai.answer(ANSWER)
     book(place / "book.pdf", 2)
-    shell.ok("convert", "book.pdf", "--provider", "fake")
-    [task] = shell.json("tasks")
-    shell.ok("retry", task["id"], "--item", "2", "--option", "provider=nix")
-    result = shell.type("convert", "book.pdf", "--provider", "fake")
+    sqlite_shell.ok("convert", "book.pdf", "--provider", "fake")
+    [task] = sqlite_shell.json("tasks")
+    sqlite_shell.ok("retry", task["id"], "--item", "2", "--option", "provider=nix")
+    result = sqlite_shell.type("convert", "book.pdf", "--provider", "fake")
     assert (result.exit_code, "There is no provider 'nix'" in result.stderr) == (9, True)
-    shell.ok("retry", task["id"], "--item", "2", "--option", "provider=fake")
-    shell.ok("convert", "book.pdf", "--provider", "fake")
+    sqlite_shell.ok("retry", task["id"], "--item", "2", "--option", "provider=fake")
+    sqlite_shell.ok("convert", "book.pdf", "--provider", "fake")
     assert len(ai.calls) == 3
 
 

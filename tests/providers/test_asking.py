@@ -25,6 +25,14 @@ def live(database_url: str, tmp_path: Path) -> Iterator[Live]:
     made.store.close()
 
 
+@pytest.fixture
+def sqlite_live(tmp_path: Path) -> Iterator[Live]:
+    """The same on SQLite alone, for the many ways in which a service can fail."""
+    made = Live(f"sqlite:///{tmp_path / 'fanfold.db'}", tmp_path / "data")
+    yield made
+    made.store.close()
+
+
 async def ask(item: Any) -> str:
     """What most handlers do."""
     answer = await item.ask(str(item.input))
@@ -95,31 +103,31 @@ def test_too_many_requests_do_not_use_up_retries(live: Live, ai: AIServer) -> No
 
 
 def test_a_long_wait_gives_the_place_to_others_and_is_not_counted(
-    live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch
+    sqlite_live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fanfold.providers.lanes.PATIENCE", 0.01)
     monkeypatch.setattr("fanfold.providers.desk.PATIENCE", 0.01)
     ai.next(too_many_requests(0.5))
-    task = run(live, asking(retry=ff.Retry(limit=0)), ["one"])
-    [item] = live.client.items(task.id)
+    task = run(sqlite_live, asking(retry=ff.Retry(limit=0)), ["one"])
+    [item] = sqlite_live.client.items(task.id)
     assert (item.state, item.failures, item.error_code) == ("done", 0, "rate_limited")
 
 
 @pytest.mark.parametrize("fault", ["500", "hang", "broken_json", "drop"])
-def test_a_fault_of_the_service_is_tried_again(live: Live, ai: AIServer, fault: str) -> None:
+def test_a_fault_of_the_service_is_tried_again(sqlite_live: Live, ai: AIServer, fault: str) -> None:
     ai.next(fault)
-    task = run(live, asking(retry=ff.Retry(limit=1, first=0.01)), ["one"])
-    [item] = live.client.items(task.id)
+    task = run(sqlite_live, asking(retry=ff.Retry(limit=1, first=0.01)), ["one"])
+    [item] = sqlite_live.client.items(task.id)
     assert (item.failures, len(ai.calls), len(ai.paid)) == (1, 2, 1 + (fault == "broken_json"))
 
 
 @pytest.mark.parametrize("fault", ["length", "repetition", "refusal", "empty", "content_filter"])
-def test_a_bad_answer_is_asked_for_again_with_changed_parameters(live: Live, ai: AIServer, fault: str) -> None:
+def test_a_bad_answer_is_asked_for_again_with_changed_parameters(sqlite_live: Live, ai: AIServer, fault: str) -> None:
     ai.next(fault)
-    task = run(live, asking(), ["one"])
+    task = run(sqlite_live, asking(), ["one"])
     first, second = ai.calls
     assert first.parameters != second.parameters
-    [call, _] = live.client.calls(task.id)
+    [call, _] = sqlite_live.client.calls(task.id)
     assert call.outcome != "taken"
     assert task.spending.calls == 2, "a bad answer costs as much as a good one"
 
@@ -142,52 +150,54 @@ def test_the_next_model_of_the_chain_takes_over(live: Live, ai: AIServer) -> Non
     assert [call.model for call in ai.calls] == ["fake-large", "fake-large", "fake-small"]
 
 
-def test_a_service_that_stays_down_is_left_for_the_next_one_when_retries_are_used_up(live: Live, ai: AIServer) -> None:
+def test_a_service_that_stays_down_is_left_for_the_next_one_when_retries_are_used_up(
+    sqlite_live: Live, ai: AIServer
+) -> None:
     ai.answer(lambda call: "fine")
     ai.next("500", "500")
-    task = run(live, asking(retry=ff.Retry(limit=1, first=0.01)), ["one"], fallback=["fake:fake-small"])
-    assert live.client.result(task.id) == ["fine"]
+    task = run(sqlite_live, asking(retry=ff.Retry(limit=1, first=0.01)), ["one"], fallback=["fake:fake-small"])
+    assert sqlite_live.client.result(task.id) == ["fine"]
     assert [call.model for call in ai.calls] == ["fake-large", "fake-large", "fake-small"]
 
 
-def test_when_no_model_answers_the_item_says_why(live: Live, ai: AIServer) -> None:
+def test_when_no_model_answers_the_item_says_why(sqlite_live: Live, ai: AIServer) -> None:
     ai.always("refusal")
-    task = run(live, asking(), ["one"], state="failed", fallback=["fake:fake-small"])
-    [item] = live.client.items(task.id)
+    task = run(sqlite_live, asking(), ["one"], state="failed", fallback=["fake:fake-small"])
+    [item] = sqlite_live.client.items(task.id)
     assert item.error_code == "no_answer"
     assert "fake:fake-large" in str(item.error_message)
     assert "fake:fake-small" in str(item.error_message)
 
 
 @pytest.mark.parametrize("fault", ["401", "403", "insufficient_quota"])
-def test_three_refusals_in_a_row_pause_the_task_and_say_why(live: Live, ai: AIServer, fault: str) -> None:
+def test_three_refusals_in_a_row_pause_the_task_and_say_why(sqlite_live: Live, ai: AIServer, fault: str) -> None:
     ai.always(fault)
     pipeline = asking()
-    task = live.client.submit(live.know(pipeline), items=[str(n) for n in range(50)])
-    with live.working(concurrency=2):
-        paused = live.until(task, "paused")
+    task = sqlite_live.client.submit(sqlite_live.know(pipeline), items=[str(n) for n in range(50)])
+    with sqlite_live.working(concurrency=2):
+        paused = sqlite_live.until(task, "paused")
         assert "fake answered 4" in str(paused.wait_reason)
         assert len(ai.calls) < 10, "not every item burns its fingers"
-        assert set(live.states(task).split()) <= {"pending", "retrying", "running"}
+        assert set(sqlite_live.states(task).split()) <= {"pending", "retrying", "running"}
         ai.always("answer")
-        live.client.resume(task.id)
-        done = live.until(task, "completed")
+        sqlite_live.client.resume(task.id)
+        done = sqlite_live.until(task, "completed")
     assert (done.done, done.failed) == (50, 0)
-    events = [event for event in live.client.events(task.id) if event.verb == "pause"]
+    events = [event for event in sqlite_live.client.events(task.id) if event.verb == "pause"]
     assert events[0].actor.startswith("worker")
 
 
 def test_a_missing_key_pauses_the_task_before_anything_is_asked(
-    live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch
+    sqlite_live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FANFOLD_PROVIDERS_FAKE_KEY_ENV", "NO_SUCH_KEY")
-    task = run(live, asking(), ["one"], state="paused")
+    task = run(sqlite_live, asking(), ["one"], state="paused")
     assert "NO_SUCH_KEY" in str(task.wait_reason)
     assert ai.calls == []
 
 
-def test_an_unknown_provider_pauses_the_task(live: Live, ai: AIServer) -> None:
-    task = run(live, asking(), ["one"], state="paused", provider="ollama")
+def test_an_unknown_provider_pauses_the_task(sqlite_live: Live, ai: AIServer) -> None:
+    task = run(sqlite_live, asking(), ["one"], state="paused", provider="ollama")
     assert "no default model" in str(task.wait_reason)
 
 
@@ -205,7 +215,7 @@ def test_an_answer_that_comes_too_late_is_kept_and_not_paid_again(live: Live, ai
     assert (done.spending.calls, done.spending.cached) == (1, 1)
 
 
-def test_a_check_of_the_pipeline_decides_as_well(live: Live, ai: AIServer) -> None:
+def test_a_check_of_the_pipeline_decides_as_well(sqlite_live: Live, ai: AIServer) -> None:
     ai.answer(lambda call: f"{call.parameters.get('temperature', 'plain')}")
 
     def check(text: str) -> str:
@@ -217,15 +227,15 @@ def test_a_check_of_the_pipeline_decides_as_well(live: Live, ai: AIServer) -> No
         answer = await item.ask("one", check=check)
         return [answer.text, answer.cached, list(answer.tried)]
 
-    task = run(live, batch(handler=handler), ["one"])
-    [[text, cached, tried]] = live.client.result(task.id)
+    task = run(sqlite_live, batch(handler=handler), ["one"])
+    [[text, cached, tried]] = sqlite_live.client.result(task.id)
     assert (text, cached) == ("checked 0.4", False)
     assert tried == ["The answer of fake:fake-large can not be taken: too plain."]
 
 
-def test_a_kept_answer_that_a_new_check_refuses_is_asked_for_again(live: Live, ai: AIServer) -> None:
+def test_a_kept_answer_that_a_new_check_refuses_is_asked_for_again(sqlite_live: Live, ai: AIServer) -> None:
     ai.answer("old")
-    run(live, asking(), ["one"])
+    run(sqlite_live, asking(), ["one"])
 
     def check(text: str) -> str:
         if text == "old":
@@ -236,8 +246,8 @@ def test_a_kept_answer_that_a_new_check_refuses_is_asked_for_again(live: Live, a
         return (await item.ask(item.input, check=check)).text
 
     ai.answer("new")
-    task = run(live, batch(handler=handler), ["one"])
-    assert live.client.result(task.id) == ["new"]
+    task = run(sqlite_live, batch(handler=handler), ["one"])
+    assert sqlite_live.client.result(task.id) == ["new"]
 
 
 def test_a_deleted_task_takes_the_answers_along_that_only_it_has_used(live: Live, ai: AIServer) -> None:
@@ -257,10 +267,12 @@ def test_no_key_and_no_header_is_ever_written_down(live: Live, ai: AIServer, mon
     assert ai.calls[-1].api_key == "sk-very-secret"
 
 
-def test_only_so_many_calls_are_made_at_a_time(live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_so_many_calls_are_made_at_a_time(
+    sqlite_live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("FANFOLD_PROVIDERS_FAKE_CONCURRENCY", "2")
     ai.always(lambda good: good.fault("slow", after_seconds=0.02))
-    run(live, asking(), [str(n) for n in range(12)])
+    run(sqlite_live, asking(), [str(n) for n in range(12)])
     assert ai.busiest == 2
 
 
@@ -276,13 +288,13 @@ def test_two_workers_with_the_same_question_pay_once(live: Live, ai: AIServer, m
     assert len(ai.calls) == 1
 
 
-def test_ask_needs_no_loop_of_its_own(live: Live, ai: AIServer) -> None:
+def test_ask_needs_no_loop_of_its_own(sqlite_live: Live, ai: AIServer) -> None:
     """A plain handler may ask as well, in a loop that it makes itself."""
 
     def handler(item: Any) -> str:
         return str(asyncio.run(item.ask(item.input)).text)
 
-    task = run(live, batch(handler=handler), ["one", "two"])
+    task = run(sqlite_live, batch(handler=handler), ["one", "two"])
     assert (task.done, len(ai.calls)) == (2, 2)
 
 
@@ -308,27 +320,27 @@ def test_bad_answers_are_not_paid_again_when_the_next_model_has_to_wait(
     assert [call.model for call in ai.paid].count("fake-large") == 4, "who retries by hand wants it asked again"
 
 
-def test_a_model_that_is_not_there_pauses_also_when_others_answer(live: Live, ai: AIServer) -> None:
+def test_a_model_that_is_not_there_pauses_also_when_others_answer(sqlite_live: Live, ai: AIServer) -> None:
     def answer(call: Call) -> Reply:
         if call.model == "typo":
             return refused("404", 404, "There is no model typo")(Reply())
         return Reply(text="")
 
     ai.answer(answer)
-    task = run(live, asking(), ["one"], state="paused", fallback=["fake:typo"])
+    task = run(sqlite_live, asking(), ["one"], state="paused", fallback=["fake:typo"])
     assert "no model typo" in str(task.wait_reason)
     assert len(ai.paid) == 2
 
 
-def test_a_refusal_of_one_item_alone_is_about_that_item(live: Live, ai: AIServer) -> None:
+def test_a_refusal_of_one_item_alone_is_about_that_item(sqlite_live: Live, ai: AIServer) -> None:
     def answer(call: Call) -> Reply:
         return refused("403", 403, "Moderated")(Reply()) if "bad" in call.prompt else Reply(text="fine")
 
     ai.answer(answer)
     ai.always(slow(0.05))
-    task = run(live, asking(), ["bad", *(f"good {n}" for n in range(60))], state="partial")
+    task = run(sqlite_live, asking(), ["bad", *(f"good {n}" for n in range(60))], state="partial")
     assert (task.done, task.failed) == (60, 1)
-    assert "Moderated" in str(live.client.items(task.id)[0].error_message)
+    assert "Moderated" in str(sqlite_live.client.items(task.id)[0].error_message)
 
 
 def test_what_is_under_way_when_a_worker_stops_is_kept(live: Live, ai: AIServer) -> None:
@@ -345,28 +357,28 @@ def test_what_is_under_way_when_a_worker_stops_is_kept(live: Live, ai: AIServer)
     assert live.sql("SELECT count(*) FROM answers WHERE body IS NOT NULL") == [(1,)]
 
 
-def test_an_answer_with_half_a_character_is_taken_without_it(live: Live, ai: AIServer) -> None:
+def test_an_answer_with_half_a_character_is_taken_without_it(sqlite_live: Live, ai: AIServer) -> None:
     ai.answer("half \ud800 and \0 nothing")
-    task = run(live, asking(), ["one"])
-    assert live.client.result(task.id) == ["half ? and \N{REPLACEMENT CHARACTER} nothing"]
+    task = run(sqlite_live, asking(), ["one"])
+    assert sqlite_live.client.result(task.id) == ["half ? and \N{REPLACEMENT CHARACTER} nothing"]
     assert (len(ai.calls), task.spending.calls) == (1, 1)
 
 
-def test_a_service_that_wants_to_be_left_alone_for_hours_pauses_the_task(live: Live, ai: AIServer) -> None:
+def test_a_service_that_wants_to_be_left_alone_for_hours_pauses_the_task(sqlite_live: Live, ai: AIServer) -> None:
     ai.always(too_many_requests(86_400))
-    task = run(live, asking(), ["one"], state="paused")
+    task = run(sqlite_live, asking(), ["one"], state="paused")
     assert "1440 min" in str(task.wait_reason)
 
 
 def test_a_key_that_the_service_repeats_is_not_written_down(
-    live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch
+    sqlite_live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FANFOLD_PROVIDERS_FAKE_KEY_ENV", "MY_KEY")
     monkeypatch.setenv("MY_KEY", "sk-very-secret")
     ai.always(refused("401", 401, "Invalid token sk-very-secret"))
-    task = run(live, asking(), ["one"], state="paused")
+    task = run(sqlite_live, asking(), ["one"], state="paused")
     assert "Invalid token …" in str(task.wait_reason)
-    assert all("sk-very-secret" not in str(rows) for rows in live.rows().values())
+    assert all("sk-very-secret" not in str(rows) for rows in sqlite_live.rows().values())
 
 
 def test_results_of_the_turn_in_which_a_task_is_paused_count(live: Live, ai: AIServer) -> None:

@@ -38,6 +38,15 @@ def live(database_url: str, tmp_path: Path) -> Iterator[Live]:
 
 
 @pytest.fixture
+def sqlite_live(tmp_path: Path) -> Iterator[Live]:
+    """The same on SQLite alone, for what is slow and the same on every database."""
+    made = Live(f"sqlite:///{tmp_path / 'fanfold.db'}", tmp_path / "data")
+    made.know(pdf)
+    yield made
+    made.store.close()
+
+
+@pytest.fixture
 def book(tmp_path: Path) -> Path:
     """Four pages of text."""
     make_pdf(tmp_path / "book.pdf", [text_of(number) for number in range(1, 5)])
@@ -55,17 +64,17 @@ def markdown(live: Live, task: ff.Task) -> str:
     return str((result["markdown"] if isinstance(result, dict) else result).read_text())
 
 
-def test_the_sample_becomes_markdown_with_all_that_is_in_it(live: Live, tmp_path: Path) -> None:
+def test_the_sample_becomes_markdown_with_all_that_is_in_it(sqlite_live: Live, tmp_path: Path) -> None:
     write_sample(tmp_path / "sample.pdf")
-    task = convert(live, tmp_path / "sample.pdf")
-    text = markdown(live, task)
-    engines = [live.client.output(task.id, str(page))["engine"] for page in range(1, 7)]
+    task = convert(sqlite_live, tmp_path / "sample.pdf")
+    text = markdown(sqlite_live, task)
+    engines = [sqlite_live.client.output(task.id, str(page))["engine"] for page in range(1, 7)]
     assert engines == ["text layer", "text layer", "text layer", "ocr", "text layer", "blank"]
     assert "\n# " in text
     assert "\n| " in text
     assert "\n```" in text
     assert [f"<!-- Page {page} -->" in text for page in range(1, 7)] == [True] * 6
-    assert live.client.result(task.id).name == "sample.md"
+    assert sqlite_live.client.result(task.id).name == "sample.md"
 
 
 def test_only_the_pages_that_are_wanted_are_touched(live: Live, book: Path) -> None:
@@ -85,9 +94,9 @@ def test_a_model_sees_each_page_once_and_its_picture_is_kept(live: Live, book: P
     assert "by fake-large" in markdown(live, task)
 
 
-def test_the_prompt_can_be_replaced(live: Live, book: Path, ai: AIServer) -> None:
+def test_the_prompt_can_be_replaced(sqlite_live: Live, book: Path, ai: AIServer) -> None:
     ai.answer(WORDS * 3 + " page number says this and once more")
-    convert(live, book, provider="fake", prompt="Only the headings.", pages="1")
+    convert(sqlite_live, book, provider="fake", prompt="Only the headings.", pages="1")
     assert "Only the headings." in ai.calls[0].prompt
 
 
@@ -114,11 +123,11 @@ def test_an_answer_that_lost_the_text_goes_down_the_chain_to_the_text_layer(
     assert [call.model for call in ai.calls] == ["fake-large", "fake-large", "fake-small", "fake-small"]
 
 
-def test_a_scan_has_no_text_layer_to_fall_back_to(live: Live, tmp_path: Path, ai: AIServer) -> None:
+def test_a_scan_has_no_text_layer_to_fall_back_to(sqlite_live: Live, tmp_path: Path, ai: AIServer) -> None:
     make_scan(tmp_path / "scan.pdf", ["A scanned page"])
     ai.always("refusal")
-    task = convert(live, tmp_path / "scan.pdf", state="failed", provider="fake")
-    [item] = live.client.items(task.id)
+    task = convert(sqlite_live, tmp_path / "scan.pdf", state="failed", provider="fake")
+    [item] = sqlite_live.client.items(task.id)
     assert "refuses" in str(item.error_message)
 
 
@@ -129,22 +138,24 @@ def test_a_blank_page_is_done_empty_and_not_paid_for(live: Live, tmp_path: Path,
     assert live.client.output(task.id, "1")["markdown"] == ""
 
 
-def test_a_scan_without_ocr_says_how_to_get_it(live: Live, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scan_without_ocr_says_how_to_get_it(
+    sqlite_live: Live, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(ocr, "available", lambda: False)
     make_scan(tmp_path / "scan.pdf", ["A scanned page"])
-    task = convert(live, tmp_path / "scan.pdf", state="failed")
-    [item] = live.client.items(task.id)
+    task = convert(sqlite_live, tmp_path / "scan.pdf", state="failed")
+    [item] = sqlite_live.client.items(task.id)
     assert (item.error_code, item.failures) == ("no_ocr", 1)
     assert "pip install 'fanfold[ocr]'" in str(item.error_message)
-    left = convert(live, tmp_path / "scan.pdf", ocr="never")
-    assert live.client.output(left.id, "1")["note"] == "no text layer"
+    left = convert(sqlite_live, tmp_path / "scan.pdf", ocr="never")
+    assert sqlite_live.client.output(left.id, "1")["note"] == "no text layer"
 
 
-def test_ocr_can_be_had_for_every_page(live: Live, tmp_path: Path) -> None:
+def test_ocr_can_be_had_for_every_page(sqlite_live: Live, tmp_path: Path) -> None:
     make_pdf(tmp_path / "one.pdf", ["The quick brown fox jumps over the lazy dog."])
-    task = convert(live, tmp_path / "one.pdf", ocr="always")
-    assert live.client.output(task.id, "1")["engine"] == "ocr"
-    assert "quick brown fox" in markdown(live, task)
+    task = convert(sqlite_live, tmp_path / "one.pdf", ocr="always")
+    assert sqlite_live.client.output(task.id, "1")["engine"] == "ocr"
+    assert "quick brown fox" in markdown(sqlite_live, task)
 
 
 def test_a_password_is_named_and_never_kept(live: Live, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,18 +186,20 @@ def test_a_task_wants_one_file(live: Live) -> None:
     assert "one PDF file per task" in str(failed.error_message)
 
 
-def test_the_first_page_is_done_before_the_last_one_is_rendered(live: Live, tmp_path: Path, ai: AIServer) -> None:
+def test_the_first_page_is_done_before_the_last_one_is_rendered(
+    sqlite_live: Live, tmp_path: Path, ai: AIServer
+) -> None:
     make_pdf(tmp_path / "long.pdf", [text_of(number) for number in range(1, 31)])
     pictures_at_first_answer: list[int] = []
 
     def answer(call: Call) -> str:
         if not pictures_at_first_answer:
-            pictures_at_first_answer.append(sum(key.endswith(".jpg") for key in live.blobs()))
+            pictures_at_first_answer.append(sum(key.endswith(".jpg") for key in sqlite_live.blobs()))
         return f"{WORDS} {WORDS} page number says this and once more"
 
     ai.answer(answer)
-    task = live.client.submit(pdf, tmp_path / "long.pdf", options={"provider": "fake"})
-    with live.working(concurrency=2, children=1):
-        live.until(task, "completed", 90)
+    task = sqlite_live.client.submit(pdf, tmp_path / "long.pdf", options={"provider": "fake"})
+    with sqlite_live.working(concurrency=2, children=1):
+        sqlite_live.until(task, "completed", 90)
     assert pictures_at_first_answer[0] < 10
     assert len(ai.calls) == 30
