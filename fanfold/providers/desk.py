@@ -120,12 +120,13 @@ class Desk:
         question = inquiry.question
         limit = {"max_tokens": inquiry.provider.max_tokens} if inquiry.provider.max_tokens else {}
         parameters = limit | question.parameters | changes
+        service = await lane.connected()
         started = time.monotonic()
         request = Request(inquiry.model, question.prompt, question.images, question.system, parameters)
         try:
             # The libraries' own limits are for each read: a service that sends a byte now and then would never be late.
             async with asyncio.timeout(inquiry.provider.timeout):
-                reply = await lane.service.call(request)
+                reply = await service.call(request)
         except TimeoutError:
             late = f"did not answer within {inquiry.provider.timeout:g} s."
             raise Trouble(inquiry.provider, Kind.LATE, late) from None

@@ -33,17 +33,18 @@ class Lane:
         self.answered = 0
         """How many calls were answered; what was refused before and is refused after is refused for a reason of its own."""
         self._service: Service | None = None
+        self._connecting = asyncio.Lock()
         self._open_at = 0.0
         self._limited = 0
         self._refusals: Counter[tuple[str, str]] = Counter()
         self._refused_at: dict[int, int] = {}
         self._unreachable: tuple[float, float] | None = None
 
-    @property
-    def service(self) -> Service:
-        """The connection, made when it is first needed."""
-        if self._service is None:
-            self._service = connect(self.provider)
+    async def connected(self) -> Service:
+        """The connection, made when it is first needed: in a thread, since loading its library takes a second."""
+        async with self._connecting:
+            if self._service is None:
+                self._service = await asyncio.to_thread(connect, self.provider)
         return self._service
 
     @asynccontextmanager

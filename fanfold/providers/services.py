@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from enum import StrEnum
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Protocol
 
@@ -96,6 +97,7 @@ def connect(provider: Provider) -> Service:
     """The service of a provider; its library is loaded now and not earlier."""
     if reason := objection(provider):
         raise BadInput(reason)
+    import_module("genai_prices")  # It is wanted with the first answer, and should not make that look late.
     if provider.kind == "anthropic":
         from fanfold.providers.anthropic import AnthropicService
 

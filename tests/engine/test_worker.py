@@ -92,7 +92,7 @@ def test_a_handler_that_never_returns_is_timed_out_and_the_others_go_on(live: Li
         return "done"
 
     handler = hang if colour == "def" else hang_in_loop
-    task = live.client.submit(live.know(batch(handler=handler, timeout=0.5)), items=["hang", "fine"])
+    task = live.client.submit(live.know(batch(handler=handler, timeout=2)), items=["hang", "fine"])
     with live.working():
         live.until(task, "partial")
         item = live.client.items(task.id)[0]
