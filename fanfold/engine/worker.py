@@ -88,6 +88,10 @@ class Worker:
         self._stops += 1
         self._from_thread(self._note_hint)()
 
+    def wake(self) -> None:
+        """Have it look for work now; may be called from any thread."""
+        self._from_thread(self._note_hint)()
+
     def run(
         self,
         *,

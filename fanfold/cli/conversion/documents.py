@@ -128,6 +128,7 @@ class Conversion(threading.Thread):
             return
         self._begun += 1
         self._active.append(document)
+        self.worker.wake()  # It may have looked before it knew that this task is one of its own.
 
     def _look(self, document: Document) -> None:
         """A look at its row is cheap; counting its pages is not, and is done now and then."""
