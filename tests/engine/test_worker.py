@@ -96,7 +96,7 @@ def test_a_handler_that_never_returns_is_timed_out_and_the_others_go_on(live: Li
     with live.working():
         live.until(task, "partial")
         item = live.client.items(task.id)[0]
-        assert (item.error_code, item.error_message) == ("timeout", "It took longer than its time limit of 0.5 s.")
+        assert (item.error_code, item.error_message) == ("timeout", "It took longer than its time limit of 2 s.")
         switch.free.set()
         if colour == "def":
             assert switch.left.wait(30)
