@@ -39,7 +39,7 @@ COMPILE := uv pip compile --quiet --universal --generate-hashes --no-header --no
 
 lock: ## Pin the newest allowed dependencies again (needs uv)
 	$(COMPILE) --upgrade --extra dev --output-file requirements-dev.lock
-	$(COMPILE) --upgrade --extra postgres --extra ocr --constraint requirements-dev.lock --output-file requirements.lock
+	$(COMPILE) --upgrade --extra postgres --extra ocr --extra server --constraint requirements-dev.lock --output-file requirements.lock
 
 clean: ## Remove what make has made
 	rm -rf .venv .demo .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist

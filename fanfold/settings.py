@@ -40,6 +40,10 @@ class Settings:
     answer_days: float = 90.0
     stale_hours: float = 24.0
     sqlite_synchronous: str = "FULL"
+    host: str = "127.0.0.1"
+    port: int = 8700
+    allowed_hosts: str = ""
+    upload_bytes: int = 1_000_000_000
 
     @property
     def data_folder(self) -> Path:
@@ -70,6 +74,10 @@ MEANINGS = {
     "answer_days": "Answers of models are kept so long, so that the same question is not paid twice; 0 keeps them forever.",
     "stale_hours": "Scratch files and blobs that nothing refers to are removed after so long.",
     "sqlite_synchronous": "SQLite's synchronous pragma: FULL survives a power cut, NORMAL may lose the last moments.",
+    "host": "The address the server listens on; any other than a loopback address demands tokens.",
+    "port": "The port the server listens on; 0 takes a free one.",
+    "allowed_hosts": "Names, separated by commas, under which the server may be called besides its own address.",
+    "upload_bytes": "The largest request that may be uploaded to the server.",
 }
 
 

@@ -33,11 +33,11 @@ class Invocation:
 
         return load(database=self.database, data=self.data)
 
-    def store(self) -> Store:
+    def store(self, settings: Settings | None = None) -> Store:
         """The store, closed when the command ends."""
         from fanfold.store.store import Store
 
-        opened = Store.open(self.settings())
+        opened = Store.open(settings or self.settings())
         self._open.append(opened)
         return opened
 

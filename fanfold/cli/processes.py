@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import subprocess
 import sys
@@ -44,9 +45,17 @@ class Supervisor:
         self._stops = 0
 
     def run(self) -> None:
-        """Start, watch and replace the processes; returns when all of them have stopped."""
+        """Start, watch and replace the processes until a signal says stop; returns when all of them have stopped."""
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._stop)
+            signal.signal(number, lambda _number, _frame: self.stop())
+        self.keep()
+
+    def stop(self) -> None:
+        """Have them stop: first gracefully, at the second call at once."""
+        self._stops += 1
+
+    def keep(self) -> None:
+        """The same without signals, in any thread, until ``stop``."""
         log.info("[supervisor] Starting %d processes", len(self.places))
         while not (self._stops and not any(place.process for place in self.places)):
             for place in self.places:
@@ -91,18 +100,16 @@ class Supervisor:
         )
         place.pause = min(LONGEST_PAUSE, place.pause * 2)
 
-    def _stop(self, _number: int, _frame: object) -> None:
-        self._stops += 1
-
 
 def follow(leash: BinaryIO, stop: Callable[[], None]) -> None:
     """Stop once for every byte that comes through the leash, and at once when its other end is gone.
 
-    A supervisor that was killed must not leave workers behind.
+    A supervisor that was killed must not leave workers behind. The bytes are read past the buffer: a thread that waits in
+    it would hold its lock when the interpreter ends.
     """
 
     def wait() -> None:
-        while leash.read(1):
+        while os.read(leash.fileno(), 1):
             stop()
         stop()
         stop()

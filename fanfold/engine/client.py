@@ -65,11 +65,12 @@ class Client(Reader):
         retry_limit: int | None = None,
         metadata: dict[str, Any] | None = None,
         straight_through: bool = False,
+        literal: bool = False,
     ) -> Task:
         """Create a task with its first items, claimable at once; the same ``key`` gives the same task, never a second one.
 
         For a pipeline, text and paths among ``inputs`` are files, copied in; other values are kept as they are. For an
-        ``@task`` function, ``inputs`` and ``options`` are its arguments.
+        ``@task`` function, ``inputs`` and ``options`` are its arguments. ``literal`` says that text is never a path.
         """
         wanted = Submission(
             inputs=inputs,
@@ -79,7 +80,8 @@ class Client(Reader):
             key=key,
             priority=priority,
             tags=tags,
-            owner=owner if owner is not None else (self.owner or ""),
+            owner=self.owner if self.owner is not None else (owner or ""),
+            literal=literal,
             retry_limit=retry_limit,
             metadata=metadata or {},
             straight_through=straight_through,

@@ -6,8 +6,9 @@ import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from fanfold.errors import BadInput, NotFound
 from fanfold.model import serial
@@ -17,10 +18,10 @@ from fanfold.store.store import Store
 
 @dataclass(frozen=True)
 class Upload:
-    """A file's content given as bytes, under a name."""
+    """A file's content given as bytes, or as something to read them from, under a name."""
 
     name: str
-    data: bytes
+    data: bytes | BinaryIO
 
 
 def check(inputs: Sequence[Any], *, text_is_path: bool) -> list[Any]:
@@ -86,4 +87,12 @@ def shown_name(path: Path) -> str:
 
 
 def _plain(value: Any) -> Any:
-    return [value.name, hashlib.sha256(value.data).hexdigest()] if isinstance(value, Upload) else value
+    if not isinstance(value, Upload):
+        return value
+    if isinstance(value.data, bytes):
+        return [value.name, hashlib.sha256(value.data).hexdigest()]
+    digest = hashlib.sha256()
+    for chunk in iter(partial(value.data.read, 1 << 20), b""):
+        digest.update(chunk)
+    value.data.seek(0)
+    return [value.name, digest.hexdigest()]

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fanfold.engine.context import Results
+from fanfold.engine.details import Details
 from fanfold.engine.metrics import Metrics, measure
 from fanfold.engine.views import counted_stage, item_view, view
 from fanfold.errors import BadInput, NotFound, TaskStopped
@@ -17,7 +18,6 @@ from fanfold.model.lifecycle import TaskState
 from fanfold.model.plan import Kind
 from fanfold.model.task import Event, Task, TaskRow
 from fanfold.store.answers import CallRow
-from fanfold.store.store import Store
 from fanfold.store.tasks import Filter
 from fanfold.store.workers import WorkerRow
 
@@ -26,12 +26,8 @@ LATE_EVENTS = 1_000
 """Two workers may commit events out of the order of their ids: a follower looks back so far for late ones."""
 
 
-class Reader:
-    """The questions a client can ask; it changes nothing."""
-
-    def __init__(self, store: Store, owner: str | None = None) -> None:
-        self.store = store
-        self.owner = owner
+class Reader(Details):
+    """The questions a client can ask; it changes nothing. An ``owner`` restricts it to the tasks of that owner."""
 
     def get(self, task_id: str) -> Task:
         """The task as it is now."""
@@ -55,9 +51,24 @@ class Reader:
         if unknown:
             raise BadInput(f"There is no task state {', '.join(unknown)}. There are: {', '.join(TaskState)}.")
         number = None if after is None else self._row(after).number
-        wanted = Filter(tuple(states), pipeline, owner if owner is not None else self.owner, tag, text, number, limit)
+        wanted = Filter(
+            tuple(states), pipeline, self.owner if self.owner is not None else owner, tag, text, number, limit
+        )
         with self.store.read() as tx:
             return view(self.store, tx, tx.tasks.find(wanted))
+
+    def counts(self) -> dict[str, int]:
+        """How many tasks are in each state."""
+        with self.store.read() as tx:
+            return tx.tasks.count_by_state(self.owner)
+
+    def labels(self) -> dict[str, builtins.list[str]]:
+        """The tags and owners that tasks have, by name: what a list can be filtered by."""
+        with self.store.read() as tx:
+            return {
+                "tags": tx.tasks.tags(self.owner),
+                "owners": tx.tasks.owners() if self.owner is None else [self.owner],
+            }
 
     def items(
         self,
@@ -214,10 +225,6 @@ class Reader:
     def metrics(self) -> Metrics:
         """The figures of the whole installation."""
         return measure(self.store)
-
-    def _row(self, task_id: str) -> TaskRow:
-        with self.store.read() as tx:
-            return tx.tasks.resolve(task_id, self.owner)
 
     def _view(self, row: TaskRow) -> Task:
         with self.store.read() as tx:

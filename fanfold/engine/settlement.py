@@ -109,7 +109,13 @@ def _keep(tx: Transaction, verb: str, group: Sequence[Settlement], worker: str) 
         # An item that ran before may have an output; the one that counts is this one, also when it is none.
         tx.settling.put_data(
             [
-                {"item": one.claimed.id, "output": one.output, "model": one.model, "usage": one.usage}
+                {
+                    "item": one.claimed.id,
+                    "output": one.output,
+                    "model": one.model,
+                    "usage": one.usage,
+                    "made_by": worker,
+                }
                 for one in group
                 if one.output is not None or one.model or one.usage or one.claimed.lease > 1
             ]

@@ -40,6 +40,7 @@ class Submission:
     retry_limit: int | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
     straight_through: bool = False
+    literal: bool = False
     actor: str = "person"
 
 
@@ -132,7 +133,7 @@ def check_submission(pipeline: Pipeline, plan: Plan, wanted: Submission) -> list
         raise BadInput(f"The priority {wanted.priority} is out of range; use small numbers, higher first.")
     serial.dump([wanted.options, wanted.metadata], "What was submitted")
     check_options(pipeline, wanted.options)
-    return given.check(wanted.inputs, text_is_path=not pipeline.calls_with_arguments)
+    return given.check(wanted.inputs, text_is_path=not (pipeline.calls_with_arguments or wanted.literal))
 
 
 def new_rows(

@@ -153,12 +153,13 @@ def clean(store: Store, pipelines: Pipelines, actor: str) -> None:
             shutil.rmtree(leftover, ignore_errors=True) if leftover.is_dir() else leftover.unlink(missing_ok=True)
 
 
-def prune(store: Store, pipelines: Pipelines, actor: str) -> int:
-    """Remove tasks that finished longer ago than the retention time, with their files."""
-    if store.settings.retention_days <= 0:
+def prune(store: Store, pipelines: Pipelines, actor: str, days: float | None = None) -> int:
+    """Remove tasks that finished longer ago than the retention time, or than ``days``, with their files."""
+    age = store.settings.retention_days if days is None else days
+    if age <= 0:
         return 0
     with store.read() as tx:
-        old = tx.tasks.finished_before(store.settings.retention_days, BATCH)
+        old = tx.tasks.finished_before(age, BATCH)
     removed = 0
     for number in old:
         with store.write() as tx:
@@ -169,5 +170,5 @@ def prune(store: Store, pipelines: Pipelines, actor: str) -> int:
             keys = tx.tasks.delete(number)
         store.shelf.delete(keys)
         removed += 1
-        log.info("[%s] Pruned %s: finished more than %g days ago", actor, row.id, store.settings.retention_days)
+        log.info("[%s] Pruned %s: finished more than %g days ago", actor, row.id, age)
     return removed

@@ -91,3 +91,41 @@ class Result:
     """How long the attempt that counts took."""
     spending: Spending = NOTHING_SPENT
     """What its models cost, over all attempts."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """An attempt that failed, was lost with its worker, or cost money."""
+
+    number: int
+    worker: str | None
+    outcome: str
+    started_at: datetime | None
+    ended_at: datetime
+    error_code: str | None
+    error_message: str | None
+    error_detail: str | None
+    model: str | None
+    stage: str = ""
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class ItemDetail:
+    """An item with everything that is kept of it."""
+
+    item: Item
+    input: Any
+    output: Any
+    options: dict[str, Any]
+    previous: Any
+    """What it was before it was made again, as long as that is kept."""
+    previous_model: str | None
+    made_by: str | None
+    """The worker that made the output."""
+    error_detail: str | None
+    attempts: tuple[Attempt, ...]
+    before: str | None
+    """The key of the item before it in its stage."""
+    after: str | None
+    """The key of the item after it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, overload
 
@@ -60,7 +60,14 @@ class Pipeline:
     """
 
     def __init__(
-        self, name: str, *, title: str | None = None, check_options: Callable[[dict[str, Any]], object] | None = None
+        self,
+        name: str,
+        *,
+        title: str | None = None,
+        check_options: Callable[[dict[str, Any]], object] | None = None,
+        options: Mapping[str, str] | None = None,
+        accepts: Sequence[str] = (),
+        picture: Callable[[Any], bytes] | None = None,
     ) -> None:
         if not NAME.fullmatch(name):
             raise BadPipeline(
@@ -70,6 +77,12 @@ class Pipeline:
         self.title = title or name
         self.check_options = check_options
         """Raises when options can not be used: asked at submit and at retry, before anything is changed."""
+        self.options = dict(options or {})
+        """What its options mean, by name, for people who choose them."""
+        self.accepts = tuple(accepts)
+        """The endings of the files it takes, such as `.pdf`; none: any value, or any file."""
+        self.picture = picture
+        """Draws what an item is about as a JPEG or PNG, from the item's input; called in a child process when somebody looks."""
         self.stages: dict[str, Stage] = {}
         self.compensations: dict[str, Stage] = {}
         self.mirror: Callable[..., Any] | None = None

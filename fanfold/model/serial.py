@@ -10,6 +10,7 @@ from fanfold.errors import BadInput
 from fanfold.model.files import File
 
 FILE_MARK = "$file"
+LARGE_MARK = "$large"
 FILE_SHAPE = {"key": str, "name": str, "size": int}
 
 
@@ -42,6 +43,13 @@ def load(text: str | None, bind: Callable[[File], File] | None = None) -> Any:
     if FILE_MARK not in text:
         return json.loads(text)
     return json.loads(text, object_hook=lambda found: _decode(found, bind))
+
+
+def has_marks(value: Any) -> bool:
+    """Whether something in a value would be taken for a file when it is loaded; a stranger must not say such things."""
+    if isinstance(value, dict):
+        return any(key in (FILE_MARK, LARGE_MARK) or has_marks(inner) for key, inner in value.items())
+    return isinstance(value, list | tuple) and any(has_marks(inner) for inner in value)
 
 
 def _encode(value: Any) -> Any:

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from fanfold.model.asking import NOTHING_SPENT, Spending
+from fanfold.model.item import Attempt
 from fanfold.model.lifecycle import FINISHED_TASKS, TaskState
 from fanfold.model.plan import Plan
 
@@ -124,3 +125,43 @@ class Event:
     stage: str | None
     item: str | None
     reason: str | None
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The items of a stage in order, one letter for the state of each; or of each run of ``width`` items, for large stages."""
+
+    stage: str
+    total: int
+    width: int
+    letters: str
+
+
+@dataclass(frozen=True)
+class StageSpan:
+    """How long a task was in a stage; a stage that was entered again has several spans."""
+
+    stage: str
+    started_at: datetime
+    ended_at: datetime | None
+
+
+@dataclass(frozen=True)
+class Lane:
+    """What one worker has settled in each span of time, the earliest first."""
+
+    worker: str | None
+    done: tuple[int, ...]
+    failed: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """How a task went: its stages, what its workers have settled when, and the attempts that failed or were lost."""
+
+    started_at: datetime
+    ended_at: datetime
+    seconds_per_span: float
+    stages: tuple[StageSpan, ...]
+    lanes: tuple[Lane, ...]
+    attempts: tuple[Attempt, ...]

@@ -114,6 +114,12 @@ class Blobs:
         row: dict[str, Any] = {"key": key, "task": task, "name": name, "size": size, "item": item, "lease": lease}
         self.connection.execute(sa.insert(blobs).values(**row, created_at=self.clock.now))
 
+    def find(self, task: int, key: str) -> tuple[str, int] | None:
+        """(name, size) of a blob that a row of this very task names."""
+        named = sa.select(blobs.c.name, blobs.c.size).where(blobs.c.key == key, blobs.c.task == task)
+        row = self.connection.execute(named).first()
+        return None if row is None else (row.name, row.size)
+
     def known(self, keys: Sequence[str]) -> set[str]:
         """Those of the keys that a row names."""
         return set(self.connection.execute(sa.select(blobs.c.key).where(blobs.c.key.in_(keys))).scalars())

@@ -40,13 +40,24 @@ class Events:
 
     def of(self, task: int, after: int = 0, limit: int = 1_000) -> list[Event]:
         """Events of a task with an id above ``after``, in order."""
-        wanted = (
-            sa.select(events, tasks.c.id.label("task_id"))
-            .join(tasks, tasks.c.number == events.c.task)
-            .where(events.c.task == task, events.c.id > after)
-            .order_by(events.c.id)
-            .limit(limit)
-        )
+        wanted = _events().where(events.c.task == task, events.c.id > after).order_by(events.c.id).limit(limit)
+        return self._found(wanted)
+
+    def latest_of(self, task: int, before: int | None = None, limit: int = 100) -> list[Event]:
+        """The last events of a task, or the last with an id below ``before``, the newest first."""
+        wanted = _events().where(events.c.task == task).order_by(events.c.id.desc()).limit(limit)
+        return self._found(wanted if before is None else wanted.where(events.c.id < before))
+
+    def newest(self) -> int:
+        """The id of the newest event of all, 0 when there is none."""
+        return int(self.connection.execute(sa.select(sa.func.max(events.c.id))).scalar() or 0)
+
+    def touched(self, after: int, limit: int = 10_000) -> dict[int, int]:
+        """Event → task (its number) for the events of all tasks with an id above ``after``."""
+        wanted = sa.select(events.c.id, events.c.task).where(events.c.id > after).order_by(events.c.id).limit(limit)
+        return {row.id: row.task for row in self.connection.execute(wanted)}
+
+    def _found(self, wanted: sa.Select[Any]) -> list[Event]:
         return [
             Event(
                 row.id,
@@ -62,3 +73,7 @@ class Events:
             )
             for row in self.connection.execute(wanted)
         ]
+
+
+def _events() -> sa.Select[Any]:
+    return sa.select(events, tasks.c.id.label("task_id")).join(tasks, tasks.c.number == events.c.task)

@@ -13,7 +13,7 @@ from fanfold.store.database import Database
 if TYPE_CHECKING:
     from alembic.config import Config
 
-REVISIONS = ("0001", "0002")
+REVISIONS = ("0001", "0002", "0003")
 """Every revision this version knows, oldest first; a test compares it with the migrations."""
 UPGRADE_LOCK = 0x66616E66
 """The advisory lock that keeps two upgrades of one PostgreSQL apart."""

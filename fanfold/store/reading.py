@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -45,6 +45,25 @@ class ItemRow:
     usage: str | None
     progress: float
     message: str | None
+    options: str | None = None
+    made_by: str | None = None
+    previous: str | None = None
+    previous_model: str | None = None
+
+
+@dataclass(frozen=True)
+class AttemptRow:
+    """An attempt that failed, was lost, or cost money."""
+
+    lease: int
+    worker: str | None
+    outcome: str
+    started_at: datetime | None
+    ended_at: datetime
+    error_code: str | None
+    error_message: str | None
+    error_detail: str | None
+    model: str | None
 
 
 class Reading:
@@ -63,6 +82,10 @@ class Reading:
         ):
             found[task][stage][state] = count
         return {task: {stage: Counts(states) for stage, states in stages.items()} for task, stages in found.items()}
+
+    def existing(self, ids: Collection[str]) -> set[str]:
+        """Those of the ids that a task has."""
+        return set(self.connection.execute(sa.select(task_table.c.id).where(task_table.c.id.in_(ids))).scalars())
 
     def single(self, task: int, stage: str) -> tuple[float, str | None]:
         """How far the first running or latest item of a one-item stage says it is, and its message."""
@@ -166,6 +189,73 @@ class Reading:
         wanted = counted.where(OPEN, ACTIVE, task_table.c.stage == items.c.stage)
         return {row[0]: row[1] for row in self.connection.execute(wanted.group_by(items.c.state))}
 
+    def attempts(self, item: int, limit: int = 100) -> list[AttemptRow]:
+        """The attempts of an item that are kept, in order."""
+        chosen = [attempts.c[name] for name in AttemptRow.__dataclass_fields__]
+        kept = sa.select(*chosen).where(attempts.c.item == item).order_by(attempts.c.id.desc()).limit(limit)
+        return [AttemptRow(*row) for row in reversed(self.connection.execute(kept).all())]
+
+    def neighbours(self, task: int, stage: str, seq: int) -> tuple[str | None, str | None]:
+        """The keys of the items before and after a position of a stage."""
+        mine = sa.select(items.c.key, items.c.seq).where(items.c.task == task, items.c.stage == stage)
+        before = self.connection.execute(mine.where(items.c.seq < seq).order_by(items.c.seq.desc()).limit(1)).first()
+        after = self.connection.execute(mine.where(items.c.seq > seq).order_by(items.c.seq).limit(1)).first()
+        return (before and (before.key or str(before.seq)), after and (after.key or str(after.seq)))
+
+    def cells(self, task: int, stage: str, width: int = 1) -> list[tuple[int, str, int]]:
+        """(position, state, how many): one for each item of a stage, or for each state in a run of ``width`` items, in order."""
+        if width == 1:
+            plain = sa.select(items.c.seq, items.c.state).where(items.c.task == task, items.c.stage == stage)
+            return [(row.seq - 1, row.state, 1) for row in self.connection.execute(plain.order_by(items.c.seq))]
+        run = ((items.c.seq - 1) // width).label("run")
+        counted = sa.select(run, items.c.state, sa.func.count()).where(items.c.task == task, items.c.stage == stage)
+        rows = self.connection.execute(counted.group_by(run, items.c.state).order_by(run))
+        return [(int(position), state, count) for position, state, count in rows]
+
+    def pace(self, task: int, seconds: float) -> list[tuple[int, str | None, str, int]]:
+        """(span, worker, state, how many) of settled items: span 0 is the last ``seconds``, 1 the ones before it, and so on."""
+        ago = sa.cast(sa.func.floor(self.clock.seconds_since(items.c.finished_at) / seconds), sa.Integer).label("ago")
+        # Who made an output is kept with it; who failed, with the attempt.
+        last = sa.and_(attempts.c.item == items.c.id, attempts.c.lease == items.c.lease)
+        failed = items.c.state == ItemState.FAILED
+        worker = sa.case((failed, attempts.c.worker), else_=item_data.c.made_by).label("settled_by")
+        counted = (
+            sa.select(ago, worker, items.c.state, sa.func.count())
+            .outerjoin(item_data, item_data.c.item == items.c.id)
+            .outerjoin(attempts, sa.and_(failed, last))
+            .where(items.c.task == task, items.c.finished_at.is_not(None))
+            .group_by(ago, worker, items.c.state)
+        )
+        return [(int(span), who, state, many) for span, who, state, many in self.connection.execute(counted)]
+
+    def lost_attempts(self, task: int, limit: int = 500) -> list[tuple[str, str, AttemptRow]]:
+        """(stage, key, attempt) of the attempts of a task that failed or were lost, the latest first."""
+        chosen = [attempts.c[name] for name in AttemptRow.__dataclass_fields__]
+        kept = (
+            sa.select(items.c.stage, items.c.key, items.c.seq, *chosen)
+            .join(items, items.c.id == attempts.c.item)
+            .where(attempts.c.task == task, attempts.c.outcome != "done")
+            .order_by(attempts.c.id.desc())
+            .limit(limit)
+        )
+        rows = self.connection.execute(kept)
+        return [(row.stage, row.key or str(row.seq), AttemptRow(*row[3:])) for row in rows]
+
+    def failed_keys(self, task: int, stage: str, code: str, message: str, limit: int) -> list[str]:
+        """The keys of the items of a stage that failed for this very reason, in order."""
+        same = sa.and_(
+            sa.func.coalesce(item_data.c.error_code, "error") == code,
+            sa.func.coalesce(item_data.c.error_message, "") == message,
+        )
+        chosen = (
+            sa.select(items.c.key, items.c.seq)
+            .join(item_data, item_data.c.item == items.c.id)
+            .where(items.c.task == task, items.c.stage == stage, items.c.state == ItemState.FAILED, same)
+            .order_by(items.c.seq)
+            .limit(limit)
+        )
+        return [row.key or str(row.seq) for row in self.connection.execute(chosen)]
+
     def failures(self, task: int) -> list[tuple[str, str, str, int]]:
         """Why items failed: (stage, code, message, how many), the most frequent first."""
         grouped = (
@@ -211,4 +301,8 @@ def _row(row: sa.Row[Any]) -> ItemRow:
         row.usage,
         float(row.progress or 0.0),
         row.message,
+        row.options,
+        row.made_by,
+        row.previous,
+        row.previous_model,
     )

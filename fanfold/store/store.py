@@ -29,6 +29,7 @@ from fanfold.store.recovery import Recovery
 from fanfold.store.settling import Settling
 from fanfold.store.streams import Streams
 from fanfold.store.tasks import Tasks
+from fanfold.store.tokens import Tokens
 from fanfold.store.workers import Workers
 
 
@@ -93,6 +94,11 @@ class Transaction:
     def calls(self) -> Calls:
         """The ledger of calls to models."""
         return Calls(self.connection, self.clock)
+
+    @cached_property
+    def tokens(self) -> Tokens:
+        """Who may ask the server."""
+        return Tokens(self.connection, self.clock)
 
     @cached_property
     def health(self) -> Health:
@@ -165,14 +171,11 @@ class Store:
         if len(raw) <= self.settings.inline_bytes:
             return text, None
         file = self.keep(task_id, name, raw)
-        return serial.dump({LARGE: file}, name), file
+        return serial.dump({serial.LARGE_MARK: file}, name), file
 
     def unfold(self, text: str | None) -> Any:
         """The value of what ``fold`` made, its files bound."""
         value = serial.load(text, self.bind)
-        if isinstance(value, dict) and len(value) == 1 and isinstance(value.get(LARGE), File):
-            return serial.load(value[LARGE].read_text(), self.bind)
+        if isinstance(value, dict) and len(value) == 1 and isinstance(value.get(serial.LARGE_MARK), File):
+            return serial.load(value[serial.LARGE_MARK].read_text(), self.bind)
         return value
-
-
-LARGE = "$large"

@@ -131,6 +131,9 @@ item_data = Table(
     Column("options", Text),
     Column("memory", Text),
     Column("waiting_since", UtcTime),
+    Column("made_by", String(100)),
+    Column("previous", Text),
+    Column("previous_model", String(200)),
 )
 
 attempts = Table(
@@ -264,6 +267,17 @@ calls = Table(
 Index("calls_task", calls.c.task)
 Index("calls_item", calls.c.item)
 Index("calls_answer", calls.c.answer)
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("name", String(100), primary_key=True),
+    Column("hash", String(64), nullable=False, unique=True),
+    Column("owner", String(200)),
+    Column("role", String(16), nullable=False),
+    Column("created_at", UtcTime, nullable=False),
+    Column("expires_at", UtcTime),
+)
 
 
 def trigger_statements(dialect: str) -> list[str]:

@@ -120,12 +120,31 @@ class Tasks:
         tags = self._tags([row.number for row in rows])
         return [self._task(row, tags.get(row.number, ())) for row in rows]
 
-    def count_by_state(self) -> dict[str, int]:
-        """How many tasks are in each state."""
-        return {
-            row[0]: row[1]
-            for row in self.connection.execute(sa.select(tasks.c.state, sa.func.count()).group_by(tasks.c.state))
-        }
+    def count_by_state(self, owner: str | None = None) -> dict[str, int]:
+        """How many tasks, or tasks of an owner, are in each state."""
+        counted = sa.select(tasks.c.state, sa.func.count()).group_by(tasks.c.state)
+        if owner is not None:
+            counted = counted.where(tasks.c.owner == owner)
+        return {row[0]: row[1] for row in self.connection.execute(counted)}
+
+    def tags(self, owner: str | None = None, limit: int = 200) -> list[str]:
+        """The tags in use, by name."""
+        found = sa.select(task_tags.c.tag).distinct().order_by(task_tags.c.tag).limit(limit)
+        if owner is not None:
+            found = found.join(tasks, tasks.c.number == task_tags.c.task).where(tasks.c.owner == owner)
+        return list(self.connection.execute(found).scalars())
+
+    def owners(self, limit: int = 200) -> list[str]:
+        """The owners of tasks, by name; those without one are left out."""
+        found = sa.select(tasks.c.owner).distinct().where(tasks.c.owner != "").order_by(tasks.c.owner).limit(limit)
+        return list(self.connection.execute(found).scalars())
+
+    def by_ids(self, ids: Sequence[str]) -> list[TaskRow]:
+        """The tasks with exactly these ids that there are, newest first."""
+        found = sa.select(tasks).where(tasks.c.id.in_(ids)).order_by(tasks.c.number.desc())
+        rows = self.connection.execute(found).all()
+        tags = self._tags([row.number for row in rows])
+        return [self._task(row, tags.get(row.number, ())) for row in rows]
 
     def finished_before(self, days: float, limit: int) -> list[int]:
         """Finished tasks older than so many days."""
@@ -169,6 +188,7 @@ class Tasks:
         else:
             chosen = chosen.where(items.c.id.in_(ids), items.c.state.in_((ItemState.DONE, ItemState.FAILED)) | TIMED)
         moved = list(self.connection.execute(chosen.returning(items.c.id)).scalars())
+        self._set_aside(sorted(done))
         for start in range(0, len(moved), 5_000):
             some = moved[start : start + 5_000]
             forget = sa.update(item_data).where(item_data.c.item.in_(some))
@@ -177,6 +197,13 @@ class Tasks:
                 self._lay_over(some, options, done)
         self._lay_over(sorted(waiting), options, set())
         return len(moved) + len(waiting)
+
+    def _set_aside(self, ids: Sequence[int]) -> None:
+        """Keep the outputs of done items that are made again, so that old and new can be compared."""
+        for start in range(0, len(ids), 5_000):
+            chosen = item_data.c.item.in_(ids[start : start + 5_000])
+            kept = {"previous": item_data.c.output, "previous_model": item_data.c.model}
+            self.connection.execute(sa.update(item_data).where(chosen).values(kept))
 
     def _in_state(self, ids: Sequence[int], state: ItemState) -> set[int]:
         chosen = sa.select(items.c.id).where(items.c.id.in_(ids), items.c.state == state)

@@ -36,6 +36,7 @@ _LOOKS_LIKE = (
 )
 # A PDF may open with some bytes of rubbish; readers look for its header this far.
 _HEADER_WITHIN = 1024
+PREVIEW = 1600
 _LOOKED_AT = 32 * 1024 * 1024
 # pdfium refuses a document of no pages as it refuses a broken one.
 _COUNTS_NONE = re.compile(rb"/Count\s+0\b")
@@ -102,6 +103,11 @@ def picture(path: Path, page: int, *, longest: int = 2000, quality: int = 80) ->
     jpeg = io.BytesIO()
     image.save(jpeg, "JPEG", quality=quality)
     return Picture(jpeg.getvalue(), image.width, image.height, _is_blank(image))
+
+
+def preview(page: dict[str, Any]) -> bytes:
+    """The page of an item as a person would look at it: as a JPEG, from the document itself."""
+    return picture(page["source"].path, page["page"], longest=PREVIEW).jpeg
 
 
 @contextmanager

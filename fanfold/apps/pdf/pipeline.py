@@ -14,11 +14,18 @@ import fanfold as ff
 from fanfold.apps.pdf import binding, document, ocr
 from fanfold.apps.pdf.answers import check_against
 from fanfold.apps.pdf.document import Picture
-from fanfold.apps.pdf.options import Options
+from fanfold.apps.pdf.options import MEANINGS, Options
 from fanfold.apps.pdf.textlayer import PageText
 from fanfold.apps.pdf.windows import windows
 
-pdf = ff.Pipeline("pdf", title="PDF to Markdown", check_options=Options.of)
+pdf = ff.Pipeline(
+    "pdf",
+    title="PDF to Markdown",
+    check_options=Options.of,
+    options=MEANINGS,
+    accepts=(".pdf",),
+    picture=document.preview,
+)
 TEXT_LAYER = "text layer"
 
 

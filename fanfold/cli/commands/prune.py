@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import click
 
 from fanfold.cli import given, printing
@@ -28,17 +26,17 @@ def command(invocation: Invocation, days: float | None, targets: tuple[str, ...]
     from fanfold.engine.sweep import clean, prune
 
     store = invocation.store()
-    if days is not None:
-        store.settings = replace(store.settings, retention_days=days)
     pipelines = load_all(targets)
     removed = 0
-    while some := prune(store, pipelines, "person"):
+    while some := prune(store, pipelines, "person", days):
         removed += some
     clean(store, pipelines, "person")
     if invocation.json:
         printing.print_json({"removed": removed})
     else:
-        click.echo(f"Removed {removed} tasks" + (kept_forever() if not store.settings.retention_days else ""))
+        click.echo(
+            f"Removed {removed} tasks" + (kept_forever() if days is None and not store.settings.retention_days else "")
+        )
 
 
 def kept_forever() -> str:

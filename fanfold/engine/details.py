@@ -1,0 +1,213 @@
+"""What is inside a task? One item with all that is kept of it, the grid of its items, its timeline and its files."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from math import ceil
+from typing import Any
+
+from fanfold.engine.views import counted_stage, item_view, view
+from fanfold.errors import NotFound
+from fanfold.model import serial
+from fanfold.model.asking import NOTHING_SPENT
+from fanfold.model.files import File
+from fanfold.model.item import Attempt, Item, ItemDetail
+from fanfold.model.lifecycle import ItemState
+from fanfold.model.task import Cells, Event, Lane, StageSpan, Task, TaskRow, Timeline
+from fanfold.store.reading import AttemptRow, ItemRow
+from fanfold.store.store import Store, Transaction
+
+CELLS = 20_000
+"""Stages with more items are shown in runs."""
+LETTERS = {
+    ItemState.PENDING: "p",
+    ItemState.RUNNING: "r",
+    ItemState.RETRYING: "t",
+    ItemState.WAITING: "w",
+    ItemState.DONE: "d",
+    ItemState.FAILED: "f",
+}
+URGENCY = "frtwpd"
+"""A run of items shows the state that a person would want to know of first."""
+SPANS = 96
+"""So many columns has a timeline."""
+RETRIED_AT_ONCE = 10_000
+
+
+class Details:
+    """Questions about one task; an owner, where there is one, restricts them to the tasks of that owner."""
+
+    def __init__(self, store: Store, owner: str | None = None) -> None:
+        self.store = store
+        self.owner = owner
+
+    def item(self, task_id: str, key: str, stage: str | None = None) -> ItemDetail:
+        """An item with its input, output, errors, attempts and neighbours."""
+        row = self._row(task_id)
+        with self.store.read() as tx:
+            found = self._item(tx, row, key, stage)
+            tried = tx.reading.attempts(found.id)
+            spent = tx.calls.of_items([found.id]).get(found.id, NOTHING_SPENT)
+            near = tx.reading.neighbours(row.number, found.stage, found.seq)
+        return ItemDetail(
+            item=item_view(self.store, found, spent),
+            input=self.store.unfold(found.input),
+            output=self.store.unfold(found.output),
+            options=serial.load(found.options) or {},
+            previous=self._previous(found),
+            previous_model=found.previous_model,
+            made_by=found.made_by,
+            error_detail=found.error_detail,
+            attempts=tuple(attempt(one) for one in tried),
+            before=near[0],
+            after=near[1],
+        )
+
+    def items_from(self, task_id: str, stage: str, position: int, limit: int = 1) -> list[Item]:
+        """The items of a stage from a position on, counted from 0."""
+        row = self._row(task_id)
+        row.plan.stage(stage)
+        with self.store.read() as tx:
+            rows = tx.reading.results(row.number, stage, position, limit)
+        return [item_view(self.store, found, NOTHING_SPENT) for found in rows]
+
+    def cells(self, task_id: str, stage: str | None = None, *, most: int = CELLS) -> Cells:
+        """The states of all items of a stage, by default of the one people count."""
+        row = self._row(task_id)
+        with self.store.read() as tx:
+            return cells_of(tx, row, stage, most)
+
+    def timeline(self, task_id: str) -> Timeline:
+        """How it went, in at most 96 spans of time."""
+        row = self._row(task_id)
+        with self.store.read() as tx:
+            now = tx.time()
+            moves = tx.events.of(row.number, limit=10_000)
+            started = min([row.created_at, *(event.at for event in moves)])
+            ended = max(row.finished_at or now, started + timedelta(seconds=1))
+            seconds = max(1.0, ceil((ended - started).total_seconds() / SPANS))
+            settled = tx.reading.pace(row.number, seconds)
+            tried = tx.reading.lost_attempts(row.number)
+        return Timeline(
+            started_at=started,
+            ended_at=ended,
+            seconds_per_span=seconds,
+            stages=spans(moves, row, ended),
+            lanes=lanes(settled, seconds, started, ended, now),
+            attempts=tuple(attempt(one, stage, key) for stage, key, one in tried),
+        )
+
+    def latest_events(self, task_id: str, before: int | None = None, limit: int = 100) -> list[Event]:
+        """The last things that happened to a task, the newest first; ``before`` is the id of the last one seen."""
+        row = self._row(task_id)
+        with self.store.read() as tx:
+            return tx.events.latest_of(row.number, before, limit)
+
+    def failed_keys(self, task_id: str, stage: str, code: str, message: str) -> list[str]:
+        """The keys of the items that failed for this very reason: one line of ``failures``."""
+        row = self._row(task_id)
+        with self.store.read() as tx:
+            return tx.reading.failed_keys(row.number, stage, code, message, RETRIED_AT_ONCE)
+
+    def file(self, task_id: str, name: str) -> File:
+        """A file of the task by the last part of its key; only what the database says is the task's is ever opened."""
+        row = self._row(task_id)
+        key = f"{row.id}/{name}"
+        with self.store.read() as tx:
+            found = tx.blobs.find(row.number, key)
+        if found is None:
+            raise NotFound(f"Task {row.id} has no file {name[:200]}.")
+        return self.store.bind(File(key, *found))
+
+    def by_key(self, key: str, owner: str | None = None) -> Task | None:
+        """The task that was submitted with this idempotency key."""
+        with self.store.read() as tx:
+            row = tx.tasks.by_key(self.owner if self.owner is not None else (owner or ""), key)
+            return None if row is None else view(self.store, tx, [row])[0]
+
+    def _row(self, task_id: str) -> TaskRow:
+        with self.store.read() as tx:
+            return tx.tasks.resolve(task_id, self.owner)
+
+    def _item(self, tx: Transaction, row: TaskRow, key: str, stage: str | None) -> ItemRow:
+        name = stage or counted_stage(row.plan, row.stage, tx.reading.counts([row.number]).get(row.number, {}))
+        row.plan.stage(name)
+        rows = tx.reading.page(row.number, stage=name, keys=[key], limit=1)
+        if not rows:
+            raise NotFound(f"Task {row.id} has no item {key[:200]} in {name}. To see them: fanfold items {row.id}")
+        return rows[0]
+
+    def _previous(self, found: ItemRow) -> Any:
+        """The output before this one; a large one lies in a file that may have been swept away meanwhile."""
+        try:
+            return self.store.unfold(found.previous)
+        except FileNotFoundError:
+            return None
+
+
+def cells_of(tx: Transaction, row: TaskRow, stage: str | None = None, most: int = CELLS) -> Cells:
+    """The states of the items of a stage as letters."""
+    counts = tx.reading.counts([row.number]).get(row.number, {})
+    name = stage or counted_stage(row.plan, row.stage, counts)
+    row.plan.stage(name)
+    width = max(1, ceil(counts[name].total / most)) if name in counts else 1
+    found = tx.reading.cells(row.number, name, width)
+    # Counted anew: items may have come since the counts were read.
+    total = sum(many for _, _, many in found)
+    letters = ["d"] * ceil(total / width)
+    for position, state, _ in found:
+        letter = LETTERS[ItemState(state)]
+        if width == 1 or URGENCY.index(letter) < URGENCY.index(letters[position]):
+            letters[position] = letter
+    return Cells(name, total, width, "".join(letters))
+
+
+def attempt(row: AttemptRow, stage: str = "", key: str = "") -> Attempt:
+    """An attempt as people see it."""
+    return Attempt(
+        row.lease,
+        row.worker,
+        row.outcome,
+        row.started_at,
+        row.ended_at,
+        row.error_code,
+        row.error_message,
+        row.error_detail,
+        row.model,
+        stage,
+        key,
+    )
+
+
+def spans(moves: Sequence[Event], row: TaskRow, ended: datetime) -> tuple[StageSpan, ...]:
+    """The stages a task was in, from the events that name one and are not about a single item."""
+    found: list[StageSpan] = []
+    for event in moves:
+        if event.item is not None or event.stage is None or (found and found[-1].stage == event.stage):
+            continue
+        if found:
+            found[-1] = StageSpan(found[-1].stage, found[-1].started_at, event.at)
+        found.append(StageSpan(event.stage, event.at, None))
+    if found and row.finished_at is not None:
+        found[-1] = StageSpan(found[-1].stage, found[-1].started_at, ended)
+    return tuple(found)
+
+
+def lanes(
+    settled: Sequence[tuple[int, str | None, str, int]],
+    seconds: float,
+    started: datetime,
+    ended: datetime,
+    now: datetime,
+) -> tuple[Lane, ...]:
+    """One row of counts per worker, the earliest span first; the database counted backwards from now."""
+    count = max(1, ceil((ended - started).total_seconds() / seconds))
+    first = int((now - started).total_seconds() // seconds)
+    rows: dict[str | None, tuple[list[int], list[int]]] = defaultdict(lambda: ([0] * count, [0] * count))
+    for ago, worker, state, many in settled:
+        position = min(count - 1, max(0, first - ago))
+        rows[worker][state == ItemState.FAILED][position] += many
+    known = sorted(rows.items(), key=lambda pair: pair[0] or "~")
+    return tuple(Lane(worker, tuple(done), tuple(failed)) for worker, (done, failed) in known)

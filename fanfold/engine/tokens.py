@@ -1,0 +1,95 @@
+"""Who may ask the server? Tokens are made, checked and revoked here; a token is shown once and kept as a hash."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from dataclasses import dataclass
+from enum import StrEnum
+
+from fanfold.errors import BadInput, NotFound
+from fanfold.model import serial
+from fanfold.store.store import Store
+from fanfold.store.tokens import TokenRow
+
+PREFIX = "ffk_"
+"""So that a token is recognised for what it is where it should not be: in a commit, in a log."""
+NAME = re.compile(r"[\w.@-]{1,100}")
+EVERYONE = "*"
+
+
+class Role(StrEnum):
+    """What a token allows; the meanings are in ``ROLES``."""
+
+    ADMIN = "admin"
+    MEMBER = "member"
+    VIEWER = "viewer"
+
+
+ROLES = {
+    Role.ADMIN: "sees and steers the tasks of all owners, and may prune, tick and manage tokens",
+    Role.MEMBER: "sees and steers the tasks of its owner",
+    Role.VIEWER: "sees the tasks of its owner and changes nothing",
+}
+
+
+@dataclass(frozen=True)
+class NewToken:
+    """A token that was just made: the only moment at which its secret is known."""
+
+    secret: str
+    name: str
+    owner: str | None
+    role: Role
+
+
+def create(
+    store: Store, name: str, *, role: str = Role.MEMBER, owner: str | None = None, days: float | None = None
+) -> NewToken:
+    """A new token. A member or viewer sees the tasks of ``owner``, by default the one called like the token; `*`: of all."""
+    if not NAME.fullmatch(name):
+        raise BadInput(f"{name!r} can not name a token: use 1 to 100 letters, digits, and . @ - _")
+    if role not in [*Role]:
+        raise BadInput(f"There is no role {role!r}. There are: {', '.join(Role)}.")
+    if days is not None and not 0 < days <= 36_500:
+        raise BadInput(f"A token can not be valid for {days:g} days; use more than 0 and at most 36500.")
+    if role == Role.ADMIN and owner not in (None, EVERYONE):
+        raise BadInput("An admin sees the tasks of all owners: leave the owner out, or give the role member.")
+    whose = None if role == Role.ADMIN or owner == EVERYONE else (owner or name)
+    if whose is not None and len(whose) > 200:
+        raise BadInput("An owner has at most 200 characters.")
+    serial.dump(whose, "The owner")
+    secret = PREFIX + secrets.token_urlsafe(32)
+    with store.write() as tx:
+        if not tx.tokens.add(name, hashed(secret), whose, role, days):
+            raise BadInput(
+                f"There is a token {name} already. To replace it, revoke it first: fanfold tokens revoke {name}"
+            )
+    return NewToken(secret, name, whose, Role(role))
+
+
+def find(store: Store, secret: str) -> TokenRow | None:
+    """The token with this secret, if it is valid."""
+    if not secret.startswith(PREFIX) or not secret.isascii() or len(secret) > 200:
+        return None
+    with store.read() as tx:
+        return tx.tokens.find(hashed(secret))
+
+
+def every(store: Store) -> list[TokenRow]:
+    """Every token, without its secret."""
+    with store.read() as tx:
+        return tx.tokens.all()
+
+
+def revoke(store: Store, name: str) -> None:
+    """Make a token worthless, at once."""
+    with store.write() as tx:
+        if not tx.tokens.drop(name):
+            raise NotFound(f"There is no token {name}. To see them: fanfold tokens list")
+
+
+def hashed(secret: str) -> str:
+    """What is kept of a secret. It has 256 random bits, so that a plain hash can not be guessed back."""
+    return hashlib.sha256(secret.encode()).hexdigest()
