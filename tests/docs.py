@@ -1,9 +1,11 @@
 """Which parts of the documentation are made from the code? The reference; `make docs` writes it, a test compares it."""
 
 import inspect
+import tempfile
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -15,7 +17,10 @@ from fanfold.cli.exits import MEANINGS as EXIT_MEANINGS
 from fanfold.model.lifecycle import ITEM_MOVES, TASK_MOVES, Move, diagram
 from fanfold.providers.configuration import BUILT_IN, Provider
 from fanfold.providers.configuration import MEANINGS as PROVIDER_MEANINGS
+from fanfold.server.app import API, make_app
+from fanfold.server.place import Place
 from fanfold.settings import MEANINGS, Settings
+from fanfold.store.store import Store
 
 DOCS = Path(__file__).parent.parent / "docs"
 SHARED = {"database", "data", "json", "verbose"}
@@ -165,12 +170,45 @@ def escaped(text: str) -> str:
     return text.replace("|", "\\|")
 
 
+def api() -> str:
+    """Every route of the API with its sentence and what it may be asked with, from its OpenAPI description."""
+    described = openapi()
+    parts = ["# HTTP API", f"All of `{API}/openapi.json`, in short. What it is for: [Server and page](../server.md)."]
+    tags: dict[str, list[str]] = {}
+    for path, methods in described["paths"].items():
+        for method, operation in methods.items():
+            tags.setdefault(operation["tags"][0], []).append(operation_row(method, path, operation))
+    for tag, rows in tags.items():
+        parts += [f"## {tag.capitalize()}", "\n".join(["| route | does | asked with |", "|---|---|---|", *rows])]
+    return "\n\n".join(parts)
+
+
+def openapi() -> dict[str, Any]:
+    """The description of the API; a server that is never started."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(Settings(data=folder))
+        try:
+            return make_app(Place(store, {})).openapi()
+        finally:
+            store.close()
+
+
+def operation_row(method: str, path: str, operation: dict[str, Any]) -> str:
+    """A route as a row of the table."""
+    sentence = operation["description"].split("\n\n")[0].replace("\n", " ")
+    given = [f"`{one['name']}`" for one in operation.get("parameters", ()) if one["in"] != "path"]
+    bodies = operation.get("requestBody", {}).get("content", {})
+    given += [f"body: `{kind}`" for kind in bodies]
+    return f"| `{method.upper()} {path}` | {escaped(sentence)} | {', '.join(given)} |"
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "states.md": states,
     "settings.md": settings,
     "errors.md": error_reference,
     "commands.md": commands,
     "pdf.md": pdf_options,
+    "api.md": api,
 }
 
 

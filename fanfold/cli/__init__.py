@@ -16,10 +16,10 @@ from fanfold.cli.invocation import Invocation, shared_options
 
 SECTIONS = {
     "Convert": ("convert", "providers"),
-    "Work": ("run", "submit", "worker", "tick"),
+    "Work": ("run", "submit", "worker", "serve", "tick"),
     "Look": ("tasks", "show", "items", "events", "calls", "wait", "result", "output", "stream", "top"),
     "Steer": ("pause", "resume", "cancel", "retry", "rerun", "merge", "delete"),
-    "Operate": ("pipelines", "workers", "metrics", "doctor", "prune", "db"),
+    "Operate": ("pipelines", "workers", "metrics", "doctor", "prune", "tokens", "db"),
 }
 NAMES = tuple(name for names in SECTIONS.values() for name in names)
 

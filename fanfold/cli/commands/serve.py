@@ -1,0 +1,77 @@
+"""`fanfold serve`: the page, the API and the workers, in one command."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from fanfold.cli.invocation import Command, Invocation
+from fanfold.errors import BadInput
+
+if TYPE_CHECKING:
+    from fanfold.settings import Settings
+
+DEFAULT_CONCURRENCY = 64
+"""Pages wait for one another's windows and for models, not for the processor: many at a time keep it busy."""
+
+
+@click.command("serve", cls=Command)
+@click.argument("targets", metavar="[TARGET]...", nargs=-1)
+@click.option("--host", metavar="ADDRESS", help="Listen here [default: 127.0.0.1]; any other demands tokens.")
+@click.option("--port", type=click.IntRange(0, 65535), metavar="N", help="Listen there [default: 8700]; 0: a free one.")
+@click.option("--allow-host", "names", metavar="NAME", multiple=True, help="A name under which it may be called.")
+@click.option("--demand-token", is_flag=True, help="Demand tokens on a loopback address as well.")
+@click.option("--workers", type=click.IntRange(min=1), default=1, metavar="N", help="Start so many workers.")
+@click.option("--no-workers", is_flag=True, help="Start none: they run elsewhere.")
+@click.option("--concurrency", type=click.IntRange(min=1), metavar="N", help="Items each worker runs at the same time.")
+@click.option("--open", "browse", is_flag=True, help="Open the page in the browser.")
+@click.pass_obj
+def command(
+    invocation: Invocation,
+    targets: tuple[str, ...],
+    host: str | None,
+    port: int | None,
+    names: tuple[str, ...],
+    demand_token: bool,
+    workers: int,
+    no_workers: bool,
+    concurrency: int | None,
+    browse: bool,
+) -> None:
+    """Serve the page and the HTTP API, and work, until stopped.
+
+    \b
+    fanfold serve --open          the installed pipelines, in the browser
+    fanfold serve book.py:book    and one of yours
+
+    Ctrl-C or SIGTERM ends open streams, lets running items finish within the grace time and hands back the rest.
+    """
+    invocation.log(logging.WARNING)
+    try:
+        from fanfold.cli.serving import Serving
+    except ModuleNotFoundError as missing:
+        raise BadInput(f"The server needs {missing.name}: pip install 'fanfold[server]'", code="no_server") from None
+    settings = said(invocation.settings(), host, port, names)
+    serving = Serving(invocation, settings, targets, demand_token=demand_token)
+    if not no_workers:
+        serving.add_workers(workers, concurrency or default_concurrency(settings))
+    serving.run(browse=browse)
+
+
+def said(settings: Settings, host: str | None, port: int | None, names: tuple[str, ...]) -> Settings:
+    """The settings, with what the command line says."""
+    allowed = ",".join(filter(None, (settings.allowed_hosts, *names)))
+    return replace(
+        settings,
+        host=host or settings.host,
+        port=settings.port if port is None else port,
+        allowed_hosts=allowed,
+    )
+
+
+def default_concurrency(settings: Settings) -> int:
+    """What the settings say, where somebody has said something."""
+    return settings.concurrency if settings.concurrency != type(settings)().concurrency else DEFAULT_CONCURRENCY

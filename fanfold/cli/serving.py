@@ -1,0 +1,123 @@
+"""How does a server live? It binds its socket, starts its workers, answers until it is told to stop, and lets all of them end."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import threading
+import webbrowser
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import click
+import uvicorn
+
+from fanfold.cli.invocation import Invocation
+from fanfold.cli.processes import Supervisor, worker_command
+from fanfold.engine import tokens
+from fanfold.engine.discovery import load_all
+from fanfold.errors import BadInput
+from fanfold.server.app import make_app
+from fanfold.server.place import Place, is_loopback
+from fanfold.settings import Settings
+
+GRACE_SECONDS = 3
+"""How long answers under way may take when the server stops; open streams are told to end at once."""
+
+
+class Server(uvicorn.Server):
+    """uvicorn's server, without its handling of signals: it would raise them again when it has stopped."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals to whoever runs the server."""
+        yield
+
+
+class Serving:
+    """One run of `fanfold serve`."""
+
+    def __init__(
+        self, invocation: Invocation, settings: Settings, targets: Sequence[str], *, demand_token: bool = False
+    ) -> None:
+        self.invocation = invocation
+        self.settings = settings
+        self.targets = targets
+        self.supervisor: Supervisor | None = None
+        demands = demand_token or not is_loopback(settings.host)
+        names = tuple(name.strip().lower() for name in settings.allowed_hosts.split(",") if name.strip())
+        store = invocation.store(settings)
+        if demands and not tokens.every(store):
+            raise BadInput(
+                f"A server on {settings.host} demands tokens, and there is none yet. Make one first: "
+                "fanfold tokens create NAME --role admin",
+                code="no_tokens",
+            )
+        self.place = Place(store, load_all(list(targets)), settings.host, names, demands)
+
+    def add_workers(self, count: int, concurrency: int) -> None:
+        """Have so many worker processes run beside the server; one that dies is replaced."""
+        said = worker_command(self.invocation, self.targets, (), concurrency)
+        self.supervisor = Supervisor(count, said, "worker")
+
+    def run(self, *, browse: bool = False) -> None:
+        """Serve until a signal says stop."""
+        listening = bind(self.settings.host, self.settings.port)
+        address = self.address(listening)
+        config = uvicorn.Config(
+            make_app(self.place),
+            log_config=None,
+            access_log=False,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+            server_header=False,
+            h11_max_incomplete_event_size=64_000,
+        )
+        self.server = Server(config)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda _number, _frame: self.stop())
+        working = threading.Thread(target=self._work, name="supervisor", daemon=True)
+        working.start()
+        click.echo(f"Fanfold is at {address}   (Ctrl-C stops it)")
+        if self.place.demands_token:
+            click.echo("It demands a token. To make one: fanfold tokens create NAME")
+        if browse:
+            threading.Timer(0.5, webbrowser.open, (address,)).start()
+        try:
+            self.server.run(sockets=[listening])
+        finally:
+            if self.supervisor is not None and not self.server.should_exit:
+                self.supervisor.stop()
+            working.join()
+
+    def stop(self) -> None:
+        """Stop: first gracefully, at the second call at once. Streams are told to end; they would hold it up otherwise."""
+        self.place.live.close()
+        self.server.force_exit = self.server.should_exit
+        self.server.should_exit = True
+        if self.supervisor is not None:
+            self.supervisor.stop()
+
+    def address(self, listening: socket.socket) -> str:
+        """Where a browser finds it."""
+        host, port = listening.getsockname()[:2]
+        shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
+        return f"http://{shown}:{port}/"
+
+    def _work(self) -> None:
+        if self.supervisor is not None:
+            self.supervisor.keep()
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """The socket, or what stands in the way of it."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except OSError as error:
+        listening.close()
+        way = f"Something listens there already: try --port {port + 1}, or --port 0 for any free one."
+        raise BadInput(f"Can not listen on {host}:{port}: {error.strerror}. {way}", code="address") from None
+    listening.listen(512)
+    return listening

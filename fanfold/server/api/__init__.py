@@ -1,0 +1,1 @@
+"""What can a program ask for? The routes of the API, by the noun they are about."""

@@ -1,0 +1,109 @@
+"""What is inside a task? Its items with their data and pictures, what failed and why, its events, calls and timeline."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from starlette.responses import JSONResponse, Response
+
+from fanfold.errors import NotFound
+from fanfold.model.files import File
+from fanfold.model.item import ItemDetail
+from fanfold.model.lifecycle import ItemState
+from fanfold.model.task import Cells, Event, Timeline
+from fanfold.server.access import At, Looking
+from fanfold.server.api.documented import may_answer
+from fanfold.server.api.shapes import Failure, ItemList, ItemShape, Text, plain
+from fanfold.server.api.tasks import TaskId
+from fanfold.store.answers import CallRow
+
+router = APIRouter(tags=["items"])
+Key = Annotated[Text, Query(description="The item's key; an item without one answers to its position.", max_length=200)]
+Stage = Annotated[Text | None, Query(description="By default the stage people count.", max_length=63)]
+KINDS = ((b"\xff\xd8\xff", "image/jpeg"), (b"\x89PNG\r\n", "image/png"), (b"RIFF", "image/webp"))
+PICTURE = {"content": {"image/jpeg": {}, "image/png": {}}, "description": "The picture."}
+HOUR = "private, max-age=3600"
+
+
+@router.get("/tasks/{task_id}/items", responses=may_answer(404, 409))
+def list_items(
+    client: Looking,
+    task_id: TaskId,
+    stage: Stage = None,
+    state: Annotated[list[ItemState], Query(description="Only these states.")] = [],  # noqa: B006
+    after: Annotated[Text | None, Query(description="The `next` of the page before.", max_length=200)] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> ItemList:
+    """List a task's items, in order."""
+    found = client.items(task_id, stage=stage, states=state, after=after, limit=limit)
+    return ItemList.model_construct(items=found, next=found[-1].key if len(found) == limit else None)
+
+
+@router.get("/tasks/{task_id}/items/detail", responses=may_answer(404, 409))
+def get_item(client: Looking, task_id: TaskId, key: Key, stage: Stage = None) -> ItemShape:
+    """Get one item with its input, output, errors, attempts and neighbours."""
+    return ItemShape.of(client.item(task_id, key, stage), client.get(task_id).id)
+
+
+@router.get("/tasks/{task_id}/items/output", responses=may_answer(404, 409))
+def get_output(client: Looking, task_id: TaskId, key: Key, stage: Stage = None) -> JSONResponse:
+    """Get the output of one item, as JSON; files in it are links."""
+    return JSONResponse(plain(client.output(task_id, key, stage), client.get(task_id).id))
+
+
+@router.get("/tasks/{task_id}/items/image", responses={**may_answer(404, 409), 200: PICTURE}, response_class=Response)
+def get_image(client: Looking, place: At, task_id: TaskId, key: Key, stage: Stage = None) -> Response:
+    """Get the picture of an item: the one that was kept with its output, or one that its pipeline draws now."""
+    task = client.get(task_id)
+    detail = client.item(task_id, key, stage)
+    kept = picture_of(detail)
+    name = f"{task.id}/{detail.item.stage}/{detail.item.seq}"
+    picture = kept.read_bytes() if kept else place.pictures.draw(place.pipelines.get(task.pipeline), name, detail.input)
+    kind = next((kind for magic, kind in KINDS if picture.startswith(magic)), None)
+    if kind is None:
+        raise NotFound("This item has no picture that a browser can show.", code="no_picture")
+    return Response(picture, media_type=kind, headers={"cache-control": HOUR})
+
+
+@router.get("/tasks/{task_id}/failures", responses=may_answer(404, 409))
+def list_failures(client: Looking, task_id: TaskId) -> list[Failure]:
+    """List why items failed, grouped by reason, the most frequent first."""
+    return [Failure(stage=stage, code=code, message=why, count=n) for stage, code, why, n in client.failures(task_id)]
+
+
+@router.get("/tasks/{task_id}/events", responses=may_answer(404, 409))
+def list_events(
+    client: Looking,
+    task_id: TaskId,
+    after: Annotated[int, Query(ge=0, le=2**62, description="The id of the last event seen.")] = 0,
+    limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
+) -> list[Event]:
+    """List what happened to a task, in order."""
+    return client.events(task_id, after, limit)
+
+
+@router.get("/tasks/{task_id}/calls", responses=may_answer(404, 409))
+def list_calls(
+    client: Looking, task_id: TaskId, key: Annotated[Text | None, Query(max_length=200)] = None, stage: Stage = None
+) -> list[CallRow]:
+    """List the calls to models that a task, or one of its items, has made, with what each cost."""
+    return client.calls(task_id, key, stage)
+
+
+@router.get("/tasks/{task_id}/cells", responses=may_answer(404, 409))
+def get_cells(client: Looking, task_id: TaskId, stage: Stage = None) -> Cells:
+    """Get the states of all items of a stage as letters: p(ending) r(unning) t(ried again) w(aiting) d(one) f(ailed)."""
+    return client.cells(task_id, stage)
+
+
+@router.get("/tasks/{task_id}/timeline", responses=may_answer(404, 409))
+def get_timeline(client: Looking, task_id: TaskId) -> Timeline:
+    """Get how the task went: its stages, what its workers settled when, and the attempts that failed or were lost."""
+    return client.timeline(task_id)
+
+
+def picture_of(detail: ItemDetail) -> File | None:
+    """The picture that was kept with an item's output."""
+    image = detail.output.get("image") if isinstance(detail.output, dict) else None
+    return image if isinstance(image, File) else None

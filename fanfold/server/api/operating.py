@@ -1,0 +1,194 @@
+"""How is the installation? Pipelines, providers, workers, figures, health, and what only who manages it may do."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Body, Path
+from prometheus_client import CONTENT_TYPE_LATEST
+from pydantic import BaseModel, Field
+from starlette.responses import Response
+
+from fanfold.engine import doctor, tokens
+from fanfold.engine.metrics import Metrics
+from fanfold.engine.sweep import clean, prune
+from fanfold.engine.tick import TickReport, tick
+from fanfold.errors import BadInput
+from fanfold.model.plan import PlannedStage
+from fanfold.providers import configuration
+from fanfold.server.access import Asking, At, Looking, Managing, Overseeing
+from fanfold.server.api.documented import may_answer
+from fanfold.server.api.shapes import NewTokenWish, Text
+from fanfold.server.exposition import exposed
+from fanfold.store.tokens import TokenRow
+from fanfold.store.workers import WorkerRow
+
+router = APIRouter(tags=["operating"])
+plain = APIRouter(tags=["operating"])
+TICK_SECONDS = 25.0
+
+
+class PipelineShape(BaseModel):
+    """A pipeline of the server: what it takes, and through which stages a task goes."""
+
+    name: str
+    title: str
+    accepts: list[str]
+    options: dict[str, str]
+    stages: list[PlannedStage]
+
+
+class ProviderShape(BaseModel):
+    """A service that answers; its key is not among what is told."""
+
+    name: str
+    kind: str
+    model: str
+    ready: bool = Field(description="Whether its key, if it needs one, is set where the server runs.")
+
+
+class Me(BaseModel):
+    """Who asks."""
+
+    name: str
+    owner: str | None
+    role: Literal["admin", "member", "viewer"]
+
+
+class Health(BaseModel):
+    """Whether the server can do its work."""
+
+    status: Literal["ok"]
+    workers: int
+
+
+class Pruned(BaseModel):
+    """How many tasks were removed."""
+
+    removed: int
+
+
+class MadeToken(BaseModel):
+    """A new token; its secret is told this once."""
+
+    name: str
+    owner: str | None
+    role: Literal["admin", "member", "viewer"]
+    secret: str
+
+
+@router.get("/me", responses=may_answer())
+def get_me(access: Asking) -> Me:
+    """Get who you are to this server."""
+    return Me.model_construct(name=access.name, owner=access.owner, role=access.role.value)
+
+
+@router.get("/pipelines", responses=may_answer())
+def list_pipelines(place: At, _access: Asking) -> list[PipelineShape]:
+    """List the pipelines that tasks can be submitted to."""
+    return [
+        PipelineShape.model_construct(
+            name=one.name,
+            title=one.title,
+            accepts=list(one.accepts),
+            options=one.options,
+            stages=list(one.plan().stages),
+        )
+        for one in sorted(place.pipelines.values(), key=lambda one: one.name)
+    ]
+
+
+@router.get("/providers", responses=may_answer())
+def list_providers(_access: Asking) -> list[ProviderShape]:
+    """List the services that can be asked, as the server is configured."""
+    return [
+        ProviderShape(name=one.name, kind=one.kind, model=one.model, ready=not one.lacks_key)
+        for one in configuration.load().values()
+    ]
+
+
+@router.get("/labels", responses=may_answer())
+def list_labels(client: Looking) -> dict[str, list[str]]:
+    """List the tags and the owners that tasks have."""
+    return client.labels()
+
+
+@router.get("/counts", responses=may_answer())
+def count_tasks(client: Looking) -> dict[str, int]:
+    """Count the tasks in each state."""
+    return client.counts()
+
+
+@router.get("/workers", responses=may_answer())
+def list_workers(client: Looking, _access: Overseeing) -> list[WorkerRow]:
+    """List the workers, the living first."""
+    return client.workers()
+
+
+@router.get("/metrics", responses=may_answer())
+def get_metrics(client: Looking, _access: Overseeing) -> Metrics:
+    """Get the figures of the installation as JSON; `/metrics` has them for Prometheus."""
+    return client.metrics()
+
+
+@router.get("/doctor", responses=may_answer())
+def examine(place: At, _access: Overseeing) -> list[doctor.Check]:
+    """Check whether everything is all right; each check has a fact and what to do about it."""
+    return doctor.examine(place.store.settings)
+
+
+@router.post("/prune", responses=may_answer())
+def prune_tasks(
+    place: At, access: Managing, days: Annotated[float | None, Body(embed=True, gt=0, le=36_500, examples=[30])] = None
+) -> Pruned:
+    """Remove tasks that finished so many days ago, by default `retention_days`, with their files."""
+    if days is None and not place.store.settings.retention_days:
+        raise BadInput("retention_days is 0, which keeps tasks forever: say how old they must be with `days`.")
+    removed = 0
+    while some := prune(place.store, place.pipelines, access.name, days):
+        removed += some
+    clean(place.store, place.pipelines, access.name)
+    return Pruned(removed=removed)
+
+
+@router.post("/tick", responses=may_answer())
+def do_tick(
+    place: At,
+    _access: Managing,
+    seconds: Annotated[float, Body(embed=True, gt=0, le=TICK_SECONDS, examples=[10])] = 10.0,
+) -> TickReport:
+    """Do what is due for a while: for a server without workers that a timer calls."""
+    return tick(place.store, place.pipelines.values(), budget=seconds)
+
+
+@router.get("/tokens", responses=may_answer())
+def list_tokens(place: At, _access: Managing) -> list[TokenRow]:
+    """List the tokens, without their secrets."""
+    return tokens.every(place.store)
+
+
+@router.post("/tokens", status_code=201, responses=may_answer())
+def create_token(place: At, _access: Managing, wish: NewTokenWish) -> MadeToken:
+    """Make a token; its secret is in this answer and nowhere else."""
+    made = tokens.create(place.store, wish.name, role=wish.role, owner=wish.owner, days=wish.days)
+    return MadeToken.model_construct(name=made.name, owner=made.owner, role=made.role.value, secret=made.secret)
+
+
+@router.delete("/tokens/{name}", status_code=204, responses=may_answer(404))
+def revoke_token(place: At, _access: Managing, name: Annotated[Text, Path(max_length=100)]) -> None:
+    """Make a token worthless, at once."""
+    tokens.revoke(place.store, name)
+
+
+@plain.get("/health", responses=may_answer())
+def health(place: At) -> Health:
+    """Say whether the server can reach its database; needs no token."""
+    with place.store.read() as tx:
+        alive = sum(worker.alive for worker in tx.workers.all(place.store.settings.lease_seconds))
+    return Health(status="ok", workers=alive)
+
+
+@plain.get("/metrics", responses={**may_answer(), 200: {"content": {"text/plain": {}}}}, response_class=Response)
+def prometheus(place: At, client: Looking, _access: Overseeing) -> Response:
+    """Get the figures for Prometheus."""
+    return Response(exposed(client.metrics(), place.live), media_type=CONTENT_TYPE_LATEST)

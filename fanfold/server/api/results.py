@@ -1,0 +1,100 @@
+"""What came out? Results and files as streams with ranges, and the results of single items while they are made."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query
+from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
+
+from fanfold.errors import NotFound
+from fanfold.model.files import File
+from fanfold.server.access import Looking
+from fanfold.server.api.documented import may_answer
+from fanfold.server.api.items import Stage
+from fanfold.server.api.shapes import Text, plain
+from fanfold.server.api.tasks import TaskId
+
+router = APIRouter(tags=["results"])
+KINDS = {".md": "text/markdown; charset=utf-8", ".txt": "text/plain; charset=utf-8", ".json": "application/json"}
+SANDBOX = {"content-security-policy": "sandbox; default-src 'none'"}
+"""Whatever is in a file, a browser that opens it runs nothing."""
+LINES = "application/x-ndjson"
+FILE: dict[str, Any] = {
+    "content": {"application/octet-stream": {}, "application/json": {}},
+    "description": "The file, or the value.",
+}
+RANGES: dict[int | str, dict[str, Any]] = {
+    200: FILE,
+    206: {"description": "The part of the file that `Range` asked for."},
+    416: {"description": "The file has no such range."},
+}
+STREAM: dict[str, Any] = {"content": {LINES: {}}, "description": "One JSON document per line."}
+
+
+@router.get("/tasks/{task_id}/result", responses={**may_answer(404, 409), **RANGES}, response_class=Response)
+def get_result(client: Looking, task_id: TaskId) -> Response:
+    """Get what the last stage made: a file (with ranges), or a value as JSON in which files are links."""
+    return answer(client.result(task_id), client.get(task_id).id)
+
+
+@router.get("/tasks/{task_id}/result/{name}", responses={**may_answer(404, 409), **RANGES}, response_class=Response)
+def get_part(client: Looking, task_id: TaskId, name: Annotated[Text, Path(max_length=200)]) -> Response:
+    """Get one entry of a result that has several, such as `markdown`, `pages` or `report`."""
+    value = client.result(task_id)
+    if not isinstance(value, dict) or name not in value:
+        known = f" It has: {', '.join(value)}." if isinstance(value, dict) else ""
+        raise NotFound(f"The result of task {task_id} has no {name[:100]}.{known}")
+    return answer(value[name], client.get(task_id).id)
+
+
+@router.get("/tasks/{task_id}/files/{name}", responses={**may_answer(404, 409), **RANGES}, response_class=Response)
+def get_file(client: Looking, task_id: TaskId, name: Annotated[Text, Path(max_length=300)]) -> Response:
+    """Get a file of a task, as links name it."""
+    return sent(client.file(task_id, name))
+
+
+@router.get(
+    "/tasks/{task_id}/results", responses={**may_answer(404, 409), 200: STREAM}, response_class=StreamingResponse
+)
+def get_results(client: Looking, task_id: TaskId, stage: Stage = None) -> StreamingResponse:
+    """Get the results of all items so far, in order, as JSON lines."""
+    id_ = client.get(task_id).id
+    found = client.results(task_id, stage)
+    return StreamingResponse((line(plain(result, id_)) for result in found.all()), media_type=LINES)
+
+
+@router.get(
+    "/tasks/{task_id}/emitted", responses={**may_answer(404, 409), 200: STREAM}, response_class=StreamingResponse
+)
+def get_emitted(
+    client: Looking,
+    task_id: TaskId,
+    follow: Annotated[bool, Query(description="Go on until the task ends.")] = False,
+) -> StreamingResponse:
+    """Get the pieces that items emit while they run, in the order of the items, as JSON lines."""
+    id_ = client.get(task_id).id
+    pieces = client.stream(task_id, follow=follow)
+    return StreamingResponse(
+        (line({"key": key, "value": plain(value, id_)}) for key, value in pieces), media_type=LINES
+    )
+
+
+def answer(value: Any, task_id: str) -> Response:
+    """A file as it is, any other value as JSON."""
+    return sent(value) if isinstance(value, File) else JSONResponse(plain(value, task_id))
+
+
+def sent(file: File) -> FileResponse:
+    """A file to be saved, never shown: it may be anything. Ranges are heeded."""
+    path = file.path
+    if not path.is_file():
+        raise NotFound(f"The file {file.name} is no longer there.", code="file_gone")
+    kind = KINDS.get(path.suffix.lower(), "application/octet-stream")
+    return FileResponse(path, media_type=kind, filename=file.name, headers=SANDBOX)
+
+
+def line(value: Any) -> str:
+    """One line of JSON."""
+    return json.dumps(value, ensure_ascii=False, default=str) + "\n"

@@ -1,0 +1,269 @@
+"""What do answers and requests look like? Their shapes, with examples, as the OpenAPI description has them."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from enum import Enum
+from typing import Annotated, Any, Literal
+from urllib.parse import quote
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from fanfold.model.asking import Spending
+from fanfold.model.files import File
+from fanfold.model.item import Attempt, Item, ItemDetail
+from fanfold.model.lifecycle import TaskState
+from fanfold.model.task import StageView, Task
+
+API = "/api/v1"
+Command = Literal["pause", "resume", "cancel", "retry", "rerun", "merge", "delete"]
+TASK_ID = "t-8hk2mq"
+Text = Annotated[str, Field(pattern=r"^[^\x00]*$")]
+"""What every database can keep and compare: anything without a NUL."""
+
+
+class Problem(BaseModel):
+    """What went wrong: a stable code, a fact and a way out."""
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    detail: str
+    code: str
+
+    model_config = ConfigDict(
+        extra="allow",
+        json_schema_extra={
+            "examples": [
+                {
+                    "type": "about:blank",
+                    "title": "Not possible now",
+                    "status": 409,
+                    "detail": f"Task {TASK_ID} is completed: pause needs an active task.",
+                    "code": "illegal_move",
+                }
+            ]
+        },
+    )
+
+
+class TaskShape(BaseModel):
+    """A task as people see it: its words, its progress and what may be done with it."""
+
+    id: str
+    pipeline: str
+    title: str
+    state: TaskState
+    status: str = Field(description="The word for its state: `pending`, `splitting`, `ready to merge`, `retrying` …")
+    stage: str
+    stages: list[StageView]
+    progress: float = Field(description="From 0 to 100; it never goes back unless somebody retries.")
+    message: str | None
+    total: int
+    done: int
+    failed: int
+    open: int
+    options: dict[str, JsonValue]
+    metadata: dict[str, JsonValue]
+    owner: str
+    priority: int
+    tags: list[str]
+    key: str | None
+    retries: int
+    retry_limit: int | None
+    wait_reason: str | None = Field(description="Why nothing happens right now; null when something does.")
+    available_commands: list[str]
+    error_code: str | None
+    error_message: str | None
+    missing: int
+    created_at: datetime
+    updated_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    inputs: list[JsonValue]
+    spending: Spending
+
+    @classmethod
+    def of(cls, task: Task) -> TaskShape:
+        """The task for a program, its files as links."""
+        known = shallow(task)
+        known |= {name: plain(known[name], task.id) for name in ("options", "metadata", "inputs")}
+        return cls.model_construct(**known)
+
+
+class TaskList(BaseModel):
+    """Tasks, the newest first."""
+
+    tasks: list[TaskShape]
+    next: str | None = Field(description="Give it as `after` to get the next ones; null at the end.")
+
+
+class ItemList(BaseModel):
+    """Items in order."""
+
+    items: list[Item]
+    next: str | None = Field(description="Give it as `after` to get the next ones; null at the end.")
+
+
+class ItemShape(BaseModel):
+    """An item with everything that is kept of it."""
+
+    item: Item
+    input: JsonValue
+    output: JsonValue
+    options: dict[str, JsonValue]
+    previous: JsonValue = Field(description="What it was before it was made again, as long as that is kept.")
+    previous_model: str | None
+    made_by: str | None
+    error_detail: str | None
+    attempts: list[Attempt]
+    before: str | None
+    after: str | None
+
+    @classmethod
+    def of(cls, detail: ItemDetail, task_id: str) -> ItemShape:
+        """The item for a program, its files as links."""
+        known = shallow(detail)
+        known |= {name: plain(known[name], task_id) for name in ("input", "output", "options", "previous")}
+        return cls.model_construct(**known)
+
+
+class Failure(BaseModel):
+    """Items that failed for the same reason."""
+
+    stage: str
+    code: str
+    message: str
+    count: int
+
+
+class GivenFile(BaseModel):
+    """A file given as text or as base64."""
+
+    name: str = Field(min_length=1, max_length=255)
+    text: str | None = None
+    base64: str | None = None
+
+
+class NewTask(BaseModel):
+    """A task to be done."""
+
+    pipeline: Text = Field(description="The name of one of the server's pipelines.")
+    inputs: list[JsonValue] = Field(default=[], max_length=1000, description="Values; they are never taken for paths.")
+    files: list[GivenFile] = Field(default=[], max_length=1000, description="Files, behind the inputs.")
+    items: list[JsonValue] | None = Field(
+        default=None, description="For a pipeline that begins with `each`: values, or objects with `key` and `input`."
+    )
+    options: dict[str, JsonValue] = {}
+    title: Text | None = Field(default=None, max_length=1000)
+    key: Text | None = Field(
+        default=None, description="Idempotency key, as the header `Idempotency-Key`: the same key gives the same task."
+    )
+    priority: int = Field(default=0, gt=-(2**31), lt=2**31)
+    tags: list[Text] = Field(default=[], max_length=100)
+    owner: Text | None = Field(default=None, description="Whose task it is; only who sees all owners may say so.")
+    retry_limit: int | None = Field(default=None, ge=0, le=1_000_000)
+    metadata: dict[str, JsonValue] = {}
+    straight_through: bool = Field(default=False, description="Do not wait at gates.")
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {"pipeline": "demo", "options": {"items": 12}, "tags": ["trial"]},
+                {"pipeline": "translate", "files": [{"name": "novel.txt", "text": "Chapter 1 …"}], "key": "novel-1"},
+            ]
+        },
+    )
+
+
+class Reason(BaseModel):
+    """Why, for the log of events."""
+
+    reason: Text | None = Field(default=None, max_length=1000)
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"reason": "The provider is down"}]})
+
+
+class RetryWish(BaseModel):
+    """What to redo: everything that failed, or the items named, also done ones."""
+
+    items: list[Text] = Field(default=[], max_length=10_000)
+    stage: Text | None = None
+    options: dict[str, JsonValue] = Field(default={}, description="Laid over the task's own, for these items.")
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"items": ["17"], "options": {"provider": "openai", "model": "gpt-5.4"}}]},
+    )
+
+
+class BulkWish(BaseModel):
+    """One command for many tasks: those named, or those that the filter gives."""
+
+    command: Command
+    tasks: list[Text] = Field(default=[], max_length=1000)
+    states: list[TaskState] = []
+    pipeline: Text | None = None
+    tag: Text | None = None
+    text: Text | None = None
+    dry_run: bool = Field(default=False, description="Only say what would happen.")
+    reason: Text | None = Field(default=None, max_length=1000)
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"command": "pause", "states": ["active"], "dry_run": True}]}
+    )
+
+
+class Refused(BaseModel):
+    """A task for which a command was, or would be, refused."""
+
+    id: str
+    reason: str
+
+
+class BulkReport(BaseModel):
+    """For which tasks the command was, or would be, carried out."""
+
+    command: Command
+    dry_run: bool
+    done: list[str]
+    refused: list[Refused]
+
+
+class NewTokenWish(BaseModel):
+    """A token to be made."""
+
+    name: str = Field(min_length=1, max_length=100)
+    role: Literal["admin", "member", "viewer"] = "member"
+    owner: Text | None = Field(default=None, description="Whose tasks it sees; by default the token's name; `*`: all.")
+    days: float | None = Field(default=None, gt=0, le=36_500, description="Valid for so long; null: until revoked.")
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"name": "ann", "role": "member"}]})
+
+
+def shallow(record: Any) -> dict[str, Any]:
+    """The fields of a record, its tuples as lists: JSON knows no others."""
+    known = {field.name: getattr(record, field.name) for field in fields(record)}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in known.items()}
+
+
+def plain(value: Any, task_id: str) -> Any:
+    """A value as JSON has it; a file is its name, its size and the address where it can be read."""
+    if isinstance(value, File):
+        return {"name": value.name, "size": value.size, "url": file_url(value, task_id)}
+    if isinstance(value, dict):
+        return {str(key): plain(inner, task_id) for key, inner in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [plain(inner, task_id) for inner in value]
+    if isinstance(value, Enum):
+        return value.value
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name), task_id) for field in fields(value)}
+    return value
+
+
+def file_url(file: File, task_id: str) -> str:
+    """Where a file of a task can be read."""
+    return f"{API}/tasks/{task_id}/files/{quote(file.key.rpartition('/')[2])}"

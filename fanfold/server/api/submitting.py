@@ -1,0 +1,197 @@
+"""How does a task come in? As JSON, or as a form with files; nothing in it is ever taken for a path on this machine."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from typing import Any
+
+from fastapi import Request
+from pydantic import ValidationError
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
+from starlette.formparsers import MultiPartException
+
+from fanfold.engine.client import Client
+from fanfold.engine.inputs import Upload
+from fanfold.errors import BadInput, NotFound
+from fanfold.model import serial
+from fanfold.model.item import NewItem
+from fanfold.model.pipeline import Pipeline
+from fanfold.model.task import Task
+from fanfold.server.access import Access, NotAllowed
+from fanfold.server.api.shapes import GivenFile, NewTask
+from fanfold.server.place import Place
+
+MOST_FILES = 100
+JSON_FIELDS = ("inputs", "items", "options", "metadata", "tags", "priority", "retry_limit", "straight_through")
+FORM = {
+    "type": "object",
+    "required": ["pipeline"],
+    "properties": {
+        "pipeline": {"type": "string"},
+        "file": {"type": "array", "items": {"type": "string", "format": "binary"}, "description": "One or more files."},
+        "title": {"type": "string"},
+        "key": {"type": "string"},
+        "owner": {"type": "string"},
+        **{name: {"type": "string", "description": "As JSON."} for name in JSON_FIELDS},
+    },
+}
+BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": NewTask.model_json_schema(ref_template="#/components/schemas/{model}"),
+                "examples": {"demo": {"value": {"pipeline": "demo", "options": {"items": 12}}}},
+            },
+            "multipart/form-data": {"schema": FORM, "example": {"pipeline": "pdf", "options": '{"pages": "1-3"}'}},
+        },
+    }
+}
+BODY["requestBody"]["content"]["application/json"]["schema"].pop("$defs", None)
+
+
+async def read_submission(request: Request, key: str | None) -> tuple[NewTask, list[UploadFile]]:
+    """What is wanted, and the files that came with it, already on disk."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind == "application/json":
+        uploads: list[UploadFile] = []
+        wanted = parsed(await request.body())
+    elif kind == "multipart/form-data":
+        wanted, uploads = await read_form(request)
+    else:
+        raise HTTPException(415, "Send application/json, or multipart/form-data with files.")
+    if key is not None and wanted.key is None:
+        wanted = wanted.model_copy(update={"key": key})
+    return wanted, uploads
+
+
+async def read_form(request: Request) -> tuple[NewTask, list[UploadFile]]:
+    """A form: its plain fields say what is wanted, the others are JSON or files."""
+    try:
+        form = await request.form(max_files=MOST_FILES, max_fields=100)
+    except MultiPartException as error:
+        raise BadInput(f"The form can not be read: {error.message}") from None
+    except HTTPException as error:
+        if error.status_code == 413:
+            raise
+        raise BadInput(f"The form can not be read: {error.detail}") from None
+    uploads = [value for _, value in form.multi_items() if isinstance(value, UploadFile)]
+    known: dict[str, Any] = {}
+    for name, value in form.multi_items():
+        if isinstance(value, str) and value != "":
+            known[name] = json_field(name, value) if name in JSON_FIELDS else value
+    return checked(known), [upload for upload in uploads if upload.filename]
+
+
+def json_field(name: str, text: str) -> Any:
+    """A field that is written as JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise BadInput(f"The field {name} is not JSON: {text[:100]}") from None
+
+
+def parsed(body: bytes) -> NewTask:
+    """A JSON body."""
+    try:
+        known = json.loads(body)
+    except (ValueError, RecursionError):
+        raise BadInput("The body is not JSON.") from None
+    if not isinstance(known, dict):
+        raise BadInput("The body must be a JSON object.")
+    return checked(known)
+
+
+def checked(known: dict[str, Any]) -> NewTask:
+    """What is wanted, if it makes sense."""
+    try:
+        wanted = NewTask.model_validate(known)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise BadInput(f"{place}: {first['msg']}" if place else first["msg"]) from None
+    if any(serial.has_marks(value) for value in (wanted.inputs, wanted.items, wanted.options, wanted.metadata)):
+        raise BadInput(f"The names {serial.FILE_MARK} and {serial.LARGE_MARK} are reserved; give files as `files`.")
+    return wanted
+
+
+def submitted(
+    place: Place, access: Access, client: Client, wanted: NewTask, uploads: list[UploadFile]
+) -> tuple[Task, bool]:
+    """The task, and whether it is a new one."""
+    if wanted.owner is not None and not access.sees_all and wanted.owner != access.owner:
+        raise NotAllowed(f"The token {access.name} submits tasks of {access.owner}, not of {wanted.owner}.")
+    pipeline = pipeline_of(place, wanted.pipeline)
+    files = [*map(given, wanted.files), *(Upload(file_name(upload.filename), upload.file) for upload in uploads)]
+    check_endings(pipeline, files)
+    existing = client.by_key(wanted.key, wanted.owner) if wanted.key else None
+    if existing is not None:
+        return existing, False
+    task = client.submit(
+        pipeline,
+        *wanted.inputs,
+        *files,
+        items=None if wanted.items is None else [new_item(value) for value in wanted.items],
+        options=wanted.options,
+        title=wanted.title,
+        key=wanted.key,
+        priority=wanted.priority,
+        tags=wanted.tags,
+        owner=wanted.owner,
+        retry_limit=wanted.retry_limit,
+        metadata=wanted.metadata,
+        straight_through=wanted.straight_through,
+        literal=True,
+    )
+    return task, True
+
+
+def pipeline_of(place: Place, name: str) -> Pipeline:
+    """One of the server's pipelines."""
+    if name not in place.pipelines:
+        known = ", ".join(sorted(place.pipelines))
+        raise NotFound(
+            f"There is no pipeline {name[:100]!r} here. There are: {known}. To add one: fanfold serve TARGET"
+        )
+    return place.pipelines[name]
+
+
+def check_endings(pipeline: Pipeline, files: list[Upload]) -> None:
+    """Whether the pipeline takes such files."""
+    for file in files:
+        if pipeline.accepts and not file.name.lower().endswith(pipeline.accepts):
+            wanted = " or ".join(pipeline.accepts)
+            raise BadInput(f"{pipeline.title} takes files that end with {wanted}; this one is {file.name}.")
+
+
+def given(file: GivenFile) -> Upload:
+    """A file that came inside the JSON."""
+    if (file.text is None) == (file.base64 is None):
+        raise BadInput(f"The file {file.name} needs either `text` or `base64`.")
+    if file.text is not None:
+        return Upload(file_name(file.name), file.text.encode("utf-8", "replace"))
+    try:
+        return Upload(file_name(file.name), base64.b64decode(file.base64 or "", validate=True))
+    except (binascii.Error, ValueError):
+        raise BadInput(f"The file {file.name} is not base64.") from None
+
+
+def file_name(name: str | None) -> str:
+    """The last part of what a browser calls a file, without what no file system and no database has in names."""
+    last = re.split(r"[/\\]", name or "")[-1]
+    clean = "".join(letter for letter in last if letter.isprintable()).strip()
+    return clean.encode("utf-8", "replace").decode()[-200:] or "file"
+
+
+def new_item(value: Any) -> Any:
+    """An item: an object with nothing but `key` and `input`, or the input itself."""
+    if isinstance(value, dict) and "input" in value and set(value) <= {"key", "input"}:
+        key = value.get("key")
+        if key is not None and not isinstance(key, str):
+            raise BadInput(f"The key of an item is text; this one is {key!r}.")
+        return NewItem(key, value["input"])
+    return value

@@ -1,0 +1,206 @@
+"""What can be done with tasks? Submit, list, get, steer and delete them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Depends, Header, Path, Query, Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from fanfold.engine.client import Client
+from fanfold.errors import BadInput, FanfoldError
+from fanfold.model import serial
+from fanfold.model.lifecycle import TaskState
+from fanfold.model.task import Task
+from fanfold.server.access import At, Changing, Looking, changing
+from fanfold.server.api.documented import may_answer
+from fanfold.server.api.shapes import (
+    BulkReport,
+    BulkWish,
+    NewTask,
+    Reason,
+    Refused,
+    RetryWish,
+    TaskList,
+    TaskShape,
+    Text,
+)
+from fanfold.server.api.submitting import BODY, read_submission, submitted
+
+router = APIRouter(tags=["tasks"])
+TaskId = Annotated[
+    Text, Path(description="A task's id; it may be shortened as long as it is unambiguous.", max_length=64)
+]
+
+
+def watched_task(client: Looking, task_id: TaskId) -> Task:
+    """The task to be watched; there must be one before the watching begins."""
+    return client.get(task_id)
+
+
+WatchedTask = Annotated[Task, Depends(watched_task)]
+MAY_CHANGE = [Depends(changing)]
+MOST_AT_ONCE = 1000
+KNOWN: dict[str, Any] = {"model": TaskShape, "description": "The task that has the idempotency key already."}
+NO_REASON = Body(default_factory=Reason)
+
+
+@router.post("/tasks", status_code=201, responses={**may_answer(404, 413, 415), 200: KNOWN}, openapi_extra=BODY)
+async def submit(
+    request: Request,
+    response: Response,
+    place: At,
+    access: Changing,
+    client: Looking,
+    idempotency_key: Annotated[Text | None, Header(max_length=200)] = None,
+) -> TaskShape:
+    """Submit a task, as JSON or, with files, as multipart/form-data; the files are streamed to disk.
+
+    201 for a new task; 200 for the task that has the idempotency key already.
+    """
+    try:
+        wanted, uploads = await read_submission(request, idempotency_key)
+        task, is_new = await run_in_threadpool(submitted, place, access, client, wanted, uploads)
+    finally:
+        await request.close()
+    response.status_code = 201 if is_new else 200
+    response.headers["location"] = f"{request.url.path}/{task.id}"
+    return TaskShape.of(task)
+
+
+@router.get("/tasks", responses=may_answer(404, 409))
+def list_tasks(
+    client: Looking,
+    state: Annotated[list[TaskState], Query(description="Only these states.")] = [],  # noqa: B006
+    pipeline: Text | None = None,
+    owner: Annotated[Text | None, Query(description="Only for who sees all owners.")] = None,
+    tag: Text | None = None,
+    text: Annotated[Text | None, Query(description="In the title or the error.")] = None,
+    after: Annotated[Text | None, Query(description="The `next` of the page before.", max_length=64)] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 50,
+) -> TaskList:
+    """List tasks, the newest first."""
+    found = client.list(states=state, pipeline=pipeline, owner=owner, tag=tag, text=text, after=after, limit=limit)
+    return TaskList.model_construct(
+        tasks=[TaskShape.of(task) for task in found], next=found[-1].id if len(found) == limit else None
+    )
+
+
+@router.post("/tasks/commands", responses=may_answer(404, 409), dependencies=MAY_CHANGE)
+def command_many(client: Looking, wish: BulkWish) -> BulkReport:
+    """Carry out one command for many tasks, or, with `dry_run`, say what would happen."""
+    return bulk(client, wish)
+
+
+@router.get("/tasks/{task_id}", responses=may_answer(404, 409))
+def get_task(client: Looking, task_id: TaskId) -> TaskShape:
+    """Get a task as it is now."""
+    return TaskShape.of(client.get(task_id))
+
+
+@router.get("/tasks/{task_id}/wait", responses=may_answer(404, 409))
+async def wait_for_task(
+    place: At, client: Looking, task: WatchedTask, seconds: Annotated[float, Query(ge=0, le=25)] = 20.0
+) -> TaskShape:
+    """Wait until the task is finished or waits for a person, at most so long; answers with the task as it is then."""
+    # By the shared reader: who waits holds no thread, of which the server has few.
+    watcher = place.live.watch(task.id)
+    try:
+        async with asyncio.timeout(seconds):
+            while task.state is TaskState.ACTIVE and await watcher.next() is not None:
+                task = await run_in_threadpool(client.get, task.id)
+    except TimeoutError:
+        task = await run_in_threadpool(client.get, task.id)
+    finally:
+        place.live.unwatch(task.id, watcher)
+    return TaskShape.of(task)
+
+
+@router.post("/tasks/{task_id}/pause", responses=may_answer(404, 409), dependencies=MAY_CHANGE)
+def pause(client: Looking, task_id: TaskId, said: Reason = NO_REASON) -> TaskShape:
+    """Start nothing new and hand back what runs."""
+    return TaskShape.of(client.pause(task_id, said.reason))
+
+
+@router.post("/tasks/{task_id}/resume", responses=may_answer(404, 409), dependencies=MAY_CHANGE)
+def resume(client: Looking, task_id: TaskId) -> TaskShape:
+    """Go on; through the gate, if the task waits at one."""
+    return TaskShape.of(client.resume(task_id))
+
+
+@router.post("/tasks/{task_id}/cancel", responses=may_answer(404, 409), dependencies=MAY_CHANGE)
+def cancel(client: Looking, task_id: TaskId, said: Reason = NO_REASON) -> TaskShape:
+    """Stop for good."""
+    return TaskShape.of(client.cancel(task_id, said.reason))
+
+
+@router.post("/tasks/{task_id}/retry", responses=may_answer(404, 409), dependencies=MAY_CHANGE)
+def retry(client: Looking, task_id: TaskId, wish: RetryWish = Body(default_factory=RetryWish)) -> TaskShape:  # noqa: B008
+    """Redo what failed, or the named items (also done ones); a merge follows by itself."""
+    return TaskShape.of(client.retry(task_id, wish.items, stage=wish.stage, options=harmless(wish.options) or None))
+
+
+@router.post("/tasks/{task_id}/rerun", responses=may_answer(404, 409), dependencies=MAY_CHANGE)
+def rerun(client: Looking, task_id: TaskId) -> TaskShape:
+    """Start over."""
+    return TaskShape.of(client.rerun(task_id))
+
+
+@router.post("/tasks/{task_id}/merge", responses=may_answer(404, 409), dependencies=MAY_CHANGE)
+def merge(client: Looking, task_id: TaskId) -> TaskShape:
+    """Merge now, or again, with what there is."""
+    return TaskShape.of(client.merge(task_id))
+
+
+@router.delete("/tasks/{task_id}", status_code=204, responses=may_answer(404, 409), dependencies=MAY_CHANGE)
+def delete(client: Looking, task_id: TaskId) -> None:
+    """Remove the task with all its files, for good."""
+    client.delete(task_id)
+
+
+def bulk(client: Client, wish: BulkWish) -> BulkReport:
+    """One command for many tasks; a task that refuses it does not keep the others from it."""
+    done: list[str] = []
+    refused: list[Refused] = []
+    for task in chosen(client, wish):
+        if wish.command not in task.available_commands:
+            reason = f"{wish.command} is not possible: it is {task.status}"
+            refused.append(Refused(id=task.id, reason=reason))
+            continue
+        try:
+            if not wish.dry_run:
+                carry_out(client, task.id, wish.command, wish.reason)
+            done.append(task.id)
+        except FanfoldError as error:
+            refused.append(Refused(id=task.id, reason=error.message))
+    return BulkReport(command=wish.command, dry_run=wish.dry_run, done=done, refused=refused)
+
+
+def chosen(client: Client, wish: BulkWish) -> list[Task]:
+    """The tasks that are meant."""
+    if wish.tasks:
+        return [client.get(id_) for id_ in dict.fromkeys(wish.tasks)]
+    if not (wish.states or wish.pipeline or wish.tag or wish.text):
+        raise BadInput("Say which tasks are meant: `tasks`, or a filter (states, pipeline, tag, text).")
+    return client.list(states=wish.states, pipeline=wish.pipeline, tag=wish.tag, text=wish.text, limit=MOST_AT_ONCE)
+
+
+def carry_out(client: Client, task_id: str, command: str, reason: str | None = None) -> None:
+    """One of the commands, by its name."""
+    if command in ("pause", "cancel"):
+        getattr(client, command)(task_id, reason)
+    else:
+        getattr(client, command)(task_id)
+
+
+def harmless(options: dict[str, Any]) -> dict[str, Any]:
+    """Options of a stranger, which must not pretend to be files."""
+    if serial.has_marks(options):
+        raise BadInput(
+            f"A name in the options is reserved: {serial.FILE_MARK} and {serial.LARGE_MARK} can not be used."
+        )
+    return options
+
+
+__all__ = ["NewTask", "bulk", "carry_out", "chosen", "router"]

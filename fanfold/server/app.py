@@ -1,0 +1,59 @@
+"""What makes up the server? The app: its routes, its guard, and what begins and ends with it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from anyio.to_thread import current_default_thread_limiter
+from fastapi import FastAPI
+
+import fanfold
+from fanfold.server.api import items, operating, results, streams, tasks
+from fanfold.server.guard import Guard
+from fanfold.server.place import Place
+from fanfold.server.problems import told
+from fanfold.server.web import pages
+
+THREADS = 24
+"""Requests that are answered at the same time; fewer than the connections to the database."""
+API = "/api/v1"
+MODULES = (tasks, items, results, streams, operating)
+DESCRIPTION = """
+One task is split into items, every item is processed by itself, and the results are merged.
+
+Errors are problem documents (`application/problem+json`) with a stable `code`. Commands that a task's state does not allow
+are answered with 409; `available_commands` of the task says which are possible now.
+"""
+
+
+def make_app(place: Place) -> FastAPI:
+    """The server for one installation."""
+
+    @asynccontextmanager
+    async def life(_app: FastAPI) -> AsyncIterator[None]:
+        current_default_thread_limiter().total_tokens = THREADS
+        place.live.start()
+        yield
+        place.live.close()
+        place.live.join()
+        place.pictures.close()
+
+    app = FastAPI(
+        title="Fanfold",
+        version=fanfold.__version__,
+        description=DESCRIPTION,
+        openapi_url=f"{API}/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=life,
+    )
+    app.state.place = place
+    for module in MODULES:
+        app.include_router(module.router, prefix=API)
+    app.include_router(operating.plain)
+    app.include_router(pages.router, include_in_schema=False)
+    app.mount("/static", pages.static_files(), name="static")
+    told(app, pages.tell_error)
+    app.add_middleware(Guard, place=place)
+    return app

@@ -1,0 +1,113 @@
+"""Is the request what it seems? Host and Origin are checked before anything else, bodies are bounded, and answers are sealed."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from fanfold.server.place import Place
+from fanfold.server.problems import problem
+
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+PLAIN_BYTES = 10_000_000
+"""The largest request that is not an upload."""
+SEAL = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+}
+"""What every answer says: nothing inline runs, nothing foreign is loaded, nobody frames it.
+
+With no referrer at all a browser sends forms without their origin, and the check of origins would take them for foreign.
+"""
+
+
+class Guard:
+    """The outermost layer of the server."""
+
+    def __init__(self, app: ASGIApp, place: Place) -> None:
+        self.app = app
+        self.place = place
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse, or pass on."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+
+        async def sealed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                seal(MutableHeaders(scope=message))
+            await send(message)
+
+        if refusal := self._refusal(scope["method"], headers):
+            await problem(*refusal)(scope, receive, sealed)
+            return
+        limit = self.place.store.settings.upload_bytes if _is_upload(headers) else PLAIN_BYTES
+        if _declared(headers) > limit:
+            await problem(413, "too_large", too_large(limit))(scope, receive, sealed)
+            return
+        await self.app(scope, bounded(receive, limit), sealed)
+
+    def _refusal(self, method: str, headers: Headers) -> tuple[int, str, str] | None:
+        host = headers.get("host", "")
+        if not self.place.knows_host(host):
+            way = "Call it by its address, or allow the name: fanfold serve --allow-host NAME"
+            return 421, "unknown_host", f"This server is not called {host[:100] or 'nothing'}. {way}"
+        if method in SAFE_METHODS or "authorization" in headers:
+            # A page elsewhere can send a browser here, but it can neither read the answer nor make up this header.
+            return None
+        origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+        foreign = origin is not None and urlsplit(origin).netloc.lower() != host.lower()
+        if foreign or site not in (None, "same-origin", "none"):
+            return (
+                403,
+                "foreign_origin",
+                "The request came from a page of another site, which may not change anything here.",
+            )
+        return None
+
+
+def bounded(receive: Receive, limit: int) -> Receive:
+    """The same body, up to a limit; whoever says nothing about its length, or lies, is stopped there."""
+    got = 0
+
+    async def counted() -> Message:
+        nonlocal got
+        message = await receive()
+        got += len(message.get("body", b"") or b"")
+        if got > limit:
+            raise HTTPException(413, too_large(limit))
+        return message
+
+    return counted
+
+
+def too_large(limit: int) -> str:
+    """The fact and the way out."""
+    return f"The request is larger than {limit / 1e6:g} MB. To allow more: FANFOLD_UPLOAD_BYTES"
+
+
+def seal(headers: MutableHeaders) -> None:
+    """Add what every answer says, where the route has not said it otherwise."""
+    for name, value in SEAL.items():
+        headers.setdefault(name, value)
+    headers.setdefault("cache-control", "no-store")
+
+
+def _is_upload(headers: Headers) -> bool:
+    return headers.get("content-type", "").startswith("multipart/form-data")
+
+
+def _declared(headers: Headers) -> int:
+    length = headers.get("content-length", "0")
+    return int(length) if length.isdigit() else 0

@@ -1,0 +1,388 @@
+"""What is new? One reader of the database for everybody who watches: two hundred browsers cost it no more than one."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Generic, TypeVar
+
+from fanfold.engine.details import cells_of
+from fanfold.engine.views import view
+from fanfold.errors import DatabaseProblem
+from fanfold.model.lifecycle import TaskState
+from fanfold.model.task import Cells, Event, Task, TaskRow
+from fanfold.store.hints import Hints
+from fanfold.store.store import Store, Transaction
+from fanfold.store.tasks import Filter
+
+log = logging.getLogger("fanfold.live")
+INTERVAL_SECONDS = 0.5
+LOAD = 5
+"""A look that took long is followed by a pause of so many times its length: watching must not slow down the work."""
+LATE_EVENTS = 1_000
+"""Workers may commit events out of the order of their ids: so far back late ones are looked for."""
+MOST_EVENTS = 1_000
+MOST_LISTED = 200
+JUST_BEFORE = 50
+REMEMBERED = 1_000
+"""Tasks that lists are told of again when they change without an event, or are deleted."""
+SAMPLE_SECONDS = 10.0
+SAMPLES = 360
+PACE_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What is new of one task; ``task`` is None when it was deleted."""
+
+    task: Task | None
+    events: tuple[Event, ...] = ()
+    cells: Cells | None = None
+    changed: dict[int, str] | None = None
+    """The cells that changed, by position; None when all of them have to be drawn again."""
+    seconds_left: float | None = None
+
+    def followed_by(self, later: Moment) -> Moment:
+        """Both in one, for a watcher who was not quick enough to take the first."""
+        both = None if self.changed is None or later.changed is None else self.changed | later.changed
+        return replace(later, events=(self.events + later.events)[-MOST_EVENTS:], changed=both)
+
+
+@dataclass(frozen=True)
+class ListMoment:
+    """The tasks that changed, and the ids of those that are gone."""
+
+    tasks: dict[str, Task]
+    gone: frozenset[str] = frozenset()
+    seconds_left: dict[str, float | None] = field(default_factory=dict)
+    newest: int = 0
+    """The id of the newest event that is in it."""
+
+    def followed_by(self, later: ListMoment) -> ListMoment:
+        """Both in one."""
+        return ListMoment(
+            {id_: task for id_, task in self.tasks.items() if id_ not in later.gone} | later.tasks,
+            self.gone | later.gone,
+            self.seconds_left | later.seconds_left,
+            later.newest,
+        )
+
+
+New = TypeVar("New", Moment, ListMoment)
+
+
+class Watcher(Generic[New]):
+    """One who watches: takes what is new when there is something, all of it at once."""
+
+    def __init__(self, owner: str | None = None, ids: Iterable[str] = ()) -> None:
+        self.owner = owner
+        self.ids = frozenset(ids)
+        self.is_new = True
+        self._loop = asyncio.get_running_loop()
+        self._news = asyncio.Event()
+        self._waiting: New | None = None
+        self._closed = False
+
+    async def next(self) -> New | None:
+        """What is new, as soon as there is something; None when there will be nothing more."""
+        await self._news.wait()
+        taken, self._waiting = self._waiting, None
+        if not self._closed:
+            self._news.clear()
+        return taken
+
+    def offer(self, new: New) -> None:
+        """Tell it; may be called from any thread."""
+        self._later(self._take, new)
+
+    def close(self) -> None:
+        """There will be nothing more; may be called from any thread."""
+        self._later(self._end)
+
+    def _later(self, function: object, *arguments: object) -> None:
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(function, *arguments)  # type: ignore[arg-type]
+
+    def _take(self, new: New) -> None:
+        self._waiting = new if self._waiting is None else self._waiting.followed_by(new)
+        self._news.set()
+
+    def _end(self) -> None:
+        self._closed = True
+        self._news.set()
+
+
+class Pace:
+    """How fast items are settled, by the looks of the last minute."""
+
+    def __init__(self) -> None:
+        self._seen: deque[tuple[float, int, str]] = deque()
+
+    def seconds_left(self, task: Task, now: float) -> float | None:
+        """How long the open items will take at this pace; None as long as it can not be told."""
+        settled = task.done + task.failed
+        if self._seen and (self._seen[-1][2] != task.stage or self._seen[-1][1] > settled):
+            self._seen.clear()
+        self._seen.append((now, settled, task.stage))
+        while len(self._seen) > 2 and now - self._seen[0][0] > PACE_SECONDS:
+            self._seen.popleft()
+        return estimate(task.open, settled - self._seen[0][1], now - self._seen[0][0]) or seconds_left(task)
+
+
+def seconds_left(task: Task) -> float | None:
+    """How long the open items will take at the pace since the start; None when it can not be told."""
+    if task.state is not TaskState.ACTIVE or task.started_at is None or task.total <= 1:
+        return None
+    return estimate(task.open, task.done + task.failed, (datetime.now(UTC) - task.started_at).total_seconds())
+
+
+def estimate(left: int, settled: int, seconds: float) -> float | None:
+    """What is left, at the pace of what was settled in so many seconds."""
+    return left * seconds / settled if left and settled > 0 and seconds > 1 else None
+
+
+@dataclass
+class Watched:
+    """One task that somebody watches: who does, and how it was at the last look."""
+
+    watchers: set[Watcher[Moment]] = field(default_factory=set)
+    last: Moment | None = None
+    newest: int = 0
+    seen: set[int] = field(default_factory=set)
+    pace: Pace = field(default_factory=Pace)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The figures of the workers at one moment: items settled in the minute before it, and how many ran."""
+
+    at: datetime
+    done: int
+    failed: int
+    running: int
+    workers: int
+
+
+class Live:
+    """The one reader. Watchers come and go in the event loop; the looking is done in a thread of its own."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.samples: deque[Sample] = deque(maxlen=SAMPLES)
+        self.looks = 0
+        """How often the database was looked at for watchers, for those who want to know what watching costs."""
+        self._lock = threading.Lock()
+        self._tasks: dict[str, Watched] = {}
+        self._lists: set[Watcher[ListMoment]] = set()
+        self._listed: dict[str, Task] = {}
+        self._paces: dict[str, Pace] = {}
+        self._newest: int | None = None
+        self._touched: set[int] = set()
+        self._over = threading.Event()
+        self._sampled_at = 0.0
+        self._thread = threading.Thread(target=self._run, name="live", daemon=True)
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Tell every watcher that there is nothing more, and stop looking."""
+        self._over.set()
+        with self._lock:
+            for watched in self._tasks.values():
+                for watcher in watched.watchers:
+                    watcher.close()
+            for listing in self._lists:
+                listing.close()
+
+    def join(self) -> None:
+        """Wait until the thread has ended."""
+        if self._thread.is_alive():
+            self._thread.join(5)
+
+    def watch(self, task_id: str) -> Watcher[Moment]:
+        """Watch one task; the first moment is how it is now."""
+        watcher: Watcher[Moment] = Watcher()
+        with self._lock:
+            watched = self._tasks.setdefault(task_id, Watched())
+            watched.watchers.add(watcher)
+            if watched.last is not None:
+                watcher.offer(replace(watched.last, events=(), changed=None))
+            if self._over.is_set():
+                watcher.close()
+        return watcher
+
+    def unwatch(self, task_id: str, watcher: Watcher[Moment]) -> None:
+        """Watch it no longer."""
+        with self._lock:
+            watched = self._tasks.get(task_id)
+            if watched is not None:
+                watched.watchers.discard(watcher)
+                if not watched.watchers:
+                    del self._tasks[task_id]
+
+    def watch_list(self, owner: str | None, ids: Iterable[str] = ()) -> Watcher[ListMoment]:
+        """Watch all tasks of an owner, or of all; ``ids`` are those that are shown and may change without an event."""
+        watcher: Watcher[ListMoment] = Watcher(owner, ids)
+        with self._lock:
+            self._lists.add(watcher)
+            if self._over.is_set():
+                watcher.close()
+        return watcher
+
+    def unwatch_list(self, watcher: Watcher[ListMoment]) -> None:
+        """Watch them no longer."""
+        with self._lock:
+            self._lists.discard(watcher)
+
+    @property
+    def watchers(self) -> int:
+        """How many watch."""
+        with self._lock:
+            return len(self._lists) + sum(len(watched.watchers) for watched in self._tasks.values())
+
+    def _run(self) -> None:
+        hints = Hints(self.store.database)
+        pause = INTERVAL_SECONDS
+        while not self._over.wait(pause):
+            changed = hints.wait(self._over, INTERVAL_SECONDS)
+            started = time.monotonic()
+            try:
+                self._sample(started)
+                # On SQLite the hint tells of every commit; on PostgreSQL only of new work.
+                if self.store.database.dialect == "postgresql" or changed or self._somebody_is_new():
+                    self._look(started)
+            except DatabaseProblem as problem:
+                log.warning("[live] %s Looking again", problem)
+            pause = max(INTERVAL_SECONDS, (time.monotonic() - started) * LOAD)
+        hints.close()
+
+    def _somebody_is_new(self) -> bool:
+        with self._lock:
+            unseen = any(watched.last is None for watched in self._tasks.values())
+            return unseen or any(watcher.is_new for watcher in self._lists)
+
+    def _sample(self, now: float) -> None:
+        if now - self._sampled_at < SAMPLE_SECONDS and self._sampled_at:
+            return
+        self._sampled_at = now
+        with self.store.read() as tx:
+            alive = [worker for worker in tx.workers.all(self.store.settings.lease_seconds) if worker.alive]
+        done, failed, running = (
+            sum(getattr(worker, name) for worker in alive) for name in ("done", "failed", "running")
+        )
+        self.samples.append(Sample(datetime.now(UTC), done, failed, running, len(alive)))
+
+    def _look(self, now: float) -> None:
+        with self._lock:
+            wanted = dict(self._tasks)
+            lists = list(self._lists)
+        if not wanted and not lists:
+            self._listed.clear()
+            self._newest = None
+            return
+        self.looks += 1
+        with self.store.read() as tx:
+            if wanted:
+                self._look_at_tasks(tx, wanted, now)
+            if lists:
+                self._look_at_lists(tx, lists, now)
+
+    def _look_at_tasks(self, tx: Transaction, wanted: dict[str, Watched], now: float) -> None:
+        rows = {row.id: row for row in tx.tasks.by_ids(list(wanted))}
+        views = {task.id: task for task in view(self.store, tx, list(rows.values()))}
+        for id_, watched in wanted.items():
+            if id_ not in rows:
+                moment = Moment(None)
+            else:
+                new = self._new_events(tx, rows[id_].number, watched)
+                cells = cells_of(tx, rows[id_])
+                moment = _moment(views[id_], new, cells, watched, now)
+            self._publish(watched, moment)
+
+    def _new_events(self, tx: Transaction, number: int, watched: Watched) -> tuple[Event, ...]:
+        if watched.last is None:
+            recent = tx.events.latest_of(number, limit=LATE_EVENTS)
+            watched.newest = recent[0].id if recent else 0
+            watched.seen = {event.id for event in recent}
+            return ()
+        found = tx.events.of(number, max(0, watched.newest - LATE_EVENTS), LATE_EVENTS + MOST_EVENTS)
+        new = tuple(event for event in found if event.id not in watched.seen)
+        watched.newest = max([watched.newest, *(event.id for event in new)])
+        watched.seen = {event.id for event in found if event.id > watched.newest - LATE_EVENTS}
+        return new
+
+    def _publish(self, watched: Watched, moment: Moment) -> None:
+        with self._lock:
+            before, watched.last = watched.last, moment
+            quiet = before is not None and not moment.events and moment.changed == {}
+            if before is not None and quiet and before.task == moment.task:
+                return
+            for watcher in watched.watchers:
+                watcher.offer(moment)
+
+    def _look_at_lists(self, tx: Transaction, lists: list[Watcher[ListMoment]], now: float) -> None:
+        found = {task.id: task for task in view(self.store, tx, list(self._worth_a_look(tx, lists).values()))}
+        unseen = self._listed.keys() - found.keys()
+        gone = {id_: self._listed[id_].owner for id_ in unseen - tx.reading.existing(unseen)}
+        changed = {id_: task for id_, task in found.items() if self._listed.get(id_) != task}
+        left = {id_: self._paces.setdefault(id_, Pace()).seconds_left(task, now) for id_, task in found.items()}
+        self._remember(found, gone, {id_ for watcher in lists for id_ in watcher.ids})
+        for watcher in lists:
+            told = found if watcher.is_new and not watcher.ids else changed
+            watcher.is_new = False
+            mine = {id_: task for id_, task in told.items() if watcher.owner in (None, task.owner)}
+            lost = frozenset(id_ for id_, owner in gone.items() if watcher.owner in (None, owner))
+            if mine or lost:
+                times = {id_: left[id_] for id_ in mine}
+                watcher.offer(ListMoment(mine, lost, times, self._newest or 0))
+
+    def _worth_a_look(self, tx: Transaction, lists: list[Watcher[ListMoment]]) -> dict[str, TaskRow]:
+        """The tasks that may have changed: those with new events, those at work, and those that somebody sees anew."""
+        shown = {id_ for watcher in lists for id_ in watcher.ids}
+        active = {id_ for id_, task in self._listed.items() if task.state is TaskState.ACTIVE}
+        rows = tx.tasks.by_ids(sorted(shown - self._listed.keys() | active))
+        rows += [row for number in self._newly_touched(tx) if (row := tx.tasks.get(number)) is not None]
+        if any(not watcher.ids for watcher in lists):
+            rows += tx.tasks.find(Filter(states=(TaskState.ACTIVE,), limit=MOST_LISTED))
+        for owner in {watcher.owner for watcher in lists if watcher.is_new and not watcher.ids}:
+            rows += tx.tasks.find(Filter(owner=owner, limit=MOST_LISTED))
+        return {row.id: row for row in rows}
+
+    def _remember(self, found: dict[str, Task], gone: Collection[str], shown: set[str]) -> None:
+        """Keep how the tasks are now, the latest last, and of the others no more than a bounded number."""
+        kept = {id_: task for id_, task in self._listed.items() if id_ not in gone and id_ not in found} | found
+        idle = [id_ for id_, task in kept.items() if id_ not in shown and task.state is not TaskState.ACTIVE]
+        forgotten = set(idle[: max(0, len(kept) - REMEMBERED)])
+        self._listed = {id_: task for id_, task in kept.items() if id_ not in forgotten}
+        self._paces = {id_: pace for id_, pace in self._paces.items() if id_ in self._listed}
+
+    def _newly_touched(self, tx: Transaction) -> set[int]:
+        """The tasks that events tell of since the last look."""
+        if self._newest is None:
+            self._newest = tx.events.newest()
+            recent = tx.events.touched(max(0, self._newest - LATE_EVENTS))
+            self._touched = set(recent)
+            # What happened just before this first look may have happened after the page was made.
+            return set(list(recent.values())[-JUST_BEFORE:])
+        found = tx.events.touched(max(0, self._newest - LATE_EVENTS))
+        new = {event: task for event, task in found.items() if event not in self._touched}
+        self._newest = max([self._newest, *new])
+        self._touched = {event for event in found if event > self._newest - LATE_EVENTS}
+        return set(new.values())
+
+
+def _moment(task: Task, events: tuple[Event, ...], cells: Cells, watched: Watched, now: float) -> Moment:
+    before = watched.last.cells if watched.last is not None else None
+    changed = None
+    if before is not None and (before.stage, before.total, before.width) == (cells.stage, cells.total, cells.width):
+        pairs = zip(before.letters, cells.letters, strict=True)
+        changed = {at: new for at, (old, new) in enumerate(pairs) if old != new}
+    return Moment(task, events, cells, changed, watched.pace.seconds_left(task, now))

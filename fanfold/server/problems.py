@@ -1,0 +1,102 @@
+"""What went wrong, for a program? Problem documents (RFC 9457) with a stable code, a fact and a way out."""
+
+from __future__ import annotations
+
+import json
+import logging
+import secrets
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.encoders import jsonable_encoder
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, Response
+
+from fanfold.errors import DatabaseProblem, FanfoldError
+
+log = logging.getLogger("fanfold.server")
+STATUS = {
+    "unauthorized": 401, "forbidden": 403, "not_found": 404, "no_picture": 404, "ambiguous": 409, "illegal_move": 409,
+    "task_stopped": 409, "key_taken": 409, "file_gone": 404, "too_large": 413, "bad_input": 422, "bad_pipeline": 422,
+    "refused": 422, "database": 503,
+}  # fmt: skip
+"""The status of each code; codes that are not here are about what was given: 422."""
+TITLES = {
+    400: "Bad request", 401: "A token is needed", 403: "Not allowed", 404: "Not found", 405: "Method not allowed",
+    409: "Not possible now", 413: "Too large", 415: "Unknown kind of content", 416: "No such range", 421: "Unknown host",
+    422: "Can not be used", 500: "Unexpected", 503: "The database can not be used",
+}  # fmt: skip
+MEDIA_TYPE = "application/problem+json"
+CODES = {400: "bad_request", 404: "not_found", 405: "method_not_allowed", 413: "too_large", 415: "unknown_content"}
+Teller = Callable[[Request, int, str, str], Awaitable[Response]]
+
+
+class Document(JSONResponse):
+    """A problem as bytes: it may quote anything, also half a surrogate pair, which has no UTF-8."""
+
+    media_type = MEDIA_TYPE
+
+    def render(self, content: Any) -> bytes:
+        """Plain ASCII, everything else escaped."""
+        return json.dumps(content).encode()
+
+
+def problem(status: int, code: str, detail: str, **more: Any) -> JSONResponse:
+    """A problem document."""
+    body = {
+        "type": "about:blank",
+        "title": TITLES.get(status, "Problem"),
+        "status": status,
+        "detail": detail,
+        "code": code,
+    }
+    headers = {"www-authenticate": "Bearer"} if status == 401 else None
+    return Document(jsonable_encoder(body | more), status, headers)
+
+
+def status_of(error: FanfoldError) -> int:
+    """The HTTP status of an error."""
+    if isinstance(error, DatabaseProblem) and error.code != "refused":
+        return 503
+    return STATUS.get(error.code, 422)
+
+
+def told(app: FastAPI, tell_page: Teller) -> None:
+    """Have the app tell every error: to programs as a document, to people, on the pages, as ``tell_page`` does."""
+
+    async def tell(request: Request, status: int, code: str, detail: str, **more: Any) -> Response:
+        if request.url.path.startswith("/api/") or "text/html" not in request.headers.get("accept", ""):
+            return problem(status, code, detail, **more)
+        return await tell_page(request, status, code, detail)
+
+    @app.exception_handler(FanfoldError)
+    async def known(request: Request, error: FanfoldError) -> Response:
+        return await tell(request, status_of(error), error.code, error.message)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
+        found = [{"at": list(map(str, one["loc"])), "message": one["msg"]} for one in error.errors()]
+        detail = "; ".join(f"{'.'.join(one['at'])}: {one['message']}" for one in found[:5])
+        return await tell(request, 422, "bad_request", detail, errors=found)
+
+    @app.exception_handler(HTTPException)
+    async def refused(request: Request, error: HTTPException) -> Response:
+        # A body that can not even be parsed is answered as one that can not be used.
+        status = 422 if error.status_code == 400 else error.status_code
+        answer = await tell(request, status, CODES.get(error.status_code, "refused"), str(error.detail))
+        answer.headers.update(error.headers or {})
+        return answer
+
+    @app.exception_handler(FileNotFoundError)
+    async def gone(request: Request, error: FileNotFoundError) -> Response:
+        log.warning("[server] %s %s: a file is gone: %s", request.method, request.url.path, error.filename)
+        return await tell(request, 404, "file_gone", "A file of this task is no longer there.")
+
+    @app.exception_handler(Exception)
+    async def unexpected(request: Request, error: Exception) -> Response:
+        mark = secrets.token_hex(4)
+        log.error("[server] %s %s failed, marked %s", request.method, request.url.path, mark, exc_info=error)
+        detail = f"Something happened that Fanfold did not foresee. The server's log has it under {mark}."
+        return await tell(request, 500, "unexpected", detail)

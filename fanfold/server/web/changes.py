@@ -1,0 +1,153 @@
+"""What is different? Two texts compared line by line, and changed lines word by word; long unchanged stretches are folded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from rapidfuzz.distance import Indel
+
+MOST_CHARACTERS = 1_000_000
+"""Longer texts are not compared."""
+MOST_PRODUCT = 25_000_000
+"""Comparing takes time and memory by the product of both lengths: 3 MB and some tens of milliseconds at this size."""
+AROUND_LINES = 3
+ALIKE = 0.3
+"""Changed lines that share less than this are shown as removed and added, not as a patchwork."""
+WORD = re.compile(r"[⺀-鿿가-힯぀-ヿ豈-﫿]|[^\W_]+|\s+|.", re.DOTALL)
+"""A word; where words are not set apart by spaces, a character."""
+SAME, ADDED, REMOVED, FOLDED = "same", "added", "removed", "folded"
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A stretch of text that was left, added or removed, or left and is folded away."""
+
+    kind: str
+    text: str
+
+    @property
+    def lines(self) -> int:
+        """How many lines it has."""
+        return self.text.count("\n") + (not self.text.endswith("\n"))
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The pieces in order, and how many words came and went."""
+
+    pieces: tuple[Piece, ...]
+    added: int
+    removed: int
+
+    def __bool__(self) -> bool:
+        return any(piece.kind in (ADDED, REMOVED) for piece in self.pieces)
+
+
+def changes(before: str, after: str) -> Changes | None:
+    """How one text became the other; None when they are too long to be compared."""
+    if max(len(before), len(after)) > MOST_CHARACTERS:
+        return None
+    pieces = tuple(_joined(_folded(_joined(_compared(before, after)))))
+    added, removed = (
+        sum(len(_words(piece.text)) for piece in pieces if piece.kind == kind) for kind in (ADDED, REMOVED)
+    )
+    return Changes(pieces, added, removed)
+
+
+def _compared(before: str, after: str) -> Iterator[Piece]:
+    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    for same, old_part, new_part in _blocks(old, new):
+        if same:
+            yield Piece(SAME, "".join(old_part))
+        else:
+            yield from _by_word("".join(old_part), "".join(new_part))
+
+
+def _by_word(before: str, after: str) -> Iterator[Piece]:
+    old, new = WORD.findall(before), WORD.findall(after)
+    if old and new and len(old) * len(new) <= MOST_PRODUCT and _alike(before, after):
+        for same, old_part, new_part in _blocks(old, new):
+            yield from _told(same, "".join(old_part), "".join(new_part))
+    else:
+        yield from _told(False, before, after)
+
+
+def _alike(before: str, after: str) -> bool:
+    old, new = _words(before), _words(after)
+    return not old or not new or Indel.normalized_similarity(old, new) >= ALIKE
+
+
+def _told(same: bool, before: str, after: str) -> Iterator[Piece]:
+    if same:
+        yield Piece(SAME, before)
+        return
+    if before:
+        yield Piece(REMOVED, before)
+    if after:
+        yield Piece(ADDED, after)
+
+
+def _blocks(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[bool, Sequence[str], Sequence[str]]]:
+    """(whether it is the same, what was, what is), in order; changes that touch each other are one block."""
+    start, old_end, new_end = _common(old, new)
+    if start:
+        yield True, old[:start], new[:start]
+    yield from _inner_blocks(old[start:old_end], new[start:new_end])
+    if old_end < len(old):
+        yield True, old[old_end:], new[new_end:]
+
+
+def _inner_blocks(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[bool, Sequence[str], Sequence[str]]]:
+    if len(old) * len(new) > MOST_PRODUCT or not old or not new:
+        if old or new:
+            yield False, old, new
+        return
+    found = Indel.opcodes(list(old), list(new))
+    for same, run in groupby(found, key=lambda code: code.tag == "equal"):
+        codes = list(run)
+        first, last = codes[0], codes[-1]
+        yield same, old[first.src_start : last.src_end], new[first.dest_start : last.dest_end]
+
+
+def _common(old: Sequence[str], new: Sequence[str]) -> tuple[int, int, int]:
+    """How long the common beginning is, and where the common end begins in both."""
+    shorter = min(len(old), len(new))
+    start = next((at for at in range(shorter) if old[at] != new[at]), shorter)
+    end = 0
+    while end < shorter - start and old[-1 - end] == new[-1 - end]:
+        end += 1
+    return start, len(old) - end, len(new) - end
+
+
+def _joined(pieces: Iterator[Piece]) -> Iterator[Piece]:
+    """Neighbours of one kind as one."""
+    for kind, run in groupby(pieces, key=lambda piece: piece.kind):
+        text = "".join(piece.text for piece in run)
+        if text:
+            yield Piece(kind, text)
+
+
+def _folded(pieces: Iterator[Piece]) -> Iterator[Piece]:
+    """Long unchanged stretches with only the lines next to a change left open."""
+    known = list(pieces)
+    for at, piece in enumerate(known):
+        if piece.kind != SAME:
+            yield piece
+            continue
+        lines = piece.text.splitlines(keepends=True)
+        head = 0 if at == 0 else AROUND_LINES
+        tail = 0 if at == len(known) - 1 else AROUND_LINES
+        if len(lines) <= head + tail + AROUND_LINES:
+            yield piece
+            continue
+        end = len(lines) - tail
+        yield Piece(SAME, "".join(lines[:head]))
+        yield Piece(FOLDED, "".join(lines[head:end]))
+        yield Piece(SAME, "".join(lines[end:]))
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in WORD.findall(text) if not word.isspace()]

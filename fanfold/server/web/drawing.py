@@ -1,0 +1,96 @@
+"""How did it go, as a picture? A timeline as rectangles in percent, so that it needs neither scripts nor style attributes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from fanfold.model.item import Attempt
+from fanfold.model.task import Lane, Timeline
+
+SHADES = 4
+"""So many steps of heat are told apart."""
+THINNEST = 0.35
+
+
+@dataclass(frozen=True)
+class Block:
+    """A rectangle: where it begins and how wide it is, in percent; what it looks like, and what it says."""
+
+    x: float
+    width: float
+    look: str
+    seconds: float = 0.0
+    done: int = 0
+    failed: int = 0
+    name: str = ""
+    at: datetime | None = None
+    attempt: Attempt | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the picture with its sums."""
+
+    name: str
+    blocks: tuple[Block, ...]
+    done: int = 0
+    failed: int = 0
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """The whole picture: stages, workers, mishaps, and ticks of time below."""
+
+    stages: tuple[Block, ...]
+    lanes: tuple[Row, ...]
+    mishaps: tuple[Block, ...]
+    seconds: float
+    most: int
+
+
+def drawn(timeline: Timeline, finished_at: datetime | None = None) -> Drawing:
+    """The timeline as rectangles; its last stage ends with the task, though the picture is at least a second wide."""
+    end = finished_at or timeline.ended_at
+    whole = (timeline.ended_at - timeline.started_at).total_seconds()
+    most = max([1, *(sum(pair) for lane in timeline.lanes for pair in zip(lane.done, lane.failed, strict=True))])
+    stages = tuple(
+        _block(
+            timeline, span.started_at, max(span.started_at, min(span.ended_at or end, end)), "stage", name=span.stage
+        )
+        for span in timeline.stages
+    )
+    mishaps = tuple(
+        _block(timeline, one.started_at or one.ended_at, one.ended_at, f"mishap-{one.outcome}", attempt=one)
+        for one in timeline.attempts
+    )
+    return Drawing(stages, tuple(_row(timeline, lane, most) for lane in timeline.lanes), mishaps, whole, most)
+
+
+def _block(
+    timeline: Timeline, start: datetime, end: datetime, look: str, name: str = "", attempt: Attempt | None = None
+) -> Block:
+    whole = (timeline.ended_at - timeline.started_at).total_seconds()
+    first = min(1.0, max(0.0, (start - timeline.started_at).total_seconds() / whole))
+    last = min(1.0, max(first, (end - timeline.started_at).total_seconds() / whole))
+    width = max(THINNEST, 100 * (last - first))
+    x = min(100 * first, 100 - width)
+    return Block(
+        round(x, 2), round(width, 2), look, (end - start).total_seconds(), name=name, at=start, attempt=attempt
+    )
+
+
+def _row(timeline: Timeline, lane: Lane, most: int) -> Row:
+    count = len(lane.done)
+    each = 100 / count
+    blocks = tuple(
+        Block(round(at * each, 2), round(each, 2), _look(done, failed, most), timeline.seconds_per_span, done, failed)
+        for at, (done, failed) in enumerate(zip(lane.done, lane.failed, strict=True))
+        if done or failed
+    )
+    return Row(lane.worker or "", blocks, sum(lane.done), sum(lane.failed))
+
+
+def _look(done: int, failed: int, most: int) -> str:
+    shade = max(1, round(SHADES * (done + failed) / most))
+    return f"heat-{shade}" + (" has-failed" if failed else "")

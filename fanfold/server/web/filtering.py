@@ -1,0 +1,90 @@
+"""Which tasks are wanted? The filter of the list: said in the address, so that every view can be shared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+from fastapi import Depends, Query
+
+from fanfold.model.lifecycle import TaskState
+
+GROUPS: dict[str, tuple[TaskState, ...]] = {
+    "all": (),
+    "active": (TaskState.ACTIVE,),
+    "needs": (TaskState.WAITING, TaskState.PAUSED, TaskState.PARTIAL),
+    "done": (TaskState.COMPLETED,),
+    "failed": (TaskState.FAILED,),
+    "cancelled": (TaskState.CANCELLED,),
+}
+LABELS = {
+    "all": "All",
+    "active": "Active",
+    "needs": "Needs you",
+    "done": "Done",
+    "failed": "Failed",
+    "cancelled": "Cancelled",
+}
+Said = Annotated[str, Query(max_length=500)]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the list is filtered by; an empty word filters nothing."""
+
+    show: str = "all"
+    pipeline: str = ""
+    owner: str = ""
+    tag: str = ""
+    text: str = ""
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether more than the state is filtered by."""
+        return bool(self.pipeline or self.owner or self.tag or self.text)
+
+    @property
+    def anything(self) -> bool:
+        """Whether anything is filtered by."""
+        return self.narrowed or self.show != "all"
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """What is filtered by, by name, for an address or the hidden fields of a form."""
+        return {name: value for name, value in asdict(self).items() if value and value != "all"}
+
+    def query(self, **others: str) -> str:
+        """The filter as the query of an address; ``others`` lie over it."""
+        said = self.fields | others
+        return urlencode({name: value for name, value in said.items() if value and value != "all"})
+
+    def address(self, **others: str) -> str:
+        """The page of the list with this filter; ``others`` lie over it."""
+        query = self.query(**others)
+        return f"/?{query}" if query else "/"
+
+    def asking(self) -> dict[str, Any]:
+        """What a client is asked for."""
+        named = {name: value for name, value in asdict(self).items() if name != "show" and value}
+        return {"states": GROUPS[self.show], **named}
+
+    def counted(self, counts: Mapping[str, int], show: str) -> int:
+        """How many tasks a group has."""
+        states = GROUPS[show] or tuple(TaskState)
+        return sum(counts.get(state, 0) for state in states)
+
+
+def wanted_of(show: Said = "all", pipeline: Said = "", owner: Said = "", tag: Said = "", text: Said = "") -> Wanted:
+    """The filter that an address says; a group that does not exist shows all."""
+    return known(Wanted(show, pipeline, owner, tag, text.strip()))
+
+
+def known(wanted: Wanted) -> Wanted:
+    """The filter, with a group that exists and nothing that no database can compare."""
+    clean = {name: value.replace("\0", "") for name, value in asdict(wanted).items()}
+    return replace(wanted, **(clean | {"show": clean["show"] if clean["show"] in GROUPS else "all"}))
+
+
+Filtered = Annotated[Wanted, Depends(wanted_of)]

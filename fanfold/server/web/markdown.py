@@ -1,0 +1,79 @@
+"""How is Markdown shown that nobody has checked? Rendered, then reduced to a short list of harmless elements."""
+
+from __future__ import annotations
+
+from functools import cache
+from urllib.parse import urlsplit
+
+import nh3
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from markupsafe import Markup
+
+MOST_CHARACTERS = 200_000
+"""Longer texts are shown as they are; so much takes a second or less."""
+MOST_MARKS = 10_000
+"""So are texts with more lines, brackets or tags than that: made to be slow, 50 000 of them take many seconds."""
+TAGS = {
+    "a", "b", "blockquote", "br", "caption", "code", "dd", "del", "div", "dl", "dt", "em", "h1", "h2", "h3", "h4", "h5", "h6",
+    "hr", "i", "kbd", "li", "ol", "p", "pre", "s", "span", "strong", "sub", "sup", "table", "tbody", "td", "tfoot", "th",
+    "thead", "tr", "u", "ul",
+}  # fmt: skip
+ATTRIBUTES = {"a": {"href"}, "td": {"colspan", "rowspan", "align"}, "th": {"colspan", "rowspan", "align"}}
+DROPPED_WHOLE = {"script", "style", "svg", "math", "iframe", "object", "template", "noscript", "textarea", "title"}
+"""Of these nothing is kept, of other unknown elements their text."""
+SCHEMES = {"http", "https", "mailto"}
+MOST_SPANNED = 1_000
+
+
+def rendered(text: str) -> Markup | None:
+    """The text as harmless HTML; None when it is too long to be rendered."""
+    if len(text) > MOST_CHARACTERS or max(map(text.count, "\n[<")) > MOST_MARKS:
+        return None
+    parser = _parser()
+    tokens = parser.parse(text)
+    for token in tokens:
+        _align(token)
+    return harmless(parser.renderer.render(tokens, parser.options, {}))
+
+
+def harmless(html: str) -> Markup:
+    """What is left of the HTML when everything is gone that is not on the list."""
+    cleaned = nh3.clean(
+        html,
+        tags=TAGS,
+        clean_content_tags=DROPPED_WHOLE,
+        attributes=ATTRIBUTES,
+        attribute_filter=_kept,
+        url_schemes=SCHEMES,
+        link_rel="noopener noreferrer",
+        set_tag_attribute_values={"a": {"target": "_blank"}},
+        strip_comments=True,
+    )
+    return Markup(cleaned)
+
+
+@cache
+def _parser() -> MarkdownIt:
+    return MarkdownIt("commonmark", {"html": True, "maxNesting": 20}).enable(["table", "strikethrough"])
+
+
+def _align(token: Token) -> None:
+    """The page allows no style attributes: the alignment of a column becomes an attribute of its own."""
+    style = token.attrs.pop("style", None)
+    if isinstance(style, str) and style.startswith("text-align:"):
+        token.attrs["align"] = style.removeprefix("text-align:")
+
+
+def _kept(tag: str, name: str, value: str) -> str | None:
+    """The value of an attribute on the list, if it may stay."""
+    if name == "href":
+        try:
+            return value if urlsplit(value.strip()).scheme.lower() in SCHEMES else None
+        except ValueError:
+            return None
+    if name in ("rel", "target"):  # Never what was there: both are set for every link.
+        return value
+    if name == "align":
+        return value if value in ("left", "right", "center") else None
+    return value if value.isdecimal() and 0 < int(value[:6]) <= MOST_SPANNED else None

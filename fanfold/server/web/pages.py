@@ -1,0 +1,28 @@
+"""Which pages are there? All routes of the pages, the static files, and the page for errors."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Request
+from starlette.responses import RedirectResponse, Response
+
+from fanfold.server.web import listing, login, operating, preview, task
+from fanfold.server.web.rendering import STATIC, KeptFiles, here, page
+
+MODULES = (listing, task, preview, operating, login)
+router = APIRouter()
+for module in MODULES:
+    router.include_router(module.router)
+
+
+def static_files() -> KeptFiles:
+    """Scripts, styles and pictures of the pages."""
+    return KeptFiles(directory=STATIC)
+
+
+async def tell_error(request: Request, status: int, code: str, detail: str) -> Response:
+    """An error for a person; who has no valid token is asked for one."""
+    if status == 401:
+        return RedirectResponse(f"/login?{urlencode({'next': here(request)})}", 303)
+    return page(request, "error.html", None, status, code=code, detail=detail)

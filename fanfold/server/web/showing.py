@@ -1,0 +1,99 @@
+"""How do the parts of a task's page come to be? The same fragments for the page itself and for its stream."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fanfold.engine.client import Client
+from fanfold.model.plan import Kind
+from fanfold.model.task import Event, StageSpan, Task
+from fanfold.server.place import Place
+from fanfold.server.web import headline
+from fanfold.server.web.choices import choices
+from fanfold.server.web.failing import groups
+from fanfold.server.web.rendering import fragment
+from fanfold.server.web.words import Words
+
+KEPT = 200
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A task for one kind of reader."""
+
+    place: Place
+    client: Client
+    words: Words
+    task: Task
+    may_change: bool
+    seconds_left: float | None = None
+
+
+class Spans:
+    """How long the stages took: asked again only when the task has gone on to another one."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[object, ...], tuple[StageSpan, ...]] = OrderedDict()
+
+    def of(self, client: Client, task: Task) -> tuple[StageSpan, ...]:
+        """The stages a task was in."""
+        key = (id(client.store), task.id, task.stage, task.state, task.started_at, task.finished_at)
+        if key not in self._kept:
+            self._kept[key] = client.timeline(task.id).stages
+            while len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+        return self._kept[key]
+
+
+SPANS = Spans()
+
+
+def head_html(shown: Shown) -> str:
+    """What the page says first, and the counts below the grid."""
+    task = shown.task
+    return fragment(
+        "_task_head.html",
+        shown.words,
+        task=task,
+        may_change=shown.may_change,
+        seconds_left=shown.seconds_left,
+        strip=headline.strip(task, SPANS.of(shown.client, task)),
+        commands=headline.commands(task, shown.words) if shown.may_change else [],
+        took=headline.took(task),
+        counts=grid_counts(task),
+    )
+
+
+def failures_html(shown: Shown) -> str:
+    """What failed and why."""
+    task = shown.task
+    found = groups(shown.client, task.id) if headline.failed_items(task) else []
+    return fragment(
+        "_failures.html",
+        shown.words,
+        task=task,
+        failed=max(headline.failed_items(task), sum(group.count for group in found)),
+        groups=found,
+        may_retry=shown.may_change and "retry" in task.available_commands,
+        choices=choices(shown.place, task) if shown.may_change else (),
+    )
+
+
+def events_html(task: Task, events: Sequence[Event], words: Words) -> str:
+    """Rows of the list of events."""
+    return fragment("_events.html", words, task=task, events=events)
+
+
+def grid_counts(task: Task) -> dict[str, int]:
+    """How many items of the stage that people count are in each state, in the order of a life."""
+    order = ("done", "running", "retrying", "waiting", "pending", "failed")
+    same = [s for s in task.stages if (s.total, s.counts.get("done", 0), s.counts.get("failed", 0)) == counted(task)]
+    found = next((stage for stage in same if stage.kind == Kind.EACH), same[0] if same else None)
+    return {state: found.counts[state] for state in order if found is not None and found.counts.get(state)}
+
+
+def counted(task: Task) -> tuple[int, int, int]:
+    """What people count of a task."""
+    return task.total, task.done, task.failed

@@ -1,0 +1,38 @@
+// In which state is each item? One letter per cell, unpacked from runs, and changed by small messages.
+
+export const STATES = { d: "done", r: "running", t: "retrying", w: "waiting", p: "pending", f: "failed" };
+
+/** "212d8rp" as an array of letters. */
+export function unpacked(runs) {
+  const letters = [];
+  for (const [, count, letter] of runs.matchAll(/(\d*)([a-z])/g)) {
+    for (let left = Number(count || 1); left > 0; left--) letters.push(letter);
+  }
+  return letters;
+}
+
+/** "0-36,40" as positions. */
+export function* positionsIn(ranges) {
+  for (const part of ranges.split(",")) {
+    const [first, last = first] = part.split("-").map(Number);
+    for (let at = first; at <= last; at++) yield at;
+  }
+}
+
+/** Positions, in order, as "0-36,40". */
+export function inRanges(positions) {
+  const parts = [];
+  let first = null;
+  let last = null;
+  const close = () => { if (first !== null) parts.push(first === last ? `${first}` : `${first}-${last}`); };
+  for (const at of positions) {
+    if (last !== null && at === last + 1) {
+      last = at;
+    } else {
+      close();
+      first = last = at;
+    }
+  }
+  close();
+  return parts.join(",");
+}

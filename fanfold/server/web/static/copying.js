@@ -1,0 +1,30 @@
+// How does the text get elsewhere? By the clipboard, or, where a page may not use it, by a selection that is copied.
+import { notify, refused, unreachable } from "./notice.js";
+
+async function copy(text) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const field = document.createElement("textarea");
+  field.value = text;
+  field.readOnly = true;
+  field.className = "sr";
+  document.body.append(field);
+  field.select();
+  const worked = document.execCommand("copy");
+  field.remove();
+  if (!worked) throw new Error("not allowed");
+  return undefined;
+}
+
+document.addEventListener("click", async ({ target }) => {
+  const button = target.closest?.("[data-copy]");
+  if (!button) return;
+  const { copied, uncopied } = document.getElementById("item").dataset;
+  const answer = await fetch(button.dataset.copy).catch(() => null);
+  if (!answer) {
+    unreachable();
+    return;
+  }
+  const text = await answer.text();
+  if (!answer.ok) refused(answer.status, text);
+  else await copy(text).then(() => notify(copied), () => notify(uncopied, "error"));
+});

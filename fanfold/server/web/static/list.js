@@ -1,0 +1,112 @@
+// How does the list stay true? Rows change in place as the stream tells; the list is fetched again when tasks come, go or change their group.
+import { connect, morph } from "./live.js";
+import { refused } from "./notice.js";
+
+const REFRESH_MILLISECONDS = 1500;
+const list = () => document.getElementById("list");
+const dialog = document.getElementById("bulk-dialog");
+let followed = null;
+let refreshing = false;
+let wanted = false;
+let timer = null;
+
+const idsShown = () => list().dataset.ids;
+const address = () => {
+  followed = idsShown();
+  return `/live/tasks?${list().dataset.query}&ids=${followed}`;
+};
+
+async function refresh() {
+  clearTimeout(timer);
+  timer = null;
+  if (refreshing) {
+    wanted = true;
+    return;
+  }
+  refreshing = true;
+  try {
+    const answer = await fetch(location.href, { headers: { "HX-Request": "true", Accept: "*/*" } });
+    const text = await answer.text();
+    if (answer.ok) await morph(list(), text);
+    else refused(answer.status, text);
+  } catch {
+    // The stream tells the reader that the server is away, and asks for a refresh when it is back.
+  } finally {
+    refreshing = false;
+  }
+  picked();
+  if (idsShown() !== followed) stream.restart();
+  if (wanted) {
+    wanted = false;
+    soon();
+  }
+}
+
+function soon() {
+  timer ??= setTimeout(refresh, REFRESH_MILLISECONDS);
+}
+
+const stream = connect(address, {
+  row(html) {
+    const id = /id="(task-[^"]+)"/.exec(html)?.[1];
+    const row = id && document.getElementById(id);
+    if (row) morph(row, html);
+  },
+  gone(id) {
+    document.getElementById(id)?.remove();
+    picked();
+  },
+  refresh: soon,
+}, refresh);
+
+document.addEventListener("fanfold:changed", () => {
+  clearTimeout(timer);
+  timer = setTimeout(refresh, 100);
+});
+
+// Choosing a filter is enough; the button is for browsers without scripts.
+document.addEventListener("change", (event) => {
+  if (event.target.closest(".filter-fields")) event.target.form.requestSubmit();
+});
+document.addEventListener("submit", (event) => {
+  if (!event.target.matches(".filter-fields, .search")) return;
+  for (const field of event.target.elements) if (field.name && !field.value) field.disabled = true;
+});
+
+const boxes = () => [...document.querySelectorAll("input[name=task]")];
+
+function picked() {
+  const form = document.getElementById("bulk");
+  if (!form) return;
+  const count = boxes().filter((box) => box.checked).length;
+  const every = document.getElementById("pick-every")?.checked;
+  const all = document.getElementById("pick-all");
+  all.checked = count > 0 && count === boxes().length;
+  all.indeterminate = count > 0 && count < boxes().length;
+  form.classList.toggle("has-picked", count > 0 || Boolean(every));
+  const shown = document.getElementById("picked");
+  shown.textContent = every || !count ? "" : shown.dataset.text.replace("{count}", count);
+}
+
+document.addEventListener("change", (event) => {
+  if (event.target.id === "pick-all") for (const box of boxes()) box.checked = event.target.checked;
+  if (event.target.matches("#pick-all, #pick-every, input[name=task]")) picked();
+});
+
+document.addEventListener("htmx:after:swap", (event) => {
+  if (event.detail.ctx.target?.id !== "bulk-body" && event.detail.ctx.target !== "#bulk-body") return;
+  if (!dialog.open) dialog.showModal();
+});
+dialog?.addEventListener("click", (event) => {
+  if (event.target.closest("[data-close]")) dialog.close();
+});
+dialog?.addEventListener("fanfold:changed", () => {
+  for (const box of boxes()) box.checked = false;
+  const every = document.getElementById("pick-every");
+  if (every) every.checked = false;
+  picked();
+});
+picked();
+
+// On a phone the groups are in a strip that is wider than the screen.
+document.querySelector(".filters [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });

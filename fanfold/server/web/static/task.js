@@ -1,0 +1,78 @@
+// How is this task now? Its page kept up to date by a stream: head, failures, cells and events change in place.
+import { Choosing } from "./choosing.js";
+import { Grid } from "./grid.js";
+import { connect, morph } from "./live.js";
+import { notify } from "./notice.js";
+import { localise } from "./times.js";
+import "./models.js";
+import "./leaving.js";
+
+const root = document.getElementById("task");
+const address = `/tasks/${root.dataset.task}`;
+let newest = Number(root.dataset.newest);
+let grid = null;
+let choosing = null;
+
+function makeGrid() {
+  const canvas = document.getElementById("grid");
+  grid = canvas && new Grid(canvas);
+  choosing = grid && new Choosing(grid, address);
+}
+
+/** Put elements in the place of those with the same ids. */
+function renew(html) {
+  const made = document.createElement("template");
+  made.innerHTML = html;
+  return Promise.all([...made.content.children].map((element) => {
+    const old = document.getElementById(element.id);
+    return old && morph(old, element.outerHTML);
+  }));
+}
+
+/** Fetch the page again: the head and the failures change in place, the grid is made anew. */
+async function refresh() {
+  const answer = await fetch(location.href, { headers: { Accept: "text/html" } }).catch(() => null);
+  if (answer?.status === 404) gone();
+  if (!answer?.ok) return;
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  await renew(["task-head", "legend", "failures"].map((id) => page.getElementById(id)?.outerHTML ?? "").join(""));
+  const place = document.getElementById("grid-place");
+  place.replaceWith(document.adoptNode(page.getElementById("grid-place")));
+  window.htmx.process(document.getElementById("grid-place"));
+  makeGrid();
+}
+
+function drawCells(data) {
+  const message = JSON.parse(data);
+  // Another stage is counted now, or its items are others.
+  if (grid ? grid.take(message) : message.total > 1) refresh();
+  else if (grid?.selected.size) choosing.tell();
+}
+
+function addEvents(html, event) {
+  newest = Math.max(newest, Number(event.lastEventId) || 0);
+  const rows = document.getElementById("event-rows");
+  if (!rows) return;
+  const made = document.createElement("template");
+  made.innerHTML = `<table><tbody>${html}</tbody></table>`;
+  const oldest = Math.min(...[...rows.querySelectorAll("[data-event]")].map((row) => Number(row.dataset.event)));
+  const fresh = [...made.content.querySelectorAll("[data-event]")]
+    .filter((row) => !document.getElementById(row.id) && Number(row.dataset.event) > oldest);
+  rows.prepend(...fresh);
+  localise(rows);
+}
+
+function gone() {
+  stream.close();
+  notify(root.dataset.gone);
+  setTimeout(() => location.assign("/"), 800);
+}
+
+makeGrid();
+const stream = connect(() => `/live${address}?after=${newest}`, {
+  head: renew,
+  failures: renew,
+  cells: drawCells,
+  event: addEvents,
+  gone,
+}, refresh);

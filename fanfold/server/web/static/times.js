@@ -1,0 +1,19 @@
+// What time is it for the reader? Every <time datetime> is written in the reader's own zone and language; its title keeps UTC.
+
+const language = document.documentElement.lang;
+const sameDay = new Intl.DateTimeFormat(language, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
+const otherDay = new Intl.DateTimeFormat(language, {
+  year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", hourCycle: "h23",
+});
+
+/** Write the times below an element for the reader. */
+export function localise(root) {
+  const today = new Date().toDateString();
+  for (const element of root.querySelectorAll("time[datetime]")) {
+    const moment = new Date(element.dateTime);
+    if (Number.isNaN(moment.getTime())) continue;
+    const text = (moment.toDateString() === today ? sameDay : otherDay).format(moment);
+    if (element.textContent !== text) element.textContent = text;
+    element.title = moment.toISOString().replace("T", " ").slice(0, 19) + " UTC";
+  }
+}

@@ -1,0 +1,178 @@
+// What shall be done with these files? Each becomes a task of its own, at most three upload at a time; the choices are remembered.
+import { chosen, fitting, options } from "./options.js";
+import { sentenceOf } from "./notice.js";
+
+const form = document.getElementById("upload");
+const input = document.getElementById("files");
+const values = document.getElementById("values");
+const uploads = document.getElementById("uploads");
+const problem = document.getElementById("upload-problem");
+const veil = document.getElementById("veil");
+const AT_ONCE = 3;
+const waiting = [];
+let running = 0;
+
+const say = (text, named = {}) => text.replace(/\{(\w+)\}/g, (whole, name) => named[name] ?? whole);
+
+function complain(sentences) {
+  problem.textContent = sentences.join("\n");
+  problem.hidden = !sentences.length;
+}
+
+/** Take files from the chooser or from a drop: those that fit become uploads, the others are told why not. */
+function take(files) {
+  const pipeline = chosen();
+  let said;
+  try {
+    said = options();
+  } catch (error) {
+    complain([error.message]);
+    return;
+  }
+  const sentences = [];
+  for (const file of files) {
+    if (!pipeline.accepts.length) sentences.push(say(form.dataset.noFiles, { pipeline: pipeline.title }));
+    else if (!fitting(file.name)) {
+      sentences.push(say(form.dataset.refused, { file: file.name, pipeline: pipeline.title, endings: pipeline.accepts.join(", ") }));
+    } else if (!file.size) sentences.push(say(form.dataset.empty, { file: file.name }));
+    else add(file, pipeline.name, said);
+  }
+  complain([...new Set(sentences)].slice(0, 5));
+  begin();
+}
+
+function add(file, pipeline, said) {
+  const row = document.createElement("li");
+  row.className = "upload-item";
+  const name = document.createElement("bdi");
+  name.className = "upload-name";
+  name.textContent = file.name;
+  const bar = document.createElement("progress");
+  bar.max = 100;
+  bar.value = 0;
+  bar.setAttribute("aria-label", file.name);
+  const state = document.createElement("span");
+  state.className = "upload-state figures muted";
+  state.textContent = form.dataset.waits;
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "button quiet";
+  button.textContent = form.dataset.cancel;
+  row.append(name, bar, state, button);
+  uploads.append(row);
+  const upload = { file, pipeline, said, row, bar, state, button, request: null };
+  button.addEventListener("click", () => cancel(upload));
+  waiting.push(upload);
+}
+
+function begin() {
+  while (running < AT_ONCE && waiting.length) {
+    running += 1;
+    send(waiting.shift());
+  }
+}
+
+/** Send one file. fetch tells nothing of how far an upload is, so this is the older way to ask. */
+function send(upload) {
+  const body = new FormData();
+  body.append("pipeline", upload.pipeline);
+  body.append("options", JSON.stringify(upload.said));
+  body.append("file", upload.file, upload.file.name);
+  const request = new XMLHttpRequest();
+  upload.request = request;
+  request.upload.addEventListener("progress", (event) => {
+    if (!event.lengthComputable) return;
+    const percent = Math.floor((100 * event.loaded) / event.total);
+    upload.bar.value = percent;
+    upload.state.textContent = percent < 100 ? `${percent} %` : form.dataset.stored;
+  });
+  request.addEventListener("load", () => finish(upload, request.status < 300 ? null : sentenceOf(request.responseText)));
+  request.addEventListener("error", () => finish(upload, form.dataset.offline));
+  request.addEventListener("loadend", () => {
+    running -= 1;
+    begin();
+  });
+  request.open("POST", "/api/v1/tasks");
+  request.send(body);
+}
+
+function finish(upload, trouble) {
+  if (!trouble) {
+    upload.row.remove();
+    document.dispatchEvent(new CustomEvent("fanfold:changed"));
+    return;
+  }
+  upload.bar.remove();
+  upload.state.textContent = trouble;
+  upload.state.className = "upload-state state state-failed";
+  upload.button.textContent = form.dataset.dismiss;
+  upload.request = null;
+}
+
+function cancel(upload) {
+  const at = waiting.indexOf(upload);
+  if (at >= 0) waiting.splice(at, 1);
+  upload.request?.abort();
+  upload.row.remove();
+}
+
+/** Send what was written as JSON; a list is many, anything else is one. */
+async function sendValues() {
+  const pipeline = chosen();
+  let given;
+  let said;
+  try {
+    said = options();
+    given = values.value.trim() ? JSON.parse(values.value) : [];
+  } catch (error) {
+    complain([error instanceof SyntaxError ? form.dataset.badJson : error.message]);
+    return;
+  }
+  const body = { pipeline: pipeline.name, options: said, [pipeline.items ? "items" : "inputs"]: Array.isArray(given) ? given : [given] };
+  try {
+    const answer = await fetch("/api/v1/tasks", {
+      method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
+    });
+    complain(answer.ok ? [] : [sentenceOf(await answer.text())]);
+    if (answer.ok) document.dispatchEvent(new CustomEvent("fanfold:changed"));
+  } catch {
+    complain([form.dataset.offline]);
+  }
+}
+
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  if (chosen().accepts.length) input.click();
+  else sendValues();
+});
+input.addEventListener("change", () => {
+  take([...input.files]);
+  input.value = "";
+});
+
+const hasFiles = (event) => event.dataTransfer?.types.includes("Files");
+let inside = 0;
+const veiled = (shown) => {
+  veil.hidden = !shown;
+  if (!shown) inside = 0;
+};
+document.addEventListener("dragenter", (event) => {
+  if (!hasFiles(event)) return;
+  inside += 1;
+  veiled(true);
+});
+document.addEventListener("dragleave", (event) => {
+  if (hasFiles(event) && (inside -= 1) <= 0) veiled(false);
+});
+document.addEventListener("dragover", (event) => {
+  if (hasFiles(event)) event.preventDefault();
+});
+document.addEventListener("drop", (event) => {
+  if (!hasFiles(event)) return;
+  event.preventDefault();
+  veiled(false);
+  take([...event.dataTransfer.files]);
+});
+window.addEventListener("beforeunload", (event) => {
+  if (running || waiting.length) event.preventDefault();
+});

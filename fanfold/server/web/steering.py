@@ -1,0 +1,83 @@
+"""What did they press? The commands of the pages: one POST each, carried out by the client, whose rules decide."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Form, Request
+from starlette.responses import RedirectResponse, Response
+
+from fanfold.engine.client import Client
+from fanfold.errors import BadInput
+from fanfold.model.lifecycle import ItemState
+from fanfold.server.access import Changing, Looking
+from fanfold.server.web.failing import keys_of
+from fanfold.server.web.positions import keys_at
+
+router = APIRouter()
+Command = Literal["pause", "resume", "cancel", "retry", "rerun", "merge", "delete"]
+AGAIN = {
+    "failed": (ItemState.FAILED,),
+    "all": (ItemState.DONE, ItemState.FAILED, ItemState.RETRYING, ItemState.WAITING),
+}
+"""Of chosen items those that are done again; what is pending or runs is left alone."""
+Field = Annotated[str, Form(max_length=1_000)]
+
+
+@router.post("/tasks/{task_id}/retry")
+def retry(
+    request: Request,
+    client: Looking,
+    access: Changing,
+    task_id: str,
+    item: Annotated[list[str], Form(max_length=10_000)] = [],  # noqa: B006
+    stage: Field = "",
+    positions: Annotated[str, Form(max_length=200_000)] = "",
+    which: Annotated[Literal["failed", "all"], Form()] = "all",
+    group: Annotated[str, Form(max_length=64)] = "",
+    provider: Field = "",
+    model: Field = "",
+) -> Response:
+    """Redo what failed; or named items, those of cells, or those that failed for one reason; if wanted with another model."""
+    keys: list[str] = list(item)
+    if positions:
+        keys = keys_at(client, task_id, stage, positions, AGAIN[which])
+    elif group:
+        stage, keys = keys_of(client, task_id, group)
+    elif (provider or model) and not keys:
+        keys = _failed(client, task_id, stage)
+    if (positions or group) and not keys:
+        raise BadInput(
+            "None of these items can be retried now: they are pending, under way, or were retried meanwhile."
+        )
+    options: dict[str, Any] = {
+        name: said.strip() for name, said in (("provider", provider), ("model", model)) if said.strip()
+    }
+    client.retry(task_id, keys, stage=stage or None, options=options or None)
+    return answered(request, task_id)
+
+
+@router.post("/tasks/{task_id}/{command}")
+def steer(
+    request: Request, client: Looking, access: Changing, task_id: str, command: Command, reason: Field = ""
+) -> Response:
+    """One command for the whole task."""
+    if command in ("pause", "cancel"):
+        getattr(client, command)(task_id, reason.strip() or None)
+    else:
+        getattr(client, command)(task_id)
+    return answered(request, task_id, gone=command == "delete")
+
+
+def answered(request: Request, task_id: str, *, gone: bool = False) -> Response:
+    """Nothing to show for a script, which sees the change by itself; for a plain form the page to go on with."""
+    if "hx-request" in request.headers:
+        return Response(status_code=204, headers={"hx-trigger": "fanfold:changed"})
+    return RedirectResponse("/" if gone else f"/tasks/{task_id}", 303)
+
+
+def _failed(client: Client, task_id: str, stage: str) -> list[str]:
+    """The keys of everything that has failed in a stage: only named items can be given another model."""
+    states = [ItemState.FAILED]
+    found = client.items(task_id, stage=stage or None, states=states, limit=10_000)
+    return [one.key for one in found]

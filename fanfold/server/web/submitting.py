@@ -1,0 +1,140 @@
+"""What shall be done? What the page offers for new tasks, and the plain form that submits them without any script."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import FormData, UploadFile
+from starlette.responses import RedirectResponse
+
+from fanfold.errors import BadInput, FanfoldError
+from fanfold.model.pipeline import Pipeline
+from fanfold.model.plan import Kind
+from fanfold.model.task import Task
+from fanfold.providers.configuration import LOCAL, load
+from fanfold.server.access import Access, At, Changing
+from fanfold.server.api.shapes import NewTask
+from fanfold.server.api.submitting import MOST_FILES, checked, pipeline_of, submitted
+from fanfold.server.place import Place
+from fanfold.server.web.words import Words
+
+router = APIRouter()
+PLAIN = ("provider", "model", "pages")
+"""The options that have a field of their own, where the pipeline knows them."""
+
+
+@dataclass(frozen=True)
+class Offered:
+    """A pipeline to choose: what it takes, and what its options mean."""
+
+    name: str
+    title: str
+    accepts: tuple[str, ...]
+    options: dict[str, str]
+    takes_items: bool
+
+    @property
+    def takes_files(self) -> bool:
+        """Whether files are dropped on it; others are given values."""
+        return bool(self.accepts)
+
+    def meanings(self, t: Words) -> dict[str, str]:
+        """What its options mean, in a language."""
+        return {name: t(meaning) for name, meaning in self.options.items()}
+
+
+@dataclass(frozen=True)
+class Service:
+    """A provider to choose, the model it has by default, and whether its key is there."""
+
+    name: str
+    model: str
+    ready: bool
+
+
+def offered(place: Place) -> dict[str, Any]:
+    """What the form offers; pipelines for files come first, for they are what one drops files for."""
+    pipelines = sorted(map(_offer, place.pipelines.values()), key=lambda one: (not one.takes_files, one.title))
+    services = services_known() if any("provider" in one.options for one in pipelines) else []
+    models = sorted({service.model for service in services if service.model})
+    return {"pipelines": pipelines, "services": services, "models": models}
+
+
+def _offer(pipeline: Pipeline) -> Offered:
+    takes_items = pipeline.plan().stages[0].kind is Kind.EACH
+    return Offered(pipeline.name, pipeline.title, pipeline.accepts, pipeline.options, takes_items)
+
+
+def services_known() -> list[Service]:
+    """Who can be asked: what needs nobody first; a configuration that can not be read leaves only that."""
+    try:
+        known = list(load().values())
+    except FanfoldError:
+        known = []
+    return [Service(LOCAL, "", True), *(Service(one.name, one.model, not one.lacks_key) for one in known)]
+
+
+@router.post("/submit")
+async def submit(request: Request, place: At, access: Changing) -> RedirectResponse:
+    """The plain form: one task for each file, or one for the values."""
+    form = await request.form(max_files=MOST_FILES, max_fields=100)
+    try:
+        tasks = await run_in_threadpool(submit_form, place, access, form)
+    finally:
+        await form.close()
+    return RedirectResponse(f"/tasks/{tasks[0].id}" if len(tasks) == 1 else "/", 303)
+
+
+def submit_form(place: Place, access: Access, form: FormData) -> list[Task]:
+    """The tasks that a form asks for."""
+    pipeline = pipeline_of(place, _text(form, "pipeline"))
+    wanted = checked({"pipeline": pipeline.name, "options": options_of(pipeline, form)})
+    files = [file for file in form.getlist("file") if isinstance(file, UploadFile) and file.filename]
+    if pipeline.accepts and not files:
+        raise BadInput(f"Choose at least one file for {pipeline.title}.")
+    client = place.client(access.owner, access.name)
+    if not files:
+        return [submitted(place, access, client, with_values(pipeline, wanted, _text(form, "values")), [])[0]]
+    return [submitted(place, access, client, wanted, [file])[0] for file in files]
+
+
+def with_values(pipeline: Pipeline, wanted: NewTask, text: str) -> NewTask:
+    """What was written as JSON, as items or as inputs, whichever the pipeline begins with."""
+    try:
+        value = json.loads(text) if text.strip() else []
+    except (ValueError, RecursionError):
+        raise BadInput(f"This is not JSON: {text.strip()[:100]}") from None
+    values = value if isinstance(value, list) else [value]
+    name = "items" if pipeline.plan().stages[0].kind is Kind.EACH else "inputs"
+    return checked(wanted.model_dump(exclude_unset=True) | {name: values})
+
+
+def options_of(pipeline: Pipeline, form: FormData) -> dict[str, Any]:
+    """The options: from their fields, and from the lines NAME=VALUE, which lie over them."""
+    known = {name: _text(form, name) for name in PLAIN if name in pipeline.options}
+    found: dict[str, Any] = {name: value for name, value in known.items() if value}
+    for line in _text(form, "more").splitlines():
+        name, equals, value = line.partition("=")
+        if not line.strip():
+            continue
+        if not equals or not name.strip():
+            raise BadInput(f"'{line.strip()[:100]}' is not an option. Write each on a line of its own: NAME=VALUE")
+        found[name.strip()] = _value(value.strip())
+    return found
+
+
+def _value(text: str) -> Any:
+    """JSON if it is, text otherwise."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _text(form: FormData, name: str) -> str:
+    value = form.get(name)
+    return value.strip() if isinstance(value, str) else ""

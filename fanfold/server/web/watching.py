@@ -1,0 +1,133 @@
+"""What is new on the page? One stream per reader; each fragment is rendered once for all who see the same."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Depends, Header, Query, Request
+from fastapi.sse import EventSourceResponse, ServerSentEvent
+
+from fanfold.errors import NotFound
+from fanfold.model.task import Cells, Event, Task
+from fanfold.server.access import Asking, At, Looking
+from fanfold.server.live import Moment
+from fanfold.server.memory import Once
+from fanfold.server.place import Place
+from fanfold.server.web.positions import in_ranges, in_runs
+from fanfold.server.web.showing import Shown, events_html, failures_html, head_html
+from fanfold.server.web.words import Words, language_of
+
+router = APIRouter()
+CAUGHT_UP = 500
+"""So many missed events are sent to a page that comes back."""
+
+
+renderings: Once[asyncio.Future[str]] = Once()
+
+
+@dataclass
+class Reader:
+    """One open page: what it may see, and what it was told last."""
+
+    place: Place
+    words: Words
+    may_change: bool
+    told: dict[str, str] = field(default_factory=dict)
+
+    def shown(self, task: Task, seconds_left: float | None) -> Shown:
+        """The task for this reader; the task's own rights were checked before the stream began."""
+        return Shown(self.place, self.place.client(), self.words, task, self.may_change, seconds_left)
+
+    async def fragments(self, moment: Moment) -> AsyncIterator[ServerSentEvent]:
+        """The head and the failures, if they are others than before."""
+        task = moment.task
+        if task is None:
+            return
+        shown = self.shown(task, moment.seconds_left)
+        for name, make in (("head", head_html), ("failures", failures_html)):
+            html = await self._rendered(task, name, partial(make, shown))
+            if html is not None and self.told.get(name) != html:
+                self.told[name] = html
+                yield ServerSentEvent(event=name, raw_data=html)
+
+    async def rows(self, task: Task, events: tuple[Event, ...]) -> AsyncIterator[ServerSentEvent]:
+        """One message for some events, the newest first; its id is the newest one's."""
+        if events:
+            newest_first = sorted(events, key=lambda event: -event.id)
+            name = f"events {newest_first[0].id} {len(events)}"
+            html = await self._rendered(task, name, lambda: events_html(task, newest_first, self.words))
+            if html is not None:
+                yield ServerSentEvent(event="event", id=str(newest_first[0].id), raw_data=html)
+
+    async def _rendered(self, task: Task, name: str, make: Callable[[], str]) -> str | None:
+        key = (name, self.words.language, self.may_change)
+        try:
+            # Whoever wants the same meanwhile waits for it as well; whoever leaves does not end it for the others.
+            rendering = renderings.get(task, key, lambda: asyncio.ensure_future(asyncio.to_thread(make)))
+            return await asyncio.shield(rendering)
+        except NotFound:
+            return None
+
+
+def cells_message(cells: Cells, changed: dict[int, str] | None) -> str:
+    """All cells in runs, or those that changed, by letter, in ranges."""
+    if changed is None:
+        whole = {"stage": cells.stage, "total": cells.total, "width": cells.width, "all": in_runs(cells.letters)}
+        return json.dumps(whole, separators=(",", ":"), ensure_ascii=False)
+    by_letter: dict[str, list[int]] = {}
+    for position in sorted(changed):
+        by_letter.setdefault(changed[position], []).append(position)
+    return json.dumps({"c": {letter: in_ranges(at) for letter, at in by_letter.items()}}, separators=(",", ":"))
+
+
+def seen(client: Looking, task_id: str) -> Task:
+    """The task, before the first byte is sent: who may not see it gets an error, not an empty stream."""
+    return client.get(task_id)
+
+
+@router.get("/live/tasks/{task_id}", response_class=EventSourceResponse)
+async def watch(
+    request: Request,
+    access: Asking,
+    place: At,
+    task: Annotated[Task, Depends(seen)],
+    show: Annotated[Literal["task", "item"], Query()] = "task",
+    after: Annotated[int, Query(ge=0)] = 0,
+    last_event_id: Annotated[str, Header()] = "",
+) -> AsyncIterator[ServerSentEvent]:
+    """What is new of a task, for its page or for that of one of its items, until the page is closed."""
+    reader = Reader(place, Words(language_of(request)), access.may_change)
+    since = int(last_event_id) if last_event_id.isdecimal() else after
+    if since and show == "task":
+        missed = await asyncio.to_thread(place.client().events, task.id, since, CAUGHT_UP)
+        async for message in reader.rows(task, tuple(missed)):
+            yield message
+    watcher = place.live.watch(task.id)
+    try:
+        while (moment := await watcher.next()) is not None:
+            async for message in _messages(reader, moment, show):
+                yield message
+            if moment.task is None:
+                return
+    finally:
+        place.live.unwatch(task.id, watcher)
+
+
+async def _messages(reader: Reader, moment: Moment, show: str) -> AsyncIterator[ServerSentEvent]:
+    if moment.task is None:
+        yield ServerSentEvent(event="gone", raw_data="gone")
+        return
+    if moment.cells is not None and moment.changed != {}:
+        yield ServerSentEvent(event="cells", raw_data=cells_message(moment.cells, moment.changed))
+    if show == "item":
+        yield ServerSentEvent(event="moved", raw_data=moment.task.status)
+        return
+    async for message in reader.fragments(moment):
+        yield message
+    async for message in reader.rows(moment.task, moment.events):
+        yield message

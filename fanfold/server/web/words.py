@@ -1,0 +1,87 @@
+"""In which language? The one that was chosen, else the browser's; English words are the keys of the catalogues."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fastapi import Request
+
+from fanfold.server.web.chinese import WORDS, operating
+
+COOKIE = "fanfold_language"
+LANGUAGES = {"en": "English", "zh": "中文"}
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of one language; calling it translates."""
+
+    language: str
+
+    def __call__(self, text: str, /, **values: object) -> str:
+        """The text in this language, with ``{name}`` filled in; a text that no catalogue has stays as it is."""
+        found = WORDS.get(text, text) if self.language == "zh" else text
+        return found.format(**values) if values else found
+
+    def sentence(self, text: str | None) -> str:
+        """A sentence that the engine has made, such as why a task waits, where its pattern is known."""
+        if text is None or self.language != "zh":
+            return text or ""
+        for pattern, say in SENTENCES:
+            if match := pattern.fullmatch(text):
+                return say(self, match)
+        for pattern, english in FACTS:
+            if match := pattern.fullmatch(text):
+                return self(english, **match.groupdict())
+        return self(text)
+
+
+SENTENCES: tuple[tuple[re.Pattern[str], Callable[[Words, re.Match[str]], str]], ...] = (
+    (
+        re.compile(r"waits for you before (?P<stage>\S+)"),
+        lambda t, m: t("waits for you before {stage}", stage=m["stage"]),
+    ),
+    (re.compile(r"paused: (?P<reason>.+)", re.DOTALL), lambda t, m: t("paused: {reason}", reason=m["reason"])),
+    (
+        re.compile(r"(?P<count>\d+) failed: retry them, or merge without them"),
+        lambda t, m: t("{count} failed: retry them, or merge without them", count=m["count"]),
+    ),
+    (
+        re.compile(r"no worker serves stage (?P<stage>\S+)"),
+        lambda t, m: t("no worker serves stage {stage}", stage=m["stage"]),
+    ),
+    (
+        re.compile(r"\d+ (waiting|paused|partial)(, \d+ (waiting|paused|partial))*"),
+        lambda t, m: ", ".join(f"{number} {t(word)}" for number, word in map(str.split, m[0].split(", "))),
+    ),
+    (
+        re.compile(
+            r"waits for (?P<what>an external job|the next try)(?: at (?P<time>[\d:]+) UTC)?(?:: (?P<why>.+))?",
+            re.DOTALL,
+        ),
+        lambda t, m: (
+            t(f"waits for {m['what']}")
+            + (t(" at {time} UTC", time=m["time"]) if m["time"] else "")
+            + (f": {m['why']}" if m["why"] else "")
+        ),
+    ),
+)
+"""The patterns of ``fanfold.model.words.wait_reason``, and of how many tasks stand in which state."""
+FACTS = tuple(
+    (re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>.+?)", re.escape(english)), re.DOTALL), english)
+    for english in operating.SENTENCES
+)
+"""The patterns of what ``fanfold.engine.doctor`` says: the English texts themselves, with anything for each name."""
+
+
+def language_of(request: Request) -> str:
+    """The language that was chosen, else the first that the browser wants and that there is."""
+    chosen = request.query_params.get("lang") or request.cookies.get(COOKIE)
+    if chosen in LANGUAGES:
+        return chosen
+    for wanted in request.headers.get("accept-language", "").split(","):
+        if (code := wanted.split(";")[0].strip()[:2].lower()) in LANGUAGES:
+            return code
+    return "en"
