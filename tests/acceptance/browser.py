@@ -1,0 +1,65 @@
+"""How does a test look at a page? In a real chromium; a page that complains, or that its policy had to stop, fails the test."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
+
+SWITCHES = (
+    "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update",
+    "--disable-sync", "--disable-quic", "--disable-dev-shm-usage",
+)  # fmt: skip
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+DESKTOP = ViewportSize(width=1280, height=900)
+PHONE = ViewportSize(width=390, height=844)
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """The browser. Without one a test is skipped, but on CI it fails: there it has to be tested."""
+    path = next((found for name in NAMES if (found := shutil.which(name))), None)
+    if path is None:
+        if os.environ.get("CI"):
+            raise RuntimeError("no chromium: apt-get install chromium")
+        pytest.skip("no chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=list(SWITCHES))
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def looking(
+    browser: Browser,
+    address: str,
+    *,
+    size: ViewportSize = DESKTOP,
+    language: str = "en-US",
+    complaints: tuple[str, ...] = (),
+) -> Iterator[Page]:
+    """A page at an address; ``complaints`` are parts of messages in its console that the test expects."""
+    context = browser.new_context(base_url=address, viewport=size, locale=language, accept_downloads=True)
+    context.grant_permissions(["clipboard-read", "clipboard-write"], origin=address)
+    page = context.new_page()
+    page.set_default_timeout(20_000)
+    heard: list[str] = []
+    page.on("console", lambda message: heard.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: heard.append(str(error)))
+    yield page
+    context.close()
+    unexpected = [text for text in heard if not any(part in text for part in complaints)]
+    assert not unexpected, unexpected
+
+
+def saved(page: Page, name: str) -> Path:
+    """A picture of the page as it is, where FANFOLD_SCREENSHOTS says, or somewhere temporary."""
+    folder = Path(os.environ.get("FANFOLD_SCREENSHOTS") or tempfile.gettempdir())
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.png"
+    page.screenshot(path=path, full_page=True)
+    return path

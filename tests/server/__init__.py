@@ -1,0 +1,1 @@
+"""Does the server answer as it should?"""

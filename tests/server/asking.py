@@ -1,0 +1,69 @@
+"""How does a test ask the server? Inside the process, through the whole app with its guard; or over a real socket."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx2
+import uvicorn
+from fastapi.testclient import TestClient
+
+from fanfold.engine import tokens
+from fanfold.server.app import make_app
+from fanfold.server.place import Place
+from tests.installation import Installation
+from tests.waiting import eventually
+
+BASE = "http://127.0.0.1:8700"
+
+
+def token(installation: Installation, name: str, role: str = "member", owner: str | None = None) -> str:
+    """The secret of a new token."""
+    return tokens.create(installation.store, name, role=role, owner=owner).secret
+
+
+class Asker:
+    """A server for one installation, asked without a socket; ``with_token`` asks as somebody."""
+
+    def __init__(self, installation: Installation, **rules: Any) -> None:
+        self.place = Place(installation.store, {one.name: one for one in installation.pipelines}, **rules)
+        self.app = make_app(self.place)
+        self.client = TestClient(self.app, base_url=BASE, follow_redirects=False, raise_server_exceptions=True)
+
+    def ask(self, method: str, path: str, **rest: Any) -> httpx2.Response:
+        """One request to the API; the path begins behind its prefix, unless it begins with `//`."""
+        address = path[1:] if path.startswith("//") else f"/api/v1{path}"
+        return self.client.request(method, address, **rest)
+
+    def get(self, path: str, **rest: Any) -> Any:
+        """The JSON of an answer that must be good."""
+        answer = self.ask("GET", path, **rest)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def post(self, path: str, value: Any = None, *, status: int = 200, **rest: Any) -> Any:
+        """The JSON of an answer that must have the status."""
+        answer = self.ask("POST", path, json=value, **rest)
+        assert answer.status_code == status, answer.text
+        return answer.json()
+
+
+@contextmanager
+def served(installation: Installation, *, port: int = 0, **rules: Any) -> Iterator[tuple[str, Place]]:
+    """A server on a real socket, with its address."""
+    place = Place(installation.store, {one.name: one for one in installation.pipelines}, **rules)
+    listening = socket.create_server(("127.0.0.1", port))
+    config = uvicorn.Config(make_app(place), log_config=None, access_log=False, timeout_graceful_shutdown=2)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
+    thread.start()
+    eventually(lambda: server.started)
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}", place
+    finally:
+        place.live.close()
+        server.should_exit = True
+        thread.join(10)
+        assert not thread.is_alive()

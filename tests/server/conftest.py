@@ -1,0 +1,53 @@
+"""What does a test of the server get?"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fanfold.server import live
+from tests.cli.samples import pages, words
+from tests.installation import Installation
+from tests.server.asking import Asker
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The live reader looks ten times as often as it does for people."""
+    monkeypatch.setattr(live, "INTERVAL_SECONDS", 0.05)
+
+
+@pytest.fixture
+def installation(database_url: str, tmp_path: Path) -> Iterator[Installation]:
+    """An installation on a fresh database, once for each kind, by the real clock."""
+    yield from installed(database_url, tmp_path)
+
+
+@pytest.fixture
+def sqlite_installation(tmp_path: Path) -> Iterator[Installation]:
+    """An installation on SQLite, for what is the same on every database."""
+    yield from installed(f"sqlite:///{tmp_path / 'fanfold.db'}", tmp_path)
+
+
+def installed(url: str, folder: Path) -> Iterator[Installation]:
+    """An installation that knows two pipelines, closed afterwards."""
+    made = Installation(url, folder / "data", None)
+    made.know(words, pages)
+    yield made
+    made.store.close()
+
+
+@pytest.fixture
+def asker(installation: Installation) -> Iterator[Asker]:
+    """A server that demands no token."""
+    made = Asker(installation)
+    with made.client:
+        yield made
+
+
+@pytest.fixture
+def sqlite_asker(sqlite_installation: Installation) -> Iterator[Asker]:
+    """The same on SQLite only."""
+    made = Asker(sqlite_installation)
+    with made.client:
+        yield made
