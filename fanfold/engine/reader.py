@@ -9,6 +9,7 @@ from typing import Any
 
 from fanfold.engine.context import Results
 from fanfold.engine.details import Details
+from fanfold.engine.emitted import Emitted
 from fanfold.engine.metrics import Metrics, measure
 from fanfold.engine.views import counted_stage, item_view, view
 from fanfold.errors import BadInput, NotFound, TaskStopped
@@ -181,7 +182,7 @@ class Reader(Details):
         newest = after
         while True:
             task = self.get(row.id)
-            for event in self.events(row.id, max(after, newest - LATE_EVENTS)):
+            for event in self.events(row.id, max(after, newest - LATE_EVENTS), 2 * LATE_EVENTS):
                 if event.id not in seen:
                     seen.add(event.id)
                     newest = max(newest, event.id)
@@ -195,27 +196,16 @@ class Reader(Details):
 
     def stream(self, task_id: str, *, follow: bool = True, poll: float = POLL_SECONDS) -> Iterator[tuple[str, Any]]:
         """Pieces that items emit, as (key, value): in the order of the items, each item's in its own order, while they run."""
-        row = self._row(task_id)
-        after, stage, settled_to = (0, -1), row.stage, 0
-        while True:
-            with self.store.read() as tx:
-                current = tx.tasks.get(row.number)
-                if current is not None and current.stage != stage:
-                    stage, settled_to = current.stage, 0
-                barrier = tx.reading.first_open(row.number, stage, settled_to) if current else None
-                settled_to = barrier[0] if barrier else settled_to
-                pieces = tx.reading.emitted(row.number, after)
-            for item, position, key, body in pieces:
-                if barrier is not None and item > barrier[1] and follow:
-                    break
-                after = (item, position)
-                yield key, self.store.unfold(body)
-            else:
-                if current is None or current.state is not TaskState.ACTIVE or not follow:
-                    if not pieces:
-                        return
-                    continue
-            time.sleep(poll)
+        emitted = self.emitted(task_id, follow=follow)
+        while not emitted.over:
+            pieces = emitted.next()
+            yield from pieces
+            if not pieces and not emitted.over:
+                time.sleep(poll)
+
+    def emitted(self, task_id: str, *, follow: bool = True) -> Emitted:
+        """The same step by step, for those who wait in a way of their own."""
+        return Emitted(self.store, self._row(task_id), follow)
 
     def workers(self) -> builtins.list[WorkerRow]:
         """Every known worker, the living first."""

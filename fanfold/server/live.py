@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import threading
 import time
@@ -10,13 +9,13 @@ from collections import deque
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Generic, TypeVar
 
 from fanfold.engine.details import cells_of
 from fanfold.engine.views import view
 from fanfold.errors import DatabaseProblem
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.task import Cells, Event, Task, TaskRow
+from fanfold.server.moments import MOST_EVENTS, ListMoment, Moment, Pace, Watcher
 from fanfold.store.hints import Hints
 from fanfold.store.store import Store, Transaction
 from fanfold.store.tasks import Filter
@@ -27,124 +26,13 @@ LOAD = 5
 """A look that took long is followed by a pause of so many times its length: watching must not slow down the work."""
 LATE_EVENTS = 1_000
 """Workers may commit events out of the order of their ids: so far back late ones are looked for."""
-MOST_EVENTS = 1_000
 MOST_LISTED = 200
 JUST_BEFORE = 50
 REMEMBERED = 1_000
 """Tasks that lists are told of again when they change without an event, or are deleted."""
 SAMPLE_SECONDS = 10.0
+REST_SECONDS = 30.0
 SAMPLES = 360
-PACE_SECONDS = 60.0
-
-
-@dataclass(frozen=True)
-class Moment:
-    """What is new of one task; ``task`` is None when it was deleted."""
-
-    task: Task | None
-    events: tuple[Event, ...] = ()
-    cells: Cells | None = None
-    changed: dict[int, str] | None = None
-    """The cells that changed, by position; None when all of them have to be drawn again."""
-    seconds_left: float | None = None
-
-    def followed_by(self, later: Moment) -> Moment:
-        """Both in one, for a watcher who was not quick enough to take the first."""
-        both = None if self.changed is None or later.changed is None else self.changed | later.changed
-        return replace(later, events=(self.events + later.events)[-MOST_EVENTS:], changed=both)
-
-
-@dataclass(frozen=True)
-class ListMoment:
-    """The tasks that changed, and the ids of those that are gone."""
-
-    tasks: dict[str, Task]
-    gone: frozenset[str] = frozenset()
-    seconds_left: dict[str, float | None] = field(default_factory=dict)
-    newest: int = 0
-    """The id of the newest event that is in it."""
-
-    def followed_by(self, later: ListMoment) -> ListMoment:
-        """Both in one."""
-        return ListMoment(
-            {id_: task for id_, task in self.tasks.items() if id_ not in later.gone} | later.tasks,
-            self.gone | later.gone,
-            self.seconds_left | later.seconds_left,
-            later.newest,
-        )
-
-
-New = TypeVar("New", Moment, ListMoment)
-
-
-class Watcher(Generic[New]):
-    """One who watches: takes what is new when there is something, all of it at once."""
-
-    def __init__(self, owner: str | None = None, ids: Iterable[str] = ()) -> None:
-        self.owner = owner
-        self.ids = frozenset(ids)
-        self.is_new = True
-        self._loop = asyncio.get_running_loop()
-        self._news = asyncio.Event()
-        self._waiting: New | None = None
-        self._closed = False
-
-    async def next(self) -> New | None:
-        """What is new, as soon as there is something; None when there will be nothing more."""
-        await self._news.wait()
-        taken, self._waiting = self._waiting, None
-        if not self._closed:
-            self._news.clear()
-        return taken
-
-    def offer(self, new: New) -> None:
-        """Tell it; may be called from any thread."""
-        self._later(self._take, new)
-
-    def close(self) -> None:
-        """There will be nothing more; may be called from any thread."""
-        self._later(self._end)
-
-    def _later(self, function: object, *arguments: object) -> None:
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(function, *arguments)  # type: ignore[arg-type]
-
-    def _take(self, new: New) -> None:
-        self._waiting = new if self._waiting is None else self._waiting.followed_by(new)
-        self._news.set()
-
-    def _end(self) -> None:
-        self._closed = True
-        self._news.set()
-
-
-class Pace:
-    """How fast items are settled, by the looks of the last minute."""
-
-    def __init__(self) -> None:
-        self._seen: deque[tuple[float, int, str]] = deque()
-
-    def seconds_left(self, task: Task, now: float) -> float | None:
-        """How long the open items will take at this pace; None as long as it can not be told."""
-        settled = task.done + task.failed
-        if self._seen and (self._seen[-1][2] != task.stage or self._seen[-1][1] > settled):
-            self._seen.clear()
-        self._seen.append((now, settled, task.stage))
-        while len(self._seen) > 2 and now - self._seen[0][0] > PACE_SECONDS:
-            self._seen.popleft()
-        return estimate(task.open, settled - self._seen[0][1], now - self._seen[0][0]) or seconds_left(task)
-
-
-def seconds_left(task: Task) -> float | None:
-    """How long the open items will take at the pace since the start; None when it can not be told."""
-    if task.state is not TaskState.ACTIVE or task.started_at is None or task.total <= 1:
-        return None
-    return estimate(task.open, task.done + task.failed, (datetime.now(UTC) - task.started_at).total_seconds())
-
-
-def estimate(left: int, settled: int, seconds: float) -> float | None:
-    """What is left, at the pace of what was settled in so many seconds."""
-    return left * seconds / settled if left and settled > 0 and seconds > 1 else None
 
 
 @dataclass
@@ -156,6 +44,13 @@ class Watched:
     newest: int = 0
     seen: set[int] = field(default_factory=set)
     pace: Pace = field(default_factory=Pace)
+    moved_at: float = 0.0
+
+    def is_at_rest(self, row: TaskRow, now: float) -> bool:
+        """Whether nothing can have changed: the task is not at work, and its last items were handed back long ago."""
+        known = self.last.task if self.last is not None else None
+        same = known is not None and known.updated_at == row.updated_at
+        return same and row.state is not TaskState.ACTIVE and now - self.moved_at > REST_SECONDS
 
 
 @dataclass(frozen=True)
@@ -185,6 +80,7 @@ class Live:
         self._newest: int | None = None
         self._touched: set[int] = set()
         self._over = threading.Event()
+        self._wake = threading.Event()
         self._sampled_at = 0.0
         self._thread = threading.Thread(target=self._run, name="live", daemon=True)
 
@@ -195,6 +91,7 @@ class Live:
     def close(self) -> None:
         """Tell every watcher that there is nothing more, and stop looking."""
         self._over.set()
+        self._wake.set()
         with self._lock:
             for watched in self._tasks.values():
                 for watcher in watched.watchers:
@@ -217,6 +114,7 @@ class Live:
                 watcher.offer(replace(watched.last, events=(), changed=None))
             if self._over.is_set():
                 watcher.close()
+        self._wake.set()
         return watcher
 
     def unwatch(self, task_id: str, watcher: Watcher[Moment]) -> None:
@@ -235,12 +133,18 @@ class Live:
             self._lists.add(watcher)
             if self._over.is_set():
                 watcher.close()
+        self._wake.set()
         return watcher
 
     def unwatch_list(self, watcher: Watcher[ListMoment]) -> None:
         """Watch them no longer."""
         with self._lock:
             self._lists.discard(watcher)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the server is stopping."""
+        return self._over.is_set()
 
     @property
     def watchers(self) -> int:
@@ -251,18 +155,26 @@ class Live:
     def _run(self) -> None:
         hints = Hints(self.store.database)
         pause = INTERVAL_SECONDS
-        while not self._over.wait(pause):
-            changed = hints.wait(self._over, INTERVAL_SECONDS)
+        while not self._over.is_set():
+            self._wake.wait(pause)
+            self._wake.clear()
             started = time.monotonic()
             try:
                 self._sample(started)
-                # On SQLite the hint tells of every commit; on PostgreSQL only of new work.
-                if self.store.database.dialect == "postgresql" or changed or self._somebody_is_new():
+                if not self.watchers or self._somebody_is_new() or self._may_have_changed(hints):
+                    started = time.monotonic()
                     self._look(started)
             except DatabaseProblem as problem:
                 log.warning("[live] %s Looking again", problem)
-            pause = max(INTERVAL_SECONDS, (time.monotonic() - started) * LOAD)
+            except Exception as error:
+                # A thread that ended here would leave every open page without news.
+                log.error("[live] Could not look; looking again", exc_info=error)
+            pause = max(INTERVAL_SECONDS, (time.monotonic() - started) * LOAD) if self.watchers else SAMPLE_SECONDS
         hints.close()
+
+    def _may_have_changed(self, hints: Hints) -> bool:
+        """On SQLite the hint tells of every commit; on PostgreSQL only of new work, so that one has to look."""
+        return hints.wait(self._over, INTERVAL_SECONDS) or self.store.database.dialect == "postgresql"
 
     def _somebody_is_new(self) -> bool:
         with self._lock:
@@ -284,9 +196,10 @@ class Live:
         with self._lock:
             wanted = dict(self._tasks)
             lists = list(self._lists)
-        if not wanted and not lists:
+        if not lists:
             self._listed.clear()
             self._newest = None
+        if not lists and not wanted:
             return
         self.looks += 1
         with self.store.read() as tx:
@@ -297,15 +210,14 @@ class Live:
 
     def _look_at_tasks(self, tx: Transaction, wanted: dict[str, Watched], now: float) -> None:
         rows = {row.id: row for row in tx.tasks.by_ids(list(wanted))}
-        views = {task.id: task for task in view(self.store, tx, list(rows.values()))}
+        busy = [row for row in rows.values() if not wanted[row.id].is_at_rest(row, now)]
+        views = {task.id: task for task in view(self.store, tx, busy)}
         for id_, watched in wanted.items():
             if id_ not in rows:
-                moment = Moment(None)
-            else:
+                self._publish(watched, Moment(None), now)
+            elif id_ in views:
                 new = self._new_events(tx, rows[id_].number, watched)
-                cells = cells_of(tx, rows[id_])
-                moment = _moment(views[id_], new, cells, watched, now)
-            self._publish(watched, moment)
+                self._publish(watched, _moment(views[id_], new, cells_of(tx, rows[id_]), watched, now), now)
 
     def _new_events(self, tx: Transaction, number: int, watched: Watched) -> tuple[Event, ...]:
         if watched.last is None:
@@ -319,12 +231,13 @@ class Live:
         watched.seen = {event.id for event in found if event.id > watched.newest - LATE_EVENTS}
         return new
 
-    def _publish(self, watched: Watched, moment: Moment) -> None:
+    def _publish(self, watched: Watched, moment: Moment, now: float) -> None:
         with self._lock:
             before, watched.last = watched.last, moment
             quiet = before is not None and not moment.events and moment.changed == {}
             if before is not None and quiet and before.task == moment.task:
                 return
+            watched.moved_at = now
             for watcher in watched.watchers:
                 watcher.offer(moment)
 

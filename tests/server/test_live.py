@@ -8,8 +8,9 @@ import pytest
 
 from fanfold.model.task import Cells, Event, Task
 from fanfold.server import live
-from fanfold.server.live import ListMoment, Live, Moment, Pace, Watcher, estimate
+from fanfold.server.live import Live
 from fanfold.server.memory import Once
+from fanfold.server.moments import ListMoment, Moment, Pace, Watcher, estimate
 from tests.cli.samples import words
 from tests.installation import Installation
 from tests.waiting import eventually

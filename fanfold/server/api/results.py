@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 
+from fanfold.engine.emitted import Emitted
+from fanfold.engine.reader import POLL_SECONDS
 from fanfold.errors import NotFound
 from fanfold.model.files import File
-from fanfold.server.access import Looking
+from fanfold.server.access import At, Looking
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.items import Stage
 from fanfold.server.api.shapes import Text, plain
 from fanfold.server.api.tasks import TaskId
+from fanfold.server.place import Place
 
 router = APIRouter(tags=["results"])
 KINDS = {".md": "text/markdown; charset=utf-8", ".txt": "text/plain; charset=utf-8", ".json": "application/json"}
@@ -70,15 +76,23 @@ def get_results(client: Looking, task_id: TaskId, stage: Stage = None) -> Stream
 )
 def get_emitted(
     client: Looking,
+    place: At,
     task_id: TaskId,
     follow: Annotated[bool, Query(description="Go on until the task ends.")] = False,
 ) -> StreamingResponse:
     """Get the pieces that items emit while they run, in the order of the items, as JSON lines."""
     id_ = client.get(task_id).id
-    pieces = client.stream(task_id, follow=follow)
-    return StreamingResponse(
-        (line({"key": key, "value": plain(value, id_)}) for key, value in pieces), media_type=LINES
-    )
+    return StreamingResponse(followed(client.emitted(task_id, follow=follow), place, id_), media_type=LINES)
+
+
+async def followed(emitted: Emitted, place: Place, task_id: str) -> AsyncIterator[str]:
+    """The pieces as lines; a thread is taken for each look at the database, and none for the time between."""
+    while not emitted.over and not place.live.is_over:
+        pieces = await run_in_threadpool(emitted.next)
+        for key, value in pieces:
+            yield line({"key": key, "value": plain(value, task_id)})
+        if not pieces and not emitted.over:
+            await asyncio.sleep(POLL_SECONDS)
 
 
 def answer(value: Any, task_id: str) -> Response:

@@ -87,6 +87,11 @@ def took(task: Task) -> float | None:
     return ((task.finished_at or datetime.now(UTC)) - task.started_at).total_seconds()
 
 
+def download(task: Task) -> str | None:
+    """Where the result can be had with one click, once there is one."""
+    return f"/tasks/{task.id}/download" if task.state is TaskState.COMPLETED else None
+
+
 def failed_items(task: Task) -> int:
     """How many items have failed, over all stages."""
     return sum(stage.counts.get(ItemState.FAILED, 0) for stage in task.stages)

@@ -18,11 +18,11 @@ from fanfold.errors import NotFound
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.task import Task
 from fanfold.server.access import Access, Asking, At, Looking
-from fanfold.server.live import ListMoment, seconds_left
 from fanfold.server.memory import Once
+from fanfold.server.moments import ListMoment, seconds_left
 from fanfold.server.web import bulk, submitting
 from fanfold.server.web.filtering import GROUPS, LABELS, Filtered, Wanted
-from fanfold.server.web.headline import Command, commands, strip
+from fanfold.server.web.headline import Command, commands, download, strip
 from fanfold.server.web.rendering import fragment, page
 from fanfold.server.web.words import Words, language_of
 
@@ -45,6 +45,11 @@ class Row:
     main: list[Command]
     others: list[Command]
     strip: list[Any]
+
+    @property
+    def download(self) -> str | None:
+        """Where its result is."""
+        return download(self.task)
 
 
 def row_of(task: Task, t: Words, left: float | None) -> Row:

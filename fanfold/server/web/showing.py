@@ -61,6 +61,7 @@ def head_html(shown: Shown) -> str:
         seconds_left=shown.seconds_left,
         strip=headline.strip(task, SPANS.of(shown.client, task)),
         commands=headline.commands(task, shown.words) if shown.may_change else [],
+        download=headline.download(task),
         took=headline.took(task),
         counts=grid_counts(task),
     )

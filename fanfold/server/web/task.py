@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from fanfold.errors import NotFound
 from fanfold.model.files import File
 from fanfold.model.lifecycle import ItemState
 from fanfold.model.task import Task
 from fanfold.server.access import Asking, At, Looking
-from fanfold.server.live import seconds_left
+from fanfold.server.moments import seconds_left
 from fanfold.server.web import outcome, steering, watching
 from fanfold.server.web.choices import choices, without_secrets
 from fanfold.server.web.drawing import drawn
@@ -165,3 +165,13 @@ def result(request: Request, access: Asking, client: Looking, task_id: str) -> H
     task = client.get(task_id)
     values: dict[str, Any] = {"outcome": outcome.outcome(client, task), "missing": outcome.missing(client, task)}
     return page(request, "_results.html", access, task=task, **values)
+
+
+@router.get("/tasks/{task_id}/download")
+def download(client: Looking, task_id: str) -> RedirectResponse:
+    """The result with one click; of several files the first, which is the document itself."""
+    task = client.get(task_id)
+    found = outcome.outcome(client, task)
+    if not found.downloads:
+        raise NotFound(found.problem or f"Task {task.id} has no result yet.", code="no_result")
+    return RedirectResponse(found.downloads[0].address, 303)

@@ -15,16 +15,16 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 from fanfold.errors import NotFound
 from fanfold.model.task import Cells, Event, Task
 from fanfold.server.access import Asking, At, Looking
-from fanfold.server.live import Moment
 from fanfold.server.memory import Once
+from fanfold.server.moments import Moment
 from fanfold.server.place import Place
 from fanfold.server.web.positions import in_ranges, in_runs
 from fanfold.server.web.showing import Shown, events_html, failures_html, head_html
 from fanfold.server.web.words import Words, language_of
 
 router = APIRouter()
-CAUGHT_UP = 500
-"""So many missed events are sent to a page that comes back."""
+SHOWN = 100
+"""So many events a page shows before somebody asks for older ones; a burst of more is not sent."""
 
 
 renderings: Once[asyncio.Future[str]] = Once()
@@ -58,7 +58,7 @@ class Reader:
     async def rows(self, task: Task, events: tuple[Event, ...]) -> AsyncIterator[ServerSentEvent]:
         """One message for some events, the newest first; its id is the newest one's."""
         if events:
-            newest_first = sorted(events, key=lambda event: -event.id)
+            newest_first = sorted(events, key=lambda event: -event.id)[:SHOWN]
             name = f"events {newest_first[0].id} {len(events)}"
             html = await self._rendered(task, name, lambda: events_html(task, newest_first, self.words))
             if html is not None:
@@ -97,18 +97,18 @@ async def watch(
     place: At,
     task: Annotated[Task, Depends(seen)],
     show: Annotated[Literal["task", "item"], Query()] = "task",
-    after: Annotated[int, Query(ge=0)] = 0,
-    last_event_id: Annotated[str, Header()] = "",
+    after: Annotated[int, Query(ge=0, le=2**62)] = 0,
+    last_event_id: Annotated[str, Header(max_length=18)] = "",
 ) -> AsyncIterator[ServerSentEvent]:
     """What is new of a task, for its page or for that of one of its items, until the page is closed."""
     reader = Reader(place, Words(language_of(request)), access.may_change)
-    since = int(last_event_id) if last_event_id.isdecimal() else after
-    if since and show == "task":
-        missed = await asyncio.to_thread(place.client().events, task.id, since, CAUGHT_UP)
-        async for message in reader.rows(task, tuple(missed)):
-            yield message
+    since = max(after, int(last_event_id) if last_event_id.isdecimal() else 0)
     watcher = place.live.watch(task.id)
     try:
+        if since and show == "task":
+            latest = await asyncio.to_thread(place.client().latest_events, task.id, None, SHOWN)
+            async for message in reader.rows(task, tuple(event for event in latest if event.id > since)):
+                yield message
         while (moment := await watcher.next()) is not None:
             async for message in _messages(reader, moment, show):
                 yield message

@@ -22,6 +22,8 @@ WORDS: dict[str, str] = {
     "cancel": "取消",
     "retry": "重试",
     "rerun": "从头再来",
+    "download": "下载",
+    "download {title}": "下载 {title}",
     "start over": "从头再来",
     "merge": "合并",
     "delete": "删除",

@@ -145,6 +145,7 @@ WORDS: dict[str, str] = {
     "no key": "缺少密钥",
     "merge anyway": "仍然合并",
     "merge again": "重新合并",
+    "download the result": "下载结果",
     "start over": "从头再来",
     "Retry: {count} items are done again{cost}.": "重试：{count} 个条目将重做{cost}。",
     "What is done is kept. To stop it: pause or cancel.": "已完成的会保留。如需停止：暂停或取消。",
