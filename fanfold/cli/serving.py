@@ -44,12 +44,13 @@ class Serving:
         self.settings = settings
         self.targets = targets
         self.supervisor: Supervisor | None = None
-        demands = demand_token or not is_loopback(settings.host)
         names = tuple(name.strip().lower() for name in settings.allowed_hosts.split(",") if name.strip())
+        # A server that has a name is called through a proxy, by others.
+        demands = demand_token or not is_loopback(settings.host) or bool(names)
         store = invocation.store(settings)
         if demands and not tokens.every(store):
             raise BadInput(
-                f"A server on {settings.host} demands tokens, and there is none yet. Make one first: "
+                f"A server on {', '.join((settings.host, *names))} demands tokens, and there is none yet. Make one first: "
                 "fanfold tokens create NAME --role admin",
                 code="no_tokens",
             )
@@ -91,7 +92,8 @@ class Serving:
 
     def stop(self) -> None:
         """Stop: first gracefully, at the second call at once. Streams are told to end; they would hold it up otherwise."""
-        self.place.live.close()
+        # In a thread: this may be a signal handler that interrupts who holds the lock.
+        threading.Thread(target=self.place.live.close, name="closing").start()
         self.server.force_exit = self.server.should_exit
         self.server.should_exit = True
         if self.supervisor is not None:

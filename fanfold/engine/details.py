@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from math import ceil
 from typing import Any
@@ -14,9 +15,10 @@ from fanfold.model import serial
 from fanfold.model.asking import NOTHING_SPENT
 from fanfold.model.files import File
 from fanfold.model.item import Attempt, Item, ItemDetail
-from fanfold.model.lifecycle import ItemState
+from fanfold.model.lifecycle import ItemState, TaskState
 from fanfold.model.task import Cells, Event, Lane, StageSpan, Task, TaskRow, Timeline
-from fanfold.store.reading import AttemptRow, ItemRow
+from fanfold.store.mishaps import AttemptRow
+from fanfold.store.reading import ItemRow
 from fanfold.store.store import Store, Transaction
 
 CELLS = 20_000
@@ -70,8 +72,27 @@ class Details:
         row = self._row(task_id)
         row.plan.stage(stage)
         with self.store.read() as tx:
-            rows = tx.reading.results(row.number, stage, position, limit)
+            rows = tx.reading.results(row.number, stage, position, limit, bodies=False)
         return [item_view(self.store, found, NOTHING_SPENT) for found in rows]
+
+    def makers(self, task_id: str) -> dict[str, int]:
+        """Who made the outputs of the items that people count, and how many each: models, or what stood in for them."""
+        row = self._row(task_id)
+        with self.store.read() as tx:
+            return tx.reading.makers(row.number, chosen_stage(tx, row, None))
+
+    def failed_like(self, task_id: str, stage: str, code: str) -> list[tuple[str, str]]:
+        """(key, message) of the items of a stage that failed with a code."""
+        row = self._row(task_id)
+        with self.store.read() as tx:
+            return tx.reading.failed_like(row.number, stage, code, RETRIED_AT_ONCE)
+
+    def keys_at(self, task_id: str, stage: str, positions: Collection[int], states: Sequence[str]) -> list[str]:
+        """The keys of the items at these positions, counted from 0, that are in one of the states, in order."""
+        row = self._row(task_id)
+        row.plan.stage(stage)
+        with self.store.read() as tx:
+            return tx.reading.keys_at(row.number, stage, [at + 1 for at in sorted(set(positions))], states)
 
     def cells(self, task_id: str, stage: str | None = None, *, most: int = CELLS) -> Cells:
         """The states of all items of a stage, by default of the one people count."""
@@ -84,9 +105,8 @@ class Details:
         row = self._row(task_id)
         with self.store.read() as tx:
             now = tx.time()
-            moves = tx.events.of(row.number, limit=10_000)
-            started = min([row.created_at, *(event.at for event in moves)])
-            ended = max(row.finished_at or now, started + timedelta(seconds=1))
+            moves = tx.events.stages_of(row.number)
+            started, ended = lifetime(row, moves, now)
             seconds = max(1.0, ceil((ended - started).total_seconds() / SPANS))
             settled = tx.reading.pace(row.number, seconds)
             tried = tx.reading.lost_attempts(row.number)
@@ -94,10 +114,17 @@ class Details:
             started_at=started,
             ended_at=ended,
             seconds_per_span=seconds,
-            stages=spans(moves, row, ended),
+            stages=spans(moves, row),
             lanes=lanes(settled, seconds, started, ended, now),
             attempts=tuple(attempt(one, stage, key) for stage, key, one in tried),
         )
+
+    def stages(self, task_id: str) -> tuple[StageSpan, ...]:
+        """The stages a task was in, and when: what its timeline has of them."""
+        row = self._row(task_id)
+        with self.store.read() as tx:
+            moves = tx.events.stages_of(row.number)
+            return spans(moves, row)
 
     def latest_events(self, task_id: str, before: int | None = None, limit: int = 100) -> list[Event]:
         """The last things that happened to a task, the newest first; ``before`` is the id of the last one seen."""
@@ -105,11 +132,16 @@ class Details:
         with self.store.read() as tx:
             return tx.events.latest_of(row.number, before, limit)
 
-    def failed_keys(self, task_id: str, stage: str, code: str, message: str) -> list[str]:
-        """The keys of the items that failed for this very reason: one line of ``failures``."""
+    def changed_since(self, event_id: int, limit: int = 200) -> list[Task]:
+        """The tasks that something has happened to since this event, as they are now: those it happened to last."""
+        with self.store.read() as tx:
+            return view(self.store, tx, tx.tasks.by_ids(tx.events.changed(event_id, self.owner, limit)))
+
+    def failed_keys(self, task_id: str, stage: str, code: str, message: str, limit: int = RETRIED_AT_ONCE) -> list[str]:
+        """The keys of the first items that failed for this very reason: one line of ``failures``."""
         row = self._row(task_id)
         with self.store.read() as tx:
-            return tx.reading.failed_keys(row.number, stage, code, message, RETRIED_AT_ONCE)
+            return tx.reading.failed_keys(row.number, stage, code, message, limit)
 
     def file(self, task_id: str, name: str) -> File:
         """A file of the task by the last part of its key; only what the database says is the task's is ever opened."""
@@ -132,11 +164,10 @@ class Details:
             return tx.tasks.resolve(task_id, self.owner)
 
     def _item(self, tx: Transaction, row: TaskRow, key: str, stage: str | None) -> ItemRow:
-        name = stage or counted_stage(row.plan, row.stage, tx.reading.counts([row.number]).get(row.number, {}))
-        row.plan.stage(name)
+        name = chosen_stage(tx, row, stage)
         rows = tx.reading.page(row.number, stage=name, keys=[key], limit=1)
         if not rows:
-            raise NotFound(f"Task {row.id} has no item {key[:200]} in {name}. To see them: fanfold items {row.id}")
+            raise no_item(row, key, name)
         return rows[0]
 
     def _previous(self, found: ItemRow) -> Any:
@@ -145,6 +176,18 @@ class Details:
             return self.store.unfold(found.previous)
         except FileNotFoundError:
             return None
+
+
+def chosen_stage(tx: Transaction, row: TaskRow, stage: str | None) -> str:
+    """The stage of that name, or else the one people count."""
+    if stage:
+        return row.plan.stage(stage).name
+    return counted_stage(row.plan, row.stage, tx.reading.counts([row.number]).get(row.number, {}))
+
+
+def no_item(row: TaskRow, key: str, stage: str) -> NotFound:
+    """The error that says so, and where to look."""
+    return NotFound(f"Task {row.id} has no item {key[:200]} in {stage}. To see them: fanfold items {row.id}")
 
 
 def cells_of(tx: Transaction, row: TaskRow, stage: str | None = None, most: int = CELLS) -> Cells:
@@ -181,17 +224,23 @@ def attempt(row: AttemptRow, stage: str = "", key: str = "") -> Attempt:
     )
 
 
-def spans(moves: Sequence[Event], row: TaskRow, ended: datetime) -> tuple[StageSpan, ...]:
-    """The stages a task was in, from the events that name one and are not about a single item."""
+def lifetime(row: TaskRow, moves: Sequence[Event], now: datetime) -> tuple[datetime, datetime]:
+    """When a task began, and when it ended or how late it is."""
+    started = min([row.created_at, *(event.at for event in moves)])
+    return started, max(row.finished_at or now, started + timedelta(seconds=1))
+
+
+def spans(moves: Sequence[Event], row: TaskRow) -> tuple[StageSpan, ...]:
+    """The stages a task was at work in, from the events that name one: none while it rests, several where it came back."""
     found: list[StageSpan] = []
     for event in moves:
-        if event.item is not None or event.stage is None or (found and found[-1].stage == event.stage):
-            continue
-        if found:
-            found[-1] = StageSpan(found[-1].stage, found[-1].started_at, event.at)
-        found.append(StageSpan(event.stage, event.at, None))
-    if found and row.finished_at is not None:
-        found[-1] = StageSpan(found[-1].stage, found[-1].started_at, ended)
+        rests = event.target is not None and event.target != TaskState.ACTIVE
+        if found and found[-1].ended_at is None and (rests or found[-1].stage != event.stage):
+            found[-1] = replace(found[-1], ended_at=event.at)
+        if not rests and event.stage is not None and (not found or found[-1].ended_at is not None):
+            found.append(StageSpan(event.stage, event.at, None))
+    if found and found[-1].ended_at is None and row.finished_at is not None:
+        found[-1] = replace(found[-1], ended_at=row.finished_at)
     return tuple(found)
 
 

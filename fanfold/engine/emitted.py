@@ -25,19 +25,19 @@ class Emitted:
     def next(self) -> list[tuple[str, Any]]:
         """The next (key, value) pairs; none when there are none yet.
 
-        Who follows gets no piece behind an item that is still at work: its own next pieces come before that.
+        Who follows gets no piece behind an item that is still at work: its own next pieces come before that. A task
+        that was stopped is not waited for: its open items hold nothing back.
         """
         with self._store.read() as tx:
             current = tx.tasks.get(self._number)
             if current is not None and current.stage != self._stage:
                 self._stage, self._settled_to = current.stage, 0
-            barrier = tx.reading.first_open(self._number, self._stage, self._settled_to) if current else None
+            at_rest = not self._follow or current is None or current.state is not TaskState.ACTIVE
+            barrier = None if at_rest else tx.reading.first_open(self._number, self._stage, self._settled_to)
             self._settled_to = barrier[0] if barrier else self._settled_to
             found = tx.reading.emitted(self._number, self._after)
-        held = [piece for piece in found if self._follow and barrier is not None and piece[0] > barrier[1]]
-        taken = found[: len(found) - len(held)]
+        taken = [piece for piece in found if barrier is None or piece[0] <= barrier[1]]
         if taken:
             self._after = (taken[-1][0], taken[-1][1])
-        at_rest = current is None or current.state is not TaskState.ACTIVE or not self._follow
         self.over = at_rest and not found
         return [(key, self._store.unfold(body)) for _, _, key, body in taken]

@@ -8,17 +8,21 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fanfold.engine.context import Results
-from fanfold.engine.details import Details
+from fanfold.engine.details import Details, chosen_stage, no_item
 from fanfold.engine.emitted import Emitted
 from fanfold.engine.metrics import Metrics, measure
-from fanfold.engine.views import counted_stage, item_view, view
+from fanfold.engine.views import item_view, view
 from fanfold.errors import BadInput, NotFound, TaskStopped
+from fanfold.model import serial
 from fanfold.model.asking import NOTHING_SPENT
+from fanfold.model.files import File
 from fanfold.model.item import Item, Result
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.plan import Kind
 from fanfold.model.task import Event, Task, TaskRow
 from fanfold.store.answers import CallRow
+from fanfold.store.reading import ItemRow
+from fanfold.store.store import Transaction
 from fanfold.store.tasks import Filter
 from fanfold.store.workers import WorkerRow
 
@@ -84,12 +88,11 @@ class Reader(Details):
         """Items of a task in order, by default of the stage people count; ``after`` is the key of the last one before."""
         row = self._row(task_id)
         with self.store.read() as tx:
-            name = stage or counted_stage(row.plan, row.stage, tx.reading.counts([row.number]).get(row.number, {}))
-            row.plan.stage(name)
-            start = 0 if after is None else next(iter(tx.reading.ids(row.number, name, [after])), None)
-            if start is None:
-                raise NotFound(f"Task {row.id} has no item {after} in {name}. To see them: fanfold items {row.id}")
-            rows = tx.reading.page(row.number, stage=name, states=states, keys=keys, after=start, limit=limit)
+            name = chosen_stage(tx, row, stage)
+            start = 0 if after is None else self._id(tx, row, name, after)
+            rows = tx.reading.page(
+                row.number, stage=name, states=states, keys=keys, after=start, limit=limit, bodies=False
+            )
             spent = tx.calls.of_items([found.id for found in rows])
         return [item_view(self.store, found, spent.get(found.id, NOTHING_SPENT)) for found in rows]
 
@@ -97,23 +100,26 @@ class Reader(Details):
         """The output of one item."""
         row = self._row(task_id)
         with self.store.read() as tx:
-            name = stage or counted_stage(row.plan, row.stage, tx.reading.counts([row.number]).get(row.number, {}))
-            rows = tx.reading.page(row.number, stage=name, keys=[key], limit=1)
-        if not rows:
-            raise NotFound(f"Task {row.id} has no item {key} in {name}. To see them: fanfold items {row.id}")
-        return self.store.unfold(rows[0].output)
+            found = self._item(tx, row, key, stage)
+        return self.store.unfold(found.output)
 
-    def calls(self, task_id: str, key: str | None = None, stage: str | None = None) -> builtins.list[CallRow]:
-        """The calls to models that a task, or one of its items, has made, in order, with what each cost."""
+    def calls(
+        self,
+        task_id: str,
+        key: str | None = None,
+        stage: str | None = None,
+        *,
+        before: int | None = None,
+        limit: int | None = 1_000,
+    ) -> builtins.list[CallRow]:
+        """The last calls to models that a task, or one of its items, has made, in order, with what each cost.
+
+        ``before`` is the id of the first one of those seen already; without a ``limit`` they are all of them.
+        """
         row = self._row(task_id)
         with self.store.read() as tx:
-            item = None
-            if key is not None:
-                name = stage or counted_stage(row.plan, row.stage, tx.reading.counts([row.number]).get(row.number, {}))
-                item = next(iter(tx.reading.ids(row.number, name, [key])), None)
-                if item is None:
-                    raise NotFound(f"Task {row.id} has no item {key} in {name}. To see them: fanfold items {row.id}")
-            return tx.calls.of_task(row.number, item)
+            item = None if key is None else self._id(tx, row, chosen_stage(tx, row, stage), key)
+            return tx.calls.of_task(row.number, item, before=before, limit=limit)
 
     def events(self, task_id: str, after: int = 0, limit: int = 1_000) -> builtins.list[Event]:
         """What happened to a task, in order; ``after`` is the id of the last event seen."""
@@ -121,11 +127,11 @@ class Reader(Details):
         with self.store.read() as tx:
             return tx.events.of(row.number, after, limit)
 
-    def failures(self, task_id: str) -> builtins.list[tuple[str, str, str, int]]:
-        """Why items failed, grouped: (stage, code, message, how many)."""
+    def failures(self, task_id: str, limit: int = 20) -> builtins.list[tuple[str, str, str, int]]:
+        """Why items failed, grouped: (stage, code, message, how many), the most frequent first."""
         row = self._row(task_id)
         with self.store.read() as tx:
-            return tx.reading.failures(row.number)
+            return tx.reading.failures(row.number, limit)
 
     def results(self, task_id: str, stage: str | None = None) -> Results:
         """The results of an `each` stage, as a lazy, ordered stream; by default of the last one."""
@@ -141,16 +147,14 @@ class Reader(Details):
         last = row.plan.stages[-1]
         if last.kind is Kind.EACH and row.state is TaskState.COMPLETED:
             return [result.output for result in Results(self.store, row.number, last.name)]
-        with self.store.read() as tx:
-            rows = (
-                tx.reading.page(row.number, stage=last.name, states=["done"], limit=1)
-                if last.kind is not Kind.EACH
-                else []
-            )
-        if not rows:
-            task = self._view(row)
-            raise TaskStopped(no_result(task), task_id=row.id, state=row.state)
-        return self.store.unfold(rows[0].output)
+        return self.store.unfold(self._last_output(row))
+
+    def large_result(self, task_id: str) -> File | None:
+        """The file that the text of a result lies in that is too large for the database, for who wants only a look."""
+        text = self._last_output(self._row(task_id)) or ""
+        value = serial.load(text, self.store.bind) if text.startswith(f'{{"{serial.LARGE_MARK}":') else None
+        file = value.get(serial.LARGE_MARK) if isinstance(value, dict) else None
+        return file if isinstance(file, File) else None
 
     def missing(self, task_id: str) -> Iterator[Result]:
         """The items without a result, of every `each` stage, in order, with the reason."""
@@ -215,6 +219,23 @@ class Reader(Details):
     def metrics(self) -> Metrics:
         """The figures of the whole installation."""
         return measure(self.store)
+
+    def _id(self, tx: Transaction, row: TaskRow, stage: str, key: str) -> int:
+        found = tx.reading.ids(row.number, stage, [key])
+        if not found:
+            raise no_item(row, key, stage)
+        return found[0]
+
+    def _last_output(self, row: TaskRow) -> str | None:
+        """What a last stage of one item has made, as kept."""
+        last = row.plan.stages[-1]
+        rows: builtins.list[ItemRow] = []
+        if last.kind is not Kind.EACH:
+            with self.store.read() as tx:
+                rows = tx.reading.page(row.number, stage=last.name, states=["done"], limit=1)
+        if not rows:
+            raise TaskStopped(no_result(self._view(row)), task_id=row.id, state=row.state)
+        return rows[0].output
 
     def _view(self, row: TaskRow) -> Task:
         with self.store.read() as tx:

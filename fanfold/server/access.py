@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -31,6 +30,8 @@ class Access:
     name: str
     owner: str | None
     role: Role
+    token: str | None = None
+    """The hash of the token, by which an open stream ends when the token does."""
 
     @property
     def sees_all(self) -> bool:
@@ -52,10 +53,15 @@ ANYBODY = Access("person", None, Role.ADMIN)
 """On a loopback address without tokens: whoever can reach it has the machine anyway."""
 
 
-def secret_of(request: Request) -> str | None:
-    """The token that came with the request."""
+def bearer_of(request: Request) -> str | None:
+    """The token in the header, if there is one."""
     scheme, value = get_authorization_scheme_param(request.headers.get("authorization"))
-    return value if scheme.lower() == "bearer" and value else request.cookies.get(COOKIE)
+    return value if scheme.lower() == "bearer" and value else None
+
+
+def secret_of(request: Request) -> str | None:
+    """The token that came with the request: in the header, or in the cookie of the page."""
+    return bearer_of(request) or request.cookies.get(COOKIE)
 
 
 def access_of(request: Request) -> Access:
@@ -65,12 +71,12 @@ def access_of(request: Request) -> Access:
     if secret is None and not place.demands_token:
         return ANYBODY
     found = None if secret is None else tokens.find(place.store, secret)
-    if found is None and not place.demands_token and "authorization" not in request.headers:
+    if found is None and not place.demands_token and not bearer_of(request):
         return ANYBODY  # A cookie of another day, on a server that needs none.
     if found is None:
         fact = "The token is not valid" if secret else "This server demands a token"
         raise NotAllowed(f"{fact}. Make one: fanfold tokens create NAME", code="unauthorized")
-    return Access(found.name, found.owner, Role(found.role))
+    return Access(found.name, found.owner, Role(found.role), tokens.hashed(secret or ""))
 
 
 Asking = Annotated[Access, Depends(access_of)]
@@ -111,4 +117,3 @@ def client_of(request: Request, access: Asking) -> Client:
 
 Looking = Annotated[Client, Depends(client_of)]
 At = Annotated[Place, Depends(place_of)]
-Dependency = Callable[..., object]

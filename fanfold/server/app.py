@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI
 
 import fanfold
 from fanfold.server.api import items, operating, results, streams, tasks
+from fanfold.server.api.documented import completed
 from fanfold.server.guard import Guard
 from fanfold.server.place import Place
 from fanfold.server.problems import told
@@ -27,6 +29,14 @@ are answered with 409; `available_commands` of the task says which are possible 
 """
 
 
+class App(FastAPI):
+    """FastAPI's app with a description that is complete."""
+
+    def openapi(self) -> dict[str, Any]:
+        """The OpenAPI description."""
+        return completed(super().openapi())
+
+
 def make_app(place: Place) -> FastAPI:
     """The server for one installation."""
 
@@ -39,7 +49,7 @@ def make_app(place: Place) -> FastAPI:
         place.live.join()
         place.pictures.close()
 
-    app = FastAPI(
+    app = App(
         title="Fanfold",
         version=fanfold.__version__,
         description=DESCRIPTION,

@@ -14,6 +14,9 @@ from fanfold.server.problems import problem
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 PLAIN_BYTES = 10_000_000
 """The largest request that is not an upload."""
+FORM_BYTES = 3_000_000
+LOGIN_BYTES = 10_000
+UPLOADS = ("/api/v1/tasks", "/submit")
 SEAL = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -52,29 +55,45 @@ class Guard:
         if refusal := self._refusal(scope["method"], headers):
             await problem(*refusal)(scope, receive, sealed)
             return
-        limit = self.place.store.settings.upload_bytes if _is_upload(headers) else PLAIN_BYTES
+        limit = self._limit(scope["path"], headers)
         if _declared(headers) > limit:
             await problem(413, "too_large", too_large(limit))(scope, receive, sealed)
             return
         await self.app(scope, bounded(receive, limit), sealed)
+
+    def _limit(self, path: str, headers: Headers) -> int:
+        """How much is read of a request, most of it before anybody knows who sends it."""
+        kind = headers.get("content-type", "")
+        if kind.startswith("multipart/form-data") and path in UPLOADS:
+            return self.place.store.settings.upload_bytes
+        if path == "/login":
+            return LOGIN_BYTES
+        return FORM_BYTES if "form" in kind else PLAIN_BYTES
 
     def _refusal(self, method: str, headers: Headers) -> tuple[int, str, str] | None:
         host = headers.get("host", "")
         if not self.place.knows_host(host):
             way = "Call it by its address, or allow the name: fanfold serve --allow-host NAME"
             return 421, "unknown_host", f"This server is not called {host[:100] or 'nothing'}. {way}"
-        if method in SAFE_METHODS or "authorization" in headers:
-            # A page elsewhere can send a browser here, but it can neither read the answer nor make up this header.
+        if method in SAFE_METHODS or headers.get("authorization", "").lower().startswith("bearer "):
+            # A page elsewhere can send a browser here, but it can neither read the answer nor make up this header. (Other
+            # kinds of it, a browser may send by itself.)
             return None
         origin, site = headers.get("origin"), headers.get("sec-fetch-site")
-        foreign = origin is not None and urlsplit(origin).netloc.lower() != host.lower()
-        if foreign or site not in (None, "same-origin", "none"):
+        if _is_foreign(origin, host) or site not in (None, "same-origin", "none"):
             return (
                 403,
                 "foreign_origin",
                 "The request came from a page of another site, which may not change anything here.",
             )
         return None
+
+
+def _is_foreign(origin: str | None, host: str) -> bool:
+    try:
+        return origin is not None and urlsplit(origin).netloc.lower() != host.lower()
+    except ValueError:
+        return True
 
 
 def bounded(receive: Receive, limit: int) -> Receive:
@@ -102,10 +121,6 @@ def seal(headers: MutableHeaders) -> None:
     for name, value in SEAL.items():
         headers.setdefault(name, value)
     headers.setdefault("cache-control", "no-store")
-
-
-def _is_upload(headers: Headers) -> bool:
-    return headers.get("content-type", "").startswith("multipart/form-data")
 
 
 def _declared(headers: Headers) -> int:

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from typing import Any
 
 from fanfold.engine.details import cells_of
 from fanfold.engine.views import view
@@ -31,6 +32,7 @@ JUST_BEFORE = 50
 REMEMBERED = 1_000
 """Tasks that lists are told of again when they change without an event, or are deleted."""
 SAMPLE_SECONDS = 10.0
+CHECK_SECONDS = 2.0
 REST_SECONDS = 30.0
 SAMPLES = 360
 
@@ -50,7 +52,8 @@ class Watched:
         """Whether nothing can have changed: the task is not at work, and its last items were handed back long ago."""
         known = self.last.task if self.last is not None else None
         same = known is not None and known.updated_at == row.updated_at
-        return same and row.state is not TaskState.ACTIVE and now - self.moved_at > REST_SECONDS
+        at_work = self.last is not None and self.last.cells is not None and "r" in self.last.cells.letters
+        return same and not at_work and row.state is not TaskState.ACTIVE and now - self.moved_at > REST_SECONDS
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,10 @@ class Live:
         self._touched: set[int] = set()
         self._over = threading.Event()
         self._wake = threading.Event()
+        self._due = False
+        """Whether something may have changed that was not looked at: a look that fails is made up for."""
         self._sampled_at = 0.0
+        self._checked_at = 0.0
         self._thread = threading.Thread(target=self._run, name="live", daemon=True)
 
     def start(self) -> None:
@@ -104,9 +110,9 @@ class Live:
         if self._thread.is_alive():
             self._thread.join(5)
 
-    def watch(self, task_id: str) -> Watcher[Moment]:
+    def watch(self, task_id: str, token: str | None = None) -> Watcher[Moment]:
         """Watch one task; the first moment is how it is now."""
-        watcher: Watcher[Moment] = Watcher()
+        watcher: Watcher[Moment] = Watcher(token=token)
         with self._lock:
             watched = self._tasks.setdefault(task_id, Watched())
             watched.watchers.add(watcher)
@@ -126,9 +132,9 @@ class Live:
                 if not watched.watchers:
                     del self._tasks[task_id]
 
-    def watch_list(self, owner: str | None, ids: Iterable[str] = ()) -> Watcher[ListMoment]:
+    def watch_list(self, owner: str | None, ids: Iterable[str] = (), token: str | None = None) -> Watcher[ListMoment]:
         """Watch all tasks of an owner, or of all; ``ids`` are those that are shown and may change without an event."""
-        watcher: Watcher[ListMoment] = Watcher(owner, ids)
+        watcher: Watcher[ListMoment] = Watcher(owner, ids, token)
         with self._lock:
             self._lists.add(watcher)
             if self._over.is_set():
@@ -140,11 +146,6 @@ class Live:
         """Watch them no longer."""
         with self._lock:
             self._lists.discard(watcher)
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the server is stopping."""
-        return self._over.is_set()
 
     @property
     def watchers(self) -> int:
@@ -161,9 +162,12 @@ class Live:
             started = time.monotonic()
             try:
                 self._sample(started)
-                if not self.watchers or self._somebody_is_new() or self._may_have_changed(hints):
+                self._turn_out(started)
+                self._due = self._due or not self.watchers or self._somebody_is_new() or self._may_have_changed(hints)
+                if self._due:
                     started = time.monotonic()
                     self._look(started)
+                    self._due = False
             except DatabaseProblem as problem:
                 log.warning("[live] %s Looking again", problem)
             except Exception as error:
@@ -180,6 +184,23 @@ class Live:
         with self._lock:
             unseen = any(watched.last is None for watched in self._tasks.values())
             return unseen or any(watcher.is_new for watcher in self._lists)
+
+    def _turn_out(self, now: float) -> None:
+        """End the streams of those whose token was revoked or has expired since they began."""
+        if now - self._checked_at < CHECK_SECONDS:
+            return
+        self._checked_at = now
+        with self._lock:
+            watchers: list[Watcher[Any]] = [*self._lists]
+            watchers += [one for watched in self._tasks.values() for one in watched.watchers]
+        held = {watcher.token for watcher in watchers if watcher.token is not None}
+        if not held:
+            return
+        with self.store.read() as tx:
+            lost = held - tx.tokens.valid(held)
+        for watcher in watchers:
+            if watcher.token in lost:
+                watcher.close()
 
     def _sample(self, now: float) -> None:
         if now - self._sampled_at < SAMPLE_SECONDS and self._sampled_at:

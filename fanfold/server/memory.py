@@ -32,3 +32,8 @@ class Once(Generic[Made]):
             while len(self._kept) > self._most:
                 self._kept.popitem(last=False)
         return made
+
+    def forget(self, about: object, seen: tuple[object, ...]) -> None:
+        """Make it anew for the next who wants it."""
+        with self._lock:
+            self._kept.pop((id(about), *seen), None)

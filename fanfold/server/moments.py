@@ -59,8 +59,11 @@ New = TypeVar("New", Moment, ListMoment)
 class Watcher(Generic[New]):
     """One who watches: takes what is new when there is something, all of it at once."""
 
-    def __init__(self, owner: str | None = None, ids: Iterable[str] = ()) -> None:
+    def __init__(self, owner: str | None = None, ids: Iterable[str] = (), token: str | None = None) -> None:
         self.owner = owner
+        self.token = token
+        self.is_closed = False
+        """Whether there will be nothing more; known at once, in any thread."""
         self.ids = frozenset(ids)
         self.is_new = True
         self._loop = asyncio.get_running_loop()
@@ -82,6 +85,7 @@ class Watcher(Generic[New]):
 
     def close(self) -> None:
         """There will be nothing more; may be called from any thread."""
+        self.is_closed = True
         self._later(self._end)
 
     def _later(self, function: object, *arguments: object) -> None:

@@ -39,6 +39,7 @@ COLUMNS: dict[str, sa.types.TypeEngine[Any]] = {
 class CallRow:
     """One call to a model, as kept in the ledger."""
 
+    id: int
     item: str
     stage: str
     at: datetime
@@ -142,18 +143,24 @@ class Calls:
         """What each item has spent, over all its attempts."""
         return self._spent(calls.c.item, ids)
 
-    def of_task(self, task: int, item: int | None = None) -> list[CallRow]:
-        """The calls of a task, or of one of its items, in order."""
+    def of_task(
+        self, task: int, item: int | None = None, *, before: int | None = None, limit: int | None = None
+    ) -> list[CallRow]:
+        """The last calls of a task, or of one of its items, if wanted with an id below ``before``, in order."""
         wanted = (
             sa.select(calls, items.c.key, items.c.seq, items.c.stage)
             .outerjoin(items, items.c.id == calls.c.item)
             .where(calls.c.task == task)
-            .order_by(calls.c.id)
+            .order_by(calls.c.id.desc())
+            .limit(limit)
         )
         if item is not None:
             wanted = wanted.where(calls.c.item == item)
+        if before is not None:
+            wanted = wanted.where(calls.c.id < before)
         return [
             CallRow(
+                id=row.id,
                 item=row.key or str(row.seq or ""),
                 stage=row.stage or "",
                 at=row.at,
@@ -166,7 +173,7 @@ class Calls:
                 seconds=row.seconds,
                 raw=row.raw,
             )
-            for row in self.connection.execute(wanted)
+            for row in reversed(self.connection.execute(wanted).all())
         ]
 
     def _spent(self, column: sa.Column[Any], wanted: Sequence[int]) -> dict[int, Spending]:

@@ -48,6 +48,19 @@ class Events:
         wanted = _events().where(events.c.task == task).order_by(events.c.id.desc()).limit(limit)
         return self._found(wanted if before is None else wanted.where(events.c.id < before))
 
+    def stages_of(self, task: int, limit: int = 10_000) -> list[Event]:
+        """The events of a task that name a stage and are about no single item, in order."""
+        moved = sa.and_(events.c.task == task, events.c.item.is_(None), events.c.stage.is_not(None))
+        return self._found(_events().where(moved).order_by(events.c.id).limit(limit))
+
+    def changed(self, after: int, owner: str | None = None, limit: int = 200) -> list[str]:
+        """The ids of the tasks with events above ``after``, or of those of an owner, the one with the newest event first."""
+        found = sa.select(tasks.c.id).join(events, events.c.task == tasks.c.number).where(events.c.id > after)
+        if owner is not None:
+            found = found.where(tasks.c.owner == owner)
+        newest = sa.func.max(events.c.id).desc()
+        return list(self.connection.execute(found.group_by(tasks.c.id).order_by(newest).limit(limit)).scalars())
+
     def newest(self) -> int:
         """The id of the newest event of all, 0 when there is none."""
         return int(self.connection.execute(sa.select(sa.func.max(events.c.id))).scalar() or 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from datetime import datetime
 from typing import Any
 
@@ -12,16 +12,18 @@ import sqlalchemy as sa
 
 from fanfold.model.lifecycle import ItemState
 from fanfold.model.progress import Counts
-from fanfold.store.clock import Clock
+from fanfold.store.mishaps import Mishaps
 from fanfold.store.tables import ACTIVE, OPEN, TIMED, attempts, emissions, item_data, items
 from fanfold.store.tables import tasks as task_table
 
 PAGE = 500
+AT_ONCE = 5_000
+"""So many values stand in one statement."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ItemRow:
-    """An item with its data, as kept."""
+    """An item with its data, as kept; in a list, without what may be large."""
 
     id: int
     stage: str
@@ -36,42 +38,23 @@ class ItemRow:
     available_at: datetime | None
     started_at: datetime | None
     finished_at: datetime | None
-    input: str | None
-    output: str | None
     error_code: str | None
     error_message: str | None
-    error_detail: str | None
     model: str | None
     usage: str | None
     progress: float
     message: str | None
+    made_by: str | None
+    input: str | None = None
+    output: str | None = None
+    error_detail: str | None = None
     options: str | None = None
-    made_by: str | None = None
     previous: str | None = None
     previous_model: str | None = None
 
 
-@dataclass(frozen=True)
-class AttemptRow:
-    """An attempt that failed, was lost, or cost money."""
-
-    lease: int
-    worker: str | None
-    outcome: str
-    started_at: datetime | None
-    ended_at: datetime
-    error_code: str | None
-    error_message: str | None
-    error_detail: str | None
-    model: str | None
-
-
-class Reading:
+class Reading(Mishaps):
     """Questions about items, inside one transaction."""
-
-    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
-        self.connection = connection
-        self.clock = clock
 
     def counts(self, tasks: Sequence[int]) -> dict[int, dict[str, Counts]]:
         """Per task and stage, how many items are in each state: one grouped query over one index."""
@@ -98,27 +81,10 @@ class Reading:
         ).first()
         return (float(row.progress or 0.0), row.message) if row else (0.0, None)
 
-    def retries(self, tasks: Sequence[int]) -> dict[int, int]:
-        """Failures that were, or will be, tried again, per task."""
-        summed = sa.select(attempts.c.task, sa.func.count()).where(
-            attempts.c.task.in_(tasks), attempts.c.outcome == "retrying"
-        )
-        return {row[0]: row[1] for row in self.connection.execute(summed.group_by(attempts.c.task))}
-
     def next_due_at(self, task: int) -> datetime | None:
         """When the next timed item of a task is due."""
         due = sa.select(sa.func.min(items.c.available_at)).where(items.c.task == task, TIMED)
         return self.connection.execute(due).scalar()
-
-    def trouble(self, task: int, stage: str) -> str | None:
-        """Why the item that is tried again next has failed."""
-        wanted = (
-            sa.select(item_data.c.error_message)
-            .join(items, items.c.id == item_data.c.item)
-            .where(items.c.task == task, items.c.stage == stage, items.c.state == ItemState.RETRYING)
-            .limit(1)
-        )
-        return self.connection.execute(wanted).scalar()
 
     def page(
         self,
@@ -129,9 +95,10 @@ class Reading:
         after: int = 0,
         limit: int = PAGE,
         keys: Sequence[str] = (),
+        bodies: bool = True,
     ) -> list[ItemRow]:
-        """Items with an id above ``after``, in order."""
-        wanted = _items().where(items.c.task == task, items.c.id > after).order_by(items.c.id).limit(limit)
+        """Items with an id above ``after``, in order; without their ``bodies`` what may be large is not read."""
+        wanted = _items(bodies).where(items.c.task == task, items.c.id > after).order_by(items.c.id).limit(limit)
         if stage is not None:
             wanted = wanted.where(items.c.stage == stage)
         if states:
@@ -140,10 +107,10 @@ class Reading:
             wanted = wanted.where(items.c.id.in_(self.ids(task, stage, keys)))
         return [_row(row) for row in self.connection.execute(wanted)]
 
-    def results(self, task: int, stage: str, after: int, limit: int = PAGE) -> list[ItemRow]:
-        """Settled items of a stage with a position above ``after``, in order."""
+    def results(self, task: int, stage: str, after: int, limit: int = PAGE, *, bodies: bool = True) -> list[ItemRow]:
+        """Items of a stage with a position above ``after``, in order; ``bodies`` as for a page."""
         wanted = (
-            _items()
+            _items(bodies)
             .where(items.c.task == task, items.c.stage == stage, items.c.seq > after)
             .order_by(items.c.seq)
             .limit(limit)
@@ -158,6 +125,16 @@ class Reading:
         if stage is not None:
             wanted = wanted.where(items.c.stage == stage)
         return list(self.connection.execute(wanted).scalars())
+
+    def keys_at(self, task: int, stage: str, positions: Sequence[int], states: Sequence[str]) -> list[str]:
+        """The keys of the items at these positions of a stage that are in one of the states, in order."""
+        found: list[str] = []
+        for start in range(0, len(positions), AT_ONCE):
+            some = items.c.seq.in_(positions[start : start + AT_ONCE])
+            wanted = sa.select(items.c.key, items.c.seq).where(items.c.task == task, items.c.stage == stage, some)
+            rows = self.connection.execute(wanted.where(items.c.state.in_(states)).order_by(items.c.seq))
+            found += [row.key or str(row.seq) for row in rows]
+        return found
 
     def emitted(self, task: int, after: tuple[int, int], limit: int = PAGE) -> list[tuple[int, int, str, str]]:
         """Streamed pieces behind ``after`` as (item, position, key, body), of the leases that count, in order."""
@@ -189,11 +166,17 @@ class Reading:
         wanted = counted.where(OPEN, ACTIVE, task_table.c.stage == items.c.stage)
         return {row[0]: row[1] for row in self.connection.execute(wanted.group_by(items.c.state))}
 
-    def attempts(self, item: int, limit: int = 100) -> list[AttemptRow]:
-        """The attempts of an item that are kept, in order."""
-        chosen = [attempts.c[name] for name in AttemptRow.__dataclass_fields__]
-        kept = sa.select(*chosen).where(attempts.c.item == item).order_by(attempts.c.id.desc()).limit(limit)
-        return [AttemptRow(*row) for row in reversed(self.connection.execute(kept).all())]
+    def makers(self, task: int, stage: str) -> dict[str, int]:
+        """How many done items of a stage each model has made; those that name none are left out."""
+        counted = (
+            sa.select(item_data.c.model, sa.func.count())
+            .join(items, items.c.id == item_data.c.item)
+            .where(items.c.task == task, items.c.stage == stage, items.c.state == ItemState.DONE)
+            .where(item_data.c.model.is_not(None))
+            .group_by(item_data.c.model)
+            .order_by(sa.func.count().desc())
+        )
+        return {row[0]: row[1] for row in self.connection.execute(counted)}
 
     def neighbours(self, task: int, stage: str, seq: int) -> tuple[str | None, str | None]:
         """The keys of the items before and after a position of a stage."""
@@ -228,81 +211,12 @@ class Reading:
         )
         return [(int(span), who, state, many) for span, who, state, many in self.connection.execute(counted)]
 
-    def lost_attempts(self, task: int, limit: int = 500) -> list[tuple[str, str, AttemptRow]]:
-        """(stage, key, attempt) of the attempts of a task that failed or were lost, the latest first."""
-        chosen = [attempts.c[name] for name in AttemptRow.__dataclass_fields__]
-        kept = (
-            sa.select(items.c.stage, items.c.key, items.c.seq, *chosen)
-            .join(items, items.c.id == attempts.c.item)
-            .where(attempts.c.task == task, attempts.c.outcome != "done")
-            .order_by(attempts.c.id.desc())
-            .limit(limit)
-        )
-        rows = self.connection.execute(kept)
-        return [(row.stage, row.key or str(row.seq), AttemptRow(*row[3:])) for row in rows]
 
-    def failed_keys(self, task: int, stage: str, code: str, message: str, limit: int) -> list[str]:
-        """The keys of the items of a stage that failed for this very reason, in order."""
-        same = sa.and_(
-            sa.func.coalesce(item_data.c.error_code, "error") == code,
-            sa.func.coalesce(item_data.c.error_message, "") == message,
-        )
-        chosen = (
-            sa.select(items.c.key, items.c.seq)
-            .join(item_data, item_data.c.item == items.c.id)
-            .where(items.c.task == task, items.c.stage == stage, items.c.state == ItemState.FAILED, same)
-            .order_by(items.c.seq)
-            .limit(limit)
-        )
-        return [row.key or str(row.seq) for row in self.connection.execute(chosen)]
-
-    def failures(self, task: int) -> list[tuple[str, str, str, int]]:
-        """Why items failed: (stage, code, message, how many), the most frequent first."""
-        grouped = (
-            sa.select(items.c.stage, item_data.c.error_code, item_data.c.error_message, sa.func.count().label("many"))
-            .join(item_data, item_data.c.item == items.c.id)
-            .where(items.c.task == task, items.c.state == ItemState.FAILED)
-            .group_by(items.c.stage, item_data.c.error_code, item_data.c.error_message)
-            .order_by(sa.desc("many"))
-            .limit(20)
-        )
-        return [
-            (row.stage, row.error_code or "error", row.error_message or "", row.many)
-            for row in self.connection.execute(grouped)
-        ]
-
-
-def _items() -> sa.Select[Any]:
-    data = [column for column in item_data.c if column.name not in ("item", "memory", "waiting_since")]
-    return sa.select(items, *data).outerjoin(item_data, item_data.c.item == items.c.id)
+def _items(bodies: bool) -> sa.Select[Any]:
+    wanted = [field.name for field in fields(ItemRow) if bodies or field.default is MISSING]
+    columns = [items.c[name] if name in items.c else item_data.c[name] for name in wanted]
+    return sa.select(*columns).outerjoin(item_data, item_data.c.item == items.c.id)
 
 
 def _row(row: sa.Row[Any]) -> ItemRow:
-    return ItemRow(
-        row.id,
-        row.stage,
-        row.seq,
-        row.key or str(row.seq),
-        row.state,
-        row.lease,
-        row.worker,
-        row.attempts,
-        row.failures,
-        row.crashes,
-        row.available_at,
-        row.started_at,
-        row.finished_at,
-        row.input,
-        row.output,
-        row.error_code,
-        row.error_message,
-        row.error_detail,
-        row.model,
-        row.usage,
-        float(row.progress or 0.0),
-        row.message,
-        row.options,
-        row.made_by,
-        row.previous,
-        row.previous_model,
-    )
+    return ItemRow(**dict(row._mapping) | {"key": row.key or str(row.seq), "progress": float(row.progress or 0.0)})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -46,6 +47,13 @@ class Tokens:
         valid = sa.or_(tokens.c.expires_at.is_(None), tokens.c.expires_at > self.clock.now)
         row = self.connection.execute(sa.select(*SHOWN).where(tokens.c.hash == hashed, valid)).first()
         return None if row is None else TokenRow(*row)
+
+    def valid(self, hashes: Collection[str]) -> set[str]:
+        """Those of the hashes whose token is there and has not expired."""
+        lasting = sa.or_(tokens.c.expires_at.is_(None), tokens.c.expires_at > self.clock.now)
+        return set(
+            self.connection.execute(sa.select(tokens.c.hash).where(tokens.c.hash.in_(hashes), lasting)).scalars()
+        )
 
     def all(self) -> list[TokenRow]:
         """Every token, also expired ones, the oldest first."""

@@ -69,7 +69,7 @@ def test_drop_a_pdf_watch_it_look_at_a_page_redo_it_with_a_model_and_download(
         page.locator("#files").set_input_files(book(tmp_path))
         row = page.locator("[data-row]", has_text="book.pdf")
         expect(row).to_contain_text("completed", timeout=60_000)
-        row.get_by_role("link", name="book.pdf").click()
+        row.locator("a.task-title").click()
         expect(page.locator("#task")).to_contain_text("3 of 3 done")
 
         page.locator("#grid").click(position={"x": 8, "y": 8})
@@ -149,7 +149,7 @@ def test_what_failed_is_grouped_by_reason_and_retried_from_there(browser: Browse
         work(here)
         expect(failures).to_contain_text("2 ×")
         page.keyboard.press("m")
-        page.keyboard.press("Enter")
+        page.locator("#confirm").get_by_role("button", name="Merge").click()
         eventually(lambda: here.client.get(id_).stage == "join")
         work(here)
         expect(page.locator("#task")).to_contain_text("completed")

@@ -97,6 +97,11 @@ def test_a_worker_of_the_server_that_is_killed_is_replaced(sqlite_shell: Shell) 
 def test_a_server_for_others_demands_a_token(sqlite_shell: Shell) -> None:
     refusal = sqlite_shell.fails(Exit.BAD_INPUT, "serve", "--host", "0.0.0.0", "--port", "0", "--no-workers")
     assert "fanfold tokens create" in refusal
+    # Whoever gives it a name lets others call it, through a proxy.
+    named = sqlite_shell.fails(
+        Exit.BAD_INPUT, "serve", "--allow-host", "fanfold.example", "--port", "0", "--no-workers"
+    )
+    assert "fanfold.example demands tokens" in named
     secret = sqlite_shell.ok("tokens", "create", "root", "--role", "admin").strip()
     _, address = serve(sqlite_shell, "--host", "0.0.0.0", "--no-workers")
     assert httpx2.get(f"{address}/api/v1/tasks").status_code == 401

@@ -1,12 +1,14 @@
 """Is what is inside a task told truly: items, cells, timelines, files and keys?"""
 
+from typing import Any
+
 import pytest
 
 import fanfold as ff
 from fanfold.engine.client import Client
 from fanfold.store.reading import Reading
 from tests.engine.pipelines import batch, book
-from tests.installation import HandClock, Installation
+from tests.installation import HandClock, Installation, number_of
 
 
 def test_an_item_tells_its_data_and_its_neighbours(installation: Installation) -> None:
@@ -119,6 +121,22 @@ def at(counts: tuple[int, ...]) -> dict[int, int]:
     return {position: count for position, count in enumerate(counts) if count}
 
 
+def test_the_stages_are_told_however_much_has_happened_to_items(installation: Installation, clock: HandClock) -> None:
+    task = installation.client.submit(installation.know(book()), options={"texts": ["a"]})
+    worker = installation.worker()
+    (split,) = worker.turn(free=1).claimed
+    worker.settle(worker.call(*split))
+    event = {"task": number_of(installation, task), "actor": "w", "verb": "retry", "stage": "convert", "item": "p1"}
+    with installation.store.write() as tx:
+        tx.events.add([event] * 10_001)
+    clock.advance(5)
+    installation.work()
+    found = installation.client.stages(task.id)
+    assert [span.stage for span in found] == ["cut", "convert", "bind"]
+    assert found[-1].ended_at is not None
+    assert installation.client.timeline(task.id).stages == found
+
+
 def test_a_timeline_of_days_has_no_more_than_96_spans(installation: Installation, clock: HandClock) -> None:
     task = installation.client.submit(installation.know(batch()), items=["a", "b"])
     worker = installation.worker()
@@ -153,7 +171,66 @@ def test_the_items_that_failed_for_one_reason_are_named(installation: Installati
         keys = installation.client.failed_keys(task.id, stage, code, message)
         assert keys == (["a", "c"] if code == "bad_page" else ["b"])
         assert len(keys) == many
+        assert installation.client.failed_keys(task.id, stage, code, message, limit=1) == keys[:1]
     assert installation.client.failed_keys(task.id, "convert", "bad_page", "another reason") == []
+
+
+def test_the_keys_at_scattered_positions_cost_few_statements(installation: Installation) -> None:
+    items = [ff.NewItem("named", "a"), *map(str, range(3_999))]
+    task = installation.client.submit(installation.know(batch()), items=items)
+    with installation.statements() as sent:
+        found = installation.client.keys_at(task.id, "convert", [*range(3_998, -1, -2), 0, 9_999], ["pending"])
+    assert found == ["named", *(str(at) for at in range(3, 4_001, 2))]
+    assert len(sent) < 8
+    assert installation.client.keys_at(task.id, "convert", [0, 1], ["failed", "done"]) == []
+    with pytest.raises(ff.NotFound, match="no stage 'nothing'"):
+        installation.client.keys_at(task.id, "nothing", [0], ["pending"])
+
+
+def test_a_list_of_items_reads_nothing_that_may_be_large(installation: Installation) -> None:
+    task = installation.client.submit(installation.know(batch()), items=["a", "bad"])
+    installation.work()
+    with installation.statements() as sent:
+        listed = installation.client.items(task.id)
+        assert installation.client.items_from(task.id, "convert", 0, 2) == listed
+    assert [item.error_message for item in listed] == [None, "this page is bad"]
+    for large in ("input", "output", "previous", "previous_model", "error_detail", "options"):
+        assert not [statement for statement in sent if f"item_data.{large}" in statement]
+
+
+def test_the_tasks_that_changed_last_are_told_at_once_and_to_their_owner(installation: Installation) -> None:
+    client = installation.client
+    tasks = [client.submit(batch(), items=["a", "b"], owner=owner) for owner in ("ann", "bob") * 20]
+    seen = client.events(tasks[-1].id)[-1].id
+    for task in tasks[:3]:
+        client.pause(task.id)
+    assert {task.id for task in client.changed_since(seen)} == {task.id for task in tasks[:3]}
+    bob = Client(store=installation.store, owner="bob")
+    assert [(task.id, task.state) for task in bob.changed_since(seen)] == [(tasks[1].id, "paused")]
+    assert {task.id for task in client.changed_since(0, limit=4)} == {task.id for task in [*tasks[:3], tasks[-1]]}
+    client.delete(tasks[2].id)
+    with installation.statements() as sent:
+        assert len(client.changed_since(0)) == 39
+    # How a task that was not begun looks costs a statement of its own; to find it and its parts costs no more for many.
+    assert len(sent) < 39 + 12
+
+
+def test_the_last_calls_are_told_by_page(installation: Installation) -> None:
+    task = installation.client.submit(installation.know(batch()), items=["a", "b"])
+    number = number_of(installation, task)
+    with installation.store.write() as tx:
+        ids = tx.reading.ids(number, "convert", ["1", "2"])
+        said = {"lease": 1, "provider": "p", "outcome": "taken", "seconds": 1.0}
+        tx.calls.add([{"item": ids[n % 2], "model": f"m{n}", **said} for n in range(6)])
+
+    def models(**wanted: Any) -> list[str]:
+        return [call.model for call in installation.client.calls(task.id, **wanted)]
+
+    assert models() == models(limit=None) == ["m0", "m1", "m2", "m3", "m4", "m5"]
+    assert models(limit=2) == ["m4", "m5"]
+    first = installation.client.calls(task.id, limit=2)[0].id
+    assert models(limit=3, before=first) == ["m1", "m2", "m3"]
+    assert models(key="2", limit=2) == ["m3", "m5"]
 
 
 def test_a_task_is_found_by_its_key_and_owner(installation: Installation) -> None:

@@ -94,6 +94,26 @@ def test_a_piece_that_can_not_be_kept_fails_its_item(installation: Installation,
     assert (installation.client.items(task.id)[0].error_message or "").startswith("A streamed piece")
 
 
+@pytest.mark.parametrize("stop", ["pause", "cancel", "fail"])
+def test_following_a_stopped_task_ends_though_an_earlier_item_is_open(installation: Installation, stop: str) -> None:
+    def handler(item: Any) -> None:
+        item.emit(f"of {item.key}")
+
+    task = installation.client.submit(installation.know(batch(handler=handler)), items=["a", "b"])
+    worker = installation.worker()
+    first, second = sorted(worker.turn().claimed, key=lambda pair: pair[1].seq)
+    worker.settle(worker.call(*second))
+    emitted = installation.client.emitted(task.id)
+    assert (emitted.next(), emitted.over) == ([], False)
+    if stop == "fail":
+        installation.sql("UPDATE tasks SET state = 'failed', finished_at = created_at")
+    else:
+        getattr(installation.client, stop)(task.id)
+    assert (emitted.next(), emitted.over) == ([("2", "of 2")], False)
+    assert (emitted.next(), emitted.over) == ([], True)
+    assert first[1].seq == 1
+
+
 def test_a_reader_follows_while_it_runs(live: Live) -> None:
     switch = Switch()
 

@@ -88,3 +88,33 @@ def test_large_texts_take_a_bounded_time(unit: str) -> None:
     started = time.perf_counter()
     assert both_sides(compared(before, after)) == (before, after)
     assert time.perf_counter() - started < ENOUGH_SECONDS
+
+
+def chinese(lines: int, length: int) -> tuple[str, str]:
+    """Two texts of so many lines, in each of which every third character is another, between lines that are the same."""
+    generator = random.Random(1)
+    before = [[chr(generator.randrange(0x4E00, 0x9000)) for _ in range(length)] for _ in range(lines)]
+    after = [["字" if at % 3 == 0 else letter for at, letter in enumerate(line)] for line in before]
+    old, new = ("".join(f"{''.join(line)}\n--- {n}\n" for n, line in enumerate(text)) for text in (before, after))
+    return old, new
+
+
+def test_many_changed_lines_share_one_budget() -> None:
+    before, after = chinese(100, 4_900)
+    started = time.perf_counter()
+    found = compared(before, after)
+    assert time.perf_counter() - started < ENOUGH_SECONDS
+    assert both_sides(found) == (before, after)
+    removed = [len(piece.text) for piece in found.pieces if piece.kind == REMOVED]
+    assert removed[0] == 1
+    assert removed[-1] > 4_900
+
+
+def test_what_the_budget_does_not_cover_is_told_by_whole_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fanfold.server.web.changes.MOST_COST", 0)
+    assert told("the old house\n", "the new house\n") == [(REMOVED, "the old house\n"), (ADDED, "the new house\n")]
+
+
+def test_an_ordinary_document_is_compared_word_by_word_to_its_end() -> None:
+    before, after = chinese(1_000, 60)
+    assert max(len(piece.text) for piece in compared(before, after).pieces if piece.kind == REMOVED) == 1

@@ -152,6 +152,10 @@ def test_the_calls_to_models_are_told_with_their_cost(asker: Asker, installation
     assert {name: call[name] for name in said} == said
     assert (call["item"], call["stage"]) == ("k1", "shout")
     assert asker.get(f"/tasks/{task}/calls?key=k2") == []
+    assert asker.get(f"/tasks/{task}/calls?limit=1&before={call['id'] + 1}") == [call]
+    assert asker.get(f"/tasks/{task}/calls?before={call['id']}") == []
+    for bad in ("limit=0", "limit=10001", f"before={2**70}"):
+        assert asker.ask("GET", f"/tasks/{task}/calls?{bad}").status_code == 422, bad
     assert asker.get(f"/tasks/{task}")["spending"]["cost"] == 0.5
 
 

@@ -128,6 +128,34 @@ def test_a_huge_text_is_not_rendered() -> None:
 
 
 @pytest.mark.parametrize(
+    "unit",
+    [
+        "*_",
+        "*a*",
+        "_a_ ",
+        "**a**",
+        "~~a~~",
+        "`a` ",
+        "*a**b***c",
+        "- - - - x\n",
+        "> - > x\n",
+        "|*a\n",
+        "|a",
+        "1) 1) x\n",
+        "-\t-\tx\n",
+    ],
+)
+def test_a_text_with_too_many_marks_is_shown_as_it_is(unit: str) -> None:
+    assert rendered(unit * (MOST_CHARACTERS // len(unit))) is None
+
+
+def test_a_long_ordinary_text_is_rendered() -> None:
+    paragraph = "Some *words* of a [text](https://example.org) that_is_long, with `code`, and **more**. " * 5
+    page = f"# Chapter\n\n{paragraph}\n\n- one\n- two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n"
+    assert rendered(page * (150_000 // len(page))) is not None
+
+
+@pytest.mark.parametrize(
     "text",
     [
         ">" * 50_000 + " x",
@@ -152,6 +180,13 @@ def test_a_huge_text_is_not_rendered() -> None:
         "|a" * 500 + "\n" + "|-" * 500 + ("\n" + "|b" * 500) * 50,
         "[a]: b\n" * 10_000,
         "~~" * 30_000,
+        "*_" * 100_000,
+        "*_" * 10_000,
+        "*_~`![<a" * 4_000,
+        "- - - - - - x\n" * 4_000,
+        "1. x\n" * 9_999,
+        "|a" * 500 + "\n" + "|-" * 500 + ("\n" + "|b" * 500) * 55,
+        "![a](" * 10_000 + "(" * 140_000,
         "<table><tr><td>" * 3_000,
     ],
     ids=lambda text: repr(text[:8]),

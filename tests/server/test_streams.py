@@ -115,8 +115,8 @@ def test_an_event_between_the_watching_and_the_first_look_is_not_lost(
     with served(sqlite_installation) as (url, place):
         watch = place.live.watch
 
-        def watch_and_move(task_id: str) -> Any:
-            watcher = watch(task_id)
+        def watch_and_move(task_id: str, *rest: Any) -> Any:
+            watcher = watch(task_id, *rest)
             sqlite_installation.client.pause(task_id)
             return watcher
 
@@ -178,6 +178,17 @@ def test_the_list_goes_on_where_it_broke_off(installation: Installation) -> None
     with served(installation) as (url, _), stream(f"{url}/api/v1/stream", **{"Last-Event-ID": str(last)}) as told:
         name, data, _ = next(told)
     assert (name, data["id"], data["state"]) == ("task", one.id, "paused")
+
+
+def test_the_list_goes_on_from_the_beginning_with_the_tasks_that_have_changed_last(
+    sqlite_installation: Installation,
+) -> None:
+    tasks = [sqlite_installation.client.submit(words, items=["a"]) for _ in range(250)]
+    sqlite_installation.client.pause(tasks[0].id)
+    from_the_start = {"Last-Event-ID": "0"}
+    with served(sqlite_installation) as (url, _), stream(f"{url}/api/v1/stream", **from_the_start) as told:
+        found = [next(told)[1]["id"] for _ in range(200)]
+    assert set(found) == {task.id for task in [tasks[0], *tasks[51:]]}
 
 
 def test_streams_end_when_the_server_stops(installation: Installation) -> None:

@@ -12,9 +12,12 @@ import fanfold as ff
 from fanfold.engine.client import Client
 from fanfold.model.lifecycle import ItemState
 from fanfold.model.task import Cells, Task
-from fanfold.server.web.choices import HIDDEN, without_secrets
+from fanfold.server.secrets import HIDDEN, without_secrets
+from fanfold.server.web import outcome
 from fanfold.server.web.positions import in_ranges, in_runs, parsed
+from fanfold.server.web.showing import spans_of
 from fanfold.server.web.watching import cells_message
+from tests.engine.pipelines import one_step
 from tests.installation import Installation
 from tests.server.asking import Asker, token
 
@@ -173,6 +176,62 @@ def test_items_are_listed_page_by_page(page: Wild) -> None:
     assert ">n1</a>" not in after
     assert ">n2</a>" in after
     assert ">n0</a>" not in page.page("/items", stage="work", state="failed")
+
+
+def test_events_before_one_that_can_not_be_are_refused(page: Wild) -> None:
+    answer = page.asker.ask("GET", f"//tasks/{page.task.id}/events?before={10**20}")
+    assert answer.status_code == 422
+    assert ">" in page.page("/events", before=2**62)
+
+
+def test_only_the_newest_calls_are_shown(page: Wild) -> None:
+    with page.installation.store.write() as tx:
+        (item,) = tx.reading.ids(tx.tasks.resolve(page.task.id).number, "work", ["n0"])
+        said = {"item": item, "lease": 1, "provider": "p", "seconds": 1.0}
+        outcomes = ["taken", "cached", "failed"]
+        tx.calls.add([{"model": f"m{n}-", "outcome": outcomes[n % 3], **said} for n in range(250)])
+    html = page.page("/calls")
+    assert "The newest 200 of 250 calls." in html
+    assert re.findall(r"p:m(\d+)-", html) == [str(n) for n in range(249, 49, -1)]
+
+
+def test_stages_are_asked_for_once_while_a_task_stays_where_it_is(page: Wild) -> None:
+    client, task = page.client, page.now()
+    assert [span.stage for span in spans_of(client, task)] == ["cut", "work"]
+    with page.installation.statements() as sent:
+        assert spans_of(client, task) is spans_of(client, task)
+    assert sent == []
+
+
+@pytest.mark.parametrize(
+    ("value", "name", "beginning"),
+    [
+        ("\\\n\x01" * 3_000, "result.txt", "\\\n\x01"),
+        (["row"] * 3_000, "result.json", '["row","row",'),
+        ("short", "result.txt", "short"),
+    ],
+)
+def test_of_a_large_result_only_the_beginning_is_read(
+    sqlite_installation: Installation, monkeypatch: pytest.MonkeyPatch, value: Any, name: str, beginning: str
+) -> None:
+    object.__setattr__(sqlite_installation.settings, "inline_bytes", 1_000)
+    task = sqlite_installation.client.submit(sqlite_installation.know(one_step(lambda task: value)))
+    sqlite_installation.work()
+    client, now = sqlite_installation.client, sqlite_installation.client.get(task.id)
+    whole = outcome.outcome(client, now)
+    if len(value) > 1_000:
+        monkeypatch.setattr(Client, "result", None)
+    found = outcome.outcome(client, now, most_bytes=2_000)
+    assert found.downloads[0].name == whole.downloads[0].name == name
+    assert found.beginning.startswith(beginning)
+    assert found.is_cut == whole.is_cut == (len(value) > 1_000)
+    assert len(found.beginning) <= outcome.BEGINNING
+
+
+@pytest.mark.parametrize("length", range(1, 20))
+def test_a_text_that_breaks_off_within_an_escape_is_still_text(length: int) -> None:
+    text = '\\"\x01中\n'
+    assert text.startswith(outcome.string_of(json.dumps(text, ensure_ascii=False)[:-1][:length]))
 
 
 def test_the_pages_speak_chinese(page: Wild) -> None:

@@ -19,7 +19,7 @@ def command(invocation: Invocation, task_id: str, key: str | None, stage: str | 
     """List the calls to models that a task has made, with tokens, cost and time."""
     client = invocation.client()
     task = client.get(task_id)
-    rows = client.calls(task.id, key, stage)
+    rows = client.calls(task.id, key, stage, limit=None)
     if invocation.json:
         printing.print_json({"task": task.id, "spending": task.spending, "calls": rows})
         return

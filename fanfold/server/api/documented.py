@@ -1,28 +1,44 @@
-"""What may an answer be? The problem documents that routes can answer with, for the OpenAPI description."""
+"""What may an answer be? What the OpenAPI description says of problems, tokens and limits, for every route alike."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from fanfold.server.api.shapes import Problem
+from fanfold.server.api.shapes import GivenFile, Problem
 from fanfold.server.problems import MEDIA_TYPE
 
 WORDS = {
     401: "No valid token was given.",
-    403: "The token does not allow it.",
+    403: "The token does not allow it, or the request came from a page of another site.",
     404: "There is no such thing, or it is not yours to see.",
     409: "Not possible in the state it is in, or the shortened id fits several tasks.",
     413: "The request is too large.",
     415: "Only JSON and multipart/form-data are understood.",
+    421: "The server is not called by this name.",
     422: "What was given can not be used; nothing was changed.",
-    503: "The database can not be used right now.",
+    503: "The database can not be used right now, or too much is wanted at once.",
+}
+ALWAYS = (401, 403, 413, 421, 422, 503)
+REFERENCE = "#/components/schemas/{model}"
+BEARER = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "Made by `fanfold tokens create`; not needed on a loopback address.",
 }
 
 
-def may_answer(*statuses: int) -> dict[int | str, dict[str, Any]]:
+def may_answer(*statuses: int, always: tuple[int, ...] = ALWAYS) -> dict[int | str, dict[str, Any]]:
     """The ``responses`` of a route that may answer with these problems, and with those that any route may."""
-    content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
-    return {status: {"description": WORDS[status], "content": content} for status in (401, 403, *statuses, 422, 503)}
+    content = {MEDIA_TYPE: {"schema": {"$ref": REFERENCE.format(model="Problem")}}}
+    return {status: {"description": WORDS[status], "content": content} for status in sorted({*statuses, *always})}
 
 
-__all__ = ["Problem", "may_answer"]
+def completed(described: dict[str, Any]) -> dict[str, Any]:
+    """The description with what routes only refer to: the shapes of problems and files, and how a token is given."""
+    components = described.setdefault("components", {})
+    shapes = components.setdefault("schemas", {})
+    for model in (Problem, GivenFile):
+        shapes[model.__name__] = model.model_json_schema(ref_template=REFERENCE)
+    components["securitySchemes"] = {"bearer": BEARER}
+    described["security"] = [{"bearer": []}, {}]
+    return described

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
+from fanfold.engine.client import Client
 from fanfold.errors import NotFound
 from fanfold.model.files import File
 from fanfold.model.item import ItemDetail
@@ -53,17 +55,23 @@ def get_output(client: Looking, task_id: TaskId, key: Key, stage: Stage = None) 
 
 
 @router.get("/tasks/{task_id}/items/image", responses={**may_answer(404, 409), 200: PICTURE}, response_class=Response)
-def get_image(client: Looking, place: At, task_id: TaskId, key: Key, stage: Stage = None) -> Response:
+async def get_image(client: Looking, place: At, task_id: TaskId, key: Key, stage: Stage = None) -> Response:
     """Get the picture of an item: the one that was kept with its output, or one that its pipeline draws now."""
-    task = client.get(task_id)
-    detail = client.item(task_id, key, stage)
-    kept = picture_of(detail)
-    name = f"{task.id}/{detail.item.stage}/{detail.item.seq}"
-    picture = kept.read_bytes() if kept else place.pictures.draw(place.pipelines.get(task.pipeline), name, detail.input)
+    kept, pipeline, name, value = await run_in_threadpool(wanted_picture, client, task_id, key, stage)
+    picture = kept or await place.pictures.draw(place.pipelines.get(pipeline), name, value)
     kind = next((kind for magic, kind in KINDS if picture.startswith(magic)), None)
     if kind is None:
         raise NotFound("This item has no picture that a browser can show.", code="no_picture")
     return Response(picture, media_type=kind, headers={"cache-control": HOUR})
+
+
+def wanted_picture(client: Client, task_id: str, key: str, stage: str | None) -> tuple[bytes | None, str, str, Any]:
+    """The picture that was kept; and the pipeline that can draw one, a name for it, and from what it is drawn."""
+    task = client.get(task_id)
+    detail = client.item(task_id, key, stage)
+    kept = picture_of(detail)
+    name = f"{task.id}/{detail.item.stage}/{detail.item.seq}"
+    return kept.read_bytes() if kept else None, task.pipeline, name, detail.input
 
 
 @router.get("/tasks/{task_id}/failures", responses=may_answer(404, 409))
@@ -85,10 +93,15 @@ def list_events(
 
 @router.get("/tasks/{task_id}/calls", responses=may_answer(404, 409))
 def list_calls(
-    client: Looking, task_id: TaskId, key: Annotated[Text | None, Query(max_length=200)] = None, stage: Stage = None
+    client: Looking,
+    task_id: TaskId,
+    key: Annotated[Text | None, Query(max_length=200)] = None,
+    stage: Stage = None,
+    before: Annotated[int | None, Query(ge=0, le=2**62, description="The id of the first call seen.")] = None,
+    limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
 ) -> list[CallRow]:
-    """List the calls to models that a task, or one of its items, has made, with what each cost."""
-    return client.calls(task_id, key, stage)
+    """List the last calls to models that a task, or one of its items, has made, in order, with what each cost."""
+    return client.calls(task_id, key, stage, before=before, limit=limit)
 
 
 @router.get("/tasks/{task_id}/cells", responses=may_answer(404, 409))

@@ -12,10 +12,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 
 from fanfold.engine.emitted import Emitted
-from fanfold.engine.reader import POLL_SECONDS
 from fanfold.errors import NotFound
 from fanfold.model.files import File
-from fanfold.server.access import At, Looking
+from fanfold.server.access import Asking, At, Looking
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.items import Stage
 from fanfold.server.api.shapes import Text, plain
@@ -27,6 +26,7 @@ KINDS = {".md": "text/markdown; charset=utf-8", ".txt": "text/plain; charset=utf
 SANDBOX = {"content-security-policy": "sandbox; default-src 'none'"}
 """Whatever is in a file, a browser that opens it runs nothing."""
 LINES = "application/x-ndjson"
+POLL_SECONDS = 0.5
 FILE: dict[str, Any] = {
     "content": {"application/octet-stream": {}, "application/json": {}},
     "description": "The file, or the value.",
@@ -75,6 +75,7 @@ def get_results(client: Looking, task_id: TaskId, stage: Stage = None) -> Stream
     "/tasks/{task_id}/emitted", responses={**may_answer(404, 409), 200: STREAM}, response_class=StreamingResponse
 )
 def get_emitted(
+    access: Asking,
     client: Looking,
     place: At,
     task_id: TaskId,
@@ -82,17 +83,22 @@ def get_emitted(
 ) -> StreamingResponse:
     """Get the pieces that items emit while they run, in the order of the items, as JSON lines."""
     id_ = client.get(task_id).id
-    return StreamingResponse(followed(client.emitted(task_id, follow=follow), place, id_), media_type=LINES)
+    lines = followed(client.emitted(task_id, follow=follow), place, id_, access.token)
+    return StreamingResponse(lines, media_type=LINES)
 
 
-async def followed(emitted: Emitted, place: Place, task_id: str) -> AsyncIterator[str]:
+async def followed(emitted: Emitted, place: Place, task_id: str, token: str | None) -> AsyncIterator[str]:
     """The pieces as lines; a thread is taken for each look at the database, and none for the time between."""
-    while not emitted.over and not place.live.is_over:
-        pieces = await run_in_threadpool(emitted.next)
-        for key, value in pieces:
-            yield line({"key": key, "value": plain(value, task_id)})
-        if not pieces and not emitted.over:
-            await asyncio.sleep(POLL_SECONDS)
+    watcher = place.live.watch(task_id, token)
+    try:
+        while not emitted.over and not watcher.is_closed:
+            pieces = await run_in_threadpool(emitted.next)
+            for key, value in pieces:
+                yield line({"key": key, "value": plain(value, task_id)})
+            if not pieces and not emitted.over:
+                await asyncio.sleep(POLL_SECONDS)
+    finally:
+        place.live.unwatch(task_id, watcher)
 
 
 def answer(value: Any, task_id: str) -> Response:

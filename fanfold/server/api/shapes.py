@@ -15,6 +15,7 @@ from fanfold.model.files import File
 from fanfold.model.item import Attempt, Item, ItemDetail
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.task import StageView, Task
+from fanfold.server.secrets import without_secrets
 
 API = "/api/v1"
 Command = Literal["pause", "resume", "cancel", "retry", "rerun", "merge", "delete"]
@@ -88,7 +89,7 @@ class TaskShape(BaseModel):
     def of(cls, task: Task) -> TaskShape:
         """The task for a program, its files as links."""
         known = shallow(task)
-        known |= {name: plain(known[name], task.id) for name in ("options", "metadata", "inputs")}
+        known |= {name: without_secrets(plain(known[name], task.id)) for name in ("options", "metadata", "inputs")}
         return cls.model_construct(**known)
 
 
@@ -126,6 +127,7 @@ class ItemShape(BaseModel):
         """The item for a program, its files as links."""
         known = shallow(detail)
         known |= {name: plain(known[name], task_id) for name in ("input", "output", "options", "previous")}
+        known["options"] = without_secrets(known["options"])
         return cls.model_construct(**known)
 
 
@@ -230,6 +232,7 @@ class BulkReport(BaseModel):
     dry_run: bool
     done: list[str]
     refused: list[Refused]
+    more: bool = Field(default=False, description="Whether the filter has more tasks than are taken at once (1000).")
 
 
 class NewTokenWish(BaseModel):

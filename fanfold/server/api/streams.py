@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Request
+from fastapi import APIRouter, Header
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import TypeAdapter
 from starlette.concurrency import run_in_threadpool
@@ -20,7 +20,6 @@ from fanfold.server.api.shapes import TaskShape
 from fanfold.server.api.tasks import WatchedTask
 from fanfold.server.memory import Once
 from fanfold.server.moments import ListMoment, Moment, Watcher
-from fanfold.server.place import Place
 
 router = APIRouter(tags=["live"])
 SETTLED_SECONDS = 10
@@ -34,14 +33,14 @@ documents: Once[str] = Once()
 
 @router.get("/tasks/{task_id}/stream", responses=may_answer(404, 409), response_class=EventSourceResponse)
 async def stream_task(
-    place: At, client: Looking, task: WatchedTask, last_event_id: LastEvent = None
+    place: At, access: Asking, client: Looking, task: WatchedTask, last_event_id: LastEvent = None
 ) -> AsyncIterator[ServerSentEvent]:
     """Follow a task until it is finished.
 
     Messages: `event` (what happened, each with its id; one may come twice after a loss of connection), `task` (the task,
     whenever it has changed), `deleted`, and `end` when the task is finished.
     """
-    watcher = place.live.watch(task.id)
+    watcher = place.live.watch(task.id, access.token)
     try:
         async for message in messages(client, task, watcher, number(last_event_id)):
             yield message
@@ -51,14 +50,14 @@ async def stream_task(
 
 @router.get("/stream", responses=may_answer(), response_class=EventSourceResponse)
 async def stream_list(
-    request: Request, place: At, access: Asking, client: Looking, last_event_id: LastEvent = None
+    place: At, access: Asking, client: Looking, last_event_id: LastEvent = None
 ) -> AsyncIterator[ServerSentEvent]:
     """Follow all tasks: `task` first for the newest and then for each that has changed, `deleted` for those that are gone."""
-    watcher = place.live.watch_list(access.owner)
+    watcher = place.live.watch_list(access.owner, token=access.token)
     try:
         after = number(last_event_id)
         if after is not None:
-            for task in await run_in_threadpool(changed_since, place, client, after):
+            for task in await run_in_threadpool(client.changed_since, after):
                 yield ServerSentEvent(event="task", raw_data=task_json(task))
         while (moment := await watcher.next()) is not None:
             for message in listed(moment):
@@ -115,14 +114,6 @@ def listed(moment: ListMoment) -> list[ServerSentEvent]:
     mark = str(max(0, moment.newest))
     changed = [ServerSentEvent(event="task", raw_data=task_json(task), id=mark) for task in moment.tasks.values()]
     return changed + [ServerSentEvent(event="deleted", data={"id": id_}, id=mark) for id_ in sorted(moment.gone)]
-
-
-def changed_since(place: Place, client: Client, after: int) -> list[Task]:
-    """The tasks that events tell of since ``after``, as they are now, of those the client may see."""
-    with place.store.read() as tx:
-        numbers = set(tx.events.touched(after).values())
-        rows = [row for number in numbers if (row := tx.tasks.get(number)) is not None]
-    return [client.get(row.id) for row in rows if client.owner in (None, row.owner)]
 
 
 def said(event: Event, settled: int) -> ServerSentEvent:

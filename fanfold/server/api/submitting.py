@@ -26,6 +26,7 @@ from fanfold.server.api.shapes import GivenFile, NewTask
 from fanfold.server.place import Place
 
 MOST_FILES = 100
+SAID_LENGTH = 64_000
 JSON_FIELDS = ("inputs", "items", "options", "metadata", "tags", "priority", "retry_limit", "straight_through")
 FORM = {
     "type": "object",
@@ -114,6 +115,12 @@ def checked(known: dict[str, Any]) -> NewTask:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
         raise BadInput(f"{place}: {first['msg']}" if place else first["msg"]) from None
+    said = len(json.dumps([wanted.inputs, wanted.options, wanted.metadata], ensure_ascii=False, default=str))
+    if said > SAID_LENGTH:
+        raise BadInput(
+            f"Inputs, options and metadata together are {said} characters long; the limit is {SAID_LENGTH}. "
+            "They are shown wherever the task is. Give what is larger as a file, or as items."
+        )
     if any(serial.has_marks(value) for value in (wanted.inputs, wanted.items, wanted.options, wanted.metadata)):
         raise BadInput(f"The names {serial.FILE_MARK} and {serial.LARGE_MARK} are reserved; give files as `files`.")
     return wanted

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, Header, Path, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from fanfold.engine.client import Client
-from fanfold.errors import BadInput, FanfoldError
+from fanfold.errors import Ambiguous, BadInput, FanfoldError, NotFound
 from fanfold.model import serial
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.task import Task
@@ -29,6 +32,7 @@ from fanfold.server.api.shapes import (
 from fanfold.server.api.submitting import BODY, read_submission, submitted
 
 router = APIRouter(tags=["tasks"])
+log = logging.getLogger("fanfold.server")
 TaskId = Annotated[
     Text, Path(description="A task's id; it may be shortened as long as it is unambiguous.", max_length=64)
 ]
@@ -87,9 +91,12 @@ def list_tasks(
     )
 
 
-@router.post("/tasks/commands", responses=may_answer(404, 409), dependencies=MAY_CHANGE)
+@router.post("/tasks/commands", responses=may_answer(), dependencies=MAY_CHANGE)
 def command_many(client: Looking, wish: BulkWish) -> BulkReport:
-    """Carry out one command for many tasks, or, with `dry_run`, say what would happen."""
+    """Carry out one command for many tasks, or, with `dry_run`, say what would happen.
+
+    A task that refuses it, or that there is not, does not keep the others from it: `refused` says why.
+    """
     return bulk(client, wish)
 
 
@@ -108,10 +115,12 @@ async def wait_for_task(
     watcher = place.live.watch(task.id)
     try:
         async with asyncio.timeout(seconds):
-            while task.state is TaskState.ACTIVE and await watcher.next() is not None:
-                task = await run_in_threadpool(client.get, task.id)
+            while task.state is TaskState.ACTIVE and (moment := await watcher.next()) is not None:
+                if moment.task is None:
+                    raise NotFound(f"Task {task.id} was deleted.")
+                task = moment.task
     except TimeoutError:
-        task = await run_in_threadpool(client.get, task.id)
+        log.debug("[server] %s goes on", task.id)
     finally:
         place.live.unwatch(task.id, watcher)
     return TaskShape.of(task)
@@ -161,9 +170,10 @@ def delete(client: Looking, task_id: TaskId) -> None:
 
 def bulk(client: Client, wish: BulkWish) -> BulkReport:
     """One command for many tasks; a task that refuses it does not keep the others from it."""
+    meant = chosen(client, wish)
     done: list[str] = []
-    refused: list[Refused] = []
-    for task in chosen(client, wish):
+    refused = list(meant.unknown)
+    for task in meant.tasks:
         if wish.command not in task.available_commands:
             reason = f"{wish.command} is not possible: it is {task.status}"
             refused.append(Refused(id=task.id, reason=reason))
@@ -174,16 +184,45 @@ def bulk(client: Client, wish: BulkWish) -> BulkReport:
             done.append(task.id)
         except FanfoldError as error:
             refused.append(Refused(id=task.id, reason=error.message))
-    return BulkReport(command=wish.command, dry_run=wish.dry_run, done=done, refused=refused)
+    return BulkReport(command=wish.command, dry_run=wish.dry_run, done=done, refused=refused, more=meant.more)
 
 
-def chosen(client: Client, wish: BulkWish) -> list[Task]:
-    """The tasks that are meant."""
+@dataclass(frozen=True)
+class Chosen:
+    """The tasks that are meant, the ids that are no task's, and whether a filter has more than are taken at once."""
+
+    tasks: list[Task]
+    unknown: list[Refused] = field(default_factory=list)
+    more: bool = False
+
+
+def chosen(client: Client, wish: BulkWish) -> Chosen:
+    """The tasks that a wish names, or that its filter gives."""
     if wish.tasks:
-        return [client.get(id_) for id_ in dict.fromkeys(wish.tasks)]
+        return named(client, wish.tasks)
     if not (wish.states or wish.pipeline or wish.tag or wish.text):
         raise BadInput("Say which tasks are meant: `tasks`, or a filter (states, pipeline, tag, text).")
-    return client.list(states=wish.states, pipeline=wish.pipeline, tag=wish.tag, text=wish.text, limit=MOST_AT_ONCE)
+    return filtered(client, states=wish.states, pipeline=wish.pipeline, tag=wish.tag, text=wish.text)
+
+
+def named(client: Client, ids: Iterable[str]) -> Chosen:
+    """The tasks with these ids, each once, however it was called."""
+    found: dict[str, Task] = {}
+    unknown: list[Refused] = []
+    for id_ in dict.fromkeys(ids):
+        try:
+            task = client.get(id_)
+            found[task.id] = task
+        except (NotFound, Ambiguous) as error:
+            unknown.append(Refused(id=id_, reason=error.message))
+    return Chosen(list(found.values()), unknown)
+
+
+def filtered(client: Client, **wanted: Any) -> Chosen:
+    """The newest tasks that a filter gives, as many as are taken at once."""
+    found = client.list(**wanted, limit=MOST_AT_ONCE)
+    is_full = len(found) == MOST_AT_ONCE
+    return Chosen(found, more=is_full and bool(client.list(**wanted, after=found[-1].id, limit=1)))
 
 
 def carry_out(client: Client, task_id: str, command: str, reason: str | None = None) -> None:
@@ -203,4 +242,4 @@ def harmless(options: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-__all__ = ["NewTask", "bulk", "carry_out", "chosen", "router"]
+__all__ = ["NewTask", "bulk", "carry_out", "chosen", "filtered", "named", "router"]

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Form, Request
 from starlette.responses import HTMLResponse
 
-from fanfold.engine.client import Client
-from fanfold.errors import BadInput, FanfoldError, NotFound
+from fanfold.errors import BadInput
 from fanfold.model.asking import Spending, money
 from fanfold.model.task import Task
 from fanfold.server.access import Access, Changing, Looking
-from fanfold.server.api.tasks import carry_out
+from fanfold.server.api.shapes import BulkWish, Command, Text
+from fanfold.server.api.tasks import MOST_AT_ONCE, bulk, filtered, named
 from fanfold.server.web.filtering import Wanted, known
 from fanfold.server.web.headline import failed_items
 from fanfold.server.web.rendering import fragment, page
@@ -22,10 +22,8 @@ from fanfold.server.web.words import Words, language_of
 
 router = APIRouter()
 COMMANDS = ("pause", "resume", "retry", "merge", "cancel", "rerun", "delete")
-MOST = 1_000
 SHOWN = 8
-Command = Literal["pause", "resume", "retry", "merge", "cancel", "rerun", "delete"]
-Ids = Annotated[list[Annotated[str, Form(max_length=64)]], Form(max_length=MOST)]
+Ids = Annotated[list[Annotated[Text, Form(max_length=64)]], Form(max_length=MOST_AT_ONCE)]
 Said = Annotated[str, Form(max_length=500)]
 
 
@@ -54,15 +52,6 @@ class Preview:
     more: bool
 
 
-@dataclass(frozen=True)
-class Report:
-    """What a command has done, and who refused it meanwhile."""
-
-    command: str
-    done: int
-    refused: list[tuple[str, str]]
-
-
 @router.post("/bulk/preview")
 def preview(
     request: Request,
@@ -78,13 +67,11 @@ def preview(
     text: Said = "",
 ) -> HTMLResponse:
     """What the command would do to the chosen tasks, or to all that the filter has."""
-    if every:
-        found = client.list(**known(Wanted(show, pipeline, owner, tag, text)).asking(), limit=MOST)
-    else:
-        found = [one for id_ in dict.fromkeys(task) if (one := _get(client, id_)) is not None]
-    if not found:
+    wanted = known(Wanted(show, pipeline, owner, tag, text))
+    found = filtered(client, **wanted.asking()) if every else named(client, task)
+    if not found.tasks:
         raise BadInput("Choose at least one task first.")
-    made = previewed(command, found, Words(language_of(request)), more=bool(every) and len(found) == MOST)
+    made = previewed(command, found.tasks, Words(language_of(request)), more=found.more)
     return answered(request, access, "_bulk.html", preview=made)
 
 
@@ -93,14 +80,8 @@ def carry_out_all(
     request: Request, access: Changing, client: Looking, command: Annotated[Command, Form()], task: Ids
 ) -> HTMLResponse:
     """Do it, to the tasks that were previewed; one that refuses does not keep the others from it."""
-    done, refused = 0, []
-    for id_ in dict.fromkeys(task):
-        try:
-            carry_out(client, id_, command)
-            done += 1
-        except FanfoldError as error:
-            refused.append((id_, error.message))
-    answer = answered(request, access, "_bulk_report.html", report=Report(command, done, refused))
+    report = bulk(client, BulkWish(command=command, tasks=task))
+    answer = answered(request, access, "_bulk_report.html", report=report)
     answer.headers["hx-trigger"] = "fanfold:changed"
     return answer
 
@@ -145,10 +126,3 @@ def answered(request: Request, access: Access, name: str, **values: Any) -> HTML
     if "hx-request" in request.headers:
         return HTMLResponse(fragment(name, Words(language_of(request)), shown=SHOWN, whole=False, **values))
     return page(request, "bulk.html", access, part=name, shown=SHOWN, whole=True, **values)
-
-
-def _get(client: Client, task_id: str) -> Task | None:
-    try:
-        return client.get(task_id)
-    except NotFound:
-        return None

@@ -13,6 +13,10 @@ MOST_CHARACTERS = 1_000_000
 """Longer texts are not compared."""
 MOST_PRODUCT = 25_000_000
 """Comparing takes time and memory by the product of both lengths: 3 MB and some tens of milliseconds at this size."""
+WORD_COST = 5_000
+"""What telling one word apart takes besides, in the same measure."""
+MOST_COST = 1_000_000_000
+"""All comparisons of words together: a second or less. What comes behind is told by whole lines."""
 AROUND_LINES = 3
 ALIKE = 0.3
 """Changed lines that share less than this are shown as removed and added, not as a patchwork."""
@@ -46,6 +50,21 @@ class Changes:
         return any(piece.kind in (ADDED, REMOVED) for piece in self.pieces)
 
 
+class Budget:
+    """How much may still be compared word by word, in one comparison of two texts."""
+
+    def __init__(self) -> None:
+        self.left = MOST_COST
+
+    def pays(self, old: int, new: int) -> bool:
+        """Whether so many words can still be compared with so many; if so, they are paid for."""
+        cost = old * new + WORD_COST * (old + new)
+        if old * new > MOST_PRODUCT or cost > self.left:
+            return False
+        self.left -= cost
+        return True
+
+
 def changes(before: str, after: str) -> Changes | None:
     """How one text became the other; None when they are too long to be compared."""
     if max(len(before), len(after)) > MOST_CHARACTERS:
@@ -59,16 +78,17 @@ def changes(before: str, after: str) -> Changes | None:
 
 def _compared(before: str, after: str) -> Iterator[Piece]:
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    budget = Budget()
     for same, old_part, new_part in _blocks(old, new):
         if same:
             yield Piece(SAME, "".join(old_part))
         else:
-            yield from _by_word("".join(old_part), "".join(new_part))
+            yield from _by_word("".join(old_part), "".join(new_part), budget)
 
 
-def _by_word(before: str, after: str) -> Iterator[Piece]:
+def _by_word(before: str, after: str, budget: Budget) -> Iterator[Piece]:
     old, new = WORD.findall(before), WORD.findall(after)
-    if old and new and len(old) * len(new) <= MOST_PRODUCT and _alike(before, after):
+    if old and new and budget.pays(len(old), len(new)) and _alike(before, after):
         for same, old_part, new_part in _blocks(old, new):
             yield from _told(same, "".join(old_part), "".join(new_part))
     else:

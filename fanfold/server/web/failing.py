@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -11,8 +12,12 @@ from fanfold.server.web.headline import ask_retry
 from fanfold.server.web.words import Words
 
 SHOWN_KEYS = 8
+SHOWN_GROUPS = 20
+READ_GROUPS = 500
 LONG = 240
 """Longer messages are shown with their beginning first."""
+PARTICULAR = re.compile(r"\b[0-9a-f]{8,}\b|\d+(?:[.,:]\d+)*")
+"""What sets apart the messages of one and the same reason: numbers and ids."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +33,7 @@ class Group:
     @property
     def mark(self) -> str:
         """Names the group in a form: a message may be long, and browsers change the ends of lines."""
-        return mark_of(self.stage, self.code, self.message)
+        return mark_of(self.stage, self.code, masked(self.message))
 
     @property
     def is_long(self) -> bool:
@@ -46,19 +51,42 @@ class Group:
 
 
 def groups(client: Client, task_id: str) -> list[Group]:
-    """The reasons, the most frequent first."""
+    """The reasons, the most frequent first; messages that differ in numbers or ids only are one reason."""
+    found: dict[tuple[str, str, str], tuple[str, int, int]] = {}
+    for stage, code, message, count in client.failures(task_id, READ_GROUPS):
+        name = (stage, code, masked(message))
+        example, before, kinds = found.get(name, (message, 0, 0))
+        found[name] = (example, before + count, kinds + 1)
+    chosen = sorted(found.items(), key=lambda pair: -pair[1][1])[:SHOWN_GROUPS]
     return [
-        Group(stage, code, message, count, tuple(client.failed_keys(task_id, stage, code, message)[:SHOWN_KEYS]))
-        for stage, code, message, count in client.failures(task_id)
+        Group(
+            stage,
+            code,
+            example if kinds == 1 else mask,
+            count,
+            tuple(_first_keys(client, task_id, stage, code, example)),
+        )
+        for (stage, code, mask), (example, count, kinds) in chosen
     ]
+
+
+def _first_keys(client: Client, task_id: str, stage: str, code: str, message: str) -> list[str]:
+    return client.failed_keys(task_id, stage, code, message, SHOWN_KEYS)
 
 
 def keys_of(client: Client, task_id: str, mark: str) -> tuple[str, list[str]]:
     """The stage and all keys of a group; no keys when there is no such group any more."""
-    for stage, code, message, _ in client.failures(task_id):
-        if mark_of(stage, code, message) == mark:
-            return stage, client.failed_keys(task_id, stage, code, message)
+    for group in groups(client, task_id):
+        if group.mark == mark:
+            failed = client.failed_like(task_id, group.stage, group.code)
+            wanted = masked(group.message)
+            return group.stage, [key for key, message in failed if masked(message) == wanted]
     return "", []
+
+
+def masked(message: str) -> str:
+    """A message without what is particular to one item."""
+    return PARTICULAR.sub("…", message)
 
 
 def mark_of(stage: str, code: str, message: str) -> str:

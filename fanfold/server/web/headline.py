@@ -13,7 +13,8 @@ from fanfold.model.task import StageSpan, Task
 from fanfold.server.web.words import Words
 
 FEW = 10
-"""So many items are retried without asking first."""
+"""So many items are retried without asking first, unless they cost more than this, in dollars."""
+COSTLY = 0.5
 VISIBLE = ("resume", "pause", "merge", "retry", "cancel")
 KEYS = {"pause": "p", "resume": "p", "retry": "r", "merge": "m"}
 LABELS = {"rerun": "start over"}
@@ -99,7 +100,9 @@ def failed_items(task: Task) -> int:
 
 def commands(task: Task, t: Words) -> list[Command]:
     """The buttons for what is possible now, those that one looks for first at the beginning."""
-    made = [_command(task, verb, t) for verb in task.available_commands]
+    # Before the merge both would do the same; one word for it is enough.
+    at_merge = task.state is TaskState.WAITING and "merge" in task.available_commands
+    made = [_command(task, verb, t) for verb in task.available_commands if not (at_merge and verb == "resume")]
     order = [*VISIBLE, "rerun", "delete"]
     return sorted(made, key=lambda command: order.index(command.verb) if command.verb in order else len(order))
 
@@ -113,7 +116,8 @@ def _command(task: Task, verb: str, t: Words) -> Command:
     if verb == "merge":
         anyway = task.state is TaskState.PARTIAL
         label = t("merge anyway") if anyway else t("merge again") if task.state is TaskState.COMPLETED else t("merge")
-        return Command(verb, label, key, primary=task.state is TaskState.WAITING)
+        sentence = _ask_merge(task, t) if anyway else ""
+        return Command(verb, label, key, sentence, t("Merge"), primary=task.state is TaskState.WAITING)
     if verb == "resume":
         return Command(verb, t("resume"), key, primary=True)
     asked = {"cancel": _ask_cancel, "rerun": _ask_rerun, "delete": _ask_delete}.get(verb)
@@ -124,12 +128,19 @@ def _command(task: Task, verb: str, t: Words) -> Command:
 
 
 def ask_retry(task: Task, items: int, t: Words) -> str:
-    """What is asked before many items are retried; nothing for a few."""
-    if items < FEW:
+    """What is asked before many or costly items are retried; nothing for a few."""
+    if items < FEW and estimate(task, items) < COSTLY:
         return ""
     return _sentences(
         t("Retry: {count} items are done again{cost}.", count=items, cost=about(task, items, t)),
         t("What is done is kept. To stop it: pause or cancel."),
+    )
+
+
+def _ask_merge(task: Task, t: Words) -> str:
+    return _sentences(
+        t("Merge: the result will be without {count} items that failed.", count=failed_items(task)),
+        t("They can be retried later; the merge is then done again."),
     )
 
 
@@ -160,10 +171,13 @@ def _ask_delete(task: Task, t: Words) -> str:
 
 def about(task: Task, items: int, t: Words) -> str:
     """What so many items will cost, by what those that are done have cost; nothing when that is not known."""
-    if not task.spending.cost or not task.done or not items:
-        return ""
-    each = task.spending.cost / task.done
-    return t(", about {cost}", cost=money(Spending(calls=1, cost=each * items)))
+    cost = estimate(task, items)
+    return t(", about {cost}", cost=money(Spending(calls=1, cost=cost))) if cost else ""
+
+
+def estimate(task: Task, items: int) -> float:
+    """What so many items will cost, in dollars, by what those that are done have cost; 0 when that is not known."""
+    return items * task.spending.cost / task.done if task.spending.cost and task.done else 0.0
 
 
 def _sentences(*sentences: str) -> str:

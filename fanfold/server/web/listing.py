@@ -153,7 +153,7 @@ def watching(
 @router.get("/live/tasks", response_class=EventSourceResponse)
 async def live_tasks(place: At, who: Annotated[Watching, Depends(watching)]) -> AsyncIterator[ServerSentEvent]:
     """The rows that change, in their new form; `refresh` when a task has come, gone or changed its group."""
-    watcher = place.live.watch_list(who.access.owner, who.ids)
+    watcher = place.live.watch_list(who.access.owner, who.ids, who.access.token)
     try:
         now = await run_in_threadpool(who.now)
         states = {task.id: task.state for task in now}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
-import time
 from typing import Annotated
 
 from fastapi import APIRouter, Form, Query, Request
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse, Response
 
 from fanfold.engine import tokens
@@ -37,12 +38,12 @@ def login_page(request: Request, next: Next = "/") -> Response:
 
 
 @router.post("/login")
-def login(
+async def login(
     request: Request, place: At, token: Annotated[str, Form(max_length=500)] = "", next: NextField = "/"
 ) -> Response:
     """Take a token: a valid one is kept in a cookie that no script can read and no other site can send."""
-    if tokens.find(place.store, token.strip()) is None:
-        time.sleep(PAUSE_SECONDS)
+    if await run_in_threadpool(tokens.find, place.store, token.strip()) is None:
+        await asyncio.sleep(PAUSE_SECONDS)  # Holds no thread: of these the server has few.
         return page(request, "login.html", None, 401, next=local(next), wrong=True)
     answer = RedirectResponse(local(next), 303)
     secure = request.url.scheme == "https"

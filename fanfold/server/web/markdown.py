@@ -13,7 +13,11 @@ from markupsafe import Markup
 MOST_CHARACTERS = 200_000
 """Longer texts are shown as they are; so much takes a second or less."""
 MOST_MARKS = 10_000
-"""So are texts with more lines, brackets or tags than that: made to be slow, 50 000 of them take many seconds."""
+"""So are texts with more lines, brackets, tags or stars than that: made to be slow, 50 000 of them take many seconds."""
+COUNTED = ("\n", "[", "<", "*", "_", "~", "`")
+MOST_TOGETHER = 30_000
+"""Cells of tables, quotes and nested lists take time as well; so many marks of all kinds take a second or less."""
+ALL_COUNTED = (*COUNTED, "|", "\t", "> ", "- ", "+ ", ". ", ") ")
 TAGS = {
     "a", "b", "blockquote", "br", "caption", "code", "dd", "del", "div", "dl", "dt", "em", "h1", "h2", "h3", "h4", "h5", "h6",
     "hr", "i", "kbd", "li", "ol", "p", "pre", "s", "span", "strong", "sub", "sup", "table", "tbody", "td", "tfoot", "th",
@@ -28,13 +32,20 @@ MOST_SPANNED = 1_000
 
 def rendered(text: str) -> Markup | None:
     """The text as harmless HTML; None when it is too long to be rendered."""
-    if len(text) > MOST_CHARACTERS or max(map(text.count, "\n[<")) > MOST_MARKS:
+    if is_too_much(text):
         return None
     parser = _parser()
     tokens = parser.parse(text)
     for token in tokens:
         _align(token)
     return harmless(parser.renderer.render(tokens, parser.options, {}))
+
+
+def is_too_much(text: str) -> bool:
+    """Whether rendering it could take longer than a reader should wait."""
+    if len(text) > MOST_CHARACTERS or max(map(text.count, COUNTED)) > MOST_MARKS:
+        return True
+    return sum(map(text.count, ALL_COUNTED)) > MOST_TOGETHER
 
 
 def harmless(html: str) -> Markup:

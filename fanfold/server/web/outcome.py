@@ -15,8 +15,11 @@ from fanfold.model.files import File
 from fanfold.model.item import Result
 from fanfold.model.plan import Kind
 from fanfold.model.task import Task
+from fanfold.server.api.shapes import plain
 
 BEGINNING = 4_000
+READ_BYTES = 4_000_000
+"""So large may the text of a result be that is read for a look."""
 MISSING_SHOWN = 50
 
 
@@ -41,24 +44,28 @@ class Outcome:
     """Whether the result is the list of all outputs, which is not read for a look."""
 
 
-def outcome(client: Client, task: Task) -> Outcome:
-    """The result of a task."""
+def outcome(client: Client, task: Task, *, most_bytes: int | None = READ_BYTES) -> Outcome:
+    """The result of a task; of a larger text than that only the beginning is read, and files in it are not named."""
     whole = f"/api/v1/tasks/{task.id}/result"
     if task.stages[-1].kind == Kind.EACH:
         return Outcome((Download("result.json", 0, whole),) if task.done else (), of_items=True)
     try:
+        large = client.large_result(task.id)
+        if large is not None and most_bytes is not None and large.size > most_bytes:
+            return _look_at(large, whole)
         value = client.result(task.id)
     except FanfoldError as problem:
         return Outcome(problem=problem.message)
     if isinstance(value, File):
         return Outcome((Download(value.name, value.size, whole),), *beginning_of(value))
-    text = as_text(value)
     files = _named_files(value)
     downloads = [Download(file.name, file.size, f"{whole}/{quote(name, safe='')}") for name, file in files.items()]
-    if not files:
-        downloads = [Download("result.txt" if isinstance(value, str) else "result.json", len(text.encode()), whole)]
-    first = next((file for file in files.values() if beginning_of(file)[0]), None)
-    shown = beginning_of(first) if first else (text[:BEGINNING], len(text) > BEGINNING)
+    shown = next((shown for file in files.values() if (shown := beginning_of(file))[0]), None)
+    if shown is None:
+        text = as_text(value, task.id)
+        shown = text[:BEGINNING], len(text) > BEGINNING
+        name = "result.txt" if isinstance(value, str) else "result.json"
+        downloads = downloads or [Download(name, len(text.encode()), whole)]
     return Outcome(tuple(downloads), *shown)
 
 
@@ -81,18 +88,9 @@ def beginning_of(file: File) -> tuple[str, bool]:
     return ("", False) if "\0" in text or text.startswith("%PDF") else (text, len(raw) < file.size)
 
 
-def as_text(value: Any) -> str:
-    """Text as it is, anything else as JSON in which files have their names."""
-    return value if isinstance(value, str) else json.dumps(plain(value), ensure_ascii=False, indent=2)
-
-
-def plain(value: Any) -> Any:
-    """The value with files as their names and sizes."""
-    if isinstance(value, File):
-        return {"file": value.name, "size": value.size}
-    if isinstance(value, dict):
-        return {name: plain(inner) for name, inner in value.items()}
-    return [plain(inner) for inner in value] if isinstance(value, list) else value
+def as_text(value: Any, task_id: str) -> str:
+    """Text as it is, anything else as JSON in which files have their names and addresses."""
+    return value if isinstance(value, str) else json.dumps(plain(value, task_id), ensure_ascii=False, indent=2)
 
 
 def files_in(value: Any) -> Iterator[File]:
@@ -104,9 +102,22 @@ def files_in(value: Any) -> Iterator[File]:
             yield from files_in(inner)
 
 
-def address_of(task_id: str, file: File) -> str:
-    """Where a file of a task can be downloaded."""
-    return f"/api/v1/tasks/{task_id}/files/{quote(file.key.rpartition('/')[2], safe='')}"
+def _look_at(large: File, whole: str) -> Outcome:
+    """What a text that is not read as a whole begins with: JSON as it is kept, but a string as the text it is."""
+    raw, is_cut = beginning_of(large)
+    if not raw.startswith('"'):
+        return Outcome((Download("result.json", large.size, whole),), raw, is_cut)
+    return Outcome((Download("result.txt", large.size, whole),), string_of(raw), is_cut)
+
+
+def string_of(raw: str) -> str:
+    """The text of a JSON string that breaks off, maybe within an escaped character."""
+    for end in range(len(raw), len(raw) - len(r"\u0000"), -1):
+        try:
+            return str(json.loads(raw[:end] + '"'))
+        except ValueError:
+            pass
+    return raw
 
 
 def _named_files(value: Any) -> dict[str, File]:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse, Response
 
+from fanfold.errors import FanfoldError
+from fanfold.server.access import Access, access_of
 from fanfold.server.web import listing, login, operating, preview, task
 from fanfold.server.web.rendering import STATIC, KeptFiles, here, page
 
@@ -25,4 +28,12 @@ async def tell_error(request: Request, status: int, code: str, detail: str) -> R
     """An error for a person; who has no valid token is asked for one."""
     if status == 401:
         return RedirectResponse(f"/login?{urlencode({'next': here(request)})}", 303)
-    return page(request, "error.html", None, status, code=code, detail=detail)
+    return page(request, "error.html", await run_in_threadpool(known, request), status, code=code, detail=detail)
+
+
+def known(request: Request) -> Access | None:
+    """Who asks, if that can be told while something else goes wrong: their page keeps its frame."""
+    try:
+        return access_of(request)
+    except FanfoldError:
+        return None

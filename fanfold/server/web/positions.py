@@ -23,16 +23,8 @@ def key_at(client: Client, task_id: str, stage: str, position: int) -> str:
 
 def keys_at(client: Client, task_id: str, stage: str, ranges: str, states: Sequence[str]) -> list[str]:
     """The keys of the items at positions such as ``0-36,40`` that are in one of the states."""
-    found: list[str] = []
-    for first, last in parsed(ranges):
-        at = first
-        while at <= last:
-            rows = client.items_from(task_id, stage, at, min(500, last - at + 1))
-            found += [row.key for row in rows if row.state in states and row.seq <= last + 1]
-            if not rows:
-                break
-            at = rows[-1].seq
-    return found
+    positions = [at for first, last in parsed(ranges) for at in range(first, last + 1)]
+    return client.keys_at(task_id, stage, positions, states)
 
 
 def parsed(ranges: str) -> list[tuple[int, int]]:

@@ -16,10 +16,12 @@ from fanfold.model.lifecycle import ItemState
 from fanfold.model.plan import Kind
 from fanfold.model.task import Task
 from fanfold.server.access import Access, Asking, At, Looking
+from fanfold.server.api.shapes import file_url
 from fanfold.server.place import Place
+from fanfold.server.secrets import without_secrets
 from fanfold.server.web import outcome
 from fanfold.server.web.changes import changes
-from fanfold.server.web.choices import choices, without_secrets
+from fanfold.server.web.choices import choices
 from fanfold.server.web.markdown import rendered
 from fanfold.server.web.positions import key_at
 from fanfold.server.web.rendering import page
@@ -45,7 +47,7 @@ class Text:
         return "md" if self.is_markdown else "json"
 
 
-def text_of(output: Any) -> Text | None:
+def text_of(output: Any, task_id: str) -> Text | None:
     """The text in an output: its Markdown, itself, or all of it as JSON."""
     if output is None:
         return None
@@ -54,7 +56,7 @@ def text_of(output: Any) -> Text | None:
         return Text(output["markdown"], True, files)
     if isinstance(output, str):
         return Text(output, True)
-    return Text(outcome.as_text(output), False, files)
+    return Text(outcome.as_text(output, task_id), False, files)
 
 
 @router.get("/tasks/{task_id}/item")
@@ -81,7 +83,7 @@ def show(
 def _page(
     request: Request, access: Access, place: Place, task: Task, detail: ItemDetail, tab: Tab | None
 ) -> HTMLResponse:
-    made, before = text_of(detail.output), text_of(detail.previous)
+    made, before = text_of(detail.output, task.id), text_of(detail.previous, task.id)
     usual: Tab = "rendered" if made is None or made.is_markdown else "source"
     chosen = usual if tab is None or (tab == "changes" and before is None) else tab
     stage = next((one for one in task.stages if one.name == detail.item.stage), None)
@@ -101,12 +103,12 @@ def _page(
         shown=made.text[:SHOWN_CHARACTERS] if made else "",
         rendered=rendered(made.text) if made and made.is_markdown and chosen == "rendered" else None,
         changes=changes(before.text, made.text) if before and made and chosen == "changes" else None,
-        files=[(file.name, file.size, outcome.address_of(task.id, file)) for file in made.files] if made else [],
+        files=[(file.name, file.size, file_url(file, task.id)) for file in made.files] if made else [],
         has_picture=pipeline is not None and pipeline.picture is not None and is_each,
         may_retry=access.may_change and _may_retry(task, detail),
         choices=choices(place, task),
         options=without_secrets(detail.options),
-        given=outcome.as_text(without_secrets(outcome.plain(detail.input))),
+        given=outcome.as_text(without_secrets(detail.input), task.id),
         fallback=_said(detail.output, "fallback"),
         note=_said(detail.output, "note"),
     )
@@ -133,4 +135,4 @@ def text(client: Looking, task_id: str, key: Key, stage: Stage = None, download:
 
 
 def _text(client: Client, task_id: str, key: str, stage: str | None) -> Text:
-    return text_of(client.output(task_id, key, stage)) or Text("", True)
+    return text_of(client.output(task_id, key, stage), task_id) or Text("", True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fanfold.engine.client import Client
 from fanfold.model.plan import Kind
 from fanfold.model.task import Event, StageSpan, Task
+from fanfold.server.memory import Once
 from fanfold.server.place import Place
 from fanfold.server.web import headline
 from fanfold.server.web.choices import choices
@@ -16,7 +16,7 @@ from fanfold.server.web.failing import groups
 from fanfold.server.web.rendering import fragment
 from fanfold.server.web.words import Words
 
-KEPT = 200
+SPANS: Once[tuple[StageSpan, ...]] = Once(200)
 
 
 @dataclass(frozen=True)
@@ -31,23 +31,14 @@ class Shown:
     seconds_left: float | None = None
 
 
-class Spans:
+def spans_of(client: Client, task: Task) -> tuple[StageSpan, ...]:
     """How long the stages took: asked again only when the task has gone on to another one."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[object, ...], tuple[StageSpan, ...]] = OrderedDict()
-
-    def of(self, client: Client, task: Task) -> tuple[StageSpan, ...]:
-        """The stages a task was in."""
-        key = (id(client.store), task.id, task.stage, task.state, task.started_at, task.finished_at)
-        if key not in self._kept:
-            self._kept[key] = client.timeline(task.id).stages
-            while len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
-        return self._kept[key]
+    seen = (task.id, task.stage, task.state, task.started_at, task.finished_at)
+    return SPANS.get(client.store, seen, lambda: client.stages(task.id))
 
 
-SPANS = Spans()
+COUNTED = 20_000
+"""Of so many items it is told who made them; of more it would cost too much at every change."""
 
 
 def head_html(shown: Shown) -> str:
@@ -59,9 +50,10 @@ def head_html(shown: Shown) -> str:
         task=task,
         may_change=shown.may_change,
         seconds_left=shown.seconds_left,
-        strip=headline.strip(task, SPANS.of(shown.client, task)),
+        strip=headline.strip(task, spans_of(shown.client, task)),
         commands=headline.commands(task, shown.words) if shown.may_change else [],
         download=headline.download(task),
+        makers=shown.client.makers(task.id) if 0 < task.done <= COUNTED else {},
         took=headline.took(task),
         counts=grid_counts(task),
     )
@@ -77,6 +69,7 @@ def failures_html(shown: Shown) -> str:
         task=task,
         failed=max(headline.failed_items(task), sum(group.count for group in found)),
         groups=found,
+        others=headline.failed_items(task) - sum(group.count for group in found),
         may_retry=shown.may_change and "retry" in task.available_commands,
         choices=choices(shown.place, task) if shown.may_change else (),
     )

@@ -11,11 +11,12 @@ from fanfold.engine.client import Client
 from fanfold.errors import BadInput
 from fanfold.model.lifecycle import ItemState
 from fanfold.server.access import Changing, Looking
+from fanfold.server.api.shapes import Command
+from fanfold.server.api.tasks import carry_out
 from fanfold.server.web.failing import keys_of
 from fanfold.server.web.positions import keys_at
 
 router = APIRouter()
-Command = Literal["pause", "resume", "cancel", "retry", "rerun", "merge", "delete"]
 AGAIN = {
     "failed": (ItemState.FAILED,),
     "all": (ItemState.DONE, ItemState.FAILED, ItemState.RETRYING, ItemState.WAITING),
@@ -62,10 +63,7 @@ def steer(
     request: Request, client: Looking, access: Changing, task_id: str, command: Command, reason: Field = ""
 ) -> Response:
     """One command for the whole task."""
-    if command in ("pause", "cancel"):
-        getattr(client, command)(task_id, reason.strip() or None)
-    else:
-        getattr(client, command)(task_id)
+    carry_out(client, task_id, command, reason.strip() or None)
     return answered(request, task_id, gone=command == "delete")
 
 

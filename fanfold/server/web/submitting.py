@@ -11,15 +11,15 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
 from starlette.responses import RedirectResponse
 
-from fanfold.errors import BadInput, FanfoldError
+from fanfold.errors import BadInput
 from fanfold.model.pipeline import Pipeline
 from fanfold.model.plan import Kind
 from fanfold.model.task import Task
-from fanfold.providers.configuration import LOCAL, load
 from fanfold.server.access import Access, At, Changing
 from fanfold.server.api.shapes import NewTask
 from fanfold.server.api.submitting import MOST_FILES, checked, pipeline_of, submitted
 from fanfold.server.place import Place
+from fanfold.server.web.choices import all_choices
 from fanfold.server.web.words import Words
 
 router = APIRouter()
@@ -36,46 +36,26 @@ class Offered:
     accepts: tuple[str, ...]
     options: dict[str, str]
     takes_items: bool
-
-    @property
-    def takes_files(self) -> bool:
-        """Whether files are dropped on it; others are given values."""
-        return bool(self.accepts)
+    takes_files: bool
+    """Whether files can be dropped on it; what names the files it takes is given nothing else."""
 
     def meanings(self, t: Words) -> dict[str, str]:
         """What its options mean, in a language."""
         return {name: t(meaning) for name, meaning in self.options.items()}
 
 
-@dataclass(frozen=True)
-class Service:
-    """A provider to choose, the model it has by default, and whether its key is there."""
-
-    name: str
-    model: str
-    ready: bool
-
-
 def offered(place: Place) -> dict[str, Any]:
     """What the form offers; pipelines for files come first, for they are what one drops files for."""
-    pipelines = sorted(map(_offer, place.pipelines.values()), key=lambda one: (not one.takes_files, one.title))
-    services = services_known() if any("provider" in one.options for one in pipelines) else []
+    pipelines = sorted(map(_offer, place.pipelines.values()), key=lambda one: (not one.accepts, one.title))
+    services = all_choices() if any("provider" in one.options for one in pipelines) else ()
     models = sorted({service.model for service in services if service.model})
     return {"pipelines": pipelines, "services": services, "models": models}
 
 
 def _offer(pipeline: Pipeline) -> Offered:
     takes_items = pipeline.plan().stages[0].kind is Kind.EACH
-    return Offered(pipeline.name, pipeline.title, pipeline.accepts, pipeline.options, takes_items)
-
-
-def services_known() -> list[Service]:
-    """Who can be asked: what needs nobody first; a configuration that can not be read leaves only that."""
-    try:
-        known = list(load().values())
-    except FanfoldError:
-        known = []
-    return [Service(LOCAL, "", True), *(Service(one.name, one.model, not one.lacks_key) for one in known)]
+    takes_files = bool(pipeline.accepts) or not (takes_items or pipeline.calls_with_arguments)
+    return Offered(pipeline.name, pipeline.title, pipeline.accepts, pipeline.options, takes_items, takes_files)
 
 
 @router.post("/submit")

@@ -12,9 +12,11 @@ from fanfold.model.files import File
 from fanfold.model.lifecycle import ItemState
 from fanfold.model.task import Task
 from fanfold.server.access import Asking, At, Looking
+from fanfold.server.api.shapes import file_url
 from fanfold.server.moments import seconds_left
+from fanfold.server.secrets import without_secrets
 from fanfold.server.web import outcome, steering, watching
-from fanfold.server.web.choices import choices, without_secrets
+from fanfold.server.web.choices import choices
 from fanfold.server.web.drawing import drawn
 from fanfold.server.web.positions import in_runs
 from fanfold.server.web.rendering import page
@@ -59,9 +61,9 @@ def facts(task: Task) -> dict[str, Any]:
         "options": without_secrets(task.options),
         "metadata": without_secrets(task.metadata),
         "inputs": [
-            (value.name, value.size, outcome.address_of(task.id, value))
+            (value.name, value.size, file_url(value, task.id))
             if isinstance(value, File)
-            else (outcome.as_text(without_secrets(outcome.plain(value))), None, None)
+            else (outcome.as_text(without_secrets(value), task.id), None, None)
             for value in task.inputs
         ],
     }
@@ -141,7 +143,7 @@ def events(
     access: Asking,
     client: Looking,
     task_id: str,
-    before: Annotated[int | None, Query(ge=0)] = None,
+    before: Annotated[int | None, Query(ge=0, le=2**62)] = None,
 ) -> HTMLResponse:
     """The latest events, or those before one, the newest first."""
     task = client.get(task_id)
@@ -155,8 +157,9 @@ def events(
 def calls(request: Request, access: Asking, client: Looking, task_id: str) -> HTMLResponse:
     """What models were asked, and what it cost."""
     task = client.get(task_id)
-    made = client.calls(task.id)
-    return page(request, "_calls.html", access, task=task, calls=made[::-1][:CALLS], total=len(made))
+    made = client.calls(task.id, limit=CALLS)
+    total = task.spending.calls + task.spending.cached
+    return page(request, "_calls.html", access, task=task, calls=made[::-1], total=total)
 
 
 @router.get("/tasks/{task_id}/result")
@@ -171,7 +174,7 @@ def result(request: Request, access: Asking, client: Looking, task_id: str) -> H
 def download(client: Looking, task_id: str) -> RedirectResponse:
     """The result with one click; of several files the first, which is the document itself."""
     task = client.get(task_id)
-    found = outcome.outcome(client, task)
+    found = outcome.outcome(client, task, most_bytes=None)
     if not found.downloads:
         raise NotFound(found.problem or f"Task {task.id} has no result yet.", code="no_result")
     return RedirectResponse(found.downloads[0].address, 303)

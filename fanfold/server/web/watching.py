@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
+from fanfold.engine.client import Client
 from fanfold.errors import NotFound
 from fanfold.model.task import Cells, Event, Task
 from fanfold.server.access import Asking, At, Looking
@@ -23,7 +24,7 @@ from fanfold.server.web.showing import Shown, events_html, failures_html, head_h
 from fanfold.server.web.words import Words, language_of
 
 router = APIRouter()
-SHOWN = 100
+SHOWN = 30
 """So many events a page shows before somebody asks for older ones; a burst of more is not sent."""
 
 
@@ -68,10 +69,21 @@ class Reader:
         key = (name, self.words.language, self.may_change)
         try:
             # Whoever wants the same meanwhile waits for it as well; whoever leaves does not end it for the others.
-            rendering = renderings.get(task, key, lambda: asyncio.ensure_future(asyncio.to_thread(make)))
-            return await asyncio.shield(rendering)
+            return await asyncio.shield(renderings.get(task, key, lambda: rendering(task, key, make)))
         except NotFound:
             return None
+
+
+def rendering(task: Task, key: tuple[object, ...], make: Callable[[], str]) -> asyncio.Future[str]:
+    """The making of a fragment; one that goes wrong is forgotten, so that the trouble does not outlive its cause."""
+
+    def ended(made: asyncio.Future[str]) -> None:
+        if made.cancelled() or made.exception() is not None:
+            renderings.forget(task, key)
+
+    begun = asyncio.ensure_future(asyncio.to_thread(make))
+    begun.add_done_callback(ended)
+    return begun
 
 
 def cells_message(cells: Cells, changed: dict[int, str] | None) -> str:
@@ -103,19 +115,30 @@ async def watch(
     """What is new of a task, for its page or for that of one of its items, until the page is closed."""
     reader = Reader(place, Words(language_of(request)), access.may_change)
     since = max(after, int(last_event_id) if last_event_id.isdecimal() else 0)
-    watcher = place.live.watch(task.id)
+    watcher = place.live.watch(task.id, access.token)
     try:
-        if since and show == "task":
-            latest = await asyncio.to_thread(place.client().latest_events, task.id, None, SHOWN)
-            async for message in reader.rows(task, tuple(event for event in latest if event.id > since)):
+        moment = await watcher.next()
+        if since and show == "task" and moment is not None:
+            # Read only now: what was committed before the shared reader's first look is no news to it.
+            missed = await asyncio.to_thread(events_since, place.client(), task.id, since)
+            async for message in reader.rows(task, missed):
                 yield message
-        while (moment := await watcher.next()) is not None:
+        while moment is not None:
             async for message in _messages(reader, moment, show):
                 yield message
             if moment.task is None:
                 return
+            moment = await watcher.next()
     finally:
         place.live.unwatch(task.id, watcher)
+
+
+def events_since(client: Client, task_id: str, since: int) -> tuple[Event, ...]:
+    """The latest events behind ``since``; none when the task was deleted meanwhile."""
+    try:
+        return tuple(event for event in client.latest_events(task_id, limit=SHOWN) if event.id > since)
+    except NotFound:
+        return ()
 
 
 async def _messages(reader: Reader, moment: Moment, show: str) -> AsyncIterator[ServerSentEvent]:

@@ -25,6 +25,10 @@ class Words:
         found = WORDS.get(text, text) if self.language == "zh" else text
         return found.format(**values) if values else found
 
+    def why(self, text: str | None) -> str:
+        """Why a task waits, beside its state: the word for the state is not said twice."""
+        return self.sentence((text or "").removeprefix("paused: "))
+
     def sentence(self, text: str | None) -> str:
         """A sentence that the engine has made, such as why a task waits, where its pattern is known."""
         if text is None or self.language != "zh":

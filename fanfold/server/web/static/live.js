@@ -6,6 +6,12 @@ const PATIENCE_MILLISECONDS = 1500;
 const REST_MILLISECONDS = 10000;
 const sign = document.getElementById("connection");
 
+/** Say whether what the page shows is how things are. */
+function tell(connected) {
+  sign.hidden = connected;
+  document.body.classList.toggle("offline", !connected);
+}
+
 /** A stream does not tell why it was refused: whoever is no longer known is asked for a token. */
 function askWhy() {
   fetch("/pill", { headers: { Accept: "*/*" } }).then((answer) => { if (answer.status === 401) refused(401, ""); }, () => {});
@@ -35,13 +41,13 @@ export function connect(url, handlers, onreconnect = () => {}) {
   const opened = () => {
     clearTimeout(complaint);
     complaint = null;
-    sign.hidden = true;
+    tell(true);
     if (missed) onreconnect();
     missed = false;
   };
   const failed = () => {
     missed = true;
-    complaint ??= setTimeout(() => { sign.hidden = false; }, PATIENCE_MILLISECONDS);
+    complaint ??= setTimeout(() => tell(false), PATIENCE_MILLISECONDS);
     // The browser tries again by itself after a broken connection, but not after an answer that was an error.
     if (source.readyState !== EventSource.CLOSED) return;
     again = setTimeout(open, RETRY_MILLISECONDS);

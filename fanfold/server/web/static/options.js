@@ -16,12 +16,14 @@ export function chosen() {
     accepts: option.dataset.accepts.split(",").filter(Boolean),
     meanings: JSON.parse(option.dataset.options),
     items: Boolean(option.dataset.items),
+    files: Boolean(option.dataset.files),
   };
 }
 
 /** Whether the chosen pipeline takes a file of this name. */
 export function fitting(name) {
-  return chosen().accepts.some((ending) => name.toLowerCase().endsWith(ending.toLowerCase()));
+  const { accepts, files } = chosen();
+  return (files && !accepts.length) || accepts.some((ending) => name.toLowerCase().endsWith(ending.toLowerCase()));
 }
 
 /** The options as said; an Error names a line that is none. */
@@ -51,12 +53,12 @@ function valueOf(text) {
 
 function show() {
   const now = chosen();
-  const files = now.accepts.length > 0;
-  document.getElementById("drop").hidden = !files;
-  document.getElementById("values-field").hidden = files;
+  const onlyFiles = now.accepts.length > 0;
+  document.getElementById("drop").hidden = !now.files;
+  document.getElementById("values-field").hidden = onlyFiles;
   document.getElementById("kinds").textContent = now.accepts.join(" ");
   document.getElementById("files").accept = now.accepts.join(",");
-  document.getElementById("start").hidden = files;
+  document.getElementById("start").hidden = onlyFiles;
   for (const field of form.querySelectorAll("[data-option]")) field.hidden = !(field.dataset.option in now.meanings);
   const model = form.querySelector("[data-option=model]");
   model.hidden ||= form.elements.provider.value === "local" && "provider" in now.meanings;

@@ -40,6 +40,29 @@ async function refresh() {
   place.replaceWith(document.adoptNode(page.getElementById("grid-place")));
   window.htmx.process(document.getElementById("grid-place"));
   makeGrid();
+  renewFolds(page);
+}
+
+/** The folds of another state: other headings, one that was not there, and a result that may be another. */
+function renewFolds(page) {
+  for (const fold of page.querySelectorAll(".fold")) {
+    const old = document.getElementById(fold.id);
+    if (old) old.querySelector("h2").textContent = fold.querySelector("h2").textContent;
+    else {
+      document.querySelector(".folds").append(document.adoptNode(fold));
+      window.htmx.process(fold);
+    }
+  }
+  if (!page.querySelector(".leave")) document.querySelector(".leave")?.remove();
+  if (document.getElementById("fold-result")?.open) window.htmx.ajax("GET", `${address}/result`, { target: "#result" });
+}
+
+/** The head in its new form; with another state more than the head has changed. */
+async function renewHead(html) {
+  const state = () => document.getElementById("task-head").dataset.state;
+  const before = state();
+  await renew(html);
+  if (state() !== before) refresh();
 }
 
 function drawCells(data) {
@@ -70,7 +93,7 @@ function gone() {
 
 makeGrid();
 const stream = connect(() => `/live${address}?after=${newest}`, {
-  head: renew,
+  head: renewHead,
   failures: renew,
   cells: drawCells,
   event: addEvents,

@@ -31,7 +31,7 @@ function take(files) {
   }
   const sentences = [];
   for (const file of files) {
-    if (!pipeline.accepts.length) sentences.push(say(form.dataset.noFiles, { pipeline: pipeline.title }));
+    if (!pipeline.files) sentences.push(say(form.dataset.noFiles, { pipeline: pipeline.title }));
     else if (!fitting(file.name)) {
       sentences.push(say(form.dataset.refused, { file: file.name, pipeline: pipeline.title, endings: pipeline.accepts.join(", ") }));
     } else if (!file.size) sentences.push(say(form.dataset.empty, { file: file.name }));
@@ -134,6 +134,7 @@ async function sendValues() {
       method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
     });
     complain(answer.ok ? [] : [sentenceOf(await answer.text())]);
+    if (answer.ok) values.value = "";
     if (answer.ok) document.dispatchEvent(new CustomEvent("fanfold:changed"));
   } catch {
     complain([form.dataset.offline]);

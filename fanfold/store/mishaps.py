@@ -1,0 +1,114 @@
+"""What went wrong? Attempts that failed or were lost, and the reasons why items failed; nothing here writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import sqlalchemy as sa
+
+from fanfold.model.lifecycle import ItemState
+from fanfold.store.clock import Clock
+from fanfold.store.tables import attempts, item_data, items
+
+
+@dataclass(frozen=True)
+class AttemptRow:
+    """An attempt that failed, was lost, or cost money."""
+
+    lease: int
+    worker: str | None
+    outcome: str
+    started_at: datetime | None
+    ended_at: datetime
+    error_code: str | None
+    error_message: str | None
+    error_detail: str | None
+    model: str | None
+
+
+class Mishaps:
+    """Questions about what failed, inside one transaction."""
+
+    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+        self.connection = connection
+        self.clock = clock
+
+    def retries(self, tasks: Sequence[int]) -> dict[int, int]:
+        """Failures that were, or will be, tried again, per task."""
+        summed = sa.select(attempts.c.task, sa.func.count()).where(
+            attempts.c.task.in_(tasks), attempts.c.outcome == "retrying"
+        )
+        return {row[0]: row[1] for row in self.connection.execute(summed.group_by(attempts.c.task))}
+
+    def trouble(self, task: int, stage: str) -> str | None:
+        """Why the item that is tried again next has failed."""
+        wanted = (
+            sa.select(item_data.c.error_message)
+            .join(items, items.c.id == item_data.c.item)
+            .where(items.c.task == task, items.c.stage == stage, items.c.state == ItemState.RETRYING)
+            .limit(1)
+        )
+        return self.connection.execute(wanted).scalar()
+
+    def attempts(self, item: int, limit: int = 100) -> list[AttemptRow]:
+        """The attempts of an item that are kept, in order."""
+        chosen = [attempts.c[name] for name in AttemptRow.__dataclass_fields__]
+        kept = sa.select(*chosen).where(attempts.c.item == item).order_by(attempts.c.id.desc()).limit(limit)
+        return [AttemptRow(*row) for row in reversed(self.connection.execute(kept).all())]
+
+    def lost_attempts(self, task: int, limit: int = 500) -> list[tuple[str, str, AttemptRow]]:
+        """(stage, key, attempt) of the attempts of a task that failed or were lost, the latest first."""
+        chosen = [attempts.c[name] for name in AttemptRow.__dataclass_fields__]
+        kept = (
+            sa.select(items.c.stage, items.c.key, items.c.seq, *chosen)
+            .join(items, items.c.id == attempts.c.item)
+            .where(attempts.c.task == task, attempts.c.outcome != "done")
+            .order_by(attempts.c.id.desc())
+            .limit(limit)
+        )
+        rows = self.connection.execute(kept)
+        return [(row.stage, row.key or str(row.seq), AttemptRow(*row[3:])) for row in rows]
+
+    def failed_keys(self, task: int, stage: str, code: str, message: str, limit: int) -> list[str]:
+        """The keys of the items of a stage that failed for this very reason, in order."""
+        same = sa.and_(
+            sa.func.coalesce(item_data.c.error_code, "error") == code,
+            sa.func.coalesce(item_data.c.error_message, "") == message,
+        )
+        chosen = (
+            sa.select(items.c.key, items.c.seq)
+            .join(item_data, item_data.c.item == items.c.id)
+            .where(items.c.task == task, items.c.stage == stage, items.c.state == ItemState.FAILED, same)
+            .order_by(items.c.seq)
+            .limit(limit)
+        )
+        return [row.key or str(row.seq) for row in self.connection.execute(chosen)]
+
+    def failed_like(self, task: int, stage: str, code: str, limit: int) -> list[tuple[str, str]]:
+        """(key, message) of the items of a stage that failed with a code, in order."""
+        chosen = (
+            sa.select(items.c.key, items.c.seq, item_data.c.error_message)
+            .join(item_data, item_data.c.item == items.c.id)
+            .where(items.c.task == task, items.c.stage == stage, items.c.state == ItemState.FAILED)
+            .where(sa.func.coalesce(item_data.c.error_code, "error") == code)
+            .order_by(items.c.seq)
+            .limit(limit)
+        )
+        return [(row.key or str(row.seq), row.error_message or "") for row in self.connection.execute(chosen)]
+
+    def failures(self, task: int, limit: int = 20) -> list[tuple[str, str, str, int]]:
+        """Why items failed: (stage, code, message, how many), the most frequent first."""
+        grouped = (
+            sa.select(items.c.stage, item_data.c.error_code, item_data.c.error_message, sa.func.count().label("many"))
+            .join(item_data, item_data.c.item == items.c.id)
+            .where(items.c.task == task, items.c.state == ItemState.FAILED)
+            .group_by(items.c.stage, item_data.c.error_code, item_data.c.error_message)
+            .order_by(sa.desc("many"))
+            .limit(limit)
+        )
+        return [
+            (row.stage, row.error_code or "error", row.error_message or "", row.many)
+            for row in self.connection.execute(grouped)
+        ]
