@@ -1,8 +1,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-# One worker per core; what is in tests/acceptance stays together on one of them.
-PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
+# One worker more than there are cores, since tests wait more than they compute; tests/acceptance stays together on one of them.
+PYTEST := $(BIN)/python -m pytest -n $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 ))) --dist loadgroup --durations=25
 
 .PHONY: help demo test quick check fix docs lock clean
 

@@ -134,9 +134,9 @@ def close(store: Store, pipelines: Pipelines, actor: str) -> int:
     return moved
 
 
-def clean(store: Store, pipelines: Pipelines, actor: str) -> None:
+def clean(store: Store, pipelines: Pipelines, actor: str, days: float | None = None) -> None:
     """Prune old tasks, and remove files that nothing refers to."""
-    prune(store, pipelines, actor)
+    prune(store, pipelines, actor, days)
     with store.write() as tx:
         superseded = tx.blobs.drop_superseded(BATCH)
         if store.settings.answer_days > 0:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import deque
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from typing import Any
 
 from fanfold.engine.details import cells_of
@@ -17,6 +15,7 @@ from fanfold.errors import DatabaseProblem
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.task import Cells, Event, Task, TaskRow
 from fanfold.server.moments import MOST_EVENTS, ListMoment, Moment, Pace, Watcher
+from fanfold.server.samples import SAMPLE_SECONDS, Samples
 from fanfold.store.hints import Hints
 from fanfold.store.store import Store, Transaction
 from fanfold.store.tasks import Filter
@@ -31,10 +30,8 @@ MOST_LISTED = 200
 JUST_BEFORE = 50
 REMEMBERED = 1_000
 """Tasks that lists are told of again when they change without an event, or are deleted."""
-SAMPLE_SECONDS = 10.0
 CHECK_SECONDS = 2.0
 REST_SECONDS = 30.0
-SAMPLES = 360
 
 
 @dataclass
@@ -56,23 +53,12 @@ class Watched:
         return same and not at_work and row.state is not TaskState.ACTIVE and now - self.moved_at > REST_SECONDS
 
 
-@dataclass(frozen=True)
-class Sample:
-    """The figures of the workers at one moment: items settled in the minute before it, and how many ran."""
-
-    at: datetime
-    done: int
-    failed: int
-    running: int
-    workers: int
-
-
 class Live:
     """The one reader. Watchers come and go in the event loop; the looking is done in a thread of its own."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.samples: deque[Sample] = deque(maxlen=SAMPLES)
+        self.samples = Samples()
         self.looks = 0
         """How often the database was looked at for watchers, for those who want to know what watching costs."""
         self._lock = threading.Lock()
@@ -86,7 +72,6 @@ class Live:
         self._wake = threading.Event()
         self._due = False
         """Whether something may have changed that was not looked at: a look that fails is made up for."""
-        self._sampled_at = 0.0
         self._checked_at = 0.0
         self._thread = threading.Thread(target=self._run, name="live", daemon=True)
 
@@ -161,7 +146,7 @@ class Live:
             self._wake.clear()
             started = time.monotonic()
             try:
-                self._sample(started)
+                self.samples.take(self.store, started)
                 self._turn_out(started)
                 self._due = self._due or not self.watchers or self._somebody_is_new() or self._may_have_changed(hints)
                 if self._due:
@@ -201,17 +186,6 @@ class Live:
         for watcher in watchers:
             if watcher.token in lost:
                 watcher.close()
-
-    def _sample(self, now: float) -> None:
-        if now - self._sampled_at < SAMPLE_SECONDS and self._sampled_at:
-            return
-        self._sampled_at = now
-        with self.store.read() as tx:
-            alive = [worker for worker in tx.workers.all(self.store.settings.lease_seconds) if worker.alive]
-        done, failed, running = (
-            sum(getattr(worker, name) for worker in alive) for name in ("done", "failed", "running")
-        )
-        self.samples.append(Sample(datetime.now(UTC), done, failed, running, len(alive)))
 
     def _look(self, now: float) -> None:
         with self._lock:

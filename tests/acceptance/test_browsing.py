@@ -72,7 +72,7 @@ def test_drop_a_pdf_watch_it_look_at_a_page_redo_it_with_a_model_and_download(
         row.locator("a.task-title").click()
         expect(page.locator("#task")).to_contain_text("3 of 3 done")
 
-        page.locator("#grid").click(position={"x": 8, "y": 8})
+        page.locator("#grid[data-ready]").click(position={"x": 8, "y": 8})
         expect(page.locator(".markdown")).to_contain_text("Page 1.")
         expect(page.locator("img")).to_have_js_property("complete", True)
         assert page.locator("img").first.evaluate("image => image.naturalWidth") > 500
@@ -272,7 +272,7 @@ def test_a_task_of_ten_thousand_items_stays_light(browser: Browser, here: Instal
         assert 0 < sum(messages) < 30_000, messages
         took = page.evaluate(TWO_FRAMES)
         assert took < 500
-        page.locator("#grid").focus()
+        page.locator("#grid[data-ready]").focus()
         page.keyboard.press("ArrowRight")
         page.keyboard.press("Enter")
         expect(page.locator("#item")).to_be_visible()

@@ -6,6 +6,7 @@ import pytest
 
 import fanfold as ff
 from fanfold.engine.client import Client
+from fanfold.engine.settlement import Settlement
 from fanfold.store.reading import Reading
 from tests.engine.pipelines import batch, book
 from tests.installation import HandClock, Installation, number_of
@@ -269,3 +270,37 @@ def test_details_are_told_only_to_the_owner(installation: Installation) -> None:
     ):  # fmt: skip
         with pytest.raises(ff.NotFound):
             ask()
+
+
+def test_a_stage_takes_the_time_it_is_worked_on(installation: Installation, clock: HandClock) -> None:
+    installation.know(batch())
+    task = installation.client.submit(batch(), items=[1])
+    clock.advance(5)
+    installation.client.pause(task.id)
+    clock.advance(1_000)
+    installation.client.resume(task.id)
+    clock.advance(7)
+    installation.work()
+    clock.advance(1_000)
+    installation.client.retry(task.id, ["1"])
+    clock.advance(3)
+    spans = installation.client.stages(task.id)
+    worked = [(span.stage, (span.ended_at or clock.now) - span.started_at) for span in spans]
+    assert [(stage, took.total_seconds()) for stage, took in worked if took.total_seconds()] == [
+        (spans[0].stage, 5),
+        (spans[0].stage, 7),
+        (spans[0].stage, 3),
+    ]
+    assert spans[-1].ended_at is None
+
+
+def test_who_made_the_items_is_counted(installation: Installation) -> None:
+    pipeline = installation.know(batch())
+    task = installation.client.submit(pipeline, items=[1, 2, 3, 4])
+    worker = installation.worker()
+    first, second, third, _ = worker.claim()
+    made = [
+        Settlement(one, "finish", output="1", model=model) for one, model in ((first, "a"), (second, "b"), (third, "a"))
+    ]
+    worker.settle(*made)
+    assert installation.client.makers(task.id) == {"a": 2, "b": 1}

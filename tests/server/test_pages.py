@@ -11,7 +11,9 @@ from fastapi import Request
 from fastapi.sse import ServerSentEvent
 from starlette.types import Message
 
+from fanfold.engine.context import ItemWork
 from fanfold.errors import DatabaseProblem
+from fanfold.model.pipeline import Pipeline
 from fanfold.model.task import Task
 from fanfold.server.access import ANYBODY
 from fanfold.server.api import tasks as many
@@ -20,7 +22,7 @@ from fanfold.server.live import Live
 from fanfold.server.memory import Once
 from fanfold.server.moments import Moment
 from fanfold.server.place import Place
-from fanfold.server.web import choices, login, submitting, watching
+from fanfold.server.web import choices, failing, login, submitting, watching
 from fanfold.server.web.words import Words
 from tests.cli.samples import words
 from tests.installation import Installation
@@ -203,3 +205,42 @@ def test_the_same_providers_are_offered_for_new_tasks_and_for_retries(place: Pla
     assert submitting.offered(place)["services"] == ()
     assert choices.all_choices()[0].name == "local"
     assert choices.choices(place, place.client().submit(words, items=["a"])) == ()
+
+
+asked = Pipeline("asked", options={"provider": "Who is asked.", "model": "Which model."})
+
+
+@asked.each
+def ask(item: ItemWork) -> str:
+    """Nobody is asked here."""
+    return "answered"
+
+
+def test_a_paused_task_goes_on_with_another_model_for_what_is_not_done(sqlite_installation: Installation) -> None:
+    sqlite_installation.know(asked)
+    client = sqlite_installation.client
+    task = client.submit(asked, items=["a", "b", "c"])
+    worker = sqlite_installation.worker()
+    worker.finish(*worker.claim(1))
+    client.pause(task.id, "the key was refused")
+    asker = Asker(sqlite_installation)
+    assert "resume with" in asker.ask("GET", f"//tasks/{task.id}").text
+    answer = asker.ask("POST", f"//tasks/{task.id}/resume", data={"provider": "fake", "model": "large"})
+    assert answer.status_code == 303
+    assert client.get(task.id).state == "active"
+    said = [client.item(task.id, key).options for key in ("1", "2", "3")]
+    assert said == [{}, *[{"provider": "fake", "model": "large"}] * 2]
+
+
+def test_reasons_that_differ_in_numbers_only_are_one(sqlite_installation: Installation) -> None:
+    client = sqlite_installation.client
+    task = client.submit(words, items=["x"] * 7)
+    worker = sqlite_installation.worker()
+    claimed = worker.claim()
+    for number, one in enumerate(claimed[:5]):
+        worker.fail(one, message=f"block {number * 101} is broken (id 5f3e9a{number}b77)")
+    worker.fail(claimed[5], message="no such word")
+    found = failing.groups(client, task.id)
+    assert [(group.message, group.count) for group in found] == [("block … is broken (id …)", 5), ("no such word", 1)]
+    assert failing.keys_of(client, task.id, found[0].mark) == ("shout", ["1", "2", "3", "4", "5"])
+    assert failing.keys_of(client, task.id, found[1].mark) == ("shout", ["6"])

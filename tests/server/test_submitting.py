@@ -97,6 +97,17 @@ def test_the_same_key_gives_the_same_task(asker: Asker) -> None:
     assert submit()[1] != first[1]
 
 
+def test_a_key_of_other_work_is_refused(sqlite_asker: Asker) -> None:
+    def submit(content: bytes, options: str = "{}") -> int:
+        said = {"pipeline": "pages", "key": "k", "options": options}
+        return sqlite_asker.ask("POST", "/tasks", data=said, files={"file": ("a.txt", content)}).status_code
+
+    assert [submit(b"one"), submit(b"one"), submit(b"other"), submit(b"one", '{"a": 1}')] == [201, 200, 409, 409]
+    answer = sqlite_asker.ask("POST", "/tasks", json={"pipeline": "words", "items": ["a"], "key": "k"})
+    assert (answer.status_code, answer.json()["code"]) == (409, "key_reused")
+    assert len(sqlite_asker.get("/tasks")["tasks"]) == 1
+
+
 def test_two_requests_at_the_same_instant_make_one_task(asker: Asker, installation: Installation) -> None:
     wanted = {"pipeline": "words", "items": ["a"], "key": "k"}
     barrier, found = threading.Barrier(8), []

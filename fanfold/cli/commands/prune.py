@@ -30,7 +30,7 @@ def command(invocation: Invocation, days: float | None, targets: tuple[str, ...]
     removed = 0
     while some := prune(store, pipelines, "person", days):
         removed += some
-    clean(store, pipelines, "person")
+    clean(store, pipelines, "person", days)
     if invocation.json:
         printing.print_json({"removed": removed})
     else:

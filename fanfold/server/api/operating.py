@@ -147,7 +147,7 @@ def prune_tasks(
     removed = 0
     while some := prune(place.store, place.pipelines, access.name, days):
         removed += some
-    clean(place.store, place.pipelines, access.name)
+    clean(place.store, place.pipelines, access.name, days)
     return Pruned(removed=removed)
 
 

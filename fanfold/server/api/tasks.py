@@ -50,7 +50,7 @@ KNOWN: dict[str, Any] = {"model": TaskShape, "description": "The task that has t
 NO_REASON = Body(default_factory=Reason)
 
 
-@router.post("/tasks", status_code=201, responses={**may_answer(404, 413, 415), 200: KNOWN}, openapi_extra=BODY)
+@router.post("/tasks", status_code=201, responses={**may_answer(404, 409, 415), 200: KNOWN}, openapi_extra=BODY)
 async def submit(
     request: Request,
     response: Response,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -89,10 +89,32 @@ def _compared(before: str, after: str) -> Iterator[Piece]:
 def _by_word(before: str, after: str, budget: Budget) -> Iterator[Piece]:
     old, new = WORD.findall(before), WORD.findall(after)
     if old and new and budget.pays(len(old), len(new)) and _alike(before, after):
-        for same, old_part, new_part in _blocks(old, new):
-            yield from _told(same, "".join(old_part), "".join(new_part))
+        for same, old_part, new_part in _calmed(_blocks(old, new)):
+            yield from _told(same, old_part, new_part)
     else:
         yield from _told(False, before, after)
+
+
+def _calmed(blocks: Iterable[tuple[bool, Sequence[str], Sequence[str]]]) -> Iterator[tuple[bool, str, str]]:
+    """The blocks as text; spaces and signs between two changes belong to the change."""
+    held: tuple[str, str] | None = None
+    between = ""
+    for same, old, new in blocks:
+        was, now = "".join(old), "".join(new)
+        if same and held is not None and not _words(was) and not between:
+            between = was
+        elif same:
+            if held is not None:
+                yield False, *held
+            yield from ((True, text, text) for text in (between + was,) if text)
+            held, between = None, ""
+        else:
+            held = (was, now) if held is None else (held[0] + between + was, held[1] + between + now)
+            between = ""
+    if held is not None:
+        yield False, *held
+    if between:
+        yield True, between, between
 
 
 def _alike(before: str, after: str) -> bool:

@@ -13,8 +13,8 @@ from fanfold.engine import doctor
 from fanfold.engine.doctor import Check
 from fanfold.engine.machine import is_dead
 from fanfold.server.access import Overseeing
-from fanfold.server.live import SAMPLE_SECONDS, SAMPLES, Sample
 from fanfold.server.place import Place, place_of
+from fanfold.server.samples import SAMPLE_SECONDS, SAMPLES, Sample
 from fanfold.server.web.rendering import fragment, page
 from fanfold.server.web.words import Words, language_of
 from fanfold.store.workers import WorkerRow

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fanfold.engine.client import Client
+from fanfold.model.lifecycle import TaskState
 from fanfold.model.plan import Kind
 from fanfold.model.task import Event, StageSpan, Task
 from fanfold.server.memory import Once
@@ -53,6 +54,7 @@ def head_html(shown: Shown) -> str:
         strip=headline.strip(task, spans_of(shown.client, task)),
         commands=headline.commands(task, shown.words) if shown.may_change else [],
         download=headline.download(task),
+        choices=choices(shown.place, task) if shown.may_change and task.state is TaskState.PAUSED else (),
         makers=shown.client.makers(task.id) if 0 < task.done <= COUNTED else {},
         took=headline.took(task),
         counts=grid_counts(task),

@@ -22,6 +22,8 @@ AGAIN = {
     "all": (ItemState.DONE, ItemState.FAILED, ItemState.RETRYING, ItemState.WAITING),
 }
 """Of chosen items those that are done again; what is pending or runs is left alone."""
+UNDONE = (ItemState.PENDING, ItemState.FAILED, ItemState.RETRYING, ItemState.WAITING)
+MOST = 10_000
 Field = Annotated[str, Form(max_length=1_000)]
 
 
@@ -51,11 +53,30 @@ def retry(
         raise BadInput(
             "None of these items can be retried now: they are pending, under way, or were retried meanwhile."
         )
-    options: dict[str, Any] = {
-        name: said.strip() for name, said in (("provider", provider), ("model", model)) if said.strip()
-    }
-    client.retry(task_id, keys, stage=stage or None, options=options or None)
+    client.retry(task_id, keys, stage=stage or None, options=said(provider, model) or None)
     return answered(request, task_id)
+
+
+@router.post("/tasks/{task_id}/resume")
+def resume(
+    request: Request, client: Looking, access: Changing, task_id: str, provider: Field = "", model: Field = ""
+) -> Response:
+    """Go on; if wanted with another model for everything that is not done yet."""
+    task = client.get(task_id)
+    options = said(provider, model)
+    if options and task.total > 1:
+        open_ones = client.items(task.id, states=UNDONE, limit=MOST)
+        if len(open_ones) == MOST:
+            raise BadInput(f"More than {MOST} items are not done: start over with the other model instead.")
+        if open_ones:
+            client.retry(task.id, [one.key for one in open_ones], stage=open_ones[0].stage, options=options)
+    client.resume(task.id)
+    return answered(request, task.id)
+
+
+def said(provider: str, model: str) -> dict[str, Any]:
+    """The options for another model."""
+    return {name: value.strip() for name, value in (("provider", provider), ("model", model)) if value.strip()}
 
 
 @router.post("/tasks/{task_id}/{command}")

@@ -147,6 +147,8 @@ WORDS: dict[str, str] = {
     "merge again": "重新合并",
     "{count} more failed for other reasons": "另有 {count} 个因其他原因失败",
     "text layer": "文本层",
+    "back to the task": "回到任务",
+    "resume with": "换模型继续",
     "made by": "由",
     "ocr": "OCR 识别",
     "Merge": "合并",

@@ -51,7 +51,9 @@ document.addEventListener("keydown", (event) => {
   }
   goUntil = 0;
   const element = declared(event.key);
-  if (element) element.click();
+  // To a browser Escape also means: stop loading. What it leads to begins when that is over.
+  if (element && event.key === "Escape") setTimeout(() => element.click(), 50);
+  else if (element) element.click();
   else if (ALWAYS[event.key]) ALWAYS[event.key]();
   else return;
   event.preventDefault();

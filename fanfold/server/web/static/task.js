@@ -17,6 +17,7 @@ function makeGrid() {
   const canvas = document.getElementById("grid");
   grid = canvas && new Grid(canvas);
   choosing = grid && new Choosing(grid, address);
+  if (canvas) canvas.dataset.ready = "yes";
 }
 
 /** Put elements in the place of those with the same ids. */

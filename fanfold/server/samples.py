@@ -1,0 +1,43 @@
+"""How has it been going? Figures of the workers, taken now and then while the server runs, for the chart of the last hour."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from fanfold.store.store import Store
+
+SAMPLE_SECONDS = 10.0
+SAMPLES = 360
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The figures of the workers at one moment: items settled in the minute before it, and how many ran."""
+
+    at: datetime
+    done: int
+    failed: int
+    running: int
+    workers: int
+
+
+class Samples(deque[Sample]):
+    """The samples of the last hour, the latest last; they are of this server and begin with it."""
+
+    def __init__(self) -> None:
+        super().__init__(maxlen=SAMPLES)
+        self._taken_at = 0.0
+
+    def take(self, store: Store, now: float) -> None:
+        """Take one, if it is time."""
+        if now - self._taken_at < SAMPLE_SECONDS and self._taken_at:
+            return
+        self._taken_at = now
+        with store.read() as tx:
+            alive = [worker for worker in tx.workers.all(store.settings.lease_seconds) if worker.alive]
+        done, failed, running = (
+            sum(getattr(worker, name) for worker in alive) for name in ("done", "failed", "running")
+        )
+        self.append(Sample(datetime.now(UTC), done, failed, running, len(alive)))
