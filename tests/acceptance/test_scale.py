@@ -13,7 +13,7 @@ from fanfold.engine.context import Results
 from tests.acceptance.fleet import Fleet, fleet, patiently
 from tests.acceptance.work import quick, wide
 
-HUGE = 200_000
+HUGE = 100_000
 SOME = 5_000
 SMALL = 600
 """More tasks than a worker looks at in one go."""
