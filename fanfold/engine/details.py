@@ -14,10 +14,9 @@ from fanfold.errors import NotFound
 from fanfold.model import serial
 from fanfold.model.asking import NOTHING_SPENT
 from fanfold.model.files import File
-from fanfold.model.item import Attempt, Item, ItemDetail
+from fanfold.model.item import Item, ItemDetail
 from fanfold.model.lifecycle import ItemState, TaskState
 from fanfold.model.task import Cells, Event, Lane, StageSpan, Task, TaskRow, Timeline
-from fanfold.store.mishaps import AttemptRow
 from fanfold.store.reading import ItemRow
 from fanfold.store.store import Store, Transaction
 
@@ -62,7 +61,7 @@ class Details:
             previous_model=found.previous_model,
             made_by=found.made_by,
             error_detail=found.error_detail,
-            attempts=tuple(attempt(one) for one in tried),
+            attempts=tuple(tried),
             before=near[0],
             after=near[1],
         )
@@ -116,7 +115,7 @@ class Details:
             seconds_per_span=seconds,
             stages=spans(moves, row),
             lanes=lanes(settled, seconds, started, ended, now),
-            attempts=tuple(attempt(one, stage, key) for stage, key, one in tried),
+            attempts=tuple(tried),
         )
 
     def stages(self, task_id: str) -> tuple[StageSpan, ...]:
@@ -205,23 +204,6 @@ def cells_of(tx: Transaction, row: TaskRow, stage: str | None = None, most: int 
         if width == 1 or URGENCY.index(letter) < URGENCY.index(letters[position]):
             letters[position] = letter
     return Cells(name, total, width, "".join(letters))
-
-
-def attempt(row: AttemptRow, stage: str = "", key: str = "") -> Attempt:
-    """An attempt as people see it."""
-    return Attempt(
-        row.lease,
-        row.worker,
-        row.outcome,
-        row.started_at,
-        row.ended_at,
-        row.error_code,
-        row.error_message,
-        row.error_detail,
-        row.model,
-        stage,
-        key,
-    )
 
 
 def lifetime(row: TaskRow, moves: Sequence[Event], now: datetime) -> tuple[datetime, datetime]:

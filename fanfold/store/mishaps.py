@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import replace
 
 import sqlalchemy as sa
 
+from fanfold.model.item import Attempt
 from fanfold.model.lifecycle import ItemState
 from fanfold.store.clock import Clock
 from fanfold.store.tables import attempts, item_data, items
 
-
-@dataclass(frozen=True)
-class AttemptRow:
-    """An attempt that failed, was lost, or cost money."""
-
-    lease: int
-    worker: str | None
-    outcome: str
-    started_at: datetime | None
-    ended_at: datetime
-    error_code: str | None
-    error_message: str | None
-    error_detail: str | None
-    model: str | None
+SHOWN = tuple(
+    attempts.c[name]
+    for name in (
+        "lease",
+        "worker",
+        "outcome",
+        "started_at",
+        "ended_at",
+        "error_code",
+        "error_message",
+        "error_detail",
+        "model",
+    )
+)
+"""The columns of an attempt, in the order of ``Attempt``."""
 
 
 class Mishaps:
@@ -52,24 +53,22 @@ class Mishaps:
         )
         return self.connection.execute(wanted).scalar()
 
-    def attempts(self, item: int, limit: int = 100) -> list[AttemptRow]:
+    def attempts(self, item: int, limit: int = 100) -> list[Attempt]:
         """The attempts of an item that are kept, in order."""
-        chosen = [attempts.c[name] for name in AttemptRow.__dataclass_fields__]
-        kept = sa.select(*chosen).where(attempts.c.item == item).order_by(attempts.c.id.desc()).limit(limit)
-        return [AttemptRow(*row) for row in reversed(self.connection.execute(kept).all())]
+        kept = sa.select(*SHOWN).where(attempts.c.item == item).order_by(attempts.c.id.desc()).limit(limit)
+        return [Attempt(*row) for row in reversed(self.connection.execute(kept).all())]
 
-    def lost_attempts(self, task: int, limit: int = 500) -> list[tuple[str, str, AttemptRow]]:
-        """(stage, key, attempt) of the attempts of a task that failed or were lost, the latest first."""
-        chosen = [attempts.c[name] for name in AttemptRow.__dataclass_fields__]
+    def lost_attempts(self, task: int, limit: int = 500) -> list[Attempt]:
+        """The attempts of a task that failed or were lost, with their stage and key, the latest first."""
         kept = (
-            sa.select(items.c.stage, items.c.key, items.c.seq, *chosen)
+            sa.select(items.c.stage, items.c.key, items.c.seq, *SHOWN)
             .join(items, items.c.id == attempts.c.item)
             .where(attempts.c.task == task, attempts.c.outcome != "done")
             .order_by(attempts.c.id.desc())
             .limit(limit)
         )
         rows = self.connection.execute(kept)
-        return [(row.stage, row.key or str(row.seq), AttemptRow(*row[3:])) for row in rows]
+        return [replace(Attempt(*row[3:]), stage=row.stage, key=row.key or str(row.seq)) for row in rows]
 
     def failed_keys(self, task: int, stage: str, code: str, message: str, limit: int) -> list[str]:
         """The keys of the items of a stage that failed for this very reason, in order."""
