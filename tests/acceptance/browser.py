@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
 
 SWITCHES = (
     "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update",
@@ -17,6 +17,8 @@ SWITCHES = (
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 DESKTOP = ViewportSize(width=1280, height=900)
 PHONE = ViewportSize(width=390, height=844)
+PATIENCE = 60_000
+"""Milliseconds in which a page has to show what a test expects, on a machine that is busy with other tests."""
 
 
 @contextmanager
@@ -46,7 +48,8 @@ def looking(
     context = browser.new_context(base_url=address, viewport=size, locale=language, accept_downloads=True)
     context.grant_permissions(["clipboard-read", "clipboard-write"], origin=address)
     page = context.new_page()
-    page.set_default_timeout(20_000)
+    page.set_default_timeout(PATIENCE)
+    expect.set_options(timeout=PATIENCE)
     heard: list[str] = []
     page.on("console", lambda message: heard.append(message.text) if message.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: heard.append(str(error)))

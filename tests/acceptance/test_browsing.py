@@ -69,7 +69,7 @@ def test_drop_a_pdf_watch_it_look_at_a_page_redo_it_with_a_model_and_download(
         page.goto("/")
         page.locator("#files").set_input_files(book(tmp_path))
         row = page.locator("[data-row]", has_text="book.pdf")
-        expect(row).to_contain_text("completed", timeout=60_000)
+        expect(row).to_contain_text("completed")
         row.locator("a.task-title").click()
         expect(page.locator("#task")).to_contain_text("3 of 3 done")
 
@@ -84,7 +84,7 @@ def test_drop_a_pdf_watch_it_look_at_a_page_redo_it_with_a_model_and_download(
         page.locator("#retry-menu summary").click()
         page.locator("#item-provider").select_option("fake")
         page.get_by_role("button", name="retry this item").click()
-        expect(page.locator("#tab-changes")).to_be_visible(timeout=60_000)
+        expect(page.locator("#tab-changes")).to_be_visible()
         page.locator("#tab-changes").click()
         expect(page.locator(".changes")).to_contain_text("A model's view")
         expect(page.locator("ins").first).to_be_visible()
@@ -92,7 +92,7 @@ def test_drop_a_pdf_watch_it_look_at_a_page_redo_it_with_a_model_and_download(
         expect(page.locator("#item")).to_contain_text("fake-large")
 
         page.keyboard.press("Escape")
-        expect(page.locator("#task")).to_contain_text("completed", timeout=60_000)
+        expect(page.locator("#task")).to_contain_text("completed")
         page.locator("#fold-result summary").click()
         with page.expect_download() as download:
             page.locator("#result .downloads a").first.click()
@@ -112,14 +112,14 @@ def test_a_failing_provider_is_seen_understood_and_got_round(
         page.locator("#provider").select_option("fake")
         page.locator("#files").set_input_files(book(tmp_path))
         row = page.locator("[data-row]", has_text="book.pdf")
-        expect(row).to_contain_text("paused", timeout=60_000)
+        expect(row).to_contain_text("paused")
         page.get_by_role("link", name=re.compile("Needs you")).click()
-        expect(row).to_contain_text("401", timeout=20_000)
+        expect(row).to_contain_text("401")
         ai.always("answer")
         ai.answer(MODEL)
         row.get_by_role("button", name="resume").click()
         page.get_by_role("link", name=re.compile("^All")).click()
-        expect(row).to_contain_text("completed", timeout=60_000)
+        expect(row).to_contain_text("completed")
         expect(row).to_contain_text("$")
 
 

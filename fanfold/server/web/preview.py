@@ -85,7 +85,8 @@ def _page(
 ) -> HTMLResponse:
     made, before = text_of(detail.output, task.id), text_of(detail.previous, task.id)
     usual: Tab = "rendered" if made is None or made.is_markdown else "source"
-    chosen = usual if tab is None or (tab == "changes" and before is None) else tab
+    is_redone = before is not None and detail.item.state == ItemState.DONE
+    chosen = usual if tab is None or (tab == "changes" and not is_redone) else tab
     stage = next((one for one in task.stages if one.name == detail.item.stage), None)
     pipeline = place.pipelines.get(task.pipeline)
     is_each = stage is not None and stage.kind == Kind.EACH
@@ -99,6 +100,7 @@ def _page(
         total=stage.total if stage else 1,
         tab=chosen,
         wanted=tab or chosen,
+        is_redone=is_redone,
         made=made,
         shown=made.text[:SHOWN_CHARACTERS] if made else "",
         rendered=rendered(made.text) if made and made.is_markdown and chosen == "rendered" else None,
