@@ -4,7 +4,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # One worker more than there are cores, since tests wait more than they compute; tests/acceptance stays together on one of them.
 PYTEST := $(BIN)/python -m pytest -n $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 ))) --dist loadgroup --durations=25
 
-.PHONY: help demo test quick check fix docs lock clean
+.PHONY: help demo test quick check fix simulate chaos mutants docs lock clean
 
 help: ## Print what make can do
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -30,6 +30,18 @@ check: .venv/.dev ## Check format, lint, types and import directions
 fix: .venv/.dev ## Format the code and repair what a tool can repair
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+SEEDS ?= 1000
+DATABASE ?= sqlite
+
+simulate: .venv/.dev ## Play random histories full of crashes: make simulate SEEDS=10000 DATABASE=postgresql
+	@$(BIN)/python -m tests.simulation --seeds $(SEEDS) --database $(DATABASE)
+
+chaos: .venv/.dev ## Run every scenario of trouble at full length, and write docs/chaos.md
+	@$(BIN)/python -m tests.chaos
+
+mutants: .venv/.dev ## Remove one guard of the code after the other: some test or seed must fail each time
+	@$(BIN)/python -m tests.mutants --write docs/mutants.md
 
 docs: .venv/.dev ## Write the generated parts of the documentation again
 	$(BIN)/python -m tests.docs

@@ -49,12 +49,12 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is in tests/acceptance, and keep it to two workers: real processes need the other cores themselves."""
+    """Mark what is in tests/acceptance and tests/chaos, and keep it together: real processes need the other cores themselves."""
     for item in items:
-        if "acceptance" in item.path.parts:
+        if "acceptance" in item.path.parts or "chaos" in item.path.parts:
             item.add_marker("acceptance")
         if item.get_closest_marker("acceptance"):
-            group = "serving" if item.path.stem in ("test_browsing", "test_serving") else "acceptance"
+            group = "serving" if item.path.stem in ("test_browsing", "test_serving") else item.path.parent.name
             item.add_marker(pytest.mark.xdist_group(group))
 
 

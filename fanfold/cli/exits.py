@@ -19,6 +19,7 @@ class Exit(IntEnum):
     TIMEOUT = 8
     WAITING = 9
     UNHEALTHY = 10
+    OUTDATED = 11
     UNEXPECTED = 70
     INTERRUPTED = 130
 
@@ -35,6 +36,7 @@ MEANINGS = {
     Exit.TIMEOUT: "The time that was allowed for waiting is over; the task goes on.",
     Exit.WAITING: "The task is paused or waits at a gate: somebody has to resume it.",
     Exit.UNHEALTHY: "doctor found a problem.",
+    Exit.OUTDATED: "The database was upgraded meanwhile and needs a newer Fanfold; work in flight was finished or handed back.",
     Exit.UNEXPECTED: "Something happened that Fanfold did not foresee; -v shows where.",
     Exit.INTERRUPTED: "Stopped by Ctrl-C or SIGTERM; work in flight was handed back.",
 }
@@ -44,6 +46,7 @@ BY_CODE = {
     "ambiguous": Exit.NOT_FOUND,
     "illegal_move": Exit.ILLEGAL_MOVE,
     "timeout": Exit.TIMEOUT,
+    "outdated": Exit.OUTDATED,
 }
 """Exit codes of errors by their stable code, where the family alone does not tell."""
 

@@ -22,7 +22,7 @@ def exit_of(error: BaseException) -> Exit:
     if isinstance(error, TaskStopped):
         return BY_STATE.get(error.state, Exit.FAILED)
     if isinstance(error, DatabaseProblem):
-        return Exit.DATABASE
+        return BY_CODE.get(error.code, Exit.DATABASE)
     if isinstance(error, BadInput | BadPipeline):
         return Exit.BAD_INPUT
     if isinstance(error, FanfoldError):

@@ -10,13 +10,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from fanfold.engine.calling import Call, Caller
+from fanfold.engine.repeats import Repeats
 from fanfold.engine.settlement import Settlement
 from fanfold.engine.tally import Tally
+from fanfold.engine.threads import Watch
 
 log = logging.getLogger("fanfold.worker")
 
 Held = dict[int, tuple[int, bool]]
 """What the database thinks a worker runs: item → (lease, whether its task still wants it)."""
+
+MISHAPS = {"fail": "Failed", "back_off": "Failed", "crash": "Lost"}
 
 
 @dataclass
@@ -24,7 +28,7 @@ class Attempt:
     """One attempt under way."""
 
     call: Call
-    task: asyncio.Task[None]
+    task: asyncio.Task[Settlement]
     started_at: float
     unwanted: str | None = None
     """`release` when it is to be handed back, `lost` when its lease is gone; set before the task is cancelled."""
@@ -42,6 +46,8 @@ class Attempts:
         self._running: dict[int, Attempt] = {}
         self._settled: list[Settlement] = []
         self._strays: dict[int, int] = {}
+        self._repeats = Repeats()
+        self._watch = Watch()
 
     def __len__(self) -> int:
         return len(self._running)
@@ -66,15 +72,18 @@ class Attempts:
 
     def start(self, call: Call) -> None:
         """Begin one attempt."""
-        task = asyncio.get_running_loop().create_task(self._attend(call))
-        self._running[call.claimed.id] = Attempt(call, task, time.monotonic())
+        task = asyncio.get_running_loop().create_task(self._caller.run(call))
+        attempt = Attempt(call, task, time.monotonic())
+        self._running[call.claimed.id] = attempt
+        # Not a coroutine around the call: one that is cancelled before its first step never runs at all.
+        task.add_done_callback(lambda _: self._ended(attempt))
 
     async def hand_back(self) -> None:
         """End everything that still runs; each is given back unharmed."""
         for attempt in list(self._running.values()):
             attempt.unwanted = attempt.unwanted or "release"
             attempt.task.cancel()
-        await asyncio.gather(*(attempt.task for attempt in self._running.values()))
+        await asyncio.gather(*(attempt.task for attempt in self._running.values()), return_exceptions=True)
 
     def lose_all(self) -> None:
         """The leases are gone: end everything, settle nothing."""
@@ -102,23 +111,24 @@ class Attempts:
         self._strays = strays
         return confirmed
 
-    async def _attend(self, call: Call) -> None:
-        """Run one attempt and keep its settlement; a lost lease leaves nothing to settle."""
-        item = call.claimed.id
-        started = time.monotonic()
-        try:
-            settlement: Settlement | None = await self._caller.run(call)
-        except asyncio.CancelledError:
-            lost = self._running[item].unwanted == "lost"
-            settlement = None if lost else Settlement(call.claimed, "release")
-        del self._running[item]
+    def _ended(self, attempt: Attempt) -> None:
+        """Keep the settlement of an attempt that is over; a lost lease leaves nothing to settle."""
+        call = attempt.call
+        del self._running[call.claimed.id]
+        settlement = self._settlement(attempt)
         if settlement is not None:
             self._say(call, settlement)
             self.endings[settlement.verb] += 1
             if settlement.verb in ("finish", "fail"):
-                self.tally.add(settlement.verb == "finish", time.monotonic() - started)
+                self.tally.add(settlement.verb == "finish", time.monotonic() - attempt.started_at)
             self._settled.append(settlement)
         self._wake()
+
+    def _settlement(self, attempt: Attempt) -> Settlement | None:
+        if attempt.task.cancelled():
+            return None if attempt.unwanted == "lost" else Settlement(attempt.call.claimed, "release")
+        error = attempt.task.exception()
+        return attempt.task.result() if error is None else attempt.call.fail(error)
 
     def _end(self, attempt: Attempt, unwanted: str) -> None:
         if attempt.unwanted is None:
@@ -131,16 +141,25 @@ class Attempts:
 
     def _say(self, call: Call, settlement: Settlement) -> None:
         """One line that says what happens next; the plain course of things only where somebody listens closely."""
+        if piled_up := self._watch.look(call.stage.name, len(self._running)):
+            log.warning("[%s] %s", self._worker(), piled_up)
         what = f"{call.stage.name} {call.claimed.key} of {call.row.id}"
-        if settlement.verb == "fail":
-            log.warning("[%s] Failed %s: %s; giving up", self._worker(), what, settlement.error_message)
-        elif settlement.verb == "back_off":
-            limit = call.stage.retry.limit if call.row.retry_limit is None else call.row.retry_limit
-            tries = f"({call.claimed.failures + 1} of {limit})" if settlement.counted else "(not counted)"
-            wait = f"trying again in {settlement.delay:.1f} s {tries}"
-            log.warning("[%s] Failed %s: %s; %s", self._worker(), what, settlement.error_message, wait)
-        elif settlement.verb == "crash":
-            log.warning("[%s] Lost %s: %s It runs again", self._worker(), what, settlement.error_message)
+        if settlement.verb in MISHAPS:
+            cause = (call.stage.name, settlement.verb, settlement.error_code, settlement.error_message)
+            said, like_it = self._repeats.count(*cause)
+            line = (
+                f"{MISHAPS[settlement.verb]} {what}: {settlement.error_message}{self._next(call, settlement)}{like_it}"
+            )
+            log.log(logging.WARNING if said else logging.DEBUG, "[%s] %s", self._worker(), line)
         elif log.isEnabledFor(logging.DEBUG):
             verb = {"finish": "Finished", "postpone": "Postponed", "release": "Released"}[settlement.verb]
             log.debug("[%s] %s %s", self._worker(), verb, what)
+
+    def _next(self, call: Call, settlement: Settlement) -> str:
+        if settlement.verb == "fail":
+            return "; giving up"
+        if settlement.verb == "crash":
+            return " It runs again"
+        limit = call.stage.retry.limit if call.row.retry_limit is None else call.row.retry_limit
+        tries = f"({call.claimed.failures + 1} of {limit})" if settlement.counted else "(not counted)"
+        return f"; trying again in {settlement.delay:.1f} s {tries}"

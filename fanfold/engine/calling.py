@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
@@ -21,12 +22,15 @@ from fanfold.model.plan import Kind
 from fanfold.model.task import TaskRow
 from fanfold.store.store import Store
 
+log = logging.getLogger("fanfold.worker")
 SUSPECT_CRASHES = 2
 """Not after the first crash: most items in flight were innocent, and a child for each would slow down every restart."""
 SUSPECTS_AT_ONCE = 2
 """When a worker of 500 slots dies, 500 items are suspect: a child for each at once would take the next worker down as well."""
 SUSPECT_WAIT_SECONDS = 20.0
 """Shorter than the sweep's patience with items past their deadline, so that waiting never looks like hanging."""
+DEAF_SECONDS = 5.0
+"""A coroutine that was cancelled has so long to end. One that does not listen is left behind, as a thread would be."""
 
 
 class Call:
@@ -196,8 +200,21 @@ class Caller:
         if call.stage.isolate or self._is_suspect(call):
             return lambda: self._in_child(call)
         if call.stage.runs_in_loop or inspect.isasyncgenfunction(call.stage.handler):
-            return call.run_async
+            return lambda: self._in_loop(call)
         return lambda: self._in_thread(call)
+
+    async def _in_loop(self, call: Call) -> Settlement:
+        running = asyncio.get_running_loop().create_task(call.run_async())
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            running.cancel()
+            await asyncio.wait({running}, timeout=DEAF_SECONDS)
+            if running.done():
+                return running.result()  # Raises CancelledError again, unless it came to an end of its own.
+            asyncio._unregister_task(running)  # Else the loop would wait for it when the worker stops.
+            log.warning("%s %s of %s does not end: left behind", call.stage.name, call.claimed.key, call.row.id)
+            raise
 
     async def _in_thread(self, call: Call) -> Settlement:
         try:

@@ -171,7 +171,8 @@ def _request(call: Call) -> Request:
 
 def _manner(exit_code: int | None) -> str:
     if exit_code is not None and exit_code < 0:
-        return f"killed by signal {signal.Signals(-exit_code).name}"
+        likely = ", as the system does when memory runs out" if -exit_code == signal.SIGKILL else ""
+        return f"killed by signal {signal.Signals(-exit_code).name}{likely}"
     return f"exit code {exit_code}"
 
 
@@ -180,6 +181,7 @@ def serve(pipe: Connection, settings: Settings, parent: int, modules: Sequence[s
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    _go_first()
     threading.Thread(target=_follow, args=(parent,), daemon=True).start()
     for module in modules:
         importlib.import_module(module)
@@ -255,6 +257,14 @@ def find_handler(module_name: str, file: str | None, qualname: str) -> Any:
             f"The child process does not find {qualname} in {module_name}; is the pipeline made under `if __name__ == ...`?"
         )
     return found
+
+
+def _go_first() -> None:
+    """When memory runs out, have the system end this process and not the worker, with which everything else would be lost."""
+    try:
+        Path("/proc/self/oom_score_adj").write_text("500")
+    except OSError:  # Not Linux, or not allowed here: then the system chooses as it likes.
+        return
 
 
 def _follow(parent: int) -> None:

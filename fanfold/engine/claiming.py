@@ -18,6 +18,12 @@ from fanfold.store.store import Store, Transaction
 CANDIDATES = 500
 KNOWN_TASKS = 2_000
 REFRESH_SECONDS = 0.5
+REWIND_SECONDS = 5.0
+"""How long what lies behind the cursor may wait; the walk from the start is what the cursor spares every claim."""
+LOOK_SHARE = 0.1
+"""Of a worker's time, at most what goes into looking for tasks that it does not know yet while it has work: a small task that
+comes beside a huge one is seen within some 20 ms, in each of its stages. A hint is not waited for: it may have come, and gone,
+while there was no room."""
 
 
 @dataclass
@@ -57,11 +63,14 @@ class Claimer:
         """The tasks to work on, by number; all when None."""
         self.fits: Callable[[Stage], bool] = lambda stage: True
         self.seconds_to_next: float | None = None
-        self._fresh: list[Ready] = []
-        self._due: list[Ready] = []
+        self._order: list[Ready] = []
+        self._fresh: set[Ready] = set()
+        self._due: set[Ready] = set()
         self._cursors: dict[int, int] = {}
+        self._rewound_at: dict[int, float] = {}
         self._rows: OrderedDict[int, TaskRow] = OrderedDict()
         self._looked_at = -1e9
+        self._look_seconds = 0.0
         self._turn = 0
         self._served_tasks: dict[tuple[str, str], set[int]] = {}
 
@@ -73,55 +82,42 @@ class Claimer:
     @property
     def can_claim(self) -> bool:
         """Whether any of them is also allowed: its stage fits the time left, and no more tasks are served than should be."""
-        return any(self.fits(self._stage(ready)) and self._admits(ready) for ready in (*self._due, *self._fresh))
+        return any(self.fits(self._stage(ready)) and self._admits(ready) for ready in self._due | self._fresh)
 
     def look(self, hinted: bool) -> None:
-        """Ask which tasks have work: now and then while some are known, at a hint or now and then when none is."""
-        if not (hinted and not self.can_claim) and time.monotonic() - self._looked_at < REFRESH_SECONDS:
+        """Ask which tasks have work: at a hint at once when none is known, else as often as looking is cheap."""
+        pause = min(REFRESH_SECONDS, self._look_seconds / LOOK_SHARE)
+        started = time.monotonic()
+        if not (hinted and not self.can_claim) and started - self._looked_at < pause:
             return
         with self.store.read() as tx:
-            self._fresh = self._wanted(tx.items.ready(self.served, CANDIDATES))
-            self._due = self._wanted(tx.items.due(self.served, CANDIDATES))
+            self._fresh = set(self._wanted(tx.items.ready(self.served, CANDIDATES)))
+            self._due = set(self._wanted(tx.items.due(self.served, CANDIDATES)))
             self.seconds_to_next = tx.items.seconds_to_next()
+        self._order = sorted(self._due | self._fresh, key=lambda ready: (-ready.priority, ready.task))
         self._looked_at = time.monotonic()
+        self._look_seconds = self._looked_at - started
         known = {ready.task for ready in self._fresh}
         self._cursors = {task: cursor for task, cursor in self._cursors.items() if task in known}
+        self._rewound_at = {task: moment for task, moment in self._rewound_at.items() if task in known}
 
     def _wanted(self, found: list[Ready]) -> list[Ready]:
         return found if self.only is None else [ready for ready in found if ready.task in self.only]
 
     def claim(self, tx: Transaction, worker: str, room: Room) -> list[tuple[TaskRow, Claimed]]:
-        """Claim up to the room there is: what waited out its time first, then what is new."""
+        """Claim up to the room there is: by priority, in equal shares; of a task, what waited out its time before what is new."""
         self._turn += 1
-        claimed = self._from(tx, worker, room, self._due, timed=True) + self._from(
-            tx, worker, room, self._fresh, timed=False
-        )
-        return [(self._row(tx, one.task), one) for one in claimed]
-
-    def _from(self, tx: Transaction, worker: str, room: Room, candidates: list[Ready], *, timed: bool) -> list[Claimed]:
         found: list[Claimed] = []
-        for _, group in groupby(list(candidates), key=lambda ready: ready.priority):
-            waiting = list(group)
-            start = self._turn % len(waiting)
+        for _, group in groupby(self._order, key=lambda ready: ready.priority):
+            waiting = [ready for ready in group if ready in self._due or ready in self._fresh]
+            start = self._turn % max(1, len(waiting))
             waiting = waiting[start:] + waiting[:start]
             while waiting and room.free > 0:
                 share = -(-room.free // len(waiting))
-                waiting = [
-                    ready for ready in waiting if self._take(tx, worker, room, ready, share, found, timed, candidates)
-                ]
-        return found
+                waiting = [ready for ready in waiting if self._take(tx, worker, room, ready, share, found)]
+        return [(self._row(tx, one.task), one) for one in found]
 
-    def _take(
-        self,
-        tx: Transaction,
-        worker: str,
-        room: Room,
-        ready: Ready,
-        share: int,
-        found: list[Claimed],
-        timed: bool,
-        candidates: list[Ready],
-    ) -> bool:
+    def _take(self, tx: Transaction, worker: str, room: Room, ready: Ready, share: int, found: list[Claimed]) -> bool:
         """Claim a task's share; returns whether it may have more."""
         stage = self._stage(ready)
         wanted = min(share, room.for_stage(ready.pipeline, stage))
@@ -130,7 +126,8 @@ class Claimer:
         name = f"{ready.pipeline}.{ready.stage}"
         if stage.limit is not None:
             wanted = min(wanted, tx.workers.free_places(name, stage.limit))
-        ids = self._claim_ids(tx, worker, ready, stage, wanted, timed) if wanted else []
+        ids = self._claim_due(tx, worker, ready, stage, wanted)
+        ids += self._claim_fresh(tx, worker, ready, stage, wanted - len(ids))
         if stage.limit is not None:
             tx.workers.grant(name, ids)
         if ids:
@@ -138,21 +135,35 @@ class Claimer:
                 self._served_tasks.setdefault((ready.pipeline, ready.stage), set()).add(ready.task)
             found += [replace(one, has_permit=stage.limit is not None) for one in tx.items.load(ids)]
             room.take(ready.pipeline, ready.stage, len(ids))
-        if wanted and len(ids) < wanted:
-            candidates.remove(ready)
         return len(ids) == wanted and wanted > 0
 
-    def _claim_ids(
-        self, tx: Transaction, worker: str, ready: Ready, stage: Stage, wanted: int, timed: bool
-    ) -> list[int]:
-        if timed:
-            return tx.items.claim(ready, worker, wanted, timed=True, timeout=stage.timeout)
-        cursor = self._cursors.get(ready.task, 0)
+    def _claim_due(self, tx: Transaction, worker: str, ready: Ready, stage: Stage, wanted: int) -> list[int]:
+        if wanted <= 0 or ready not in self._due:
+            return []
+        ids = tx.items.claim(ready, worker, wanted, timed=True, timeout=stage.timeout)
+        if len(ids) < wanted:
+            self._due.remove(ready)
+        return ids
+
+    def _claim_fresh(self, tx: Transaction, worker: str, ready: Ready, stage: Stage, wanted: int) -> list[int]:
+        if wanted <= 0 or ready not in self._fresh:
+            return []
+        cursor = self._cursor(ready.task)
         ids = tx.items.claim(ready, worker, wanted, cursor=cursor, timeout=stage.timeout)
         if cursor and len(ids) < wanted:
             ids += tx.items.claim(ready, worker, wanted - len(ids), timeout=stage.timeout)
+        if len(ids) < wanted:
+            self._fresh.remove(ready)
         self._cursors[ready.task] = max(ids, default=0)
         return ids
+
+    def _cursor(self, task: int) -> int:
+        """Behind which item to go on; now and then from the start, where what was reclaimed, released or retried waits."""
+        now = time.monotonic()
+        if now - self._rewound_at.setdefault(task, now) >= REWIND_SECONDS:
+            self._rewound_at[task] = now
+            return 0
+        return self._cursors.get(task, 0)
 
     def _admits(self, ready: Ready) -> bool:
         """At most so many tasks per stage, where a tick is limited so."""

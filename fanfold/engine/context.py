@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import shutil
 import threading
 import time
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from fanfold.engine.settlement import MESSAGE_LENGTH, clean
-from fanfold.errors import BadInput, Cancelled, LeaseLost
+from fanfold.errors import BadInput, Cancelled, DatabaseProblem, LeaseLost, NotFound, Temporary
 from fanfold.model import serial
 from fanfold.model.asking import NOTHING_SPENT, Answer, Check, Question, chain_of, laid_over
 from fanfold.model.files import File
@@ -21,12 +22,15 @@ from fanfold.model.item import Claimed, Result
 from fanfold.model.lifecycle import ItemState
 from fanfold.model.plan import Kind
 from fanfold.model.task import TaskRow
+from fanfold.store.blobs import BlobGone
 from fanfold.store.reading import ItemRow
 from fanfold.store.store import Store
 
 EMIT_SECONDS = 0.25
 PROGRESS_SECONDS = 0.5
 ASKED_IN_VAIN = "$asked_in_vain"
+GONE_NAMED = 100
+"""So many items whose results are gone from the data folder are named in one command to redo them."""
 Found = TypeVar("Found")
 
 
@@ -210,7 +214,10 @@ class Work:
         return self._store.scratch / f"{self._row.id}-{self._claimed.id}-{self._claimed.lease}"
 
     def _keep(self, name: str, source: BinaryIO) -> File:
-        file = self._store.keep(self._row.id, name, source)
+        try:
+            file = self._store.keep(self._row.id, name, source)
+        except DatabaseProblem as problem:  # A full disk, or a folder that is not there, is no fault of the item.
+            raise Temporary(str(problem), code=problem.code, counts=False) from problem
         claimed = self._claimed
         with self._store.write() as tx:
             held = tx.settling.holds(claimed.id, claimed.lease)
@@ -368,7 +375,10 @@ class Results:
                 spent = tx.calls.of_items([row.id for row in rows])
             for row in rows:
                 ok = row.state == ItemState.DONE
-                output = self._store.unfold(row.output) if ok else None
+                try:
+                    output = self._store.unfold(row.output) if ok else None
+                except BlobGone:
+                    raise self._gone([one for one in rows if one.seq >= row.seq]) from None
                 yield Result(
                     row.key,
                     row.seq,
@@ -385,3 +395,23 @@ class Results:
             if not rows:
                 return
             after = rows[-1].seq
+
+    def _gone(self, rows: Sequence[ItemRow]) -> NotFound:
+        """The error for results that are in no file any more: which, and how to have them made again."""
+        lost = [row.key or str(row.seq) for row in rows if row.state == ItemState.DONE and not self._is_there(row)]
+        with self._store.read() as tx:
+            task = tx.tasks.get(self._task)
+        named = ", ".join(lost[:3]) + (f" and {len(lost) - 3} more" if len(lost) > 3 else "")
+        again = " ".join(f"--item {shlex.quote(key)}" for key in lost[:GONE_NAMED])
+        return NotFound(
+            f"The result of {self._stage} {named} is gone from the data folder. "
+            f"Put it back, or make it again: fanfold retry {task.id if task else 'TASK'} --stage {self._stage} {again}",
+            code=BlobGone.code,
+        )
+
+    def _is_there(self, row: ItemRow) -> bool:
+        try:
+            self._store.unfold(row.output)
+        except BlobGone:
+            return False
+        return True

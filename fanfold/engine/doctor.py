@@ -55,14 +55,17 @@ def database(store: Store) -> list[Check]:
     """Everything the database can tell."""
     try:
         revision = migrate.current(store.database)
+        misfit = migrate.problem_with(store.database)
     except DatabaseProblem as problem:
         return [Check("database", PROBLEM, str(problem), "Start it, or give another one: --database URL")]
     checks = [
         Check("database", OK, shown(store.database.url)),
         *([sqlite()] if store.database.dialect == "sqlite" else []),
     ]
-    fitting = schema(revision)
-    return [*checks, fitting, *(work(store) if revision == migrate.REVISIONS[-1] else ())]
+    if misfit is not None and misfit.code not in ("older_database", "newer_database"):
+        return [*checks, Check("schema", PROBLEM, misfit.message)]
+    fits = revision is not None and misfit is None
+    return [*checks, schema(revision, fits=fits), *(work(store) if fits else ())]
 
 
 def sqlite() -> Check:
@@ -75,11 +78,12 @@ def sqlite() -> Check:
     return Check("sqlite", WARNING, f"version {version} has a bug that can corrupt the file", advice)
 
 
-def schema(revision: str | None) -> Check:
-    """Code and tables must fit."""
+def schema(revision: str | None, *, fits: bool = False) -> Check:
+    """Code and tables must fit; those of a newer revision may, and say so themselves."""
     newest = migrate.REVISIONS[-1]
-    if revision == newest:
-        return Check("schema", OK, f"revision {revision}")
+    if fits or revision == newest:
+        newer = "" if revision == newest else f", newer than this Fanfold ({newest}), which can go on with it"
+        return Check("schema", OK, f"revision {revision}{newer}")
     if revision is None:
         return Check("schema", WARNING, "the database is empty", "It is made at first use, or by: fanfold db upgrade")
     if revision in migrate.REVISIONS:

@@ -6,7 +6,8 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from fanfold.engine.machine import new_worker_id, this_machine
 from fanfold.errors import DatabaseProblem
@@ -15,6 +16,8 @@ from fanfold.store.workers import Report
 
 log = logging.getLogger("fanfold.worker")
 FRESH_SHARE = 0.8
+ANSWER_SHARE = 1 / 3
+"""The part of the lease in which the database answers a heartbeat, or its connection is given up for another one."""
 
 
 class Pulse:
@@ -30,6 +33,7 @@ class Pulse:
         report: Callable[[], Report],
         on_held: Callable[[dict[int, tuple[int, bool]], float], None],
         on_lost: Callable[[], None],
+        on_misfit: Callable[[DatabaseProblem], None],
     ) -> None:
         self.store = store
         self.name = name
@@ -39,13 +43,22 @@ class Pulse:
         self._report = report
         self._on_held = on_held
         self._on_lost = on_lost
+        self._on_misfit = on_misfit
         self._beaten_at = time.monotonic()
+        self._given_up = False
+        self._asked: tuple[int, float] | None = None
+        """Who waits for an answer of the database, and since when."""
         self._stop = threading.Event()
+        self._gone = threading.Event()
         self._thread = threading.Thread(target=self._live, name=f"{name}-pulse", daemon=True)
+        self._watcher = threading.Thread(target=self._watch, name=f"{name}-watch", daemon=True)
 
     def start(self) -> None:
         """Register, then live."""
-        self._register()
+        if not self._watcher.is_alive():
+            self._watcher.start()
+        with self._answered():
+            self._register()
         self._thread.start()
 
     def stop(self) -> None:
@@ -53,10 +66,11 @@ class Pulse:
         self._stop.set()
         self._thread.join(self.store.settings.lease_seconds)
         try:
-            with self.store.write() as tx:
+            with self._answered(), self.store.write() as tx:
                 tx.workers.leave(self.worker)
         except DatabaseProblem as problem:
             log.warning("[%s] Left without saying so: %s", self.worker, problem)
+        self._gone.set()
 
     @property
     def fresh(self) -> bool:
@@ -66,21 +80,54 @@ class Pulse:
     def _register(self) -> None:
         with self.store.write() as tx:
             tx.workers.register(self.worker, this_machine(), os.getpid(), self.serves, self.concurrency)
+            # Behind the write: an upgrade that it has waited for is seen now.
+            if misfit := tx.misfit():
+                raise misfit
         self._beaten_at = time.monotonic()
 
     def _live(self) -> None:
         settings = self.store.settings
+        self.store.database.own_connections()
         next_beat = time.monotonic() + settings.heartbeat_seconds
         while not self._stop.wait(min(settings.look_seconds, settings.heartbeat_seconds)):
             try:
                 due = time.monotonic() >= next_beat or not self.fresh
-                if due:
-                    self._beat()
-                    next_beat = time.monotonic() + settings.heartbeat_seconds
-                if due or self._report().running:
-                    self._look()
+                with self._answered():
+                    if due:
+                        self._look_at_the_revision()
+                        self._beat()
+                        next_beat = time.monotonic() + settings.heartbeat_seconds
+                    if due or self._report().running:
+                        self._look()
             except DatabaseProblem as problem:
                 log.warning("[%s] No heartbeat: %s Trying again in %g s", self.worker, problem, settings.look_seconds)
+
+    @contextmanager
+    def _answered(self) -> Iterator[None]:
+        """What is asked in here is answered in time, or fails: see ``_watch``."""
+        self._asked = (threading.get_ident(), time.monotonic())
+        try:
+            yield
+        finally:
+            self._asked = None
+
+    def _watch(self) -> None:
+        """A dead connection may look like a slow answer for hours. No answer to so little is no connection: take another one.
+
+        When none gives an answer within the lease, others may have the items: drop them, and let nobody wait any longer.
+        """
+        settings = self.store.settings
+        while not self._gone.wait(min(settings.look_seconds, settings.heartbeat_seconds)):
+            now, asked = time.monotonic(), self._asked
+            if asked is not None and now - asked[1] > settings.lease_seconds * ANSWER_SHARE:
+                self.store.database.end_thread(asked[0])
+            if now - self._beaten_at <= settings.lease_seconds:
+                self._given_up = False
+            elif not self._given_up and self._thread.is_alive():
+                self._given_up = True
+                log.warning("[%s] No heartbeat for %g s: dropping what runs", self.worker, settings.lease_seconds)
+                self._on_lost()
+                self.store.database.end_all()
 
     def _look(self) -> None:
         """Tell what the database thinks is held here, and when it was asked: what was claimed since is not in it."""
@@ -89,12 +136,20 @@ class Pulse:
             held = tx.workers.held(self.worker)
         self._on_held(held, asked_at)
 
+    def _look_at_the_revision(self) -> None:
+        """Somebody may have upgraded the database beneath this worker."""
+        with self.store.read() as tx:
+            misfit = tx.misfit()
+        if misfit is not None:
+            self._on_misfit(misfit)
+
     def _beat(self) -> None:
         asked_at = time.monotonic()
         with self.store.write() as tx:
             alive = tx.workers.beat(self.worker, self._report(), self.store.settings.lease_seconds)
         if alive:
             self._beaten_at = asked_at
+            self.store.database.end_silent()
             return
         log.warning(
             "[%s] Lost its leases: not seen for %g s. Dropping what runs, starting anew",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import traceback
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fanfold.engine.spool import Spool
-from fanfold.errors import BadInput, FanfoldError, HandlerError, Permanent, Temporary
+from fanfold.errors import BadInput, DatabaseProblem, FanfoldError, HandlerError, Permanent, Temporary
 from fanfold.model.item import Claimed
 from fanfold.model.pipeline import Stage
 from fanfold.store.store import Transaction
@@ -18,6 +19,10 @@ MESSAGE_LENGTH = 4_000
 LONGEST_WAIT = 10 * 365 * 86_400.0
 """Seconds; beyond this a time can not be told."""
 DETAIL_LENGTH = 20_000
+NOT_COUNTED_STEPS = 5
+"""The wait after what is no fault of the item grows so many times: with the usual back-off to 16 s, not to minutes."""
+FIRST_KEPT = 20
+"""Of failures that do not count, so many are kept of an item, then the 32nd, the 64th …: a rate limit may last for days."""
 
 
 @dataclass(frozen=True)
@@ -43,14 +48,11 @@ def failed(claimed: Claimed, stage: Stage, error: BaseException, retry_limit: in
     """The ending for an exception: permanent, or another try after a while as long as there are retries left."""
     code, message, detail = describe(error)
     known: dict[str, Any] = {"error_code": code, "error_message": message, "error_detail": detail}
-    if isinstance(error, Temporary) and not error.counts:
-        return Settlement(
-            claimed,
-            "back_off",
-            delay=stage.retry.delay(1) if error.after is None else error.after,
-            counted=False,
-            **known,
-        )
+    if not _counts(error):
+        asked = error.after if isinstance(error, Temporary) else None
+        step = min(NOT_COUNTED_STEPS, max(1, claimed.attempts - claimed.failures))
+        delay = stage.retry.delay(step) if asked is None else asked
+        return Settlement(claimed, "back_off", delay=delay, counted=False, **known)
     limit = stage.retry.limit if retry_limit is None else retry_limit
     if isinstance(error, Permanent | BadInput) or claimed.failures + 1 > limit:
         return Settlement(claimed, "fail", **known)
@@ -58,6 +60,15 @@ def failed(claimed: Claimed, stage: Stage, error: BaseException, retry_limit: in
     return Settlement(
         claimed, "back_off", delay=stage.retry.delay(claimed.failures + 1) if asked is None else asked, **known
     )
+
+
+def _counts(error: BaseException) -> bool:
+    """Whether the work itself failed: not when nothing was tried, nor when the database or the disk's room went away under it."""
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return False
+    if isinstance(error, DatabaseProblem):
+        return error.code != "unreachable"
+    return not isinstance(error, Temporary) or error.counts
 
 
 def describe(error: BaseException) -> tuple[str, str, str]:
@@ -132,6 +143,7 @@ def _keep(tx: Transaction, verb: str, group: Sequence[Settlement], worker: str) 
                 for one in group
             ]
         )
+        group = [one for one in group if _is_kept(one)]
         tx.events.add([_event(one, verb, worker) for one in group])
     tx.calls.add([call for one in group if (call := _own_call(one, verb))])
     if verb in ("fail", "back_off", "crash") or any(one.usage for one in group):
@@ -139,6 +151,12 @@ def _keep(tx: Transaction, verb: str, group: Sequence[Settlement], worker: str) 
         tx.settling.add_attempts(
             [_attempt(one, outcome, worker) for one in group if verb in ("fail", "back_off", "crash") or one.usage]
         )
+
+
+def _is_kept(one: Settlement) -> bool:
+    """Whether an attempt gets rows in the history: all but most of those that do not count, where they come without end."""
+    tries = one.claimed.attempts
+    return one.counted or one.usage is not None or tries <= FIRST_KEPT or tries & (tries - 1) == 0
 
 
 def _own_call(one: Settlement, verb: str) -> dict[str, Any] | None:

@@ -26,7 +26,7 @@ def sweep(store: Store, pipelines: Pipelines, actor: str = "sweep", *, force: bo
     """Recover what is lost and close what nobody closed, if it is time; returns whether anything was found."""
     found = False
     if take_duty(store, "recover", store.settings.sweep_seconds, force):
-        found = recover_now(store, pipelines, actor)
+        found = _recover_and_close(store, pipelines, actor)
     if take_duty(store, "clean", CLEAN_SECONDS, force):
         clean(store, pipelines, actor)
     return found
@@ -34,6 +34,11 @@ def sweep(store: Store, pipelines: Pipelines, actor: str = "sweep", *, force: bo
 
 def recover_now(store: Store, pipelines: Pipelines, actor: str) -> bool:
     """Recover and close without asking whose turn it is; returns whether anything was found."""
+    take_duty(store, "recover", store.settings.sweep_seconds, force=True)
+    return _recover_and_close(store, pipelines, actor)
+
+
+def _recover_and_close(store: Store, pipelines: Pipelines, actor: str) -> bool:
     recovered = recover(store, actor)
     return close(store, pipelines, actor) + recovered > 0
 
@@ -61,6 +66,7 @@ def recover(store: Store, actor: str) -> int:
         "its worker hangs past the time limit",
     )
     with store.write() as tx:
+        tx.recovery.see_no_future()
         idle = tx.recovery.release_idle(settings.look_seconds * 5)
         tx.settling.free_permits([item.id for item in idle])
         tx.workers.drop_stale_permits()

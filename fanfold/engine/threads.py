@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import logging
+import os
+import sys
 import threading
+import time
+from collections import Counter, deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Any
 
+log = logging.getLogger("fanfold.worker")
+
 Job = tuple[Callable[[], Any], "Future[Any]"]
+MANY_THREADS = 100
+"""So many threads beside those that run handlers are no accident."""
+LEAVE_SECONDS = 0.5
+"""Threads that are about to end anyway get so long at the end of a worker's process."""
 
 
 class Threads:
@@ -17,6 +28,8 @@ class Threads:
     def __init__(self, name: str) -> None:
         self.name = name
         self._idle: list[SimpleQueue[Job | None]] = []
+        self._line: deque[Job] = deque()
+        """What waits for a thread to be free, where the system gives no more of them."""
         self._lock = threading.Lock()
         self._closed = False
         self._made = 0
@@ -25,7 +38,14 @@ class Threads:
         """Run ``function`` in a thread."""
         future: Future[Any] = Future()
         with self._lock:
-            inbox = self._idle.pop() if self._idle else self._new()
+            try:
+                inbox = self._idle.pop() if self._idle else self._new()
+            except RuntimeError as error:  # The system gives no more threads: handlers, or others, have used them up.
+                if not self._made:
+                    raise
+                self._line.append((function, future))
+                log.warning("[%s] %s: this waits for one of its %d threads", self.name, error, self._made)
+                return future
         inbox.put((function, future))
         return future
 
@@ -39,22 +59,74 @@ class Threads:
 
     def _new(self) -> SimpleQueue[Job | None]:
         inbox: SimpleQueue[Job | None] = SimpleQueue()
+        name = f"{self.name}-{self._made + 1}"
+        threading.Thread(target=self._serve, args=(inbox,), name=name, daemon=True).start()
         self._made += 1
-        threading.Thread(target=self._serve, args=(inbox,), name=f"{self.name}-{self._made}", daemon=True).start()
         return inbox
 
     def _serve(self, inbox: SimpleQueue[Job | None]) -> None:
         while (job := inbox.get()) is not None:
             function, future = job
-            future.set_running_or_notify_cancel()  # From here on it is answered, also when nobody waits any more.
-            try:
-                result = function()
-            except BaseException as error:
-                future.set_exception(error)
-            else:
-                future.set_result(result)
+            if future.set_running_or_notify_cancel():  # From here on it is answered, also when nobody waits any more.
+                _answer(function, future)
             del function, future, job
             with self._lock:
                 if self._closed:
                     return
-                self._idle.append(inbox)
+                if self._line:
+                    inbox.put(self._line.popleft())
+                else:
+                    self._idle.append(inbox)
+
+
+class Watch:
+    """Notices threads that pile up: started by handlers and never ended, or left behind by handlers that hang."""
+
+    def __init__(self) -> None:
+        self._most_running = 0
+        self._seen = threading.active_count()
+        self._grown: Counter[str] = Counter()
+        self._many = MANY_THREADS
+
+    def look(self, stage: str, running: int) -> str | None:
+        """What is to be said after a call of a stage, if anything: at the first hundred too many, and each time they double."""
+        self._most_running = max(self._most_running, running)
+        now, before = threading.active_count(), self._seen
+        self._seen = now
+        if now > before:
+            self._grown[stage] += now - before
+        spare = now - self._most_running
+        if spare < self._many:
+            return None
+        self._many = 2 * spare
+        (worst, _), *_ = self._grown.most_common(1)
+        return (
+            f"{spare} threads more than its work needs, most of them since calls of {worst}: does it start threads that "
+            "never end? Have it end them, or set isolate=True: a child process is replaced now and then"
+        )
+
+
+def leave_threads_behind(name: str) -> None:
+    """End the process now if threads that handlers started would keep it: all that counts is in the database already."""
+    ours = (threading.main_thread(), threading.current_thread())
+    end = time.monotonic() + LEAVE_SECONDS
+    left = [one for one in threading.enumerate() if one not in ours and not one.daemon]
+    for one in left:
+        one.join(max(0.0, end - time.monotonic()))
+    left = [one for one in left if one.is_alive()]
+    if left:
+        names = ", ".join(one.name for one in left[:5])
+        log.warning("[%s] Leaving %d threads behind that handlers have started: %s …", name, len(left), names)
+        logging.shutdown()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
+
+
+def _answer(function: Callable[[], Any], future: Future[Any]) -> None:
+    try:
+        result = function()
+    except BaseException as error:
+        future.set_exception(error)
+    else:
+        future.set_result(result)

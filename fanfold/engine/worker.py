@@ -43,7 +43,8 @@ class Worker:
     """Serves the stages of some pipelines until it is stopped.
 
     ``run()`` blocks; ``stop()`` may be called from any thread or signal handler: once to finish or hand back what is in
-    flight within the grace time, twice to hand it back at once.
+    flight within the grace time, twice to hand it back at once. When the database is upgraded to a revision that this code
+    can not go on with, it stops in the same way by itself, and ``run()`` raises DatabaseProblem.
     """
 
     def __init__(
@@ -67,10 +68,13 @@ class Worker:
         self.claimer = Claimer(self.store, self.pipelines, stages, only=only)
         self._stops = 0
         self._stop_at: float | None = None
+        self._misfit: DatabaseProblem | None = None
         self._hinted = True
         self._turning = False
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._database_thread = ThreadPoolExecutor(1, thread_name_prefix=f"{name}-database")
+        self._database_thread = ThreadPoolExecutor(
+            1, thread_name_prefix=f"{name}-database", initializer=self.store.database.own_connections
+        )
 
     @property
     def id(self) -> str:
@@ -105,6 +109,8 @@ class Worker:
         self._until = until
         self._drain = drain
         asyncio.run(self._main(signals))
+        if self._misfit is not None:
+            raise self._misfit
 
     async def _main(self, signals: bool) -> None:
         self._loop = asyncio.get_running_loop()
@@ -121,6 +127,7 @@ class Worker:
             report=self._report,
             on_held=self._from_thread(self._compare),
             on_lost=self._from_thread(self._lose_all),
+            on_misfit=self._from_thread(self._leave_for),
         )
         if signals:
             for number in (signal.SIGTERM, signal.SIGINT):
@@ -258,11 +265,33 @@ class Worker:
             try:
                 return await self._in_database(function)
             except DatabaseProblem as problem:
-                if problem.code != "unreachable" or self._stops > 1:
+                if misfit := self._misfit or await self._in_database(partial(self._misfit_behind, problem)):
+                    raise misfit from problem
+                if problem.code != "unreachable" or self._stops > 1 or self._is_past_grace():
                     raise
                 log.warning("[%s] %s Trying again in %.1f s", self.name, problem, pause)
                 await asyncio.sleep(pause)
                 pause = min(LONGEST_PAUSE, pause * 2)
+
+    def _is_past_grace(self) -> bool:
+        return self._stop_at is not None and time.monotonic() >= self._stop_at
+
+    def _misfit_behind(self, problem: DatabaseProblem) -> DatabaseProblem | None:
+        """Whether a statement was refused because the database was upgraded beneath it, which the heartbeat has yet to notice."""
+        if problem.code != "refused":
+            return None
+        try:
+            with self.store.read() as tx:
+                return tx.misfit()
+        except DatabaseProblem:
+            return None
+
+    def _leave_for(self, misfit: DatabaseProblem) -> None:
+        """Stop for a database that this code can not go on with; whoever runs the worker is told at the end."""
+        if self._misfit is None:
+            log.warning("[%s] %s. Finishing or handing back what runs, then stopping", self.id, misfit)
+            self._misfit = misfit
+            self.stop()
 
     async def _in_database(self, function: Callable[[], Any]) -> Any:
         assert self._loop is not None
@@ -304,8 +333,9 @@ class Worker:
 
     def _sweep(self) -> None:
         """Recover at once, since this worker may replace one that has just died; then whenever it is this one's turn."""
+        self.store.database.own_connections()
         look: Callable[..., bool] = recover_now
-        while not self._over.is_set():
+        while not self._over.is_set() and self._misfit is None:
             try:
                 if look(self.store, self.pipelines, f"sweep of {self._pulse.worker}"):
                     self._from_thread(self._note_hint)()

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import secrets
 import shutil
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 import sqlalchemy as sa
 
-from fanfold.errors import DatabaseProblem
+from fanfold.errors import DatabaseProblem, NotFound
 from fanfold.store.clock import Clock
 from fanfold.store.tables import blobs, items, tasks
 
@@ -42,6 +44,23 @@ class BlobStore(Protocol):
         ...
 
 
+class BlobGone(FileNotFoundError, NotFound):
+    """A row names a blob that is not in the data folder: removed by hand, lost with a disk, or not shared with this machine."""
+
+    code = "file_gone"
+
+    def __init__(self, key: str, folder: Path) -> None:
+        task = key.partition("/")[0]
+        NotFound.__init__(
+            self,
+            f"The file {key} is gone from the data folder {folder}. Put it back, or make it again: fanfold rerun {task}",
+        )
+        self.filename = str(folder / key)
+
+    def __str__(self) -> str:
+        return self.message
+
+
 def new_key(task_id: str, name: str) -> str:
     """A fresh key that starts with the task and ends with a readable, harmless form of the name."""
     stem, dot, suffix = name.rpartition(".")
@@ -59,9 +78,9 @@ class Directory:
     def put(self, key: str, source: BinaryIO) -> int:
         """Write beside, flush to the disk, then rename: a reader sees all of it or nothing."""
         target = self.path(key)
-        target.parent.mkdir(parents=True, exist_ok=True)
         partial = target.with_name(f".{target.name}.partial")
         try:
+            target.parent.mkdir(parents=True, exist_ok=True)
             with partial.open("wb") as sink:
                 shutil.copyfileobj(source, sink, 1 << 20)
                 sink.flush()
@@ -69,15 +88,20 @@ class Directory:
                 size = sink.tell()
             partial.replace(target)
         except OSError as error:
-            partial.unlink(missing_ok=True)
+            with suppress(OSError):
+                partial.unlink(missing_ok=True)
             raise DatabaseProblem(
-                f"Can not write to the data folder {self.folder}: {error.strerror}.", code="data_folder"
+                f"Can not write to the data folder {self.folder}: {error.strerror}.{_way_out(error)}",
+                code="data_folder",
             ) from error
         return size
 
     def open(self, key: str) -> BinaryIO:
-        """Open for reading."""
-        return self.path(key).open("rb")
+        """Open for reading; BlobGone when it is not there."""
+        try:
+            return self.path(key).open("rb")
+        except FileNotFoundError:
+            raise BlobGone(key, self.folder) from None
 
     def path(self, key: str) -> Path:
         """Where the blob is; a key never leads outside the folder."""
@@ -100,6 +124,15 @@ class Directory:
         for path in self.folder.glob("*/*"):
             if path.is_file() and path.stat().st_mtime < threshold:
                 yield path.relative_to(self.folder).as_posix()
+
+
+def _way_out(error: OSError) -> str:
+    """What a person does about it, where that is known."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return " Free some space there; the work then goes on by itself."
+    if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+        return " Make it writable for the account of the workers; the work then goes on by itself."
+    return ""
 
 
 class Blobs:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
-from fanfold.store.database import Database, is_driver_error, sqlite_module
+from fanfold.store.database import Database, is_driver_error, postgres_options, sqlite_module
 
 CHANNEL = "fanfold"
 SQLITE_LOOK_SECONDS = 0.015
@@ -19,6 +20,7 @@ class Hints:
         self.database = database
         self._connection: Any = None
         self._version: int | None = None
+        self._heard_at = 0.0
 
     def wait(self, stop: threading.Event, seconds: float) -> bool:
         """True as soon as something may have changed; False when ``seconds`` are over or there is no connection."""
@@ -41,13 +43,24 @@ class Hints:
         if self._connection is None:
             import psycopg
 
-            arguments = self.database.engine.dialect.create_connect_args(self.database.url)[1]
-            self._connection = psycopg.connect(
-                **arguments, autocommit=True, application_name="fanfold-hints", connect_timeout=10
-            )
-            self._connection.execute(f"LISTEN {CHANNEL}")
+            database = self.database
+            arguments = database.engine.dialect.create_connect_args(database.url)[1]
+            options = postgres_options(database.url, database.patience, "fanfold-hints")
+            self._connection = psycopg.connect(**{**arguments, **options}, autocommit=True)
+            self._say(f"LISTEN {CHANNEL}")
             return True
-        return any(True for _ in self._connection.notifies(timeout=seconds, stop_after=1))
+        if time.monotonic() - self._heard_at > self.database.patience:
+            # Silence is what a dead connection sounds like, too.
+            self._say("SELECT 1")
+        heard = any(True for _ in self._connection.notifies(timeout=seconds, stop_after=1))
+        if heard:
+            self._heard_at = time.monotonic()
+        return heard
+
+    def _say(self, statement: str) -> None:
+        with self.database.connections.using(self._connection):
+            self._connection.execute(statement)
+        self._heard_at = time.monotonic()
 
     def _compare(self, stop: threading.Event, seconds: float) -> bool:
         if self._connection is None:

@@ -19,6 +19,7 @@ from fanfold.store.clock import Clock
 from fanfold.store.tables import ACTIVE, OPEN, PENDING, TIMED, attempts, emissions, item_data, items, permits, tasks
 
 BATCH = 2_000
+MANY = 5_000
 MOST_ATTEMPTS = 32_767
 """What the narrow column holds; a job that is looked at every second for ten hours gets there."""
 NEW_COLUMNS = ("id", "task", "stage", "state", "lease", "attempts", "failures", "crashes", "seq", "key")
@@ -35,17 +36,10 @@ class Ready:
 
 
 class Served:
-    """The stages a worker serves, as a condition on tasks."""
+    """The stages a worker serves."""
 
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
         self.pairs = tuple(sorted(set(pairs)))
-
-    def condition(self) -> sa.ColumnElement[bool]:
-        """Tasks that stand in one of the served stages."""
-        return sa.or_(
-            sa.false(),
-            *(sa.and_(tasks.c.pipeline == pipeline, tasks.c.stage == stage) for pipeline, stage in self.pairs),
-        )
 
 
 class Items:
@@ -62,6 +56,10 @@ class Items:
         while batch := list(islice(source, BATCH)):
             self._add_batch(task, stage, [(count + offset, key, text) for offset, (key, text) in enumerate(batch, 1)])
             count += len(batch)
+        if count >= MANY and self.clock.dialect == "postgresql":
+            # A table that grew so much at once is unknown to the planner until its server gets round to it, a minute later:
+            # until then a claim reads every pending item (some 33 ms at 60 000 of them).
+            self.connection.execute(sa.text("ANALYZE items"))
         return count
 
     def _add_batch(self, task: int, stage: str, rows: list[tuple[int, str | None, str | None]]) -> None:
@@ -132,36 +130,17 @@ class Items:
 
     def ready(self, served: Served, limit: int) -> list[Ready]:
         """Active tasks in served stages with a pending item, by priority, then oldest first."""
-        first = sa.select(items.c.id).where(items.c.task == tasks.c.number, items.c.stage == tasks.c.stage, PENDING)
-        probe = first.order_by(items.c.id).limit(1).scalar_subquery()
-        found = (
-            self._tasks()
-            .where(served.condition(), probe.is_not(None))
-            .order_by(tasks.c.priority.desc(), tasks.c.number)
-            .limit(limit)
-        )
-        return [Ready(*row) for row in self.connection.execute(found)]
+        return [Ready(*row) for row in self.connection.execute(ready_statement(served.pairs), {"most": limit})]
 
     def due(self, served: Served, limit: int) -> list[Ready]:
         """Active tasks in served stages with an item whose time has come (a back-off is over, a job wants a look)."""
-        ripe = sa.and_(TIMED, items.c.available_at <= self.clock.now)
-        mine = sa.and_(tasks.c.number == items.c.task, tasks.c.stage == items.c.stage)
-        found = self._tasks().join(items, mine).where(served.condition(), ripe).distinct().limit(limit)
-        return [Ready(*row) for row in self.connection.execute(found.order_by(tasks.c.priority.desc(), tasks.c.number))]
+        found = self.connection.execute(due_statement(self.clock, served.pairs), {"most": limit})
+        return [Ready(*row) for row in found]
 
     def seconds_to_next(self) -> float | None:
         """How long until the next timed item is due, or None when there is none."""
-        first = (
-            sa.select(items.c.available_at)
-            .where(TIMED, items.c.available_at > self.clock.now)
-            .order_by(items.c.available_at)
-            .limit(1)
-        )
-        found = self.connection.execute(sa.select(-self.clock.seconds_since(first.scalar_subquery()))).scalar()
+        found = self.connection.execute(next_statement(self.clock)).scalar()
         return None if found is None else float(found)
-
-    def _tasks(self) -> sa.Select[Any]:
-        return sa.select(tasks.c.number, tasks.c.pipeline, tasks.c.stage, tasks.c.priority).where(ACTIVE)
 
     def claim(
         self,
@@ -210,13 +189,7 @@ class Items:
 
         Written so that it walks to the first entry of the index: as NOT EXISTS, PostgreSQL reads all of them.
         """
-        probe = (
-            sa.select(items.c.state)
-            .where(items.c.task == task, items.c.stage == stage, OPEN)
-            .order_by(items.c.state)
-            .limit(1)
-        )
-        return self.connection.execute(probe).first() is not None
+        return self.connection.execute(OPEN_PROBE, {"wanted": task, "at_stage": stage}).first() is not None
 
     def first_started_at(self, task: int) -> datetime | None:
         """When the task's first item was first worked on, as far as its row still knows."""
@@ -240,6 +213,51 @@ class Items:
         for table in (item_data, attempts, emissions, permits):
             self.connection.execute(sa.delete(table).where(table.c.item.in_(mine)))
         self.connection.execute(sa.delete(items).where(items.c.task == task, items.c.stage.in_(stages)))
+
+
+OPEN_PROBE = (
+    sa.select(items.c.state)
+    .where(items.c.task == sa.bindparam("wanted"), items.c.stage == sa.bindparam("at_stage"), OPEN)
+    .order_by(items.c.state)
+    .limit(1)
+)
+
+
+def serving(pairs: tuple[tuple[str, str], ...]) -> sa.Select[Any]:
+    """Active tasks that stand in one of the served stages."""
+    standing = (sa.and_(tasks.c.pipeline == pipeline, tasks.c.stage == stage) for pipeline, stage in pairs)
+    columns = (tasks.c.number, tasks.c.pipeline, tasks.c.stage, tasks.c.priority)
+    return sa.select(*columns).where(ACTIVE, sa.or_(sa.false(), *standing))
+
+
+@lru_cache(maxsize=64)
+def ready_statement(pairs: tuple[tuple[str, str], ...]) -> sa.Select[Any]:
+    """Tasks with something to be claimed; built once, since building costs more than asking.
+
+    Of the open states `pending` is the first in the alphabet. Asked in the order of the states, PostgreSQL walks to the first
+    entry of an index; asked for the first pending item, it reads all of them, or everything that is done already.
+    """
+    first = sa.select(items.c.state).where(items.c.task == tasks.c.number, items.c.stage == tasks.c.stage, OPEN)
+    probe = first.order_by(items.c.state).limit(1).scalar_subquery()
+    found = serving(pairs).where(probe == ItemState.PENDING.value).order_by(tasks.c.priority.desc(), tasks.c.number)
+    return found.limit(sa.bindparam("most", type_=sa.Integer))
+
+
+@lru_cache(maxsize=64)
+def due_statement(clock: Clock, pairs: tuple[tuple[str, str], ...]) -> sa.Select[Any]:
+    """Tasks with something whose time has come."""
+    ripe = sa.and_(TIMED, items.c.available_at <= clock.now)
+    mine = sa.and_(tasks.c.number == items.c.task, tasks.c.stage == items.c.stage)
+    found = serving(pairs).join(items, mine).where(ripe).distinct().order_by(tasks.c.priority.desc(), tasks.c.number)
+    return found.limit(sa.bindparam("most", type_=sa.Integer))
+
+
+@lru_cache(maxsize=64)
+def next_statement(clock: Clock) -> sa.Select[Any]:
+    """Seconds until something falls due."""
+    later = sa.select(items.c.available_at).where(TIMED, items.c.available_at > clock.now)
+    first = later.order_by(items.c.available_at).limit(1).scalar_subquery()
+    return sa.select(-clock.seconds_since(first))
 
 
 def new_item_values(task: int, stage: str) -> dict[str, sa.ColumnElement[Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
@@ -10,7 +11,10 @@ from sqlalchemy.dialects import postgresql, sqlite
 from fanfold.model.lifecycle import ItemState
 from fanfold.store.clock import Clock
 from fanfold.store.settling import crash_values
-from fanfold.store.tables import ACTIVE, OPEN, RUNNING, duties, items, tasks, workers
+from fanfold.store.tables import ACTIVE, OPEN, RUNNING, TIMED, duties, items, tasks, workers
+
+SAME_TIME_SECONDS = 1.0
+"""Two processes that look at the clock at the same time may differ by so much."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,10 @@ class Recovery:
         self.clock = clock
 
     def take_duty(self, name: str, interval: float) -> bool:
-        """Whether this process may run the duty now: at most one does per interval, and none can hold it up."""
+        """Whether this process may run the duty now: at most one does per interval, and none can hold it up.
+
+        A duty that ran in the future tells that the clock was set back since: what waits for a time is moved back with it.
+        """
         taken = (
             sa.update(duties)
             .where(duties.c.name == name, duties.c.ran_at <= self.clock.before(interval))
@@ -41,14 +48,48 @@ class Recovery:
         )
         if self.connection.execute(taken).rowcount:
             return True
-        if self.connection.execute(sa.select(duties.c.name).where(duties.c.name == name)).first():
+        ahead = self._seconds_ahead(name)
+        if ahead is None:
+            return self._first_time(name)
+        if ahead <= max(interval, SAME_TIME_SECONDS):
             return False
-        return self._first_time(name)
+        self._move_back(ahead)
+        return True
+
+    def _seconds_ahead(self, name: str) -> float | None:
+        """How far in the future the duty last ran; the row stays locked, so that only one process moves things back."""
+        ran = sa.select(-self.clock.seconds_since(duties.c.ran_at)).where(duties.c.name == name).with_for_update()
+        return self.connection.execute(ran).scalar()
+
+    def _move_back(self, seconds: float) -> None:
+        """After the clock was set back: a back-off of seconds does not become one of hours, nor the lease of a dead worker.
+
+        What was set to a time since then, before this was noticed, may come due at once: too early does no harm.
+        """
+        now = self.clock.now
+
+        def earlier(column: sa.Column[Any]) -> sa.ColumnElement[Any]:
+            ahead = -self.clock.seconds_since(column)
+            return sa.case((ahead > seconds, self.clock.after(ahead - seconds)), else_=now)
+
+        timed, running = items.c.available_at, items.c.started_at
+        self.connection.execute(sa.update(items).where(TIMED, timed > now).values(available_at=earlier(timed)))
+        deadline = items.c.deadline_at
+        begun = sa.update(items).where(RUNNING, running > now)
+        self.connection.execute(begun.where(deadline.is_not(None)).values(deadline_at=earlier(deadline)))
+        self.connection.execute(begun.values(started_at=earlier(running)))
+        for column in (workers.c.seen_at, duties.c.ran_at):
+            self.connection.execute(sa.update(column.table).where(column > now).values({column.name: now}))
 
     def _first_time(self, name: str) -> bool:
         insert = postgresql.insert if self.clock.dialect == "postgresql" else sqlite.insert
         made = insert(duties).values(name=name, ran_at=self.clock.now).on_conflict_do_nothing().returning(duties.c.name)
         return self.connection.execute(made).first() is not None
+
+    def see_no_future(self) -> None:
+        """A worker that was seen in the future was seen before the clock was set back: its lease begins again, now."""
+        ahead = workers.c.seen_at > self.clock.after(SAME_TIME_SECONDS)
+        self.connection.execute(sa.update(workers).where(ahead).values(seen_at=self.clock.now))
 
     def reclaim_dead(self, lease_seconds: float, limit: int) -> list[Lost]:
         """running → pending (or failed, at the crash limit) for items whose worker was not seen for the lease's time."""
@@ -78,7 +119,12 @@ class Recovery:
             .order_by(items.c.state)
             .limit(1)
         )
-        found = sa.select(tasks.c.number).where(ACTIVE, first.scalar_subquery().is_(None)).limit(limit)
+        found = (
+            sa.select(tasks.c.number)
+            .where(ACTIVE, first.scalar_subquery().is_(None))
+            .order_by(tasks.c.number)
+            .limit(limit)
+        )
         return list(self.connection.execute(found).scalars())
 
     def _reclaim(self, gone: sa.ColumnElement[bool], limit: int) -> list[Lost]:

@@ -12,10 +12,11 @@ from typing import Any, BinaryIO
 
 import sqlalchemy as sa
 
+from fanfold.errors import DatabaseProblem
 from fanfold.model import serial
 from fanfold.model.files import File
 from fanfold.settings import Settings
-from fanfold.store import migrate
+from fanfold.store import migrate, revisions
 from fanfold.store.answers import Answers, Calls
 from fanfold.store.blobs import Blobs, BlobStore, Directory, new_key
 from fanfold.store.clock import Clock
@@ -110,6 +111,10 @@ class Transaction:
         if self.clock.dialect == "postgresql":
             self.connection.execute(sa.select(sa.func.pg_notify(CHANNEL, "")))
 
+    def misfit(self) -> DatabaseProblem | None:
+        """Why this code can not go on with the database, which somebody may have upgraded meanwhile; None when it can."""
+        return revisions.misfit(self.connection)
+
     def time(self) -> datetime:
         """The database's time."""
         return self.connection.execute(sa.select(self.clock.now)).scalar_one()
@@ -120,7 +125,12 @@ class Store:
 
     def __init__(self, settings: Settings, *, read_clock: Callable[[], datetime] | None = None) -> None:
         self.settings = settings
-        self.database = Database(settings.database_url, synchronous=settings.sqlite_synchronous, read_clock=read_clock)
+        self.database = Database(
+            settings.database_url,
+            synchronous=settings.sqlite_synchronous,
+            read_clock=read_clock,
+            patience=settings.lease_seconds,
+        )
         self.shelf: BlobStore = Directory(settings.data_folder / "blobs")
 
     @classmethod

@@ -213,6 +213,7 @@ workers = Table(
     Column("busy_seconds", Float, nullable=False),
     Column("started_at", UtcTime, nullable=False),
     Column("seen_at", UtcTime, nullable=False),
+    Column("revision", String(32)),
 )
 
 duties = Table(
@@ -277,6 +278,14 @@ tokens = Table(
     Column("role", String(16), nullable=False),
     Column("created_at", UtcTime, nullable=False),
     Column("expires_at", UtcTime),
+)
+
+revisions = Table(
+    "revisions",
+    metadata,
+    Column("revision", String(32), primary_key=True),
+    Column("compatible_from", String(32), nullable=False),
+    Column("upgraded_at", UtcTime, nullable=False),
 )
 
 

@@ -20,6 +20,15 @@ from fanfold.store.clock import Clock
 from fanfold.store.tables import TIMED, blobs, calls, emissions, events, item_data, items, permits, task_tags, tasks
 from fanfold.store.tables import attempts as attempts_table
 
+BY_NUMBER = sa.select(tasks).where(tasks.c.number == sa.bindparam("wanted"))
+BY_NUMBER_LOCKED = BY_NUMBER.with_for_update(key_share=True)
+TAGS_OF = (
+    sa.select(task_tags.c.task, task_tags.c.tag)
+    .where(task_tags.c.task.in_(sa.bindparam("numbers", expanding=True)))
+    .order_by(task_tags.c.tag)
+)
+"""Statements that are run for every turn and every look are built once: building one costs more than running it."""
+
 
 @dataclass(frozen=True)
 class Filter:
@@ -62,11 +71,11 @@ class Tasks:
 
     def get(self, number: int) -> TaskRow | None:
         """The task of that number."""
-        return self._one(sa.select(tasks).where(tasks.c.number == number))
+        return self._one(BY_NUMBER, {"wanted": number})
 
     def lock(self, number: int) -> TaskRow | None:
         """The task, its row locked until the transaction ends (on SQLite the whole database is)."""
-        return self._one(sa.select(tasks).where(tasks.c.number == number).with_for_update(key_share=True))
+        return self._one(BY_NUMBER_LOCKED, {"wanted": number})
 
     def resolve(self, prefix: str, owner: str | None = None) -> TaskRow:
         """The task whose id is, or unambiguously begins with, ``prefix``; ``owner`` restricts whose."""
@@ -241,16 +250,13 @@ class Tasks:
         )
         self.connection.execute(sa.delete(permits).where(permits.c.item.in_(ids)))
 
-    def _one(self, found: sa.Select[Any]) -> TaskRow | None:
-        row = self.connection.execute(found).first()
+    def _one(self, found: sa.Select[Any], values: dict[str, Any] | None = None) -> TaskRow | None:
+        row = self.connection.execute(found, values).first()
         return self._task(row) if row else None
 
     def _tags(self, numbers: Sequence[int]) -> dict[int, tuple[str, ...]]:
         found: dict[int, tuple[str, ...]] = {}
-        rows = self.connection.execute(
-            sa.select(task_tags.c.task, task_tags.c.tag).where(task_tags.c.task.in_(numbers)).order_by(task_tags.c.tag)
-        )
-        for task, tag in rows:
+        for task, tag in self.connection.execute(TAGS_OF, {"numbers": list(numbers)}):
             found[task] = (*found.get(task, ()), tag)
         return found
 

@@ -11,6 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
+from fanfold.store import revisions
 from fanfold.store.batches import put_rows
 from fanfold.store.clock import Clock
 from fanfold.store.tables import ACTIVE, RUNNING, items, limits, permits, tasks, workers
@@ -44,6 +45,8 @@ class WorkerRow:
     started_at: datetime
     seen_at: datetime
     alive: bool
+    revision: str | None = None
+    """The newest revision of the database that its code knows; workers of the first versions do not tell."""
 
 
 class Workers:
@@ -54,11 +57,14 @@ class Workers:
         self.clock = clock
 
     def register(self, worker: str, host: str, pid: int, serves: Sequence[tuple[str, str]], concurrency: int) -> None:
-        """A worker begins to live."""
+        """A worker begins to live; said twice, where the answer to the first time got lost, it is said once."""
         values = {"id": worker, "host": host, "pid": pid, "serves": json.dumps(serves), "concurrency": concurrency}
+        values["revision"] = revisions.NEWEST
         quiet = {"running": 0, "stopping": False, "done": 0, "failed": 0, "busy_seconds": 0.0}
         times = {"started_at": self.clock.now, "seen_at": self.clock.now}
-        self.connection.execute(sa.insert(workers).values(**values, **quiet, **times))
+        insert = postgresql.insert if self.clock.dialect == "postgresql" else sqlite.insert
+        made = insert(workers).values(**values, **quiet, **times)
+        self.connection.execute(made.on_conflict_do_update(index_elements=["id"], set_={"seen_at": self.clock.now}))
 
     def beat(self, worker: str, report: Report, lease_seconds: float) -> bool:
         """A sign of life: one write per worker, whatever it holds. False when it came too late: the leases are lost."""
@@ -91,9 +97,16 @@ class Workers:
         return [WorkerRow(**_shaped(row)) for row in rows]
 
     def free_places(self, name: str, size: int) -> int:
-        """How many more items a limit across all workers allows; its row stays locked, so that two claims can not both count."""
-        put_rows(self.connection, limits, [{"name": name, "size": size}])
-        self.connection.execute(sa.select(limits.c.size).where(limits.c.name == name).with_for_update())
+        """How many more items a limit across all workers allows; its row stays locked, so that two claims can not both count.
+
+        It is written only when it is new: a write that says nothing new would wake every worker on SQLite, this one included,
+        which would then ask again, and so on for as long as the limit is reached.
+        """
+        known = self.connection.execute(
+            sa.select(limits.c.size).where(limits.c.name == name).with_for_update()
+        ).scalar()
+        if known != size:
+            put_rows(self.connection, limits, [{"name": name, "size": size}])
         taken = self.connection.execute(
             sa.select(sa.func.count()).select_from(permits).where(permits.c.name == name)
         ).scalar_one()

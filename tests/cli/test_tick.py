@@ -42,8 +42,8 @@ def test_what_still_runs_at_the_end_is_handed_back_within_the_budget(
 ) -> None:
     task = shell.submit("held", "x", "--option", f"go={tmp_path / 'go'}")
     started = time.monotonic()
-    report = tick(client.store, [samples.held], budget=2.0)
-    assert time.monotonic() - started <= 2.0
+    report = tick(client.store, [samples.held], budget=5.0)
+    assert time.monotonic() - started <= 5.0
     assert report.handed_back == 1
     (item,) = client.items(task)
     assert (item.state, item.failures, item.crashes) == ("pending", 0, 0)

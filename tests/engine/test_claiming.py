@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 import fanfold as ff
+from fanfold.engine import claiming
 from fanfold.engine.claiming import Claimer
+from fanfold.engine.settlement import Settlement
 from tests.engine.pipelines import batch, book
 from tests.installation import HandClock, HandWorker, Installation
 
@@ -158,3 +160,15 @@ def test_what_is_due_again_is_claimed_before_what_is_new(installation: Installat
     worker.settle(*(worker.call(row, one) for row, one in turn.claimed))
     clock.advance(1)
     assert [one.seq for one in worker.claim(2)] == [1, 2]
+
+
+def test_what_was_handed_back_does_not_wait_for_the_end_of_a_long_task(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installation.client.submit(installation.know(batch()), items=range(100))
+    worker = installation.worker()
+    first = [one for _, one in worker.turn(free=3).claimed]
+    worker.settle(Settlement(first[0], "release"))
+    assert [one.seq for _, one in worker.turn(free=1).claimed] == [4], "the cursor spares the walk from the start"
+    monkeypatch.setattr(claiming, "REWIND_SECONDS", 0.0)
+    assert [one.seq for _, one in worker.turn(free=1).claimed] == [1]

@@ -1,9 +1,15 @@
 """Do the migrations give exactly the declared tables, and keep what is in them?"""
 
+import os
+import pwd
 import re
+import tempfile
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 import sqlalchemy as sa
@@ -14,11 +20,11 @@ from alembic.script import ScriptDirectory
 from fanfold.errors import DatabaseProblem
 from fanfold.model.pipeline import Pipeline
 from fanfold.settings import Settings
-from fanfold.store import migrate
+from fanfold.store import migrate, revisions
 from fanfold.store.database import Database
 from fanfold.store.store import Store
 from fanfold.store.tables import metadata, trigger_statements
-from tests.databases import Databases
+from tests.databases import Databases, PostgresDatabases
 from tests.installation import Installation
 
 
@@ -97,6 +103,29 @@ def test_every_revision_is_known_to_the_code() -> None:
     assert scripts.get_heads() == [migrate.REVISIONS[-1]]
 
 
+def test_every_revision_says_what_it_adds_and_who_may_go_on(empty_url: str) -> None:
+    """Step by step: the tables that the history names are those that are there, and the oldest code it lets on only grows."""
+    database = Database(empty_url)
+    for before, step in zip((None, *revisions.HISTORY), revisions.HISTORY, strict=False):
+        planned = migrate.upgrade_database(database, step.name)
+        assert [one.name for one in planned.steps] == [step.name]
+        with database.read() as connection:
+            present = set(sa.inspect(connection).get_table_names()) - {revisions.VERSION_TABLE}
+        assert present == revisions.tables_of(step.name)
+        assert step.compatible_from in revisions.REVISIONS
+        assert before is None or before.compatible_from <= step.compatible_from <= step.name
+    with database.read() as connection:
+        found = connection.execute(sa.text("SELECT revision, compatible_from FROM revisions"))
+        kept = {row.revision: row.compatible_from for row in found}
+    assert kept[revisions.NEWEST] == revisions.HISTORY[-1].compatible_from
+    database.close()
+
+
+def test_a_new_database_keeps_who_may_go_on_with_it(installation: Installation) -> None:
+    kept: dict[str, str] = dict(installation.sql("SELECT revision, compatible_from FROM revisions"))
+    assert kept == {step.name: step.compatible_from for step in revisions.HISTORY}
+
+
 def test_an_upgrade_keeps_what_is_there(installation: Installation, database_url: str) -> None:
     book = Pipeline("book")
     book.each(name="a")(lambda item: None)
@@ -126,13 +155,147 @@ def test_a_database_of_a_newer_version_is_refused_with_the_way_out(installation:
     assert migrate.current(installation.store.database) == "9999"
 
 
-def test_a_database_of_an_older_version_is_not_upgraded_behind_ones_back(
-    installation: Installation, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("oldest", "welcome"), [(revisions.REVISIONS[0], True), (revisions.NEWEST, True), ("9999", False)]
+)
+def test_a_newer_database_says_itself_whether_this_code_may_use_it(
+    installation: Installation, oldest: str, welcome: bool
 ) -> None:
-    monkeypatch.setattr(migrate, "REVISIONS", (*migrate.REVISIONS, "9999"))
+    said = "INSERT INTO revisions (revision, compatible_from, upgraded_at) SELECT '9999', :oldest, upgraded_at FROM revisions"
+    installation.sql(f"{said} WHERE revision = :newest", oldest=oldest, newest=revisions.NEWEST)
+    set_revision(installation, "9999")
+    with installation.store.read() as tx:
+        misfit = tx.misfit()
+    if welcome:
+        assert misfit is None
+        Store.open(installation.settings).close()
+        assert migrate.plan(installation.store.database).steps == ()
+    else:
+        assert misfit is not None
+        assert (misfit.code, "can not go on with it" in misfit.message) == ("outdated", True)
+        with pytest.raises(DatabaseProblem, match="newer version of Fanfold"):
+            Store.open(installation.settings)
+
+
+def test_a_database_that_becomes_older_beneath_a_worker_is_noticed(installation: Installation) -> None:
+    """As when somebody restores a backup of long ago."""
+    set_revision(installation, revisions.REVISIONS[0])
+    with installation.store.read() as tx:
+        misfit = tx.misfit()
+    assert misfit is not None
+    assert "Run: fanfold db upgrade" in misfit.message
+
+
+def test_a_database_of_an_older_version_is_not_upgraded_behind_ones_back(empty_url: str, tmp_path: Path) -> None:
+    database = Database(empty_url)
+    migrate.upgrade_database(database, "0001")
     with pytest.raises(DatabaseProblem, match="Run: fanfold db upgrade") as caught:
-        Store.open(installation.settings)
+        Store.open(Settings(database=empty_url, data=str(tmp_path)))
     assert caught.value.code == "older_database"
+    assert migrate.current(database) == "0001"
+    database.close()
+
+
+def test_a_database_without_its_revision_is_refused(installation: Installation) -> None:
+    installation.sql("DROP TABLE alembic_version")
+    refused(installation, "half_made", r"not whole: it has tables answers, .*, but no revision \(alembic_version\)")
+
+
+def test_a_database_without_one_of_its_tables_is_refused(installation: Installation) -> None:
+    installation.sql("DROP TABLE permits")
+    refused(installation, "half_made", f"it is of revision {revisions.NEWEST}, but has no table permits")
+
+
+def test_an_older_database_without_one_of_its_tables_is_not_upgraded(empty_url: str) -> None:
+    database = Database(empty_url)
+    migrate.upgrade_database(database, "0002")
+    with database.write() as connection:
+        connection.execute(sa.text("DROP TABLE calls"))
+    with pytest.raises(DatabaseProblem, match="it is of revision 0002, but has no table calls"):
+        migrate.upgrade_database(database)
+    assert migrate.current(database) == "0002"
+    database.close()
+
+
+def refused(installation: Installation, code: str, sentence: str) -> None:
+    """Neither opened nor upgraded."""
+    for attempt in (lambda: Store.open(installation.settings), lambda: migrate.upgrade(installation.settings.database)):
+        with pytest.raises(DatabaseProblem, match=sentence) as caught:
+            attempt()
+        assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("tables", "sentence"),
+    [
+        (["tasks (id integer, name text)"], "it has table tasks of another shape than ours"),
+        (["items (number integer)", "workers (name text)"], "it has tables items, workers of another shape"),
+        (["alembic_version (version_num text)", "orders (id integer)"], "its revision is f00d, without tasks"),
+    ],
+)
+def test_a_database_of_something_else_is_left_alone(empty_url: str, tables: list[str], sentence: str) -> None:
+    database = Database(empty_url)
+    with database.write() as connection:
+        for table in tables:
+            connection.execute(sa.text(f"CREATE TABLE {table}"))
+        if "alembic_version" in tables[0]:
+            connection.execute(sa.text("INSERT INTO alembic_version VALUES ('f00d')"))
+    with pytest.raises(DatabaseProblem, match=sentence) as caught:
+        migrate.ensure(database)
+    assert caught.value.code == "foreign_database"
+    with database.read() as connection:
+        assert len(sa.inspect(connection).get_table_names()) == len(tables)
+    database.close()
+
+
+def test_a_database_is_shared_with_tables_of_other_names(empty_url: str) -> None:
+    database = Database(empty_url)
+    with database.write() as connection:
+        connection.execute(sa.text("CREATE TABLE orders (id integer)"))
+    migrate.ensure(database)
+    assert migrate.current(database) == revisions.NEWEST
+    database.close()
+
+
+@pytest.mark.parametrize("place", ["file", "folder"])
+def test_a_read_only_file_is_refused_with_the_way_out(place: str) -> None:
+    with tempfile.TemporaryDirectory() as name, without_privileges(Path(name)):
+        path = Path(name) / "fanfold.db"
+        migrate.upgrade(f"sqlite:///{path}")
+        spoiled = path if place == "file" else path.parent
+        spoiled.chmod(0o555)
+        try:
+            with pytest.raises(DatabaseProblem, match=f"the {place} {spoiled} is read-only for this user") as caught:
+                Store.open(Settings(database=f"sqlite:///{path}", data=name))
+        finally:
+            spoiled.chmod(0o755)
+        assert caught.value.code == "read_only"
+
+
+@contextmanager
+def without_privileges(folder: Path) -> Iterator[None]:
+    """As an ordinary user, who owns the folder: nothing is read-only for root."""
+    if os.geteuid() != 0:
+        yield
+        return
+    nobody = pwd.getpwnam("nobody")
+    os.chown(folder, nobody.pw_uid, nobody.pw_gid)
+    os.setegid(nobody.pw_gid)
+    os.seteuid(nobody.pw_uid)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+
+
+@pytest.fixture
+def empty_url(databases: Databases, tmp_path: Path) -> Iterator[str]:
+    """A database without any table, once on SQLite and once on PostgreSQL."""
+    server, name = databases.server if isinstance(databases, PostgresDatabases) else None, f"empty_{uuid4().hex}"
+    yield server.create_database(name) if server else f"sqlite:///{tmp_path / 'empty.db'}"
+    if server:
+        server.drop_database(name)
 
 
 def test_many_may_open_an_empty_database_at_once(tmp_path: Path, databases: Databases) -> None:

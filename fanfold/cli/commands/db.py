@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 import click
 
 from fanfold.cli import printing
 from fanfold.cli.invocation import Command, Invocation
+from fanfold.errors import DatabaseProblem
+
+if TYPE_CHECKING:
+    from fanfold.store.database import Database
+    from fanfold.store.migrate import Plan, Present
+
+LOOK_SECONDS = 0.5
 
 
 @click.group("db")
 def command() -> None:
-    """Upgrade the database, or tell its revision."""
+    """Upgrade the database, copy it, or tell its revision."""
 
 
 @command.command("current", cls=Command)
@@ -18,38 +32,158 @@ def command() -> None:
 def current(invocation: Invocation) -> None:
     """Print the revision of the database and the one this version needs."""
     from fanfold.store import migrate
-    from fanfold.store.database import Database, shown
+    from fanfold.store.database import shown
 
-    database = Database(invocation.settings().database_url)
-    try:
+    with opened(invocation) as database:
         revision = migrate.current(database)
-    finally:
-        database.close()
+        problem = migrate.problem_with(database)
     newest = migrate.REVISIONS[-1]
-    answer = {"database": shown(database.url), "revision": revision, "newest": newest, "fits": revision == newest}
+    answer: dict[str, Any] = {"database": shown(database.url), "revision": revision, "newest": newest}
+    answer["fits"] = revision is not None and problem is None
     if invocation.json:
         printing.print_json(answer)
     else:
-        state = "the newest" if answer["fits"] else f"this version needs {newest}: fanfold db upgrade"
-        click.echo(f"{answer['database']} is {'of revision ' + revision if revision else 'empty'} ({state})")
+        click.echo(
+            f"{answer['database']} is {'of revision ' + revision if revision else 'empty'} ({fit(revision, problem)})"
+        )
+
+
+def fit(revision: str | None, problem: DatabaseProblem | None) -> str:
+    """Whether this version can use the database, in a few words."""
+    from fanfold.store.migrate import REVISIONS
+
+    if problem is not None and problem.code != "older_database":
+        return problem.message
+    if revision is None or problem is not None:
+        return f"this version needs {REVISIONS[-1]}: fanfold db upgrade"
+    return (
+        "the newest"
+        if revision == REVISIONS[-1]
+        else f"newer than this version, {REVISIONS[-1]}, which can go on with it"
+    )
 
 
 @command.command("upgrade", cls=Command)
+@click.option("--dry-run", is_flag=True, help="Tell what would be done and who is at work; change nothing.")
+@click.option(
+    "--wait",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    metavar="SECONDS",
+    help="Wait so long for the end of workers that can not go on.",
+)
+@click.option("--force", is_flag=True, help="Upgrade beneath workers that can not go on: they notice, and end.")
 @click.pass_obj
-def upgrade(invocation: Invocation) -> None:
-    """Bring the database to the newest revision; data is kept."""
+def upgrade(invocation: Invocation, dry_run: bool, wait: float, force: bool) -> None:
+    """Bring the database to the newest revision; data is kept.
+
+    It happens in one transaction: an upgrade that is interrupted has changed nothing. Workers of the version before may go on
+    meanwhile where the upgrade allows it; where it does not, it is refused while such workers are alive.
+    """
+    invocation.log(logging.WARNING)
+    from fanfold.engine.machine import is_dead
     from fanfold.store import migrate
-    from fanfold.store.database import Database, shown
+    from fanfold.store.database import shown
+
+    circumstances = {"lease_seconds": invocation.settings().lease_seconds, "is_gone": is_dead}
+    with opened(invocation) as database:
+        planned = migrate.plan(database, **circumstances)
+        if not invocation.json:
+            tell(planned, database)
+        if not dry_run:
+            planned = patiently(database, wait, force=force, **circumstances)
+    place = shown(database.url)
+    if invocation.json:
+        done = planned.before if dry_run else planned.after
+        steps, workers = [step.name for step in planned.steps], planned.workers
+        answer = {"database": place, "before": planned.before, "after": done, "steps": steps, "workers": workers}
+        printing.print_json(answer)
+    elif not planned.steps:
+        click.echo(f"{place} is of revision {planned.after} already")
+    elif dry_run:
+        click.echo(f"Nothing was changed. To have a backup first: {backup_command(database)}")
+    else:
+        click.echo(f"{place} went from {planned.before or 'empty'} to {planned.after}")
+
+
+@command.command("backup", cls=Command)
+@click.argument("file", type=click.Path(path_type=Path))
+@click.pass_obj
+def backup(invocation: Invocation, file: Path) -> None:
+    """Copy a SQLite database to FILE while others work on it.
+
+    The copy is whole and checked. Input files and large results are not in the database: copy the folder `blobs` of the data
+    folder along with it, after this. For PostgreSQL use pg_dump.
+    """
+    from fanfold.store import copying
+
+    with opened(invocation) as database:
+        size = copying.copy(database, file)
+    blobs = invocation.settings().data_folder / "blobs"
+    if invocation.json:
+        printing.print_json({"file": str(file), "bytes": size, "blobs": str(blobs)})
+    else:
+        click.echo(f"Copied {printing.size(size)} to {file}" + (f". Copy this too: {blobs}" if blobs.is_dir() else ""))
+
+
+@contextmanager
+def opened(invocation: Invocation) -> Iterator[Database]:
+    """The database of this place, whatever its revision."""
+    from fanfold.store.database import Database
 
     database = Database(invocation.settings().database_url)
     try:
-        before = migrate.current(database)
-        migrate.upgrade_database(database)
-        after = migrate.current(database)
+        yield database
     finally:
         database.close()
-    if invocation.json:
-        printing.print_json({"database": shown(database.url), "before": before, "after": after})
-    else:
-        done = f"is of revision {after} already" if before == after else f"went from {before or 'empty'} to {after}"
-        click.echo(f"{shown(database.url)} {done}")
+
+
+def patiently(database: Database, wait: float, **circumstances: Any) -> Plan:
+    """Upgrade as soon as no worker stands in the way, or fail when the time is over."""
+    from fanfold.store import migrate
+
+    end = time.monotonic() + wait
+    while True:
+        try:
+            return migrate.upgrade_database(database, **circumstances)
+        except DatabaseProblem as problem:
+            if problem.code != "workers_alive" or time.monotonic() >= end:
+                raise
+        time.sleep(LOOK_SECONDS)
+
+
+def tell(planned: Plan, database: Database) -> None:
+    """What will be done, who is at work, and what becomes of them."""
+    from fanfold.store import migrate
+    from fanfold.store.database import shown
+
+    if not planned.steps or planned.before is None:
+        return
+    click.echo(f"{shown(database.url)} is of revision {planned.before}; this version needs {planned.after}:")
+    sentences = migrate.titles()
+    for step in planned.steps:
+        click.echo(f"  {step.name}  {sentences[step.name]}")
+    if planned.workers:
+        click.echo(f"Workers alive: {len(planned.workers)}")
+        printing.print_table(
+            ("id", "process", "running", "host", "then"), map(row, planned.workers), right=("running",)
+        )
+        if planned.in_the_way:
+            click.echo("Those that can not go on must end first.")
+        else:
+            click.echo("They may go on until you replace them with this version, one after the other.")
+
+
+def row(worker: Present) -> tuple[str, ...]:
+    """A worker as a line of the table."""
+    then = "goes on" if worker.may_go_on else "can not go on"
+    return worker.id, str(worker.pid), str(worker.running), worker.host, then
+
+
+def backup_command(database: Database) -> str:
+    """What to type for a backup."""
+    from fanfold.store.database import shown
+
+    if database.dialect == "sqlite":
+        return "fanfold db backup FILE"
+    return f"pg_dump --format=custom --file=FILE '{shown(database.url.set(drivername='postgresql'))}'"

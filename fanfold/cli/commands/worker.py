@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import logging
+import select
 import sys
+import time
+from typing import TYPE_CHECKING
 
 import click
 
+from fanfold.cli.failing import Interrupted
 from fanfold.cli.invocation import Command, Invocation
+from fanfold.errors import DatabaseProblem
+
+if TYPE_CHECKING:
+    from fanfold.store.store import Store
+
+log = logging.getLogger("fanfold.worker")
+LONGEST_PAUSE = 5.0
 
 
 @click.command("worker", cls=Command)
@@ -34,21 +45,44 @@ def command(
     """Work for the installed and the named pipelines until stopped.
 
     Ctrl-C or SIGTERM lets running items finish within the grace time and hands back the rest; a second one stops at once.
-    Start as many workers as you like, on as many machines; add or kill them at any time.
+    Start as many workers as you like, on as many machines; add or kill them at any time. A database that is not there yet is
+    waited for; one that refuses this user, or does not exist, is not.
     """
     invocation.log(logging.INFO)
     from fanfold.engine.discovery import load_all
+    from fanfold.engine.threads import leave_threads_behind
     from fanfold.engine.worker import Worker
 
     wanted = [stage.strip() for stage in stages.split(",") if stage.strip()]
     pipelines = load_all(targets).values()
-    worker = Worker(pipelines, store=invocation.store(), concurrency=concurrency, stages=wanted, name=name)
+    store = open_patiently(invocation, name, leashed)
+    worker = Worker(pipelines, store=store, concurrency=concurrency, stages=wanted, name=name)
     from fanfold.cli.processes import Supervisor, follow, worker_command
 
     if leashed:
         follow(sys.stdin.buffer, worker.stop)
     if processes == 1:
         worker.run(signals=True)
+        leave_threads_behind(name)
         return
     invocation.close()
     Supervisor(processes, worker_command(invocation, targets, wanted, concurrency), name).run()
+
+
+def open_patiently(invocation: Invocation, name: str, leashed: bool) -> Store:
+    """The store, as soon as the database is there: a worker outlives its restarts, so it may also be started during one."""
+    from fanfold.store.database import may_pass
+
+    pause = 0.5
+    while True:
+        try:
+            return invocation.store()
+        except DatabaseProblem as problem:
+            if not may_pass(problem):
+                raise
+            log.warning("[%s] %s Trying again in %.1f s", name, problem, pause)
+        if leashed and select.select([sys.stdin], [], [], pause)[0]:
+            raise Interrupted("Stopped before the database was there")
+        if not leashed:
+            time.sleep(pause)
+        pause = min(LONGEST_PAUSE, pause * 2)

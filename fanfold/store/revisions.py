@@ -1,0 +1,188 @@
+"""Do code and database fit each other? Every revision of the tables, and a sentence for each database that can not be used."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from fanfold.errors import DatabaseProblem
+from fanfold.store.database import Database, shown
+from fanfold.store.tables import metadata, revisions
+
+VERSION_TABLE = "alembic_version"
+
+
+@dataclass(frozen=True)
+class Revision:
+    """One step of the tables.
+
+    ``compatible_from`` is the oldest revision whose code can go on beside it, in what it reads and in what it writes. A step
+    that only adds tables, indexes or columns that may be empty keeps the one of the step before; any other one, and one after
+    which newer code writes what older code can not read, names itself.
+    """
+
+    name: str
+    compatible_from: str
+    adds: tuple[str, ...] = ()
+    """The tables it adds; those of the first one are all the others."""
+
+
+HISTORY: tuple[Revision, ...] = (
+    Revision("0001", "0001"),
+    Revision("0002", "0001", adds=("answers", "calls")),
+    Revision("0003", "0001", adds=("tokens",)),
+    Revision("0004", "0001", adds=("revisions",)),
+)
+"""Every revision this version knows, oldest first; tests compare it with the migrations."""
+REVISIONS = tuple(revision.name for revision in HISTORY)
+NEWEST = REVISIONS[-1]
+
+
+def revision_of(connection: sa.Connection) -> str | None:
+    """The database's revision, or None when it has none."""
+    if not sa.inspect(connection).has_table(VERSION_TABLE):
+        return None
+    return _written(connection)
+
+
+def current(database: Database) -> str | None:
+    """The database's revision, or None when it is empty."""
+    with database.read() as connection:
+        return revision_of(connection)
+
+
+def misfit(connection: sa.Connection) -> DatabaseProblem | None:
+    """Why this code can not go on with a database that it has opened before, or None: one cheap look."""
+    revision = _written(connection)
+    if revision == NEWEST or (revision not in REVISIONS and _lets_us_go_on(connection, revision)):
+        return None
+    if revision in REVISIONS:
+        return DatabaseProblem(
+            f"The database has become one of revision {revision}, older than {NEWEST}, which this version of Fanfold needs. "
+            "Run: fanfold db upgrade",
+            code="outdated",
+        )
+    return DatabaseProblem(
+        f"The database was upgraded to revision {revision}, and this version of Fanfold, which knows up to {NEWEST}, can not "
+        "go on with it. Upgrade Fanfold on this machine and start again: pip install --upgrade fanfold",
+        code="outdated",
+    )
+
+
+def fitting(connection: sa.Connection) -> str | None:
+    """The revision of a database that this code can open as it is; None when it is empty, DatabaseProblem when it is neither."""
+    revision = standing(connection)
+    if revision is None or revision == NEWEST or revision not in REVISIONS:
+        return revision
+    raise DatabaseProblem(
+        f"The database is of revision {revision}; this version of Fanfold needs {NEWEST}. Run: fanfold db upgrade "
+        "(to see first what it would do: fanfold db upgrade --dry-run)",
+        code="older_database",
+    )
+
+
+def standing(connection: sa.Connection) -> str | None:
+    """The revision of a database that is whole, older ones included; None when it is empty, DatabaseProblem otherwise."""
+    present = set(sa.inspect(connection).get_table_names())
+    revision = _written(connection) if VERSION_TABLE in present else None
+    if revision not in REVISIONS and not (revision and _lets_us_go_on(connection, revision)):
+        _refuse_unknown(connection, present, revision)
+        return None
+    if missing := tables_of(revision) - present:
+        raise _half_made(f"it is of revision {revision}, but has no {_listed(missing)}")
+    return revision
+
+
+def tables_of(revision: str) -> set[str]:
+    """The tables that a database of that revision has; those of a newer one include all that this code knows."""
+    added_later: set[str] = set()
+    for step in reversed(HISTORY):
+        if step.name == revision or revision not in REVISIONS:
+            break
+        added_later.update(step.adds)
+    return set(metadata.tables) - added_later
+
+
+def refuse_read_only(database: Database) -> None:
+    """SQLite must be able to write to its file, and to the log beside it."""
+    path = Path(str(database.url.database or ""))
+    if database.dialect != "sqlite" or not path.is_file():
+        return
+    for place, what in ((path, "file"), (path.parent, "folder")):
+        if not os.access(place, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+            raise DatabaseProblem(
+                f"The database {shown(database.url)} can not be written to: the {what} {place} is read-only for this user. "
+                f"SQLite writes to the file and to its log beside it. Give both back their rights, or copy the file to a "
+                "folder of your own: --database sqlite:///COPY",
+                code="read_only",
+            )
+
+
+def oldest_after(revision: str | None) -> str:
+    """The oldest code that may go on with a database of that revision."""
+    return next((step.compatible_from for step in HISTORY if step.name == revision), REVISIONS[0])
+
+
+def _written(connection: sa.Connection) -> str | None:
+    found = connection.execute(sa.text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()
+    return None if found is None else str(found)
+
+
+def _lets_us_go_on(connection: sa.Connection, revision: str | None) -> bool:
+    """Whether a revision that this code does not know says that this code may go on beside it."""
+    if not sa.inspect(connection).has_table(revisions.name):
+        return False
+    said = sa.select(revisions.c.compatible_from).where(revisions.c.revision == revision)
+    return connection.execute(said).scalar() in REVISIONS
+
+
+def _is_ours(connection: sa.Connection, name: str) -> bool:
+    """Whether a table has the columns by which ours are known."""
+    columns = {column["name"] for column in sa.inspect(connection).get_columns(name)}
+    return {column.name for column in metadata.tables[name].primary_key} <= columns and (
+        name != "tasks" or {"pipeline", "stage", "plan"} <= columns
+    )
+
+
+def _refuse_unknown(connection: sa.Connection, present: set[str], revision: str | None) -> None:
+    """Say what is wrong with a database of no known revision; nothing is, if it has no tables of our names either."""
+    named_like_ours = sorted(present & set(metadata.tables))
+    strange = [name for name in named_like_ours if not _is_ours(connection, name)]
+    if strange or (revision and "tasks" not in present):
+        raise _of_something_else(strange, revision)
+    if revision:
+        raise DatabaseProblem(
+            f"The database is of revision {revision}, made by a newer version of Fanfold. This one knows up to {NEWEST} and "
+            "does not know what has changed since. Upgrade Fanfold on this machine: pip install --upgrade fanfold",
+            code="newer_database",
+        )
+    if named_like_ours:
+        raise _half_made(f"it has {_listed(named_like_ours)}, but no revision ({VERSION_TABLE})")
+
+
+def _half_made(fact: str) -> DatabaseProblem:
+    return DatabaseProblem(
+        f"The database is not whole: {fact}. Nothing was changed. Restore all of it from a backup, or begin with an empty one.",
+        code="half_made",
+    )
+
+
+def _of_something_else(strange: list[str], revision: str | None) -> DatabaseProblem:
+    its = (
+        f"it has {_listed(strange)} of another shape than ours"
+        if strange
+        else f"its revision is {revision}, without tasks"
+    )
+    return DatabaseProblem(
+        f"The database belongs to something else: {its}. Nothing was changed. Give Fanfold one of its own: --database URL",
+        code="foreign_database",
+    )
+
+
+def _listed(names: Iterable[str]) -> str:
+    ordered = sorted(names)
+    return f"{'table' if len(ordered) == 1 else 'tables'} {', '.join(ordered)}"

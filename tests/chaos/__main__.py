@@ -1,0 +1,82 @@
+"""How is the table of the documentation made? `python -m tests.chaos` runs every scenario at full length and writes it."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+
+from fanfold.store.database import sqlite_version
+from tests.chaos.findings import REPORT, Finding
+
+ROOT = Path(__file__).parents[2]
+TABLE = ROOT / "docs" / "chaos.md"
+HEAD = """# Chaos: what real trouble does
+
+Real worker processes on real databases, and something goes wrong. Each line is one scenario of `tests/chaos`: what is promised,
+what was seen, how long it took from the end of the trouble to the next finished item, and the throughput afterwards as a share of
+that before (a load paced by its handlers, so that the figure is not about the machine). In all of them every item is done exactly
+once in effect, the merge has seen each of them once, and the events form one chain; that is asserted, not only seen.
+
+This file is written by `make chaos`, which runs them at full length, one after the other. `make test` runs the same, shorter.
+
+Measured on {machine}; Python {python}, SQLite {sqlite}, psycopg {psycopg}.
+Leases were shortened to 3 s where nothing else is said, so times to recover are those of a lease of 3 s, not of the default 15 s.
+
+| scenario | database | promised | seen | recovered after | throughput after |
+|---|---|---|---|---|---|
+"""
+
+
+def main(wanted: list[str]) -> int:
+    """Run the scenarios (or the named files) and write the table; the exit code is that of the tests."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "findings.jsonl"
+        environment = {**os.environ, "FANFOLD_CHAOS_FULL": "1", REPORT: str(report)}
+        words = [
+            "-m",
+            "pytest",
+            "-q",
+            "-n",
+            "0",
+            "-p",
+            "no:cacheprovider",
+            "--timeout=1800",
+            *(wanted or ["tests/chaos"]),
+        ]
+        code = subprocess.run([sys.executable, *words], cwd=ROOT, env=environment, check=False).returncode
+        lines = report.read_text(encoding="utf-8").splitlines() if report.exists() else []
+    findings = [Finding(**json.loads(line)) for line in lines]
+    if findings and not wanted:
+        TABLE.write_text(table(findings), encoding="utf-8")
+        print(f"{len(findings)} findings written to {TABLE.relative_to(ROOT)}")
+    return code
+
+
+def table(findings: list[Finding]) -> str:
+    """The page."""
+    cores = os.cpu_count()
+    head = HEAD.format(
+        machine=f"{platform.system()} {platform.machine()} with {cores} cores",
+        python=platform.python_version(),
+        sqlite=".".join(map(str, sqlite_version())),
+        psycopg=version("psycopg"),
+    )
+    return head + "".join(f"{line(finding)}\n" for finding in findings)
+
+
+def line(finding: Finding) -> str:
+    """One row of it."""
+    recovered = "" if finding.recovered_seconds is None else f"{finding.recovered_seconds:.1f} s"
+    throughput = "" if finding.throughput is None else f"{finding.throughput:.0%}"
+    cells = (finding.scenario, finding.database, finding.promised, finding.seen, recovered, throughput)
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

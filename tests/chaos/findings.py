@@ -1,0 +1,39 @@
+"""What was seen? One finding per scenario, kept where FANFOLD_CHAOS_REPORT says, for the table in the documentation."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+REPORT = "FANFOLD_CHAOS_REPORT"
+FULL = bool(os.environ.get("FANFOLD_CHAOS_FULL"))
+"""Whether the scenarios run at full length, as `make chaos` does, or in the few seconds that CI has for each."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one scenario promised and what came of it."""
+
+    scenario: str
+    database: str
+    promised: str
+    seen: str
+    recovered_seconds: float | None = None
+    """From the end of the fault (or from the fault itself, where nothing ends it) to the next finished item."""
+    throughput: float | None = None
+    """Items per second after the fault, as a share of those before it."""
+
+
+def note(finding: Finding) -> None:
+    """Say it, and keep it if somebody collects."""
+    print(finding)
+    if path := os.environ.get(REPORT):
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(asdict(finding)) + "\n")
+
+
+def kind_of(url: str) -> str:
+    """The database of a URL, by its name."""
+    return "SQLite" if url.startswith("sqlite") else "PostgreSQL"

@@ -1,0 +1,88 @@
+"""What do the workers of the chaos tests do? Keep a steady pace; others are deaf, talk a lot, or fail at first."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import fanfold as ff
+from tests.acceptance.work import note
+
+steady = ff.Pipeline("steady")
+"""Like `crowd`, at a pace that the handlers set and not the machine, until the file `hurry` is there."""
+
+
+@steady.split
+def cut(task: ff.TaskWork) -> Iterator[ff.NewItem]:
+    """As many items as were asked for."""
+    for number in range(task.options["count"]):
+        yield ff.NewItem(key=f"k{number}", input=number)
+
+
+@steady.each
+async def work(item: ff.ItemWork) -> dict[str, Any]:
+    """Says who it is before and after its time, and in its output."""
+    token = secrets.token_hex(4)
+    note(item.options, "start", item.key, item.attempt, token, os.getpid())
+    if not Path(item.options["hurry"]).exists():
+        await asyncio.sleep(item.options["seconds"])
+    note(item.options, "end", item.key, item.attempt, token, os.getpid())
+    return {"key": item.key, "attempt": item.attempt, "token": token, "pid": os.getpid()}
+
+
+@steady.merge
+def bind(task: ff.TaskWork, results: ff.Results) -> dict[str, Any]:
+    """Counts what it was given."""
+    note(task.options, "merge", "-", task.attempt, "-", os.getpid())
+    keys = [result.output["key"] for result in results]
+    return {"count": len(keys), "different": len(set(keys)), "attempt": task.attempt}
+
+
+deaf = ff.Pipeline("deaf")
+
+
+@deaf.each
+async def ignore(item: ff.ItemWork) -> str:
+    """One of them goes on whatever it is told, for ever; the others take a moment."""
+    note(item.options, "start", item.key, item.attempt, "-", os.getpid())
+    while item.key == "deaf" and item.attempt == 1:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            note(item.options, "deaf", item.key, item.attempt, "-", os.getpid())
+    await asyncio.sleep(0.05)
+    return item.key
+
+
+talkative = ff.Pipeline("talkative")
+
+
+@talkative.each(retry=ff.Retry(0))
+def chat(item: ff.ItemWork) -> dict[str, Any]:
+    """Writes all the time, in every way there is; a retry more would be one too many."""
+    note(item.options, "start", item.key, item.attempt, "-", os.getpid())
+    end, said = time.monotonic() + item.options["seconds"], 0
+    while time.monotonic() < end:
+        item.remember(said=said)
+        item.emit(said)
+        item.flush()
+        item.progress(1.0)
+        said += 1
+    return {"said": said, "file": item.write("said.txt", str(said))}
+
+
+backing_off = ff.Pipeline("backing_off")
+
+
+@backing_off.each
+async def fail_once(item: ff.ItemWork) -> int:
+    """Fails at first, and asks for a while before the next try."""
+    note(item.options, "start", item.key, item.attempt, "-", os.getpid())
+    if item.attempt == 1:
+        raise ff.Temporary("not yet", after=item.options["after"])
+    return item.attempt

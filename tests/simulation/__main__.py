@@ -1,0 +1,72 @@
+"""How is it run by hand? `python -m tests.simulation --seeds 10000`, and `--seed N --trace` for the story of one."""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+from tests.databases import PostgresDatabases, SqliteDatabases
+from tests.servers import PostgresServer
+from tests.simulation.run import Outcome, play_many
+
+
+def main() -> int:
+    """Play the seeds that were asked for; 1 when any of them found something."""
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=1_000, help="how many seeds to play")
+    parser.add_argument("--first", type=int, default=1, help="the first of them")
+    parser.add_argument("--seed", type=int, help="play only this one")
+    parser.add_argument("--database", choices=("sqlite", "postgresql"), default="sqlite")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--trace", action="store_true", help="print the story of each seed")
+    wanted = parser.parse_args()
+    seeds = [wanted.seed] if wanted.seed is not None else list(range(wanted.first, wanted.first + wanted.seeds))
+    jobs = min(wanted.jobs, len(seeds))
+    started = time.monotonic()
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(prefix="fanfold-simulation-", dir=memory if memory.exists() else None) as place:
+        outcomes = _play(wanted.database, Path(place), seeds, jobs, wanted.trace)
+    return _report(outcomes, wanted.database, time.monotonic() - started)
+
+
+def _play(database: str, place: Path, seeds: list[int], jobs: int, trace: bool) -> list[Outcome]:
+    place.chmod(0o755)
+    server = PostgresServer(place / "server", fsync=False) if database == "postgresql" else None
+    if server is not None:
+        server.start()
+    try:
+        databases = SqliteDatabases(place) if server is None else PostgresDatabases(server)
+        if isinstance(databases, PostgresDatabases):
+            databases.make_template()
+        shares = [(databases, place / f"data-{job}", seeds[job::jobs], trace) for job in range(jobs)]
+        with multiprocessing.get_context("spawn").Pool(jobs) as pool:
+            return [outcome for share in pool.starmap(play_many, shares) for outcome in share]
+    finally:
+        if server is not None:
+            server.remove()
+
+
+def _report(outcomes: list[Outcome], database: str, seconds: float) -> int:
+    struck: Counter[str] = Counter()
+    for outcome in outcomes:
+        struck.update(outcome.struck)
+    bad = sorted((outcome for outcome in outcomes if outcome.problem), key=lambda outcome: outcome.seed)
+    for outcome in bad[:20]:
+        print(f"seed {outcome.seed}: {outcome.problem[:600]}")
+        print(f"  to see it: python -m tests.simulation --database {database} --seed {outcome.seed} --trace\n")
+    faults = ", ".join(f"{count} × {name}" for name, count in sorted(struck.items()))
+    commits = sum(outcome.commits for outcome in outcomes)
+    print(f"{len(outcomes)} seeds on {database} in {seconds:.0f} s: {len(bad)} with a violation.")
+    moments = sum(outcome.moments for outcome in outcomes)
+    print(f"{commits} commits compared; {moments} moments in the traces; faults: {faults}")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,218 @@
+"""Where can something come between? At every statement, before and after every commit, and wherever a lock is waited for."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import event
+
+from fanfold.settings import Settings
+from fanfold.store import tables
+from fanfold.store.blobs import Directory
+from fanfold.store.database import Database
+from fanfold.store.store import Store
+from tests.simulation.faults import AFTER_COMMIT, BEFORE_COMMIT, STATEMENT, Faults
+from tests.simulation.parts import STAGE
+from tests.simulation.schedule import Actor, ProcessDied, Violation
+
+TOUCHING = re.compile(r"(INSERT INTO|UPDATE|DELETE FROM) (items|tasks|events|permits)\b")
+SHORT_SECONDS = 0.004
+"""A statement that takes longer than this may wait for a lock: then the server is asked."""
+
+
+class SimulatedDatabase(Database):
+    """The real database of a run, whose transactions can be interrupted by others, fail, or be cut off."""
+
+    def __init__(self, url: str) -> None:
+        self.faults: Faults | None = None
+        self.on_commit: Callable[[], None] | None = None
+        """Called after every commit that has changed tasks, items, events or permits."""
+        self.changes = 0
+        """Commits that others hear of."""
+        self.ends = 0
+        self.writer: Actor | None = None
+        super().__init__(url, synchronous="OFF", read_clock=lambda: self._faults().clock())
+        event.listen(self.engine, "before_cursor_execute", self._before_statement)
+        if self.dialect == "postgresql":
+            self.monitor = Monitor(self)
+            event.listen(self.engine, "do_connect", self.monitor.connect)
+
+    def _faults(self) -> Faults:
+        assert self.faults is not None
+        return self.faults
+
+    @contextmanager
+    def write(self) -> Iterator[sa.Connection]:
+        """A transaction with a point before and one after its commit."""
+        if self.faults is None:
+            with super().write() as connection:
+                yield connection
+            return
+        me = STAGE.schedule.current
+        try:
+            with super().write() as connection:
+                connection.info.pop("touched", None)
+                before = self._is_heard(connection)
+                yield connection
+                self.faults.at(BEFORE_COMMIT)
+                self.faults.commit()
+                STAGE.schedule.note("COMMIT")
+                heard = self._is_heard(connection, before)
+                touched = connection.info.pop("touched", False)
+            self.changes += heard
+        except ProcessDied:
+            raise
+        except BaseException:
+            STAGE.schedule.note("ROLLBACK")
+            raise
+        finally:
+            self.ends += 1
+            self.writer = None if self.writer is me else self.writer
+        if touched and self.on_commit is not None:
+            self.on_commit()
+        self.faults.at(AFTER_COMMIT)
+        self.faults.answer()
+
+    def _is_heard(self, connection: sa.Connection, before: int = 0) -> int:
+        """Whether others get a hint of this transaction: of any change on SQLite, of announcements on PostgreSQL."""
+        if self.dialect == "postgresql":
+            return int(connection.info.pop("announced", 0))
+        driver: Any = connection.connection.driver_connection
+        return int(driver.total_changes) + 1 if before == 0 else int(driver.total_changes + 1 > before)
+
+    @contextmanager
+    def read(self) -> Iterator[sa.Connection]:
+        """A transaction that only reads; it can be interrupted as well."""
+        with super().read() as connection:
+            yield connection
+        self.ends += 1
+
+    def _before_statement(self, connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
+        if self.faults is None:
+            return
+        schedule = STAGE.schedule
+        if schedule.current.process.dead:
+            raise ProcessDied(schedule.current.name)
+        self.faults.at(STATEMENT)
+        self.faults.statement()
+        if statement == "BEGIN IMMEDIATE":
+            if self.writer is not None:
+                schedule.pause("the write lock", lambda: self.writer is None)
+            self.writer = schedule.current
+        if TOUCHING.match(statement):
+            connection.info["touched"] = True
+        if "pg_notify" in statement:
+            connection.info["announced"] = 1
+        if not statement.startswith("BEGIN"):
+            schedule.note(statement)
+
+    def own_connections(self) -> None:
+        """One pool for all, whose statements are all seen."""
+
+    def end_thread(self, thread: int) -> int:
+        """No connection hangs here; those of killed processes are gone with them."""
+        return 0
+
+    def end_all(self) -> int:
+        """See ``end_thread``."""
+        return 0
+
+    def end_silent(self) -> int:
+        """See ``end_thread``."""
+        return 0
+
+    def reset(self) -> None:
+        """Empty all tables, and number from one again."""
+        faults, self.faults = self.faults, None
+        with self.write() as connection:
+            for table in reversed(tables.metadata.sorted_tables):
+                connection.execute(sa.delete(table))
+            if self.dialect == "sqlite":
+                connection.execute(sa.text("DELETE FROM sqlite_sequence"))
+            else:
+                for name in ("tasks_number_seq", "items_id_seq", "attempts_id_seq", "events_id_seq", "calls_id_seq"):
+                    connection.execute(sa.text(f"ALTER SEQUENCE {name} RESTART"))
+        self.faults, self.writer = faults, None
+
+    @contextmanager
+    def undisturbed(self) -> Iterator[sa.Connection]:
+        """A look at everything that no schedule knows of."""
+        faults, self.faults = self.faults, None
+        try:
+            with Database.read(self) as connection:
+                yield connection
+        finally:
+            self.faults = faults
+
+
+class Monitor:
+    """Asks PostgreSQL who waits for whom, so that an actor that waits for a lock lets the others run."""
+
+    def __init__(self, database: SimulatedDatabase) -> None:
+        import psycopg
+
+        self.database = database
+        arguments = database.engine.dialect.create_connect_args(database.url)[1]
+        self.connection = psycopg.connect(**arguments, autocommit=True)
+
+    def is_blocked(self, pid: int) -> bool:
+        """Whether a backend waits for a lock that another holds."""
+        row = self.connection.execute("SELECT cardinality(pg_blocking_pids(%s))", (pid,)).fetchone()
+        return bool(row and row[0])
+
+    def end(self, pid: int) -> None:
+        """End a backend whose client was killed, and wait until its locks are gone."""
+        self.connection.execute("SELECT pg_terminate_backend(%s, 5000)", (pid,))
+
+    def connect(self, _dialect: Any, _record: Any, arguments: Any, named: Any) -> Any:
+        """A connection that waits in the schedule."""
+        import psycopg
+        from psycopg import waiting
+        from psycopg.errors import _WaitTimeout
+
+        monitor, database = self, self.database
+
+        class Waiting(psycopg.Connection[Any]):
+            """Waits for the server, but not while it waits for a lock."""
+
+            def wait(self, gen: Generator[Any, Any, Any], interval: float = 0.1, timeout: float | None = None) -> Any:
+                if database.faults is None or timeout is not None:
+                    return super().wait(gen, interval, timeout)
+                while True:
+                    try:
+                        return waiting.wait(gen, self.pgconn.socket, interval=interval, timeout=SHORT_SECONDS)
+                    except _WaitTimeout:
+                        if monitor.is_blocked(self.info.backend_pid):
+                            self._let_others_run()
+
+            def _let_others_run(self) -> None:
+                schedule, seen = STAGE.schedule, database.ends
+                pid = self.info.backend_pid
+                schedule.note("waits for a lock")
+                try:
+                    schedule.pause("a lock", lambda: database.ends > seen and not monitor.is_blocked(pid))
+                except ProcessDied:
+                    monitor.end(pid)
+                    raise
+
+        return Waiting.connect(*arguments, **named)
+
+
+class SimulatedStore(Store):
+    """The real store on such a database."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.database: SimulatedDatabase = SimulatedDatabase(settings.database_url)
+        self.shelf = Directory(settings.data_folder / "blobs")
+
+
+def wait_for_a_deadlock() -> None:
+    """Everybody waits: on PostgreSQL a deadlock is found by the server after a while; it is a defect all the same."""
+    time.sleep(0.05)
+    raise Violation("everybody waits for a lock that somebody else holds: a deadlock")

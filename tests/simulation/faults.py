@@ -1,0 +1,115 @@
+"""What goes wrong, and where? Faults that a seed deals out at the points where something could come between."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+import sqlalchemy as sa
+
+from fanfold.errors import DatabaseProblem
+from tests.simulation.schedule import Process, Schedule
+
+BEGINNING = datetime(2031, 5, 4, 12, 0, tzinfo=UTC)
+STATEMENT, BEFORE_COMMIT, AFTER_COMMIT, HANDLER = "statement", "before commit", "after commit", "handler"
+FREEZES = (2.0, 9.0, 16.5, 40.0)
+STEPS = (-3_600.0, -40.0, -5.0, 5.0, 40.0, 3_600.0)
+
+
+@dataclass
+class Odds:
+    """How likely each fault is at each point."""
+
+    crash: float = 0.0
+    freeze: float = 0.0
+    lost_statement: float = 0.0
+    failed_commit: float = 0.0
+    lost_answer: float = 0.0
+    clock_step: float = 0.0
+    lost_hint: float = 0.0
+
+    @classmethod
+    def drawn(cls, dice: random.Random) -> Odds:
+        """Some seeds are calm, some are wild, most have two or three kinds of trouble."""
+        some = dice.choice((0.0, 0.004, 0.004, 0.012))
+
+        def now_and_then(share: float, odds: float) -> float:
+            return odds if dice.random() < share else 0.0
+
+        return cls(
+            crash=now_and_then(0.7, some or 0.004),
+            freeze=now_and_then(0.5, some),
+            lost_statement=now_and_then(0.3, some),
+            failed_commit=now_and_then(0.4, 4 * some),
+            lost_answer=now_and_then(0.5, 8 * some),
+            clock_step=now_and_then(0.25, some),
+            lost_hint=now_and_then(0.5, dice.choice((0.1, 0.9, 1.0))),
+        )
+
+
+@dataclass
+class Faults:
+    """Strikes while it is told to, and counts what it did."""
+
+    schedule: Schedule
+    odds: Odds
+    on: bool = False
+    most: int = 25
+    shift: float = 0.0
+    """Seconds by which the database's clock is off."""
+    counted: Counter[str] = field(default_factory=Counter)
+
+    def clock(self) -> datetime:
+        """The database's clock."""
+        return BEGINNING + timedelta(seconds=self.schedule.now + self.shift)
+
+    def _strikes(self, name: str, odds: float) -> bool:
+        if not (self.on and odds and self.schedule.current.process.at_risk and self.counted.total() < self.most):
+            return False
+        if self.schedule.dice.random() >= odds:
+            return False
+        self.counted[name] += 1
+        return True
+
+    def at(self, point: str) -> None:
+        """Something may happen here, to the process that runs now; then others may run."""
+        process = self.schedule.current.process
+        commits = 4 if point in (BEFORE_COMMIT, AFTER_COMMIT) else 1
+        if self._strikes(f"crash at {point}", self.odds.crash * commits):
+            self.schedule.kill(process)
+        if self._strikes("freeze", self.odds.freeze * commits):
+            self.freeze(process)
+        if self._strikes("clock step", self.odds.clock_step):
+            self.shift += self.schedule.dice.choice(STEPS)
+            self.schedule.note(f"*** the clock is stepped; it is off by {self.shift:+g} s", "-")
+        self.schedule.pause(point)
+
+    def freeze(self, process: Process) -> None:
+        """Nothing of the process runs for a while; then it goes on as if nothing had happened."""
+        seconds = self.schedule.dice.choice(FREEZES)
+        process.frozen_until = self.schedule.now + seconds
+        self.schedule.note(f"*** {process.name} is frozen for {seconds:g} s", "-")
+
+    def statement(self) -> None:
+        """The connection may be lost in the middle of a transaction."""
+        if self._strikes("lost statement", self.odds.lost_statement):
+            self.schedule.note("*** the connection is lost")
+            raise sa.exc.OperationalError("a statement", None, Exception("simulated: connection lost"))
+
+    def commit(self) -> None:
+        """The commit may fail: nothing was written."""
+        if self._strikes("failed commit", self.odds.failed_commit):
+            self.schedule.note("*** the commit fails")
+            raise sa.exc.OperationalError("COMMIT", None, Exception("simulated: commit failed"))
+
+    def answer(self) -> None:
+        """The commit went through, but nobody hears of it."""
+        if self._strikes("lost answer", self.odds.lost_answer):
+            self.schedule.note("*** the answer to the commit is lost")
+            raise DatabaseProblem("Simulated: the connection was lost after the commit.", code="unreachable")
+
+    def hint_is_lost(self) -> bool:
+        """Whether a hint does not arrive."""
+        return bool(self.odds.lost_hint) and self.schedule.dice.random() < self.odds.lost_hint

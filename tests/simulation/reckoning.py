@@ -1,0 +1,163 @@
+"""What came of it? After the calm nothing is lost, nothing was done twice in effect, and all is as in a run without trouble."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from fanfold.engine.calling import Call
+from fanfold.engine.claiming import Claimer, Room
+from fanfold.engine.commands import Commands
+from fanfold.engine.settlement import Settlement
+from fanfold.engine.sweep import recover_now
+from fanfold.engine.turn import take_turn
+from fanfold.model.item import Claimed
+from fanfold.model.lifecycle import FINISHED_TASKS
+from fanfold.model.plan import Kind
+from fanfold.model.task import TaskRow
+from fanfold.store.workers import Report
+from tests.simulation.parts import Asyncio
+from tests.simulation.schedule import Violation
+from tests.simulation.watch import outputs, require
+
+if TYPE_CHECKING:
+    from tests.simulation.world import Told, World
+
+
+def reckon(world: World) -> None:
+    """Everything that must hold in the end."""
+    _all_leave(world)
+    _undisturbed_twins(world)
+    found = {number: world.store.unfold(text) for number, text in outputs(world.store.database).items()}
+    for item in world.watch.now.items.values():
+        require(item["state"] in ("done", "failed"), f"left behind: {item}")
+        require((item["id"], item["lease"]) in world.witness.begun, f"nobody ever worked on it: {item}")
+        if item["state"] == "done" and isinstance(found.get(item["id"]), dict):
+            require(found[item["id"]]["lease"] == item["lease"], f"the output of another attempt: {item}")
+    require(not world.watch.now.permits, f"permits left: {world.watch.now.permits}")
+    twins = {told.number: told for told in world.told}
+    for told in list(twins.values()):
+        if told.number in world.watch.now.tasks:
+            _merges_saw_what_is_there(world, told, found)
+            _failures_are_those_of_the_handlers(world, told)
+
+
+def _undisturbed_twins(world: World) -> None:
+    """Submit everything once more and let it run in peace: the results are the same."""
+    first = {told.number: told for told in world.told if told.number in world.watch.now.tasks}
+    pairs = [(told, world.submit(told.pipeline, told.options)) for told in first.values()]
+    _work_in_peace(world)
+    for told, twin in pairs:
+        mine, theirs = (_summary(world, one.number) for one in (told, twin))
+        if told.merged_by_hand or world.fail_fast:
+            mine, theirs = (_items_only(one) for one in (mine, theirs))
+            if world.fail_fast:
+                continue
+        require(mine == theirs, f"not as in an undisturbed run: {told.number} {mine} ≠ {twin.number} {theirs}")
+
+
+def _work_in_peace(world: World) -> None:
+    """One worker, nobody else, no time lost: claim, run, settle, until everything is finished."""
+    store, pipelines, name = world.store, world.pipelines, "peace"
+    with store.write() as tx:
+        tx.workers.register(name, "elsewhere", 1, [], 100)
+    beat = Report()
+    steering, settled = Commands(store, pipelines, name), list[Settlement]()
+    while True:
+        with store.write() as tx:
+            tx.workers.beat(name, beat, lease_seconds=1e9)
+        claimer = Claimer(store, pipelines)
+        turn = take_turn(store, claimer, pipelines, name, settled, Room(100), in_flight=set(), hinted=True)
+        was_busy = bool(settled)
+        settled = [_called(world, row, claimed) for row, claimed in turn.claimed]
+        if settled or turn.again or was_busy:
+            continue
+        open_tasks = {
+            number: task["state"]
+            for number, task in world.watch.now.tasks.items()
+            if task["state"] not in FINISHED_TASKS
+        }
+        held_up = [number for number, state in open_tasks.items() if state in ("paused", "waiting")]
+        for number in held_up:
+            steering.resume(number)
+        if not open_tasks:
+            return
+        if held_up:
+            continue
+        # What runs of a task that has failed meanwhile is handed back by the sweep, with its permits.
+        world.schedule.sleep(30.0 if claimer.seconds_to_next is None else claimer.seconds_to_next + 0.01)
+        found = recover_now(store, pipelines, name)
+        require(found or claimer.seconds_to_next is not None, f"stuck in peace: {open_tasks}")
+
+
+def _called(world: World, row: TaskRow, claimed: Claimed) -> Settlement:
+    pipeline = world.pipelines[row.pipeline]
+    stage = pipeline.find(claimed.stage)
+    assert stage is not None
+    call = Call(world.store, pipeline, stage, row, claimed)
+    found: Settlement = Asyncio.run(call.run_async()) if stage.runs_in_loop else call.run_sync()
+    return found
+
+
+def _summary(world: World, number: int) -> dict[str, Any]:
+    """The state of a task and what its items came to, without who made it and when."""
+    found = outputs(world.store.database)
+    plan = world.watch._plan(number)
+    names = [stage.name for stage in plan.stages]
+    items = {
+        (item["stage"], item["key"] or item["seq"]): (item["state"], _value(world, found.get(item["id"])))
+        for item in world.watch.now.of(number)
+        if item["stage"] in names
+    }
+    return {"state": world.watch.now.tasks[number]["state"], "items": items}
+
+
+def _items_only(summary: dict[str, Any]) -> dict[str, Any]:
+    return {"items": {name: value for name, value in summary["items"].items() if "each" in name[0]}}
+
+
+def _value(world: World, text: str | None) -> Any:
+    output = world.store.unfold(text)
+    return json.dumps(output["value"]) if isinstance(output, dict) else output
+
+
+def _all_leave(world: World) -> None:
+    """Told to stop, every worker is gone within its grace time, and nothing of it is left."""
+    world.schedule.sleep(1)
+    for crew in world.crews:
+        if crew.worker is not None and not crew.process.dead and not crew.ended:
+            crew.worker.stop()
+    world.schedule.pause("all leave", lambda: all(crew.process.dead or crew.ended for crew in world.crews), 60.0)
+    left = [crew.process.name for crew in world.crews if not crew.process.dead and not crew.ended]
+    require(not left, f"told to stop a minute ago: {left}")
+    unfinished = [task for task in world.watch.now.tasks.values() if task["state"] not in FINISHED_TASKS]
+    if unfinished:
+        raise Violation(f"finished and then not: {unfinished}")
+
+
+def _merges_saw_what_is_there(world: World, told: Told, found: dict[int, Any]) -> None:
+    """What a merge was given are the results that are there now, each made by the attempt that counts."""
+    if world.watch.now.tasks[told.number]["state"] != "completed":
+        return
+    plan = world.watch._plan(told.number)
+    for stage in plan.stages:
+        source = plan.last_each(stage.name) if stage.kind is Kind.MERGE else None
+        if source is None:
+            continue
+        (merged,) = world.watch.now.of(told.number, stage.name)
+        there = {
+            item["key"]: item["lease"]
+            for item in world.watch.now.of(told.number, source.name)
+            if item["state"] == "done"
+        }
+        saw = found[merged["id"]]["saw"]
+        require(saw == there, f"task {told.number} was merged from {saw}, and there is {there}")
+
+
+def _failures_are_those_of_the_handlers(world: World, told: Told) -> None:
+    """No crash, pause, lost lease or postponement has used up a retry."""
+    plans = {plan["key"]: plan for plan in told.options["items"]}
+    for item in world.watch.now.of(told.number):
+        if item["key"] in plans and item["state"] == "done":
+            fails = plans[item["key"]]["fails"]
+            require(item["failures"] == fails, f"{item['failures']} failures were counted, {fails} happened: {item}")

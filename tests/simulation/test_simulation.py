@@ -1,0 +1,63 @@
+"""Does any of these seeds break a promise? Some hundred in every run of the tests; `make simulate SEEDS=10000` for more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.databases import Databases
+from tests.simulation.database import SimulatedStore
+from tests.simulation.run import play
+from tests.simulation.world import opened
+
+SEEDS = {"sqlite": range(1, 241), "postgresql": range(1, 31)}
+SHARES = 6
+"""So many tests have the seeds between them, so that they can run beside each other."""
+
+FOUND = {
+    2: "a worker at a full limit woke itself with every look, without end",
+    10: "a job cancelled before its thread took it ended the thread",
+    4: "an attempt cancelled before its first step kept its slot and its item for ever",
+    18: "a worker whose registration was answered late could not register again",
+}
+"""Seeds that found something, and what; they stay."""
+
+
+@pytest.fixture
+def store(databases: Databases, tmp_path: Path) -> Iterator[SimulatedStore]:
+    with databases.fresh() as url, opened(url, tmp_path) as found:
+        yield found
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("share", range(SHARES))
+def test_no_seed_breaks_a_promise(store: SimulatedStore, share: int) -> None:
+    for seed in SEEDS[store.database.dialect][share::SHARES]:
+        outcome = play(store, seed)
+        assert not outcome.problem, f"seed {seed}: {outcome.problem}"
+        assert outcome.commits > 0
+
+
+@pytest.mark.parametrize("seed", FOUND)
+def test_a_seed_that_found_something_stays(store: SimulatedStore, seed: int) -> None:
+    assert not play(store, seed).problem
+
+
+@pytest.mark.parametrize("seed", [1, 6, 25])
+def test_a_seed_gives_the_same_run_again(store: SimulatedStore, seed: int) -> None:
+    first, second = (play(store, seed, with_digest=True) for _ in range(2))
+    assert first.moments > 100
+    assert first.digest == second.digest
+    assert (first.commits, first.struck) == (second.commits, second.struck)
+
+
+def test_faults_of_every_kind_strike(store: SimulatedStore) -> None:
+    """The seeds are not tame: between them they kill, freeze, cut off and step the clock."""
+    struck = set[str]()
+    for seed in range(1, 21):
+        struck |= set(play(store, seed).struck)
+    wanted = {"freeze", "failed commit", "lost answer", "lost statement", "clock step"}
+    assert wanted <= struck
+    assert {"crash at statement", "crash at before commit", "crash at after commit"} <= struck

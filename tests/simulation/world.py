@@ -1,0 +1,470 @@
+"""What happens in one run? Workers, ticks, people and trouble as a seed deals them out; then calm, and a reckoning."""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from fanfold.engine import (
+    advance,
+    attempts,
+    claiming,
+    commands,
+    context,
+    pulse,
+    repeats,
+    submit,
+    sweep,
+    tally,
+    threads,
+    tick,
+    turn,
+    worker,
+)
+from fanfold.engine.settlement import Settlement
+from fanfold.errors import DatabaseProblem, FanfoldError
+from fanfold.model import retry
+from fanfold.model.item import NewItem
+from fanfold.model.lifecycle import FINISHED_TASKS, TASK_MOVES, legal
+from fanfold.model.pipeline import Pipeline
+from fanfold.settings import Settings
+from fanfold.store import blobs
+from fanfold.store import tasks as task_rows
+from fanfold.store.migrate import ensure
+from tests.simulation.database import SimulatedStore, wait_for_a_deadlock
+from tests.simulation.faults import Faults, Odds
+from tests.simulation.parts import STAGE, Asyncio, Executor, Queue, Threading, Time
+from tests.simulation.pipelines import LARGE, Shape, Witness, drawn_items, made
+from tests.simulation.reckoning import reckon
+from tests.simulation.schedule import Process, Schedule, Violation
+from tests.simulation.watch import Watch
+
+STEERING = ("pause", "resume", "cancel", "rerun", "merge", "retry", "delete")
+MOST_WORKERS = 4
+LOOK_SECONDS = 0.2
+"""A hint is never heard sooner than this."""
+PATIENCE = 600.0
+"""Seconds of calm after which every task must be finished: leases, back-offs and slow handlers included."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much happens in a run, as choices for the dice."""
+
+    tasks: tuple[int, ...]
+    items: tuple[int, ...]
+    workers: tuple[int, ...]
+    acts: tuple[int, ...]
+
+
+SMALL = Size(tasks=(1,), items=(1, 2, 3), workers=(1, 2), acts=(1, 2, 3, 4))
+LARGE_RUN = Size(tasks=(1, 2, 3), items=(1, 2, 3, 5), workers=(1, 2, 3), acts=(3, 6, 9, 12))
+SIZES = (SMALL, SMALL, SMALL, LARGE_RUN)
+"""Most runs are small: most races need two workers and two items, and there are more runs for the time."""
+
+
+class Luck:
+    """Stands for the modules `random`, `secrets` and `uuid`: what they give does not matter, but it must be the same."""
+
+    dice: random.Random
+
+    def random(self) -> float:
+        """For the jitter of retries."""
+        return self.dice.random()
+
+    def choice(self, values: Any) -> Any:
+        """For the ids of tasks."""
+        return self.dice.choice(values)
+
+    def token_hex(self, size: int) -> str:
+        """For the ids of workers and the names of blobs."""
+        return f"{self.dice.getrandbits(size * 8):0{size * 2}x}"
+
+    def uuid4(self) -> Any:
+        """For marks of freshness."""
+        return type("Mark", (), {"hex": self.token_hex(16)})
+
+
+LUCK = Luck()
+CLOCKED = (worker, pulse, claiming, attempts, tally, repeats, threads, context, tick, sweep)
+
+
+@dataclass
+class Told:
+    """A task as it was submitted."""
+
+    number: int
+    pipeline: str
+    options: dict[str, Any]
+    merged_by_hand: bool = False
+
+
+@dataclass(eq=False)
+class Crew:
+    """A worker's process with the worker in it."""
+
+    process: Process
+    worker: worker.Worker | None = None
+    ended: bool = False
+
+
+class Hints:
+    """Stands for the store's hints: they come late, twice, or not at all."""
+
+    world: World
+
+    def __init__(self, database: Any) -> None:
+        self.database = database
+        self.seen = -1
+
+    def wait(self, stop: Any, seconds: float) -> bool:
+        """Wait for a commit of anyone; polling has to do when the hint gets lost."""
+        heard = STAGE.schedule.pause("a hint", lambda: self.database.changes > self.seen, max(seconds, 1.0))
+        STAGE.schedule.sleep(LOOK_SECONDS)
+        self.seen = self.database.changes
+        return heard and not self.world.faults.hint_is_lost()
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+class ThisProcess:
+    """Stands for `os` where the engine asks who it is."""
+
+    @staticmethod
+    def getpid() -> int:
+        """The process that runs now."""
+        return STAGE.schedule.current.process.pid
+
+
+class TraceHandler(logging.Handler):
+    """What the engine logs becomes part of the trace."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """One line."""
+        STAGE.schedule.note(f"says: {record.getMessage()}")
+
+
+@dataclass
+class World:
+    """One run on an empty database."""
+
+    store: SimulatedStore
+    seed: int
+    crews: list[Crew] = field(default_factory=list)
+    told: list[Told] = field(default_factory=list)
+    deliveries: list[tuple[Any, str, list[Settlement]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.dice = random.Random(self.seed)
+        LUCK.dice = random.Random(self.seed ^ 0x5EED)
+        stickiness, leaps = self.dice.choice((0.0, 0.5, 0.8, 0.95)), self.dice.choice((0.0, 0.0, 0.002, 0.01))
+        self.schedule = Schedule(self.dice, stickiness=stickiness, leaps=leaps)
+        STAGE.schedule = self.schedule
+        self.faults = Faults(self.schedule, Odds.drawn(self.dice))
+        self.witness = Witness(self.faults)
+        self.size = self.dice.choice(SIZES)
+        self.same_machine = self.dice.random() < 0.5
+        shapes = [Shape.drawn(self.dice) for _ in range(self.dice.choice((1, 1, 2)))]
+        self.pipelines: dict[str, Pipeline] = {
+            f"p{place}": made(f"p{place}", shape, self.witness) for place, shape in enumerate(shapes)
+        }
+        self.fail_fast = any(shape.fail_fast for shape in shapes)
+        self.sizes: dict[int, int] = {}
+        Hints.world = self
+
+    def run(self) -> None:
+        """From the first submission to the reckoning; raises Violation."""
+        database = self.store.database
+        database.reset()
+        database.faults = self.faults
+        self.watch = Watch(database, self.pipelines, self.sizes)
+        database.on_commit = self._look
+        self.schedule.blocked = wait_for_a_deadlock if database.dialect == "postgresql" else None
+        try:
+            self._trouble()
+            self._calm()
+            reckon(self)
+        finally:
+            database.on_commit = None
+            self.schedule.end()
+            database.faults = None
+
+    def _look(self) -> None:
+        try:
+            self.watch.look()
+        except Violation as violation:
+            self.schedule.fail(violation)
+
+    def _trouble(self) -> None:
+        """Everything at once, with faults."""
+        for _ in range(self.dice.choice(self.size.tasks)):
+            self._person("submits", self.submit_drawn)
+        for _ in range(self.dice.choice(self.size.workers)):
+            self.hire()
+        self.faults.on = True
+        acts = [self._command] * 4 + [self._hire, self._tick, self._sweep, self._probe, self._redeliver] * 2
+        acts += [self._kill, self._stop, self._twice]
+        for _ in range(self.dice.choice(self.size.acts)):
+            self.schedule.sleep(self.dice.choice((0.1, 0.5, 2.0, 6.0, 17.0)))
+            self.dice.choice(acts)()
+        self.schedule.sleep(1.0)
+
+    def _calm(self) -> None:
+        """No more faults: every task comes to its end by itself, once nobody holds it up."""
+        self.faults.on, self.schedule.leaps = False, 0.0
+        self.schedule.note("*** calm", "-")
+        for actor in self.schedule.actors:
+            actor.process.frozen_until = min(actor.process.frozen_until, self.schedule.now)
+        self.hire(at_risk=False)
+        if not self.schedule.pause("the people", self._people_are_gone, PATIENCE):
+            raise Violation(f"people wait for ever: {self.schedule.standing()}")
+        self.let_all_finish()
+
+    def let_all_finish(self) -> None:
+        """Wait until every task is finished, which takes a bounded time."""
+        end = self.schedule.now + PATIENCE
+        steering = commands.Commands(self.store, self.pipelines, "director")
+        while open_tasks := self._let_go(steering):
+            if self.schedule.now > end:
+                raise Violation(f"stuck: {open_tasks} with {[self.watch.now.of(number) for number in open_tasks]}")
+            self.schedule.sleep(5.0)
+
+    def _people_are_gone(self) -> bool:
+        return not any(actor.process.name.startswith("person") for actor in self.schedule.actors)
+
+    def _let_go(self, steering: commands.Commands) -> list[int]:
+        """Resume what waits for a person; returns what is not finished."""
+        unfinished = []
+        for number, task in list(self.watch.now.tasks.items()):
+            try:
+                if task["state"] in ("paused", "waiting"):
+                    steering.resume(number)
+                elif task["state"] == "cancelled":
+                    steering.retry(number) if self._has_failed(number) else steering.rerun(number)
+            except FanfoldError as error:
+                self.schedule.note(f"is told: {error}")
+            if task["state"] not in FINISHED_TASKS or task["state"] == "cancelled":
+                unfinished.append(number)
+        return unfinished
+
+    def _has_failed(self, number: int) -> bool:
+        return any(item["state"] == "failed" for item in self.watch.now.of(number))
+
+    def hire(self, *, at_risk: bool = True) -> Crew:
+        """A new worker, in a process of its own."""
+        name = f"w{len(self.crews) + 1}"
+        crew = Crew(self.schedule.process(name, at_risk=at_risk))
+        self.crews.append(crew)
+        concurrency = self.dice.choice((1, 2, 4))
+
+        def live() -> None:
+            crew.worker = worker.Worker(self.pipelines.values(), store=self.store, concurrency=concurrency, name=name)
+            try:
+                crew.worker.run()
+            except DatabaseProblem as problem:
+                # It may leave with an error, but only when it was told to leave and the database does not answer.
+                if problem.code != "unreachable" or not crew.worker._stops:
+                    raise
+                self.schedule.note(f"leaves: {problem}")
+            crew.ended = True
+
+        self.schedule.note(f"*** {name} starts", "-")
+        self.schedule.spawn(name, live, crew.process)
+        return crew
+
+    def _person(self, what: str, act: Callable[[], object], *, at_risk: bool = True) -> None:
+        """Somebody at a terminal of their own does one thing."""
+        process = self.schedule.process(f"person-{self.schedule.processes}", at_risk=at_risk)
+
+        def do() -> None:
+            try:
+                act()
+            except FanfoldError as error:
+                self.schedule.note(f"is told: {error}")
+
+        self.schedule.note(f"*** {process.name} {what}", "-")
+        self.schedule.spawn(process.name, do, process)
+
+    def submit_drawn(self, key: str | None = None) -> None:
+        """A new task of any pipeline."""
+        name = self.dice.choice(sorted(self.pipelines))
+        self.submit(name, {"items": drawn_items(self.dice, self.dice.choice(self.size.items))}, key)
+
+    def submit(self, name: str, options: dict[str, Any], key: str | None = None) -> Told:
+        """A new task; it is remembered how it was submitted."""
+        pipeline = self.pipelines[name]
+        begins_with_items = pipeline.plan().stages[0].kind == "each"
+        new = [NewItem(key=plan["key"], input={"plan": plan}) for plan in options["items"]]
+        wanted = submit.Submission(items=new if begins_with_items else None, options=options, key=key)
+        row = submit.submit(self.store, pipeline, wanted)
+        told = Told(row.number, row.pipeline, json.loads(row.options or "{}"))
+        self.told.append(told)
+        return told
+
+    def _command(self) -> None:
+        """A person steers a task, mostly as the table allows."""
+        if not self.watch.now.tasks:
+            return
+        number = self.dice.choice(sorted(self.watch.now.tasks))
+        state = self.watch.now.tasks[number]["state"]
+        possible = [verb for verb in STEERING if legal(TASK_MOVES, state, verb)]
+        verb = self.dice.choice(possible if possible and self.dice.random() < 0.8 else STEERING)
+        steering = commands.Commands(self.store, self.pipelines)
+        if verb == "delete" and self.dice.random() < 0.8:
+            return
+        if verb == "retry" and self.dice.random() < 0.6:
+            redoable = [item for item in self.watch.now.of(number) if item["state"] in ("done", "failed")]
+            if redoable:
+                item = self.dice.choice(redoable)
+                key = item["key"] or str(item["seq"])
+                self._person(f"retries {key} of {number}", lambda: steering.retry(number, [key], item["stage"]))
+                return
+        if verb == "merge":
+            for told in self.told:
+                told.merged_by_hand = told.merged_by_hand or told.number == number
+        self._person(f"{verb}s {number}", lambda: getattr(steering, verb)(number))
+
+    def _hire(self) -> None:
+        if sum(not crew.process.dead and not crew.ended for crew in self.crews) < MOST_WORKERS:
+            self.hire()
+
+    def _kill(self) -> None:
+        if living := [crew for crew in self.crews if not crew.process.dead and not crew.ended]:
+            self.schedule.kill(self.dice.choice(living).process)
+
+    def _stop(self) -> None:
+        """Somebody sends SIGTERM, perhaps twice."""
+        if living := [
+            crew for crew in self.crews if crew.worker is not None and not crew.process.dead and not crew.ended
+        ]:
+            crew = self.dice.choice(living)
+            assert crew.worker is not None
+            for _ in range(self.dice.choice((1, 1, 2))):
+                self.schedule.note(f"*** {crew.process.name} is told to stop", "-")
+                crew.worker.stop()
+
+    def _tick(self) -> None:
+        """One tick, or two that overlap."""
+        for _ in range(self.dice.choice((1, 1, 2))):
+            self._person("ticks", lambda: tick.tick(self.store, self.pipelines.values(), budget=8.0, concurrency=2))
+
+    def _sweep(self) -> None:
+        self._person("sweeps", lambda: sweep.sweep(self.store, self.pipelines, force=True))
+
+    def _probe(self) -> None:
+        if self.watch.now.tasks:
+            number = self.dice.choice(sorted(self.watch.now.tasks))
+            self._person(f"probes {number}", lambda: advance.advance(self.store, self.pipelines, number, "anyone"))
+
+    def _twice(self) -> None:
+        """Two people submit the same thing under one key."""
+        key = self.dice.choice(("mine", "yours"))
+        for _ in range(2):
+            self._person(f"submits {key}", lambda: self.submit_drawn(key))
+
+    def _redeliver(self) -> None:
+        """What a worker has settled before, or never got through with, comes in once more: late, and perhaps twice."""
+        if not self.deliveries:
+            return
+        claimer, name, settled = self.dice.choice(self.deliveries[-20:])
+        room = claiming.Room(0)
+        self._person(
+            f"delivers again what {name} had",
+            lambda: turn.take_turn(
+                self.store, claimer, self.pipelines, name, settled, room, in_flight=set(), hinted=False
+            ),
+        )
+
+    def note_turn(
+        self, store: Any, claimer: Any, pipelines: Any, name: str, settled: Any, room: Any, **rest: Any
+    ) -> Any:
+        """A turn of a worker, whose settlements may be delivered again some day; splits only while their file is there."""
+        kept = [one for one in settled if one.spool is None]
+        if kept:
+            self.deliveries.append((claimer, name, kept))
+        return turn.take_turn(store, claimer, pipelines, name, settled, room, **rest)
+
+    def is_dead(self, _host: str, pid: int) -> bool:
+        """Whether a process of this machine is gone, where all are on one machine."""
+        if not self.same_machine:
+            return False
+        living = {actor.process.pid for actor in self.schedule.actors if not actor.process.dead}
+        return pid not in living
+
+
+def turn_of_the_run(*words: Any, **named: Any) -> Any:
+    """A turn, in the world of the run that is under way."""
+    return Hints.world.note_turn(*words, **named)
+
+
+def dead_in_the_run(host: str, pid: int) -> bool:
+    """Whether a process is gone, in the world of the run that is under way."""
+    return Hints.world.is_dead(host, pid)
+
+
+@contextmanager
+def on_stage() -> Iterator[None]:
+    """The engine's modules, with everything that is not deterministic in the hand of the schedule."""
+    log = logging.getLogger("fanfold")
+    handler, level, propagate = TraceHandler(), log.level, log.propagate
+    log.addHandler(handler)
+    log.propagate = False
+    log.setLevel(logging.INFO)
+    replaced: list[tuple[Any, str, Any]] = [
+        *((module, "time", Time) for module in CLOCKED),
+        *((module, "threading", Threading) for module in (worker, pulse, tick, threads)),
+        (worker, "asyncio", Asyncio()),
+        (worker, "ThreadPoolExecutor", Executor),
+        (worker, "Hints", Hints),
+        (worker, "take_turn", turn_of_the_run),
+        (threads, "SimpleQueue", Queue),
+        (pulse, "os", ThisProcess),
+        (pulse, "new_worker_id", lambda name: f"{name}-{LUCK.token_hex(2)}"),
+        (sweep, "is_dead", dead_in_the_run),
+        (retry, "random", LUCK),
+        (submit, "secrets", LUCK),
+        (blobs, "secrets", LUCK),
+        (task_rows, "uuid", LUCK),
+    ]
+    with ExitStack() as stack:
+        for module, name, stand_in in replaced:
+            stack.enter_context(patch.object(module, name, stand_in))
+        try:
+            yield
+        finally:
+            log.removeHandler(handler)
+            log.setLevel(level)
+            log.propagate = propagate
+
+
+@contextmanager
+def opened(url: str, folder: Path) -> Iterator[SimulatedStore]:
+    """A store for many runs, one after the other."""
+    settings = Settings(
+        database=url,
+        data=str(folder),
+        crash_limit=1_000,
+        inline_bytes=LARGE,
+        retention_days=0,
+        stale_hours=1e6,
+        heartbeat_seconds=5.0,
+        lease_seconds=16.0,
+        look_seconds=2.5,
+        sweep_seconds=6.0,
+        poll_seconds=6.0,
+    )
+    store = SimulatedStore(settings)
+    ensure(store.database)
+    try:
+        with on_stage():
+            yield store
+    finally:
+        store.close()
