@@ -1,8 +1,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-# One worker more than there are cores, since tests wait more than they compute; tests/acceptance stays together on one of them.
-PYTEST := $(BIN)/python -m pytest -n $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 ))) --dist loadgroup --durations=25
+# Two workers more than there are cores, since tests wait more than they compute; real processes stay together on three of them.
+PYTEST := $(BIN)/python -m pytest -n $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 2 ))) --dist loadgroup --durations=25
 
 .PHONY: help demo test quick check fix simulate chaos mutants docs lock clean
 

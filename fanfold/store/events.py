@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -17,6 +18,13 @@ NAMES = ("actor", "verb", "source", "target", "stage", "item", "reason")
 COLUMNS: dict[str, sa.types.TypeEngine[Any]] = {"task": sa.BigInteger()} | {name: sa.Text() for name in NAMES}
 
 
+@lru_cache(maxsize=64)
+def add_statement(clock: Clock) -> sa.Insert:
+    """Many events in one statement; built once."""
+    batch = unfolded(clock.dialect, COLUMNS)
+    return sa.insert(events).from_select([*COLUMNS, "at"], sa.select(*batch.c, clock.now))
+
+
 class Events:
     """Verbs on events, inside one transaction."""
 
@@ -28,9 +36,7 @@ class Events:
         """Keep events; rows name ``task`` (its number), ``actor`` and ``verb``, and what else is known."""
         if not rows:
             return
-        batch = unfolded(self.clock.dialect, COLUMNS)
-        made = sa.insert(events).from_select([*COLUMNS, "at"], sa.select(*batch.c, self.clock.now))
-        self.connection.execute(made, {"rows": [self._row(row) for row in rows]})
+        self.connection.execute(add_statement(self.clock), {"rows": [self._row(row) for row in rows]})
 
     def _row(self, row: Row) -> dict[str, Any]:
         filled = {name: row.get(name) for name in COLUMNS}

@@ -72,12 +72,8 @@ class Settling:
         """Keep attempts that failed, were lost, or cost money."""
         if not rows:
             return
-        batch = unfolded(self.clock.dialect, ATTEMPT_COLUMNS)
-        chosen = sa.select(*batch.c, items.c.task, items.c.started_at, self.clock.now).join(
-            items, items.c.id == batch.c.item
-        )
-        made = sa.insert(attempts).from_select([*ATTEMPT_COLUMNS, "task", "started_at", "ended_at"], chosen)
-        self.connection.execute(made, {"rows": [{name: row.get(name) for name in ATTEMPT_COLUMNS} for row in rows]})
+        sent = [{name: row.get(name) for name in ATTEMPT_COLUMNS} for row in rows]
+        self.connection.execute(attempts_statement(self.clock), {"rows": sent})
 
     def free_permits(self, ids: Sequence[int]) -> None:
         """Give back the permits of items that no longer run."""
@@ -116,6 +112,14 @@ MOVE_COLUMNS: dict[str, dict[str, sa.types.TypeEngine[Any]]] = {
     "release": {},
     "crash": {"limit": sa.Integer()},
 }
+
+
+@lru_cache(maxsize=64)
+def attempts_statement(clock: Clock) -> sa.Insert:
+    """Many attempts in one statement."""
+    batch = unfolded(clock.dialect, ATTEMPT_COLUMNS)
+    chosen = sa.select(*batch.c, items.c.task, items.c.started_at, clock.now).join(items, items.c.id == batch.c.item)
+    return sa.insert(attempts).from_select([*ATTEMPT_COLUMNS, "task", "started_at", "ended_at"], chosen)
 
 
 @lru_cache(maxsize=64)

@@ -7,9 +7,13 @@ import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import pytest
+
 REPORT = "FANFOLD_CHAOS_REPORT"
 FULL = bool(os.environ.get("FANFOLD_CHAOS_FULL"))
 """Whether the scenarios run at full length, as `make chaos` does, or in the few seconds that CI has for each."""
+
+only_in_full = pytest.mark.skipif(not FULL, reason="takes long; `make chaos` runs it")
 
 
 @dataclass(frozen=True)

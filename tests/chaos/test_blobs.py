@@ -19,12 +19,12 @@ from tests.chaos.findings import FULL, Finding, note
 from tests.chaos.meter import Meter
 from tests.chaos.whole import WINDOW, Process, check_share
 
-COUNT = 4_000 if FULL else 300
+COUNT = 1_000 if FULL else 300
 SECONDS = 0.1
 PLACES = 4
 LARGE = {"FANFOLD_INLINE_BYTES": "1000"}
 """So that every result of `bulky` lies in the data folder."""
-FULL_SECONDS = 30.0 if FULL else 3.0
+FULL_SECONDS = 10.0 if FULL else 3.0
 
 
 def bulky_worker(ours: Fleet, **environment: str) -> Process:
@@ -176,7 +176,7 @@ def test_a_slow_data_folder_costs_no_lease(tmp_path: Path) -> None:
     What is slow here is the call that flushes a file, in the worker's process: below Fanfold, where the device would be.
     """
     lease = float(SHORT["FANFOLD_LEASE_SECONDS"])
-    slow, count = (2 * lease, 40) if FULL else (lease + 0.5, 4)
+    slow, count = (2 * lease, 16) if FULL else (lease + 0.5, 4)
     with fleet(f"sqlite:///{tmp_path / 'fanfold.db'}", tmp_path, **LARGE) as ours:
         worker = bulky_worker(ours, FANFOLD_TEST_SLOW_FSYNC=str(slow))
         started = time.monotonic()

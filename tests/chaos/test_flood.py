@@ -22,7 +22,7 @@ from tests.chaos.whole import Process
 
 HUGE = 1_000_000 if FULL else 60_000
 SMALL = 1_000 if FULL else 32
-ROUNDS = 5 if FULL else 4
+ROUNDS = 2 if FULL else 4
 """Alone and beside the flood in turns, so that a moment in which the machine is slow counts for both."""
 PACES = ((0.02, 2.0), (0.0, 3.0)) if FULL else ((0.02, 3.0),)
 """(seconds of a handler, the largest ratio allowed): at a pace of the handlers, and as fast as the machine can."""
@@ -163,7 +163,7 @@ def within(given: Sequence[float], start: float, window: float) -> int:
 @pytest.mark.parametrize(("pipeline", "option"), [("polling", "looks"), ("limited", "refusals")])
 def test_looks_and_refusals_without_end_leave_a_bounded_history(tmp_path: Path, pipeline: str, option: str) -> None:
     """An external job that is looked at for days, or a rate limit that lasts as long, does not fill the database or the log."""
-    times = 20_000 if FULL else 300
+    times = 3_000 if FULL else 300
     with fleet(f"sqlite:///{tmp_path / 'fanfold.db'}", tmp_path, FANFOLD_SQLITE_SYNCHRONOUS="NORMAL") as ours:
         worker_of(ours, pipeline)
         task = ours.client.submit(getattr(trouble, pipeline), items=range(4), options={option: times}).id
@@ -189,7 +189,7 @@ def test_looks_and_refusals_without_end_leave_a_bounded_history(tmp_path: Path, 
 @pytest.mark.timeout(600)
 def test_a_task_commanded_thousands_of_times_is_read_as_fast_as_any(tmp_path: Path) -> None:
     """Each command of a person is an event, kept for good; reading the last of them, or the task, takes no longer for it."""
-    times = 10_000 if FULL else 300
+    times = 5_000 if FULL else 300
     with fleet(f"sqlite:///{tmp_path / 'fanfold.db'}", tmp_path, FANFOLD_SQLITE_SYNCHRONOUS="NORMAL") as ours:
         calm, busy = (ours.client.submit(quick, items=range(10)).id for _ in range(2))
         number = ours.number(busy)

@@ -14,7 +14,7 @@ import pytest
 import sqlalchemy as sa
 
 from tests.acceptance.fleet import Fleet, fleet, patiently
-from tests.chaos.findings import FULL, Finding, note
+from tests.chaos.findings import FULL, Finding, note, only_in_full
 from tests.chaos.handlers import talkative
 from tests.chaos.proxy import Proxy
 from tests.chaos.test_workers import is_holding, names_of
@@ -55,7 +55,7 @@ def test_workers_go_on_when_postgresql_restarts(own_postgres: PostgresServer, tm
         before = load.meter.rate(WINDOW)
         modes: tuple[Shutdown, ...] = ("fast", "immediate")
         for mode in modes:
-            gaps = [restart(own_postgres, load, mode) for _ in range(3 if FULL else 1)]
+            gaps = [restart(own_postgres, load, mode) for _ in range(2 if FULL else 1)]
             load.all_at_work(*load.workers)
             share = check_share(load.meter.rate(WINDOW), before)
             what = f"{len(gaps)} restarts, the next item done at most {max(gaps):.1f} s after the server was back"
@@ -209,6 +209,7 @@ def test_many_handlers_that_write_at_once_share_the_connections(url: str, tmp_pa
         seen("more writing handlers than connections", "they wait for each other; the lease is kept", what)
 
 
+@only_in_full
 @pytest.mark.timeout(400)
 def test_an_old_snapshot_slows_nothing_down_for_long(postgres: PostgresServer, url: str, tmp_path: Path) -> None:
     """A reader that holds a snapshot keeps dead rows from being removed: claims cost more, but the work goes on."""
@@ -270,7 +271,7 @@ def test_a_silent_network_is_noticed_within_the_lease(postgres: PostgresServer, 
         dropped = time.monotonic() - silent_at
         patiently(lambda: not is_holding(ours, known), 30, ours.said)
         taken = time.monotonic() - silent_at
-        time.sleep(30 if FULL else 1)
+        time.sleep(15 if FULL else 1)
         starts = sum(pid == cut_off.pid for calls in ours.calls().values() for *_, pid in calls)
         proxy.speak()
         back_at = time.monotonic()
@@ -305,13 +306,14 @@ def said_by_first(ours: Fleet) -> str:
     return (ours.folder / "process-1.log").read_text()
 
 
+@only_in_full
 @pytest.mark.timeout(240)
 def test_connections_that_are_forgotten_on_the_way_are_replaced(
     postgres: PostgresServer, url: str, tmp_path: Path
 ) -> None:
     """Old connections stay silent for ever, new ones work: the worker takes new ones before its lease is over."""
     with behind_proxy(postgres, url) as (proxy, through), fleet(url, tmp_path, FANFOLD_LEASE_SECONDS="4") as ours:
-        load = Load(ours, [through], count=3_000 if FULL else 400)
+        load = Load(ours, [through], count=1_500 if FULL else 400)
         (worker,) = load.workers
         before, known = load.meter.rate(WINDOW), names_of(ours, worker)
         forgotten = proxy.forget()

@@ -23,10 +23,10 @@ from tests.chaos.handlers import steady
 from tests.chaos.whole import ITEMS, WINDOW, Load, check_share
 
 COUNT = ITEMS if FULL else 450
-PAST_LEASE = 20.0 if FULL else float(SHORT["FANFOLD_LEASE_SECONDS"]) + 1
-HOLD = 70.0 if FULL else PAST_LEASE
+PAST_LEASE = 12.0 if FULL else float(SHORT["FANFOLD_LEASE_SECONDS"]) + 1
+HOLD = 30.0 if FULL else PAST_LEASE
 """Longer than a writer waits for another one, at full length."""
-KILLS = 100 if FULL else 10
+KILLS = 40 if FULL else 10
 BOUND = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
 """What makes the permissions of files count for root as well."""
 HOLDER = f"""

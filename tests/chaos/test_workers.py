@@ -18,8 +18,8 @@ from tests.chaos.handlers import deaf
 from tests.chaos.meter import Meter
 from tests.chaos.whole import WINDOW, Load, Process, check_crowd, check_share
 
-ITEMS = 5_000 if FULL else 500
-MOST_KILLS = 20 if FULL else 3
+ITEMS = 3_000 if FULL else 500
+MOST_KILLS = 15 if FULL else 3
 KILLING_SECONDS = 60
 
 

@@ -12,13 +12,13 @@ from tests.chaos.handlers import __name__ as steady_module
 from tests.chaos.handlers import steady
 from tests.chaos.meter import Meter
 
-WINDOW = 10.0 if FULL else 1.5
+WINDOW = 6.0 if FULL else 1.5
 """Seconds over which a throughput is measured."""
 LEAST = 0.95 if FULL else 0.7
 """The share of the throughput before that there must be after."""
 SECONDS = 0.2
 PLACES = 4
-ITEMS = 6_000 if FULL else 700
+ITEMS = 2_500 if FULL else 700
 """So many last longer than any scenario, at this pace; the rest is hurried through."""
 
 Process = subprocess.Popen[bytes]

@@ -13,7 +13,10 @@ from pathlib import Path
 
 from tests.databases import PostgresDatabases, SqliteDatabases
 from tests.servers import PostgresServer
-from tests.simulation.run import Outcome, play_many
+from tests.simulation.run import Outcome, play_share
+
+SHARE = 100
+"""Seeds that one process plays before it takes the next."""
 
 
 def main() -> int:
@@ -27,7 +30,7 @@ def main() -> int:
     parser.add_argument("--trace", action="store_true", help="print the story of each seed")
     wanted = parser.parse_args()
     seeds = [wanted.seed] if wanted.seed is not None else list(range(wanted.first, wanted.first + wanted.seeds))
-    jobs = min(wanted.jobs, len(seeds))
+    jobs = min(wanted.jobs, -(-len(seeds) // SHARE))
     started = time.monotonic()
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(prefix="fanfold-simulation-", dir=memory if memory.exists() else None) as place:
@@ -44,22 +47,34 @@ def _play(database: str, place: Path, seeds: list[int], jobs: int, trace: bool) 
         databases = SqliteDatabases(place) if server is None else PostgresDatabases(server)
         if isinstance(databases, PostgresDatabases):
             databases.make_template()
-        shares = [(databases, place / f"data-{job}", seeds[job::jobs], trace) for job in range(jobs)]
+        shares = [
+            (databases, place / f"data-{start}", seeds[start : start + SHARE], trace)
+            for start in range(0, len(seeds), SHARE)
+        ]
+        outcomes: list[Outcome] = []
         with multiprocessing.get_context("spawn").Pool(jobs) as pool:
-            return [outcome for share in pool.starmap(play_many, shares) for outcome in share]
+            for share in pool.imap_unordered(play_share, shares):
+                outcomes += share
+                _tell([outcome for outcome in share if outcome.problem], database)
+                if len(seeds) > SHARE:
+                    print(f"{len(outcomes)} of {len(seeds)} seeds", flush=True)
+        return outcomes
     finally:
         if server is not None:
             server.remove()
+
+
+def _tell(bad: list[Outcome], database: str) -> None:
+    for outcome in bad:
+        print(f"seed {outcome.seed}: {outcome.problem[:600]}")
+        print(f"  to see it: python -m tests.simulation --database {database} --seed {outcome.seed} --trace\n")
 
 
 def _report(outcomes: list[Outcome], database: str, seconds: float) -> int:
     struck: Counter[str] = Counter()
     for outcome in outcomes:
         struck.update(outcome.struck)
-    bad = sorted((outcome for outcome in outcomes if outcome.problem), key=lambda outcome: outcome.seed)
-    for outcome in bad[:20]:
-        print(f"seed {outcome.seed}: {outcome.problem[:600]}")
-        print(f"  to see it: python -m tests.simulation --database {database} --seed {outcome.seed} --trace\n")
+    bad = [outcome for outcome in outcomes if outcome.problem]
     faults = ", ".join(f"{count} × {name}" for name, count in sorted(struck.items()))
     commits = sum(outcome.commits for outcome in outcomes)
     print(f"{len(outcomes)} seeds on {database} in {seconds:.0f} s: {len(bad)} with a violation.")

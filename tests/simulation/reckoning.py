@@ -30,11 +30,14 @@ def reckon(world: World) -> None:
     _undisturbed_twins(world)
     found = {number: world.store.unfold(text) for number, text in outputs(world.store.database).items()}
     for item in world.watch.now.items.values():
-        require(item["state"] in ("done", "failed"), f"left behind: {item}")
+        given_up = world.watch.now.tasks[item["task"]]["state"] == "failed" and world.fail_fast
+        require(item["state"] in ("done", "failed") or given_up, f"left behind: {item}")
+        if given_up and item["lease"] == 0:
+            continue
         require((item["id"], item["lease"]) in world.witness.begun, f"nobody ever worked on it: {item}")
         if item["state"] == "done" and isinstance(found.get(item["id"]), dict):
             require(found[item["id"]]["lease"] == item["lease"], f"the output of another attempt: {item}")
-    require(not world.watch.now.permits, f"permits left: {world.watch.now.permits}")
+    require(not world.watch.now.permits or world.fail_fast, f"permits left: {world.watch.now.permits}")
     twins = {told.number: told for told in world.told}
     for told in list(twins.values()):
         if told.number in world.watch.now.tasks:
@@ -86,8 +89,8 @@ def _work_in_peace(world: World) -> None:
             continue
         # What runs of a task that has failed meanwhile is handed back by the sweep, with its permits.
         world.schedule.sleep(30.0 if claimer.seconds_to_next is None else claimer.seconds_to_next + 0.01)
-        found = recover_now(store, pipelines, name)
-        require(found or claimer.seconds_to_next is not None, f"stuck in peace: {open_tasks}")
+        if claimer.seconds_to_next is None:
+            require(recover_now(store, pipelines, name), f"stuck in peace: {open_tasks}")
 
 
 def _called(world: World, row: TaskRow, claimed: Claimed) -> Settlement:

@@ -18,7 +18,7 @@ from tests.simulation.schedule import Violation
 
 Row = Mapping[str, Any]
 ITEM_CHANGES, TASK_CHANGES = set(pairs(ITEM_MOVES)), set(pairs(TASK_MOVES))
-TASK_COLUMNS = ("number", "pipeline", "state", "stage", "ending", '"plan"', "updated_at")
+TASK_COLUMNS = ("number", "pipeline", "state", "stage", "ending", '"plan"', "updated_at", "owner", '"key"')
 ITEM_COLUMNS = ("id", "task", "stage", "seq", '"key"', "state", "lease", "worker", "failures", "crashes")
 EVENT_COLUMNS = ("id", "task", "verb", "source", "target", "stage")
 
@@ -100,6 +100,11 @@ class Watch:
             # Settled and claimed again in one commit is fine, but only its own worker can settle it.
             own = was["worker"] == now["worker"]
             require(not claimed or was["state"] != "running" or own, f"claimed while it runs: {was} → {now}")
+            if claimed and self.database.dialect == "sqlite":
+                # On PostgreSQL a pause may commit between a claim's look at the task and its own commit; settling looks again.
+                task = self.now.tasks[now["task"]]
+                wanted = task["state"] == "active" and task["stage"] == now["stage"]
+                require(wanted, f"claimed of a task that does not want it: {task}, {now}")
             if was["state"] == "running" and now["state"] == "done":
                 task = before.tasks[was["task"]]
                 require(
@@ -108,8 +113,11 @@ class Watch:
                 )
 
     def _tasks(self, before: Picture) -> None:
+        keys = [(task["owner"], task["key"]) for task in self.now.tasks.values() if task["key"] is not None]
+        require(len(keys) == len(set(keys)), f"two tasks under one key: {keys}")
         for number, now in self.now.tasks.items():
             was = before.tasks.get(number)
+            require(number in self.now.events, f"a task without a submission: {now}")
             new_moves = len(self.now.events.get(number, ())) - len(before.events.get(number, ()))
             if was is not None and was != now:
                 require(

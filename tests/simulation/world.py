@@ -28,10 +28,10 @@ from fanfold.engine import (
     turn,
     worker,
 )
-from fanfold.engine.settlement import Settlement
+from fanfold.engine.settlement import Settlement, settle
 from fanfold.errors import DatabaseProblem, FanfoldError
 from fanfold.model import retry
-from fanfold.model.item import NewItem
+from fanfold.model.item import Claimed, NewItem
 from fanfold.model.lifecycle import FINISHED_TASKS, TASK_MOVES, legal
 from fanfold.model.pipeline import Pipeline
 from fanfold.settings import Settings
@@ -44,9 +44,10 @@ from tests.simulation.parts import STAGE, Asyncio, Executor, Queue, Threading, T
 from tests.simulation.pipelines import LARGE, Shape, Witness, drawn_items, made
 from tests.simulation.reckoning import reckon
 from tests.simulation.schedule import Process, Schedule, Violation
-from tests.simulation.watch import Watch
+from tests.simulation.watch import Watch, require
 
 STEERING = ("pause", "resume", "cancel", "rerun", "merge", "retry", "delete")
+ENDINGS = ("finish", "fail", "back_off", "postpone", "release", "crash")
 MOST_WORKERS = 4
 LOOK_SECONDS = 0.2
 """A hint is never heard sooner than this."""
@@ -66,7 +67,7 @@ class Size:
 
 SMALL = Size(tasks=(1,), items=(1, 2, 3), workers=(1, 2), acts=(1, 2, 3, 4))
 LARGE_RUN = Size(tasks=(1, 2, 3), items=(1, 2, 3, 5), workers=(1, 2, 3), acts=(3, 6, 9, 12))
-SIZES = (SMALL, SMALL, SMALL, LARGE_RUN)
+SIZES = (*[SMALL] * 7, LARGE_RUN)
 """Most runs are small: most races need two workers and two items, and there are more runs for the time."""
 
 
@@ -210,7 +211,7 @@ class World:
         for _ in range(self.dice.choice(self.size.workers)):
             self.hire()
         self.faults.on = True
-        acts = [self._command] * 4 + [self._hire, self._tick, self._sweep, self._probe, self._redeliver] * 2
+        acts = [self._command] * 4 + [self._hire, self._tick, self._sweep, self._probe, self._redeliver, self._late] * 2
         acts += [self._kill, self._stop, self._twice]
         for _ in range(self.dice.choice(self.size.acts)):
             self.schedule.sleep(self.dice.choice((0.1, 0.5, 2.0, 6.0, 17.0)))
@@ -230,7 +231,7 @@ class World:
 
     def let_all_finish(self) -> None:
         """Wait until every task is finished, which takes a bounded time."""
-        end = self.schedule.now + PATIENCE
+        end = self.schedule.now + PATIENCE + self.faults.set_back
         steering = commands.Commands(self.store, self.pipelines, "director")
         while open_tasks := self._let_go(steering):
             if self.schedule.now > end:
@@ -382,6 +383,27 @@ class World:
                 self.store, claimer, self.pipelines, name, settled, room, in_flight=set(), hinted=False
             ),
         )
+
+    def _late(self) -> None:
+        """Somebody whose lease on an item is over settles it in every way, and writes to it: nothing moves."""
+        over = [item for item in self.watch.now.items.values() if item["lease"] > (item["state"] == "running")]
+        if not over:
+            return
+        item = self.dice.choice(over)
+        lease, key = item["lease"] - (item["state"] == "running"), item["key"] or str(item["seq"])
+        claimed = Claimed(
+            item["id"], lease, item["task"], item["stage"], item["seq"], key, 1, 0, 0, None, None, None, 0.0
+        )
+
+        def come() -> None:
+            for verb in ENDINGS:
+                with self.store.write() as tx:
+                    late = Settlement(claimed, verb, error_code="late", error_message="simulated: too late")
+                    moved = settle(tx, [late], "late", self.store.settings.crash_limit)
+                    require(not moved, f"{verb} under a lease that is over: {item}")
+                    require(not tx.settling.holds(claimed.id, lease), f"a lease that is over is held: {item}")
+
+        self._person(f"comes too late with {key} of {item['task']}", come)
 
     def note_turn(
         self, store: Any, claimer: Any, pipelines: Any, name: str, settled: Any, room: Any, **rest: Any

@@ -1,0 +1,186 @@
+"""Does every mutant die? `python -m tests.mutants --jobs 2`; `--write docs/mutants.md` keeps the table."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from tests.mutants.catalogue import MUTANTS, ROOT, SEEN, Mutant
+
+COPIED = ("fanfold", "tests", "pyproject.toml")
+LONGEST_SECONDS = 600.0
+INTRODUCTION = """\
+# Every guard is needed
+
+Fanfold's promises rest on guards: a lease in a WHERE, a row lock, a second look after a commit, a CHECK. Each of them was
+taken out by itself, in a copy of the code, and something had to notice: a seed of the simulation, or a test. This is the list,
+written by `python -m tests.mutants --write docs/mutants.md`.
+
+Where two guards stand behind each other, taking out one of them may change nothing that counts; the table says so, and for
+the most important of them it has a row in which both are gone. Where a guard keeps things fast rather than right, a test of
+that is named.
+
+"""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of one mutant."""
+
+    mutant: Mutant
+    killer: str
+    """What noticed it; empty when nothing did."""
+    seen: str
+    seconds: float
+
+
+def main() -> int:
+    """Try the mutants that were asked for; 1 when any of them lives."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
+    parser.add_argument("--jobs", type=int, default=1, help="how many to try at a time")
+    parser.add_argument("--only", action="append", default=[], help="only those whose name has this in it")
+    parser.add_argument("--list", action="store_true", help="name them and their killers")
+    parser.add_argument(
+        "--seek", action="store_true", help="look for a seed also where none is known yet; takes longer"
+    )
+    parser.add_argument("--write", type=Path, help="write the table to this file")
+    wanted = parser.parse_args()
+    if wanted.write and wanted.only:
+        parser.error("the table is written whole: --write and --only do not go together")
+    chosen = [one for one in MUTANTS if not wanted.only or any(part in one.guard for part in wanted.only)]
+    if wanted.list:
+        print("\n".join(f"{one.guard}: {'; '.join(one.killers(seek=wanted.seek))}" for one in chosen))
+        return 0
+    started = time.monotonic()
+    with ThreadPoolExecutor(wanted.jobs) as pool:
+        verdicts = list(pool.map(partial(_told, seek=wanted.seek), chosen))
+    living = [verdict.mutant.guard for verdict in verdicts if not verdict.killer]
+    print(f"{len(verdicts)} mutants in {time.monotonic() - started:.0f} s; {len(living)} live: {', '.join(living)}")
+    if wanted.write:
+        wanted.write.write_text(INTRODUCTION + table(verdicts))
+        SEEN.write_text(json.dumps(seen(verdicts), ensure_ascii=False, indent=1) + "\n")
+    return 1 if living else 0
+
+
+def _told(mutant: Mutant, seek: bool) -> Verdict:
+    verdict = tried(mutant, seek)
+    fate = f"killed by {verdict.killer}: {verdict.seen}" if verdict.killer else "LIVES"
+    print(f"{verdict.seconds:6.1f} s  {mutant.guard}: {fate}", flush=True)
+    return verdict
+
+
+def tried(mutant: Mutant, seek: bool) -> Verdict:
+    """Make a copy without the guard and let its killers try, one after the other."""
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="fanfold-mutant-") as name:
+        place = Path(name)
+        for part in COPIED:
+            source = ROOT / part
+            ignored = shutil.ignore_patterns("__pycache__", "node_modules")
+            shutil.copytree(source, place / part, ignore=ignored) if source.is_dir() else shutil.copy(source, place)
+        mutant.apply(place)
+        for killer in mutant.killers(seek=seek):
+            if found := attempt(place, killer):
+                return Verdict(mutant, *found, time.monotonic() - started)
+    return Verdict(mutant, "", "", time.monotonic() - started)
+
+
+def attempt(place: Path, killer: str) -> tuple[str, str] | None:
+    """Run one killer in a copy; who has seen what, or None."""
+    words = ["-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", killer]
+    if not killer.startswith("tests/"):
+        words = ["-m", "tests.mutants.seeds", *killer.split()]
+    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(place)}
+    try:
+        ran = subprocess.run(
+            [sys.executable, *words],
+            cwd=place,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=LONGEST_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return killer, f"no end within {LONGEST_SECONDS:.0f} s"
+    if ran.returncode == 0:
+        return None
+    said = ran.stdout + ran.stderr
+    if ran.returncode != 1:
+        print(f"{killer} could not be run: {said[-2000:]}")
+        return None
+    return _seed(killer, said) if not killer.startswith("tests/") else (killer, _first_error(said))
+
+
+def _seed(killer: str, said: str) -> tuple[str, str] | None:
+    found = re.search(r"^seed (\d+): (.*)", said, re.MULTILINE)
+    if found is None:
+        print(f"{killer} broke: {said[-2000:]}")
+        return None
+    return f"{killer.split(maxsplit=1)[0]} seed {found[1]}", found[2].removeprefix("Violation: ")
+
+
+def _first_error(said: str) -> str:
+    found = re.search(r"^E +(.*)", said, re.MULTILINE)
+    return found[1] if found else said.strip().splitlines()[-1]
+
+
+def seen(verdicts: list[Verdict]) -> dict[str, str]:
+    """Which seed has seen which mutant."""
+    by_seed = (verdict for verdict in verdicts if " seed " in verdict.killer)
+    return {verdict.mutant.guard: verdict.killer.replace(" seed", "") for verdict in by_seed}
+
+
+def table(verdicts: list[Verdict]) -> str:
+    """The verdicts as a Markdown table."""
+    lines = ["| the guard | where | killed by | what was seen |", "|---|---|---|---|"]
+    for verdict in verdicts:
+        mutant = verdict.mutant
+        guard = mutant.guard + (f" ({mutant.note})" if mutant.note else "")
+        cells = (guard, where(mutant), _killer(verdict.killer) or "**nothing**", _short(verdict.seen))
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def where(mutant: Mutant) -> str:
+    """The files, and the function in each that has the guard."""
+    found = []
+    for edit in mutant.edits:
+        source = (ROOT / edit.file).read_text()
+        line = source[: source.index(edit.text)].count("\n") + 1
+        inside = [
+            node
+            for node in ast.walk(ast.parse(source))
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            and node.lineno <= line <= (node.end_lineno or 0)
+        ]
+        name = f" `{max(inside, key=lambda node: node.lineno).name}`" if inside else ""
+        found.append(f"{edit.file.removeprefix('fanfold/')}{name}")
+    return ", ".join(dict.fromkeys(found))
+
+
+def _killer(killer: str) -> str:
+    return f"`{killer.removeprefix('tests/')}`" if killer.startswith("tests/") else killer
+
+
+def _short(seen: str) -> str:
+    plain = re.sub(r"\s+", " ", seen).replace("|", "\\|")
+    plain = re.sub(r"(?<=: )[{\[].*", "…", plain)
+    plain = re.sub(r"\S*/\S+/\S+", "…", plain)  # Folders of the machine where it was seen.
+    return plain if len(plain) <= 110 else f"{plain[:107]}…"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,38 @@
+"""Is the catalogue of guards still about the code as it is?"""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.mutants.catalogue import MUTANTS, ROOT, Mutant
+
+
+def named(one: Mutant) -> str:
+    return one.guard
+
+
+@pytest.mark.parametrize("one", MUTANTS, ids=named)
+def test_the_guard_is_where_the_catalogue_says_and_the_code_compiles_without_it(one: Mutant) -> None:
+    for edit in one.edits:
+        assert edit.text != edit.instead
+        ast.parse(edit.applied(ROOT))
+
+
+@pytest.mark.parametrize("one", MUTANTS, ids=named)
+def test_a_guard_has_somebody_who_misses_it(one: Mutant) -> None:
+    assert one.killers()
+    for killer in one.killers():
+        if killer.startswith("tests/"):
+            file, _, test = killer.partition("::")
+            name = test.rpartition("::")[2].partition("[")[0]
+            assert f"def {name}" in (ROOT / file).read_text(), f"there is no {killer}"
+
+
+def test_every_guard_has_a_name_of_its_own() -> None:
+    assert len({one.guard for one in MUTANTS}) == len(MUTANTS)
+
+
+def test_every_guard_is_in_the_documentation() -> None:
+    page = Path(ROOT / "docs/mutants.md").read_text()
+    assert [one.guard for one in MUTANTS if f"| {one.guard}" not in page] == []
