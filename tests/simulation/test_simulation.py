@@ -22,7 +22,7 @@ FOUND = {
     4: "an attempt cancelled before its first step kept its slot and its item for ever",
     18: "a worker whose registration was answered late could not register again",
 }
-"""Seeds that found something, and what; they stay."""
+"""Seeds that found something when they were first played, and what; they stay, though the dice have learned more since."""
 
 
 @pytest.fixture
