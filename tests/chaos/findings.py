@@ -16,6 +16,12 @@ FULL = bool(os.environ.get("FANFOLD_CHAOS_FULL"))
 only_in_full = pytest.mark.skipif(not FULL, reason="takes long; `make chaos` runs it")
 
 
+def one_database_is_enough(url: str) -> None:
+    """On PostgreSQL only at full length: what is tried there hardly depends on the database."""
+    if kind_of(url) == "PostgreSQL" and not FULL:
+        pytest.skip("on PostgreSQL `make chaos` runs it")
+
+
 @dataclass(frozen=True)
 class Finding:
     """What one scenario promised and what came of it."""

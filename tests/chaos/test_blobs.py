@@ -15,7 +15,7 @@ import fanfold as ff
 from tests.acceptance.fleet import SHORT, Fleet, check_events, fleet, patiently
 from tests.chaos import trouble
 from tests.chaos.disk import small_disk
-from tests.chaos.findings import FULL, Finding, note
+from tests.chaos.findings import FULL, Finding, note, only_in_full
 from tests.chaos.meter import Meter
 from tests.chaos.whole import WINDOW, Process, check_share
 
@@ -101,6 +101,7 @@ def is_there(ours: Fleet, output: str | None) -> bool:
         return False
 
 
+@only_in_full
 @pytest.mark.timeout(240)
 def test_a_full_data_folder_uses_up_no_retry(tmp_path: Path) -> None:
     """A data folder without room holds up the results that are to be kept in it; no retry is used up by it."""
@@ -169,6 +170,7 @@ def is_at_pace(meter: Meter, before: float) -> bool:
     return meter.rate(1.0) >= 0.9 * before
 
 
+@only_in_full
 @pytest.mark.timeout(240)
 def test_a_slow_data_folder_costs_no_lease(tmp_path: Path) -> None:
     """Results that take long to reach the disk are waited for: the worker is heard of meanwhile, and nothing runs twice.

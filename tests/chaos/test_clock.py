@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from fanfold.store.tables import duties, items, workers
 from tests.acceptance.fleet import Fleet, fleet, patiently
-from tests.chaos.findings import Finding, note
+from tests.chaos.findings import Finding, note, only_in_full
 from tests.chaos.handlers import backing_off
 from tests.chaos.shifted import CLOCK, HOST
 from tests.chaos.test_workers import is_holding, names_of
@@ -23,6 +23,7 @@ LONG = 60.0
 """Far less than an hour, far more than anything here should take on a busy machine."""
 
 
+@only_in_full
 @pytest.mark.timeout(300)
 def test_a_clock_that_is_set_makes_nobody_wait(tmp_path: Path) -> None:
     """Set back or forward by an hour: work goes on, back-offs end, the items of a dead worker are free within its lease."""

@@ -17,7 +17,7 @@ from fanfold.engine.calling import SUSPECT_CRASHES
 from tests.acceptance.fleet import Fleet, check_events, fleet, patiently
 from tests.acceptance.work import poisoned
 from tests.chaos import trouble
-from tests.chaos.findings import FULL, Finding, kind_of, note
+from tests.chaos.findings import FULL, Finding, kind_of, note, one_database_is_enough
 from tests.chaos.whole import Process
 
 OTHERS = 400 if FULL else 60
@@ -34,6 +34,7 @@ def worker_of(ours: Fleet, pipeline: str, concurrency: int = 4) -> Process:
 @pytest.mark.timeout(120)
 def test_an_item_that_kills_its_process_fails_alone(database_url: str, tmp_path: Path) -> None:
     """It takes down as many workers as make it suspect; after that it runs in a child, and only the child dies."""
+    one_database_is_enough(database_url)
     with fleet(database_url, tmp_path) as ours:
         items = [ff.NewItem(key="bad" if number == 20 else f"k{number}") for number in range(OTHERS)]
         task = ours.client.submit(poisoned, items=items, options={"log": str(ours.log)}).id

@@ -74,6 +74,7 @@ def restart(server: PostgresServer, load: Load, mode: Shutdown) -> float:
     return time.monotonic() - back_at
 
 
+@only_in_full
 @pytest.mark.timeout(240)
 def test_workers_go_on_when_their_connections_are_ended(postgres: PostgresServer, url: str, tmp_path: Path) -> None:
     """Every connection ended again and again, by the server or by the network, costs moments and nothing else."""
@@ -135,6 +136,7 @@ def check_hints_are_back(postgres: PostgresServer, url: str, count: int) -> None
     patiently(listening, 30)
 
 
+@only_in_full
 @pytest.mark.timeout(240)
 def test_a_server_without_free_connections_is_waited_for(own_postgres: PostgresServer, tmp_path: Path) -> None:
     """Workers go on with the connections they have, or wait for some; one that starts meanwhile waits as well."""
@@ -187,6 +189,7 @@ def all_connections_of(server: PostgresServer) -> Iterator[None]:
             thread.join()
 
 
+@only_in_full
 @pytest.mark.timeout(240)
 def test_many_handlers_that_write_at_once_share_the_connections(url: str, tmp_path: Path) -> None:
     """More handlers in threads than there are connections: all of them get their turn, and the worker keeps its lease."""
@@ -214,12 +217,12 @@ def test_many_handlers_that_write_at_once_share_the_connections(url: str, tmp_pa
 def test_an_old_snapshot_slows_nothing_down_for_long(postgres: PostgresServer, url: str, tmp_path: Path) -> None:
     """A reader that holds a snapshot keeps dead rows from being removed: claims cost more, but the work goes on."""
     with fleet(url, tmp_path) as ours:
-        load = Load(ours)
+        load = Load(ours, count=5_000 if FULL else 700)
         before, claim_before = load.meter.rate(WINDOW), claim_cost(postgres, url)
         with psycopg.connect(host=str(postgres.directory), user="postgres", dbname=name_of(url)) as reader:
             reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             reader.execute("SELECT count(*) FROM items")
-            during = load.meter.rate(120 if FULL else 3)
+            during = load.meter.rate(90 if FULL else 3)
             dead, claim_during = dead_rows(postgres, url), claim_cost(postgres, url)
         share = check_share(load.meter.rate(WINDOW), before)
         check_share(during, before)
@@ -331,6 +334,7 @@ def test_connections_that_are_forgotten_on_the_way_are_replaced(
         seen("connections forgotten by a firewall", "new ones are taken before the lease is over", what, back, share)
 
 
+@only_in_full
 @pytest.mark.timeout(240)
 def test_a_worker_waits_for_a_server_that_is_not_there_yet(own_postgres: PostgresServer, tmp_path: Path) -> None:
     """Started before the database it says so and waits; one that is refused says so and ends."""

@@ -18,7 +18,7 @@ from fanfold.store.database import sqlite_module
 from tests.acceptance.fleet import ROOT, SHORT, Fleet, fleet, patiently
 from tests.chaos import trouble
 from tests.chaos.disk import small_disk
-from tests.chaos.findings import FULL, Finding, note
+from tests.chaos.findings import FULL, Finding, note, only_in_full
 from tests.chaos.handlers import steady
 from tests.chaos.whole import ITEMS, WINDOW, Load, check_share
 
@@ -118,6 +118,7 @@ class BoundFleet(Fleet):
         return process
 
 
+@only_in_full
 @pytest.mark.timeout(240)
 def test_a_file_that_was_read_only_is_written_again_without_a_restart(tmp_path: Path) -> None:
     """Workers that find the file read-only say so and go on once it is writable; one that starts meanwhile says no and why."""

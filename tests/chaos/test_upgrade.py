@@ -22,7 +22,7 @@ from fanfold.store import copying, migrate
 from fanfold.store.database import Database
 from tests.acceptance.fleet import ROOT, SHORT, Fleet, check_events, fleet, patiently
 from tests.chaos import handlers, next_version
-from tests.chaos.findings import FULL, Finding, kind_of, note
+from tests.chaos.findings import FULL, Finding, kind_of, note, one_database_is_enough, only_in_full
 from tests.chaos.first_version import FirstVersion
 from tests.chaos.whole import PLACES, WINDOW, Load, Process, check_share
 from tests.databases import Databases, PostgresDatabases
@@ -254,6 +254,7 @@ def check_load(ours: Fleet) -> None:
 @pytest.mark.parametrize("moment", ["ADD COLUMN previous_model", "INTO revisions"])
 def test_an_upgrade_killed_in_the_middle_has_changed_nothing(first_url: str, tmp_path: Path, moment: str) -> None:
     """Whenever it is killed, all of the old revision is there and nothing of the new one; the next upgrade does it all."""
+    one_database_is_enough(first_url)
     first = FirstVersion(first_url)
     numbers = fill(first, tmp_path / "calls.log", tmp_path / "data")
     before = everything(first_url)
@@ -339,16 +340,11 @@ class Waits(threading.Thread):
         self.first.database.close()
 
 
-def skip_a_second_database(url: str) -> None:
-    """On PostgreSQL only at full length: what is tried hardly depends on the database."""
-    if kind_of(url) == "PostgreSQL" and not FULL:
-        pytest.skip("on PostgreSQL `make chaos` runs it")
-
-
+@only_in_full
 def test_workers_of_today_go_on_with_a_newer_database_that_lets_them(database_url: str, tmp_path: Path) -> None:
     """A rolling upgrade: the next version adds to the tables beneath running workers; they go on, more of today's may still join,
     and so may those of the next version."""
-    skip_a_second_database(database_url)
+    one_database_is_enough(database_url)
     with fleet(database_url, tmp_path) as ours:
         load, commands = Load(ours), Commands(database_url, tmp_path)
         before = load.meter.rate(WINDOW)
@@ -378,7 +374,7 @@ def next_worker(ours: Fleet, kind: str) -> Process:
 def test_an_upgrade_that_workers_can_not_go_on_with_is_refused_or_ends_them(database_url: str, tmp_path: Path) -> None:
     """Refused in a sentence while they are alive, with nothing changed; by force they notice, hand back what they have, and end
     with a sentence and an exit code of their own; the next version goes on with what they left."""
-    skip_a_second_database(database_url)
+    one_database_is_enough(database_url)
     with fleet(database_url, tmp_path, FANFOLD_GRACE_SECONDS="0.1") as ours:
         load, commands = Load(ours), Commands(database_url, tmp_path)
         before = load.meter.rate(WINDOW)
@@ -429,6 +425,7 @@ def test_a_breaking_upgrade_waits_for_the_end_of_the_workers(tmp_path: Path) -> 
 def test_statements_that_no_longer_fit_end_a_worker_with_the_same_sentence(database_url: str, tmp_path: Path) -> None:
     """Where the tables change under the statements of a running worker, it says what has happened and ends, and not how the
     database put it; what it had in hand is still there to be taken back."""
+    one_database_is_enough(database_url)
     # Heartbeats are rare here: statements fail before one of them notices why.
     with fleet(database_url, tmp_path, FANFOLD_GRACE_SECONDS="0.5", FANFOLD_HEARTBEAT_SECONDS="1.4") as ours:
         load = Load(ours, workers=({},))

@@ -13,9 +13,8 @@ import pytest
 import fanfold as ff
 from tests.acceptance.fleet import Fleet, fleet, patiently
 from tests.acceptance.work import crowd
-from tests.chaos.findings import FULL, Finding, kind_of, note
+from tests.chaos.findings import FULL, Finding, kind_of, note, one_database_is_enough
 from tests.chaos.handlers import deaf
-from tests.chaos.meter import Meter
 from tests.chaos.whole import WINDOW, Load, Process, check_crowd, check_share
 
 ITEMS = 3_000 if FULL else 500
@@ -66,19 +65,18 @@ def is_holding(ours: Fleet, names: set[str]) -> bool:
 @pytest.mark.timeout(240)
 def test_workers_killed_every_second_lose_nothing(database_url: str, tmp_path: Path) -> None:
     """However often workers die, every item is done and merged exactly once."""
+    one_database_is_enough(database_url)
     # An innocent item may be running on a killed worker three times by chance, which is what a poison item looks like;
     # here the killer is us, so the limit is out of reach.
     with fleet(database_url, tmp_path, FANFOLD_CRASH_LIMIT="1000") as ours:
         task = ours.client.submit(crowd, options={"count": ITEMS, "log": str(ours.log), "seconds": 0.05}).id
         workers = [ours.worker("crowd") for _ in range(4 if FULL else 2)]
         killed = kill_one_every_second(ours, workers, task)
-        done, killed_at = Meter(ours, task).done(), time.monotonic()
         assert killed >= 3, ours.said()
         check_crowd(ours, task, ITEMS)
         again = sum(row.crashes for row in ours.rows(task, "work"))
         promised = "nothing is lost, nothing is merged twice"
-        seen = f"{killed} workers killed, {again} attempts lost and made again, {ITEMS} of {ITEMS} items done once; "
-        seen += f"the last {ITEMS - done} of them took {time.monotonic() - killed_at:.1f} s"
+        seen = f"{killed} workers killed, {again} attempts lost and made again, {ITEMS} of {ITEMS} items done once"
         note(Finding("a worker killed each second", kind_of(database_url), promised, seen))
 
 

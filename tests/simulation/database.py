@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import select
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ from tests.simulation.schedule import Actor, ProcessDied, Violation
 TOUCHING = re.compile(r"(INSERT INTO|UPDATE|DELETE FROM) (items|tasks|events|permits)\b")
 SHORT_SECONDS = 0.004
 """A statement that takes longer than this may wait for a lock: then the server is asked."""
+MOMENT_SECONDS = 0.002
 
 
 class SimulatedDatabase(Database):
@@ -165,6 +167,19 @@ class Monitor:
         row = self.connection.execute("SELECT cardinality(pg_blocking_pids(%s))", (pid,)).fetchone()
         return bool(row and row[0])
 
+    def is_answered(self, connection: Any) -> bool:
+        """Whether a statement that waited for a lock comes to its end now, or waits on.
+
+        Behind a lock that was just given back a queue moves up, which takes a moment, in which nobody is blocked: so it is
+        asked until there is an answer, or a lock that is waited for twice in a row.
+        """
+        pid, blocked = connection.info.backend_pid, 0
+        while not select.select([connection.fileno()], [], [], MOMENT_SECONDS)[0]:
+            blocked = blocked + 1 if self.is_blocked(pid) else 0
+            if blocked == 2:
+                return False
+        return True
+
     def end(self, pid: int) -> None:
         """End a backend whose client was killed, and wait until its locks are gone."""
         self.connection.execute("SELECT pg_terminate_backend(%s, 5000)", (pid,))
@@ -191,13 +206,20 @@ class Monitor:
                             self._let_others_run()
 
             def _let_others_run(self) -> None:
-                schedule, seen = STAGE.schedule, database.ends
-                pid = self.info.backend_pid
-                schedule.note("waits for a lock")
+                judged = database.ends
+                STAGE.schedule.note("waits for a lock")
+
+                def is_free() -> bool:
+                    nonlocal judged
+                    if judged == database.ends:
+                        return False
+                    judged = database.ends
+                    return monitor.is_answered(self)
+
                 try:
-                    schedule.pause("a lock", lambda: database.ends > seen and not monitor.is_blocked(pid))
+                    STAGE.schedule.pause("a lock", is_free)
                 except ProcessDied:
-                    monitor.end(pid)
+                    monitor.end(self.info.backend_pid)
                     raise
 
         return Waiting.connect(*arguments, **named)

@@ -12,8 +12,8 @@ from tests.simulation.database import SimulatedStore
 from tests.simulation.run import play
 from tests.simulation.world import opened
 
-SEEDS = {"sqlite": range(1, 217), "postgresql": range(1, 25)}
-SHARES = 6
+SEEDS = {"sqlite": range(1, 201), "postgresql": range(1, 11)}
+SHARES = 5
 """So many tests have the seeds between them, so that they can run beside each other."""
 
 FOUND = {
@@ -23,6 +23,12 @@ FOUND = {
     18: "a worker whose registration was answered late could not register again",
 }
 """Seeds that found something when they were first played, and what; they stay, though the dice have learned more since."""
+
+WILD = {
+    "crash at statement", "crash at before commit", "crash at after commit",
+    "freeze", "failed commit", "lost answer", "lost statement", "clock step",
+}  # fmt: skip
+"""What strikes in any forty seeds."""
 
 
 @pytest.fixture
@@ -34,30 +40,25 @@ def store(databases: Databases, tmp_path: Path) -> Iterator[SimulatedStore]:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("share", range(SHARES))
 def test_no_seed_breaks_a_promise(store: SimulatedStore, share: int) -> None:
+    struck = set[str]()
     for seed in SEEDS[store.database.dialect][share::SHARES]:
         outcome = play(store, seed)
         assert not outcome.problem, f"seed {seed}: {outcome.problem}"
         assert outcome.commits > 0
+        struck |= set(outcome.struck)
+    assert store.database.dialect != "sqlite" or struck >= WILD, "the seeds have become tame"
 
 
 @pytest.mark.parametrize("seed", FOUND)
 def test_a_seed_that_found_something_stays(store: SimulatedStore, seed: int) -> None:
+    if store.database.dialect != "sqlite":
+        pytest.skip("they were found on SQLite")
     assert not play(store, seed).problem
 
 
-@pytest.mark.parametrize("seed", [1, 6, 25])
+@pytest.mark.parametrize("seed", [1, 6])
 def test_a_seed_gives_the_same_run_again(store: SimulatedStore, seed: int) -> None:
     first, second = (play(store, seed, with_digest=True) for _ in range(2))
     assert first.moments > 100
     assert first.digest == second.digest
     assert (first.commits, first.struck) == (second.commits, second.struck)
-
-
-def test_faults_of_every_kind_strike(store: SimulatedStore) -> None:
-    """The seeds are not tame: between them they kill, freeze, cut off and step the clock."""
-    struck = set[str]()
-    for seed in range(1, 31):
-        struck |= set(play(store, seed).struck)
-    wanted = {"freeze", "failed commit", "lost answer", "lost statement", "clock step"}
-    assert wanted <= struck
-    assert {"crash at statement", "crash at before commit", "crash at after commit"} <= struck
