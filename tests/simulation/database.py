@@ -113,6 +113,12 @@ class SimulatedDatabase(Database):
         if not statement.startswith("BEGIN"):
             schedule.note(statement)
 
+    def close(self) -> None:
+        """Close every connection, that of the monitor included."""
+        super().close()
+        if self.dialect == "postgresql":
+            self.monitor.connection.close()
+
     def own_connections(self) -> None:
         """One pool for all, whose statements are all seen."""
 
@@ -220,6 +226,7 @@ class Monitor:
                     STAGE.schedule.pause("a lock", is_free)
                 except ProcessDied:
                     monitor.end(self.info.backend_pid)
+                    self.close()
                     raise
 
         return Waiting.connect(*arguments, **named)
