@@ -42,7 +42,7 @@ from tests.engine.world_rules import (
 from tests.engine.world_shapes import Shape, made, shapes
 
 Thing = TypeVar("Thing")
-EXAMPLES = int(os.environ.get("FANFOLD_TEST_EXAMPLES", "30"))
+EXAMPLES = int(os.environ.get("FANFOLD_TEST_EXAMPLES", "20"))
 STEPS = 50
 MOST_TASKS, MOST_WORKERS = 4, 3
 LONGEST_WAIT = 700.0
