@@ -20,10 +20,10 @@ HEAD = """# Chaos: what real trouble does
 
 Real worker processes on real databases, and something goes wrong. Each line is one scenario of `tests/chaos`: what is promised,
 what was seen, how long it took from the end of the trouble to the next finished item, and the throughput afterwards as a share of
-that before (a load paced by its handlers, so that the figure is not about the machine). In all of them every item is done exactly
-once in effect, the merge has seen each of them once, and the events form one chain; that is asserted, not only seen.
+that before (a load paced by its handlers, so that the figure is not about the machine). Where a load runs to its end, it is
+asserted that every item is done exactly once in effect and merged once, and that the events form one chain.
 
-This file is written by `make chaos`, which runs them at full length, one after the other. `make test` runs the same, shorter.
+This file is written by `make chaos`, which runs them at full length, one after the other. `make test` runs most of them, shorter.
 
 Measured on {machine}; Python {python}, SQLite {sqlite}, psycopg {psycopg}.
 Leases were shortened to 3 s where nothing else is said, so times to recover are those of a lease of 3 s, not of the default 15 s.

@@ -1,26 +1,14 @@
-"""What do the tests of this room get?"""
+"""What do the tests of this room get? The installation of the engine's room, and workers whose leases are short."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.engine.conftest import clock, installation
 from tests.engine.live import Live
-from tests.installation import HandClock, Installation
 
-
-@pytest.fixture
-def clock() -> HandClock:
-    """The clock of the installation."""
-    return HandClock()
-
-
-@pytest.fixture
-def installation(database_url: str, tmp_path: Path, clock: HandClock) -> Iterator[Installation]:
-    """An empty installation whose clock is turned by hand, once on SQLite and once on PostgreSQL."""
-    made = Installation(database_url, tmp_path / "data", clock)
-    yield made
-    made.store.close()
+__all__ = ["clock", "installation", "live"]
 
 
 @pytest.fixture
