@@ -8,6 +8,8 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from fanfold.engine.calling import Call, Caller
 from fanfold.engine.repeats import Repeats
@@ -23,15 +25,23 @@ Held = dict[int, tuple[int, bool]]
 MISHAPS = {"fail": "Failed", "back_off": "Failed", "crash": "Lost"}
 
 
-@dataclass
+DEAF_SECONDS = 5.0
+"""A coroutine that was cancelled has so long to end. One that does not listen is left behind, as a thread would be."""
+
+
+@dataclass(slots=True)
 class Attempt:
     """One attempt under way."""
 
     call: Call
     task: asyncio.Task[Settlement]
     started_at: float
+    deadline: float | None = None
+    """When it has taken too long; of a coroutine in this loop only, as `Caller.run` looks after the others."""
     unwanted: str | None = None
-    """`release` when it is to be handed back, `lost` when its lease is gone; set before the task is cancelled."""
+    """`release` when it is to be handed back, `lost` when its lease is gone, `late` when it took too long; set before the task
+    is cancelled."""
+    over: bool = False
 
 
 class Attempts:
@@ -46,6 +56,9 @@ class Attempts:
         self._running: dict[int, Attempt] = {}
         self._settled: list[Settlement] = []
         self._strays: dict[int, int] = {}
+        self._per_stage: Counter[tuple[str, str]] = Counter()
+        self._per_task: Counter[int] = Counter()
+        self._timer: asyncio.TimerHandle | None = None
         self._repeats = Repeats()
         self._watch = Watch()
 
@@ -64,26 +77,33 @@ class Attempts:
 
     def per_stage(self) -> Counter[tuple[str, str]]:
         """How many run in each (pipeline, stage)."""
-        return Counter((attempt.call.row.pipeline, attempt.call.stage.name) for attempt in self._running.values())
+        return Counter(self._per_stage)
 
-    def tasks(self) -> set[int]:
-        """The tasks that something runs of."""
-        return {attempt.call.claimed.task for attempt in self._running.values()}
+    def per_task(self) -> Counter[int]:
+        """How many run of each task."""
+        return Counter(self._per_task)
 
     def start(self, call: Call) -> None:
         """Begin one attempt."""
-        task = asyncio.get_running_loop().create_task(self._caller.run(call))
-        attempt = Attempt(call, task, time.monotonic())
+        in_loop, limit, now = self._caller.runs_in_loop(call), call.stage.timeout, time.monotonic()
+        task = asyncio.get_running_loop().create_task(call.run_async() if in_loop else self._caller.run(call))
+        attempt = Attempt(call, task, now, now + limit if in_loop and limit is not None else None)
+        self._watch_time(attempt.deadline)
         self._running[call.claimed.id] = attempt
+        self._per_stage[call.row.pipeline, call.stage.name] += 1
+        self._per_task[call.claimed.task] += 1
         # Not a coroutine around the call: one that is cancelled before its first step never runs at all.
-        task.add_done_callback(lambda _: self._ended(attempt))
+        task.add_done_callback(partial(self._ended, attempt))
 
     async def hand_back(self) -> None:
         """End everything that still runs; each is given back unharmed."""
         for attempt in list(self._running.values()):
             attempt.unwanted = attempt.unwanted or "release"
             attempt.task.cancel()
-        await asyncio.gather(*(attempt.task for attempt in self._running.values()), return_exceptions=True)
+        if running := list(self._running.values()):
+            await asyncio.wait({attempt.task for attempt in running}, timeout=DEAF_SECONDS)
+            for attempt in running:
+                self._leave_behind(attempt)
 
     def lose_all(self) -> None:
         """The leases are gone: end everything, settle nothing."""
@@ -111,10 +131,42 @@ class Attempts:
         self._strays = strays
         return confirmed
 
-    def _ended(self, attempt: Attempt) -> None:
+    def _watch_time(self, deadline: float | None) -> None:
+        """One timer for all: set for whoever is first to have taken too long."""
+        if deadline is not None and (self._timer is None or deadline < self._timer.when()):
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = asyncio.get_running_loop().call_at(deadline, self._end_late)
+
+    def _end_late(self) -> None:
+        self._timer, now = None, time.monotonic()
+        timed = [attempt for attempt in self._running.values() if attempt.deadline is not None]
+        for attempt in timed:
+            if (attempt.deadline or 0.0) <= now:
+                attempt.deadline = None
+                self._cancel(attempt, "late")
+        self._watch_time(min((attempt.deadline for attempt in timed if attempt.deadline is not None), default=None))
+
+    def _leave_behind(self, attempt: Attempt) -> None:
+        """Go on without a coroutine that does not listen."""
+        if attempt.over or attempt.task.done():
+            return
+        call = attempt.call
+        log.warning("%s %s of %s does not end: left behind", call.stage.name, call.claimed.key, call.row.id)
+        asyncio._unregister_task(attempt.task)  # Else the loop would wait for it when the worker stops.
+        self._ended(attempt, attempt.task)
+
+    def _ended(self, attempt: Attempt, task: asyncio.Task[Settlement]) -> None:
         """Keep the settlement of an attempt that is over; a lost lease leaves nothing to settle."""
+        if attempt.over:
+            if not task.cancelled():
+                task.exception()  # What was left behind has ended after all; nobody asks how.
+            return
+        attempt.over = True
         call = attempt.call
         del self._running[call.claimed.id]
+        _take_one(self._per_stage, (call.row.pipeline, call.stage.name))
+        _take_one(self._per_task, call.claimed.task)
         settlement = self._settlement(attempt)
         if settlement is not None:
             self._say(call, settlement)
@@ -125,7 +177,9 @@ class Attempts:
         self._wake()
 
     def _settlement(self, attempt: Attempt) -> Settlement | None:
-        if attempt.task.cancelled():
+        if attempt.task.cancelled() or not attempt.task.done():
+            if attempt.unwanted == "late":
+                return attempt.call.time_out()
             return None if attempt.unwanted == "lost" else Settlement(attempt.call.claimed, "release")
         error = attempt.task.exception()
         return attempt.task.result() if error is None else attempt.call.fail(error)
@@ -136,13 +190,20 @@ class Attempts:
             log.info(
                 "[%s] Stopping %s %s of %s: %s", self._worker(), call.stage.name, call.claimed.key, call.row.id, why
             )
+            self._cancel(attempt, unwanted)
+
+    def _cancel(self, attempt: Attempt, unwanted: str) -> None:
+        if attempt.unwanted is None:
             attempt.unwanted = unwanted
             attempt.task.cancel()
+            asyncio.get_running_loop().call_later(DEAF_SECONDS, self._leave_behind, attempt)
 
     def _say(self, call: Call, settlement: Settlement) -> None:
         """One line that says what happens next; the plain course of things only where somebody listens closely."""
         if piled_up := self._watch.look(call.stage.name, len(self._running)):
             log.warning("[%s] %s", self._worker(), piled_up)
+        if settlement.verb not in MISHAPS and not log.isEnabledFor(logging.DEBUG):
+            return
         what = f"{call.stage.name} {call.claimed.key} of {call.row.id}"
         if settlement.verb in MISHAPS:
             cause = (call.stage.name, settlement.verb, settlement.error_code, settlement.error_message)
@@ -151,7 +212,7 @@ class Attempts:
                 f"{MISHAPS[settlement.verb]} {what}: {settlement.error_message}{self._next(call, settlement)}{like_it}"
             )
             log.log(logging.WARNING if said else logging.DEBUG, "[%s] %s", self._worker(), line)
-        elif log.isEnabledFor(logging.DEBUG):
+        else:
             verb = {"finish": "Finished", "postpone": "Postponed", "release": "Released"}[settlement.verb]
             log.debug("[%s] %s %s", self._worker(), verb, what)
 
@@ -163,3 +224,9 @@ class Attempts:
         limit = call.stage.retry.limit if call.row.retry_limit is None else call.row.retry_limit
         tries = f"({call.claimed.failures + 1} of {limit})" if settlement.counted else "(not counted)"
         return f"; trying again in {settlement.delay:.1f} s {tries}"
+
+
+def _take_one(counter: Counter[Any], key: Any) -> None:
+    counter[key] -= 1
+    if not counter[key]:
+        del counter[key]

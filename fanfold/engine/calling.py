@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import logging
-from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Any
 
 from fanfold.engine.children import Children
@@ -22,15 +20,12 @@ from fanfold.model.plan import Kind
 from fanfold.model.task import TaskRow
 from fanfold.store.store import Store
 
-log = logging.getLogger("fanfold.worker")
 SUSPECT_CRASHES = 2
 """Not after the first crash: most items in flight were innocent, and a child for each would slow down every restart."""
 SUSPECTS_AT_ONCE = 2
 """When a worker of 500 slots dies, 500 items are suspect: a child for each at once would take the next worker down as well."""
 SUSPECT_WAIT_SECONDS = 20.0
 """Shorter than the sweep's patience with items past their deadline, so that waiting never looks like hanging."""
-DEAF_SECONDS = 5.0
-"""A coroutine that was cancelled has so long to end. One that does not listen is left behind, as a thread would be."""
 
 
 class Call:
@@ -112,7 +107,12 @@ class Call:
             cost = self._cost()
         except BadInput:
             cost = {}
-        return replace(failed(self.claimed, self.stage, error, self.row.retry_limit), **cost)
+        return failed(self.claimed, self.stage, error, self.row.retry_limit)._replace(**cost)
+
+    def time_out(self) -> Settlement:
+        """The settlement for an attempt that took too long."""
+        self.work._stop.set()
+        return self.fail(Temporary(f"It took longer than its time limit of {self.stage.timeout:g} s.", code="timeout"))
 
     def _postponed(self, value: Later) -> Settlement:
         if self.claimed.waiting_seconds > self.stage.wait_limit:
@@ -145,8 +145,13 @@ class Caller:
         self._errands = asyncio.Semaphore(self.children.at_once)
         self._suspects = asyncio.Semaphore(SUSPECTS_AT_ONCE)
 
+    def runs_in_loop(self, call: Call) -> bool:
+        """Whether it is a coroutine for the worker's own loop: then it needs nothing of `run`, and is spared what that costs."""
+        call.work._run_errand = self.run_errand
+        return call.stage.runs_in_loop and not call.stage.isolate and not self._is_suspect(call)
+
     async def run(self, call: Call) -> Settlement:
-        """One attempt from start to settlement; a suspect waits for its turn, or is handed back unharmed."""
+        """One attempt in a thread or child from start to settlement; a suspect waits for its turn, or is handed back unharmed."""
         if not self._is_suspect(call):
             return await self._run(call)
         try:
@@ -175,14 +180,12 @@ class Caller:
             return found
 
     async def _run(self, call: Call) -> Settlement:
-        call.work._run_errand = self.run_errand
+        in_child = call.stage.isolate or self._is_suspect(call)
         try:
             async with asyncio.timeout(call.stage.timeout):
-                return await self._place(call)()
+                return await (self._in_child(call) if in_child else self._in_thread(call))
         except TimeoutError:
-            return call.fail(
-                Temporary(f"It took longer than its time limit of {call.stage.timeout:g} s.", code="timeout")
-            )
+            return call.time_out()
         except ChildDied as death:
             return Settlement(call.claimed, "crash", error_code="crash", error_message=str(death))
 
@@ -194,27 +197,6 @@ class Caller:
     def _is_suspect(self, call: Call) -> bool:
         """Whether the item was running when a process died, more than once, and may have been the reason."""
         return call.claimed.crashes >= SUSPECT_CRASHES and not call.stage.isolate and call.stage.can_be_isolated
-
-    def _place(self, call: Call) -> Callable[[], Awaitable[Settlement]]:
-        """In a child when the stage says so, or when the item may take the process down; else by the colour of the handler."""
-        if call.stage.isolate or self._is_suspect(call):
-            return lambda: self._in_child(call)
-        if call.stage.runs_in_loop or inspect.isasyncgenfunction(call.stage.handler):
-            return lambda: self._in_loop(call)
-        return lambda: self._in_thread(call)
-
-    async def _in_loop(self, call: Call) -> Settlement:
-        running = asyncio.get_running_loop().create_task(call.run_async())
-        try:
-            return await asyncio.shield(running)
-        except asyncio.CancelledError:
-            running.cancel()
-            await asyncio.wait({running}, timeout=DEAF_SECONDS)
-            if running.done():
-                return running.result()  # Raises CancelledError again, unless it came to an end of its own.
-            asyncio._unregister_task(running)  # Else the loop would wait for it when the worker stops.
-            log.warning("%s %s of %s does not end: left behind", call.stage.name, call.claimed.key, call.row.id)
-            raise
 
     async def _in_thread(self, call: Call) -> Settlement:
         try:

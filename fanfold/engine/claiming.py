@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Container, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import groupby
 
 from fanfold.errors import BadPipeline
@@ -28,20 +28,22 @@ while there was no room."""
 
 @dataclass
 class Room:
-    """How many more items may run now: in all, and per stage."""
+    """How many more items may run now, in all and per stage; and how many run already."""
 
     free: int
     running: Counter[tuple[str, str]] = field(default_factory=Counter)
+    per_task: Counter[int] = field(default_factory=Counter)
 
     def for_stage(self, pipeline: str, stage: Stage) -> int:
         """Free places for one stage in this worker."""
         own = self.free if stage.concurrency is None else stage.concurrency - self.running[pipeline, stage.name]
         return max(0, min(self.free, own))
 
-    def take(self, pipeline: str, stage: str, count: int) -> None:
+    def take(self, ready: Ready, count: int) -> None:
         """Note what was claimed."""
         self.free -= count
-        self.running[pipeline, stage] += count
+        self.running[ready.pipeline, ready.stage] += count
+        self.per_task[ready.task] += count
 
 
 class Claimer:
@@ -111,7 +113,8 @@ class Claimer:
         for _, group in groupby(self._order, key=lambda ready: ready.priority):
             waiting = [ready for ready in group if ready in self._due or ready in self._fresh]
             start = self._turn % max(1, len(waiting))
-            waiting = waiting[start:] + waiting[:start]
+            # Whoever has the least at work comes first, so that a small task does not wait behind a huge one for a place.
+            waiting = sorted(waiting[start:] + waiting[:start], key=lambda ready: room.per_task[ready.task])
             while waiting and room.free > 0:
                 share = -(-room.free // len(waiting))
                 waiting = [ready for ready in waiting if self._take(tx, worker, room, ready, share, found)]
@@ -133,8 +136,9 @@ class Claimer:
         if ids:
             if self.tasks_per_stage is not None:
                 self._served_tasks.setdefault((ready.pipeline, ready.stage), set()).add(ready.task)
-            found += [replace(one, has_permit=stage.limit is not None) for one in tx.items.load(ids)]
-            room.take(ready.pipeline, ready.stage, len(ids))
+            loaded = tx.items.load(ids)
+            found += loaded if stage.limit is None else [one._replace(has_permit=True) for one in loaded]
+            room.take(ready, len(ids))
         return len(ids) == wanted and wanted > 0
 
     def _claim_due(self, tx: Transaction, worker: str, ready: Ready, stage: Stage, wanted: int) -> list[int]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import shlex
 import shutil
-import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import cached_property
@@ -34,14 +33,31 @@ GONE_NAMED = 100
 Found = TypeVar("Found")
 
 
+class Stop:
+    """Says across threads that a result is no longer wanted; nobody waits for it, so it is lighter than an event."""
+
+    __slots__ = ("_said",)
+
+    def __init__(self) -> None:
+        self._said = False
+
+    def set(self) -> None:
+        """From now on."""
+        self._said = True
+
+    def is_set(self) -> bool:
+        """Whether it was said."""
+        return self._said
+
+
 class Work:
     """One attempt at one item; the base of what handlers get. Every write carries the lease and is refused once it is lost."""
 
-    def __init__(self, store: Store, row: TaskRow, claimed: Claimed, stop: threading.Event | None = None) -> None:
+    def __init__(self, store: Store, row: TaskRow, claimed: Claimed, stop: Stop | None = None) -> None:
         self._store = store
         self._row = row
         self._claimed = claimed
-        self._stop = stop or threading.Event()
+        self._stop = stop or Stop()
         self._memory: dict[str, Any] = serial.load(claimed.memory, store.bind) or {}
         self._pieces: list[str] = []
         self._emitted = 0

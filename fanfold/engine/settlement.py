@@ -6,8 +6,7 @@ import errno
 import json
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from fanfold.engine.spool import Spool
 from fanfold.errors import BadInput, DatabaseProblem, FanfoldError, HandlerError, Permanent, Temporary
@@ -25,8 +24,7 @@ FIRST_KEPT = 20
 """Of failures that do not count, so many are kept of an item, then the 32nd, the 64th …: a rate limit may last for days."""
 
 
-@dataclass(frozen=True)
-class Settlement:
+class Settlement(NamedTuple):
     """The end of one attempt: the verb that settles it and what is to be kept."""
 
     claimed: Claimed
@@ -208,8 +206,7 @@ def _attempt(one: Settlement, outcome: str, worker: str) -> dict[str, Any]:
 
 def unstorable(one: Settlement, reason: str) -> Settlement:
     """The ending for a result that the database itself refused: this item fails, the others are not held up."""
-    return replace(
-        one,
+    return one._replace(
         verb="fail",
         output=None,
         usage=None,

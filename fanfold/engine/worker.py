@@ -186,8 +186,8 @@ class Worker:
         self._wake.clear()
         settled = self._attempts.take_settled()
         hinted, self._hinted = self._hinted, False
-        room = Room(self._free(), self._attempts.per_stage())
-        in_flight = self._attempts.tasks()
+        room = Room(self._free(), self._attempts.per_stage(), self._attempts.per_task())
+        in_flight = set(room.per_task)
         self._turning = True
         turn: Turn = await self._persistently(
             lambda: take_turn(

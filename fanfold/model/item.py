@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from fanfold.model.asking import NOTHING_SPENT, Spending
 from fanfold.model.lifecycle import ItemState
@@ -30,9 +30,8 @@ def later(seconds: float) -> Later:
     return Later(max(0.0, float(seconds)))
 
 
-@dataclass(frozen=True)
-class Claimed:
-    """An item a worker holds, with the lease it must show when it settles it."""
+class Claimed(NamedTuple):
+    """An item a worker holds, with the lease it must show when it settles it. A tuple, as there are very many of them."""
 
     id: int
     lease: int

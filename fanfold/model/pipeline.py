@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeVar, overload
 
 from fanfold.errors import BadPipeline
@@ -40,10 +41,10 @@ class Stage:
         """What kind of stage it is."""
         return self.planned.kind
 
-    @property
+    @cached_property
     def runs_in_loop(self) -> bool:
         """Whether the handler is ``async def``."""
-        return inspect.iscoroutinefunction(self.handler)
+        return inspect.iscoroutinefunction(self.handler) or inspect.isasyncgenfunction(self.handler)
 
     @property
     def can_be_isolated(self) -> bool:

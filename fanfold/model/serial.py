@@ -17,7 +17,7 @@ FILE_SHAPE = {"key": str, "name": str, "size": int}
 def dump(value: Any, what: str, limit: int | None = None) -> str:
     """``value`` as JSON text, or BadInput that says what is wrong with ``what``."""
     try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_encode)
+        text = ENCODER.encode(value)
         size = len(text.encode())
     except UnicodeEncodeError:
         raise BadInput(
@@ -58,6 +58,10 @@ def _encode(value: Any) -> Any:
     if isinstance(value, tuple | set | frozenset):
         return list(value)
     raise TypeError(f"a value of type {type(value).__name__} is not JSON")
+
+
+ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_encode)
+"""Made once: making it takes longer than encoding a small value."""
 
 
 def _decode(found: dict[str, Any], bind: Callable[[File], File] | None) -> Any:

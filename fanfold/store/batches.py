@@ -10,6 +10,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
+from fanfold.store.statements import run, run_many
+
 Row = Mapping[str, Any]
 
 
@@ -37,6 +39,14 @@ def unfolded(dialect: str, columns: Mapping[str, sa.types.TypeEngine[Any]]) -> s
     ).subquery("batch")
 
 
+def listed(dialect: str, name: str) -> sa.Select[Any]:
+    """The numbers of a parameter, one per row."""
+    if dialect == "postgresql":
+        numbers = sa.func.unnest(sa.bindparam(name, type_=postgresql.ARRAY(sa.BigInteger)))
+        return sa.select(numbers.column_valued(name))
+    return sa.select(sa.func.json_each(sa.bindparam(name, type_=Rows())).table_valued("value").c.value)
+
+
 LEASE_COLUMNS: dict[str, sa.types.TypeEngine[Any]] = {"id": sa.BigInteger(), "lease": sa.Integer()}
 
 
@@ -60,9 +70,10 @@ def put_rows(connection: sa.Connection, table: sa.Table, rows: Sequence[Row]) ->
     """Insert rows of equal shape, or replace the columns they name where the primary key exists already."""
     if rows:
         statement = _put(connection.dialect.name, table, tuple(rows[0]))
-        connection.execute(
-            statement, {"rows": list(rows)} if connection.dialect.name == "postgresql" else [dict(row) for row in rows]
-        )
+        if connection.dialect.name == "postgresql":
+            run(connection, statement, {"rows": list(rows)})
+        else:
+            run_many(connection, statement, rows)
 
 
 @cache
@@ -71,7 +82,7 @@ def _put(dialect: str, table: sa.Table, names: tuple[str, ...]) -> sa.Insert:
     keys = [column.name for column in table.primary_key if column.name in names]
     others = [name for name in names if name not in keys]
     if dialect == "sqlite":
-        plain = sqlite.insert(table)
+        plain = sqlite.insert(table).values({name: sa.bindparam(name) for name in names})
         return (
             plain.on_conflict_do_update(index_elements=keys, set_={name: plain.excluded[name] for name in others})
             if keys and others

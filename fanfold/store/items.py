@@ -14,8 +14,9 @@ import sqlalchemy as sa
 from fanfold.errors import BadInput
 from fanfold.model.item import Claimed
 from fanfold.model.lifecycle import ItemState
-from fanfold.store.batches import append_rows
+from fanfold.store.batches import append_rows, listed
 from fanfold.store.clock import Clock
+from fanfold.store.statements import run
 from fanfold.store.tables import ACTIVE, OPEN, PENDING, TIMED, attempts, emissions, item_data, items, permits, tasks
 
 BATCH = 2_000
@@ -130,16 +131,16 @@ class Items:
 
     def ready(self, served: Served, limit: int) -> list[Ready]:
         """Active tasks in served stages with a pending item, by priority, then oldest first."""
-        return [Ready(*row) for row in self.connection.execute(ready_statement(served.pairs), {"most": limit})]
+        return [Ready(*row) for row in run(self.connection, ready_statement(served.pairs), {"most": limit})]
 
     def due(self, served: Served, limit: int) -> list[Ready]:
         """Active tasks in served stages with an item whose time has come (a back-off is over, a job wants a look)."""
-        found = self.connection.execute(due_statement(self.clock, served.pairs), {"most": limit})
+        found = run(self.connection, due_statement(self.clock, served.pairs), {"most": limit})
         return [Ready(*row) for row in found]
 
     def seconds_to_next(self) -> float | None:
         """How long until the next timed item is due, or None when there is none."""
-        found = self.connection.execute(next_statement(self.clock)).scalar()
+        [(found,)] = run(self.connection, next_statement(self.clock), {})
         return None if found is None else float(found)
 
     def claim(
@@ -159,37 +160,18 @@ class Items:
         """
         statement = claim_statement(self.clock, timed)
         values = {"wanted": ready.task, "at_stage": ready.stage, "by": worker, "count": count, "seconds": timeout}
-        rows = self.connection.execute(statement, values if timed else values | {"cursor": cursor})
-        return sorted(row.id for row in rows)
+        return sorted([id_ for (id_,) in run(self.connection, statement, values | {"cursor": cursor})])
 
     def load(self, ids: Sequence[int]) -> list[Claimed]:
         """The claimed items with their inputs, in order."""
-        rows = self.connection.execute(load_statement(self.clock), {"ids": list(ids)})
-        return [
-            Claimed(
-                row.id,
-                row.lease,
-                row.task,
-                row.stage,
-                row.seq,
-                row.key or str(row.seq),
-                row.attempts,
-                row.failures,
-                row.crashes,
-                row.input,
-                row.options,
-                row.memory,
-                float(row.waiting or 0.0),
-            )
-            for row in rows
-        ]
+        return list(map(Claimed._make, run(self.connection, load_statement(self.clock), {"ids": list(ids)})))
 
     def is_open(self, task: int, stage: str) -> bool:
         """Whether any item keeps the stage from being over.
 
         Written so that it walks to the first entry of the index: as NOT EXISTS, PostgreSQL reads all of them.
         """
-        return self.connection.execute(OPEN_PROBE, {"wanted": task, "at_stage": stage}).first() is not None
+        return bool(run(self.connection, OPEN_PROBE, {"wanted": task, "at_stage": stage}))
 
     def first_started_at(self, task: int) -> datetime | None:
         """When the task's first item was first worked on, as far as its row still knows."""
@@ -318,19 +300,11 @@ def claim_statement(clock: Clock, timed: bool) -> sa.Update:
 @lru_cache(maxsize=16)
 def load_statement(clock: Clock) -> sa.Select[Any]:
     """Claimed items with their data."""
-    waiting = clock.seconds_since(item_data.c.waiting_since).label("waiting")
-    columns = (
-        items.c.id,
-        items.c.lease,
-        items.c.task,
-        items.c.stage,
-        items.c.seq,
-        items.c.key,
-        items.c.attempts,
-        items.c.failures,
-        items.c.crashes,
-    )
-    found = sa.select(*columns, item_data.c.input, item_data.c.options, item_data.c.memory, waiting).outerjoin(
-        item_data, item_data.c.item == items.c.id
-    )
-    return found.where(items.c.id.in_(sa.bindparam("ids", expanding=True))).order_by(items.c.id)
+    known: dict[str, sa.ColumnElement[Any]] = {
+        **{column.name: column for column in (*items.c, *item_data.c)},
+        "key": sa.func.coalesce(items.c.key, sa.cast(items.c.seq, sa.Text)),
+        "waiting_seconds": sa.func.coalesce(clock.seconds_since(item_data.c.waiting_since), 0.0),
+        "has_permit": sa.false(),
+    }
+    found = sa.select(*(known[name] for name in Claimed._fields)).outerjoin(item_data, item_data.c.item == items.c.id)
+    return found.where(items.c.id.in_(listed(clock.dialect, "ids"))).order_by(items.c.id)

@@ -13,6 +13,7 @@ from fanfold.model.lifecycle import ItemState
 from fanfold.store.batches import LEASE_COLUMNS, Row, put_rows, unfolded
 from fanfold.store.clock import Clock
 from fanfold.store.items import task_is_active
+from fanfold.store.statements import run
 from fanfold.store.tables import RUNNING, attempts, item_data, items, permits
 
 
@@ -62,7 +63,7 @@ class Settling:
         if not rows:
             return set()
         sent = [{name: row[name] for name in (*LEASE_COLUMNS, *MOVE_COLUMNS[verb])} for row in rows]
-        return {row.id for row in self.connection.execute(move_statement(self.clock, verb), {"rows": sent})}
+        return {id_ for (id_,) in run(self.connection, move_statement(self.clock, verb), {"rows": sent})}
 
     def put_data(self, rows: Sequence[Row]) -> None:
         """Keep what is known of items: outputs, errors, usage. Rows are of equal shape and name their ``item``."""
@@ -73,7 +74,7 @@ class Settling:
         if not rows:
             return
         sent = [{name: row.get(name) for name in ATTEMPT_COLUMNS} for row in rows]
-        self.connection.execute(attempts_statement(self.clock), {"rows": sent})
+        run(self.connection, attempts_statement(self.clock), {"rows": sent})
 
     def free_permits(self, ids: Sequence[int]) -> None:
         """Give back the permits of items that no longer run."""

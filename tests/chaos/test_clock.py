@@ -46,7 +46,8 @@ def test_a_clock_that_is_set_makes_nobody_wait(tmp_path: Path) -> None:
         ours.until(failing, seconds=LONG)
         ended = time.monotonic() - set_at
         assert names_of(ours, living) == kept, f"a living worker was taken for dead\n{ours.said()}"
-        load.all_at_work(load.start(**{HOST: "elsewhere"}))
+        joined = load.start(**{HOST: "elsewhere"})
+        load.all_at_work(joined)
         share = check_share(load.meter.rate(WINDOW), before)
         what = f"the items of a worker killed on another machine were free after {freed:.1f} s (lease: 3 s), "
         what += f"back-offs of {AFTER:g} s ended within {ended:.1f} s, no living worker lost anything"
@@ -58,7 +59,7 @@ def test_a_clock_that_is_set_makes_nobody_wait(tmp_path: Path) -> None:
         set_clock(clock, 0)
         done = load.meter.done()
         went_on = load.meter.next_done(done, LONG)
-        load.all_at_work(living)
+        load.all_at_work(living, joined)
         share = check_share(load.meter.rate(WINDOW), before)
         load.finish()
         again = [

@@ -17,6 +17,9 @@ from tests.installation import number_of
 class Endless:
     """Runs calls that never end by themselves."""
 
+    def runs_in_loop(self, _call: Any) -> bool:
+        return False
+
     async def run(self, _call: Any) -> Any:
         await asyncio.sleep(3_600)
 

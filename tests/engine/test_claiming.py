@@ -8,7 +8,7 @@ import pytest
 
 import fanfold as ff
 from fanfold.engine import claiming
-from fanfold.engine.claiming import Claimer
+from fanfold.engine.claiming import Claimer, Room
 from fanfold.engine.settlement import Settlement
 from tests.engine.pipelines import batch, book
 from tests.installation import HandClock, HandWorker, Installation
@@ -40,6 +40,18 @@ def test_a_small_task_behind_a_huge_one_is_not_kept_waiting(installation: Instal
     worker = installation.worker()
     seen = [one.task for _ in range(3) for _, one in worker.turn(free=1).claimed]
     assert 2 in seen
+
+
+def test_a_place_goes_to_the_task_with_the_least_at_work(installation: Installation) -> None:
+    pipeline = installation.know(batch())
+    for size in (1_000, 10):
+        installation.client.submit(pipeline, items=range(size))
+    worker = installation.worker()
+    worker.claimer.look(hinted=True)
+    for running, expected in (({1: 4}, 2), ({1: 4, 2: 1}, 2), ({1: 4, 2: 5}, 1), ({2: 1}, 1)):
+        with installation.store.write() as tx:
+            [(row, _)] = worker.claimer.claim(tx, worker.name, Room(1, per_task=Counter(running)))
+        assert row.number == expected
 
 
 def test_no_more_is_claimed_than_there_is_room_for(installation: Installation) -> None:

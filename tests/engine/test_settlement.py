@@ -1,6 +1,5 @@
 """Is a batch of endings written as one, and does one bad row not hold up the others?"""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -90,7 +89,7 @@ def test_a_result_that_the_database_refuses_fails_its_item_and_no_other(
     monkeypatch.setattr(settling.Settling, "put_data", refuse_the_third)
     claimed = worker.claim()
     settled = [Settlement(one, "finish", output=f'"{one.seq}"') for one in claimed]
-    settled[2] = replace(settled[2], output='"poisoned"')
+    settled[2] = settled[2]._replace(output='"poisoned"')
     worker.settle(*settled)
     [task] = installation.client.list()
     assert installation.states(task) == "done done failed done done done done"

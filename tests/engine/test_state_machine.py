@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -315,7 +314,7 @@ class AnyHistory(RuleBasedStateMachine):
         endings = [self.ending(*one) for one in wanted]
         worker = self.world.workers[wanted[0][0].worker]
         self.note_endings([one[0] for one in wanted], endings)
-        effects = {one.claimed.id: replace(one, verb="fail") if has_duplicate(one) else one for one in endings}
+        effects = {one.claimed.id: one._replace(verb="fail") if has_duplicate(one) else one for one in endings}
         taken = [one for one in effects.values() if one.verb == "finish" and is_held(self.now, one)]
         yielded = [(one, list(one.spool)) for one in taken if one.spool is not None]
         self.world.turn(worker, endings, 0)

@@ -586,15 +586,15 @@ WORKER_MUTANTS = (
         "an attempt cancelled before its first step is over too",
         Edit(
             ATTEMPTS,
-            "        task = asyncio.get_running_loop().create_task(self._caller.run(call))\n",
+            "        task = asyncio.get_running_loop().create_task(call.run_async() if in_loop else self._caller.run(call))\n",
             "        async def around() -> Settlement:\n"
             "            try:\n"
-            "                return await self._caller.run(call)\n"
+            "                return await (call.run_async() if in_loop else self._caller.run(call))\n"
             "            finally:\n"
-            "                asyncio.get_running_loop().call_soon(self._ended, attempt)\n\n"
+            "                asyncio.get_running_loop().call_soon(self._ended, attempt, task)\n\n"
             "        task = asyncio.get_running_loop().create_task(around())\n",
         ),
-        Edit(ATTEMPTS, "        task.add_done_callback(lambda _: self._ended(attempt))\n", ""),
+        Edit(ATTEMPTS, "        task.add_done_callback(partial(self._ended, attempt))\n", ""),
         by="sqlite",
         test="mutants/test_guards.py::test_an_attempt_cancelled_before_its_first_step_is_over",
     ),

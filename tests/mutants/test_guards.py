@@ -350,6 +350,9 @@ def test_a_job_cancelled_before_its_thread_took_it_does_not_end_the_thread() -> 
 
 def test_an_attempt_cancelled_before_its_first_step_is_over() -> None:
     class Endless:
+        def runs_in_loop(self, _call: Any) -> bool:
+            return False
+
         async def run(self, _call: Any) -> Any:
             await asyncio.sleep(3_600)
 
