@@ -256,9 +256,9 @@ def new_item_values(task: int, stage: str) -> dict[str, sa.ColumnElement[Any]]:
     return {name: sa.literal(value, items.c[name].type).label(name) for name, value in start.items()}
 
 
-def task_is_active(stage: Any) -> sa.ColumnElement[bool]:
+def task_is_active(number: Any, stage: Any) -> sa.ColumnElement[bool]:
     """The item's task is active and stands in the item's stage: otherwise no result is taken and nothing is claimed."""
-    standing = sa.select(tasks.c.number).where(tasks.c.number == items.c.task, ACTIVE, tasks.c.stage == stage)
+    standing = sa.select(tasks.c.number).where(tasks.c.number == number, ACTIVE, tasks.c.stage == stage)
     return sa.exists(standing.correlate(items))
 
 
@@ -294,7 +294,10 @@ def claim_statement(clock: Clock, timed: bool) -> sa.Update:
         "available_at": None,
         "deadline_at": clock.after(sa.bindparam("seconds", type_=sa.Float)),
     }
-    return sa.update(items).where(chosen, task_is_active(sa.bindparam("at_stage"))).values(values).returning(items.c.id)
+    # Asked with the task's number and not with that of each item, it is asked once; else PostgreSQL, as long as it knows little
+    # of the table, goes from the task to all of its items.
+    active = task_is_active(sa.bindparam("wanted"), sa.bindparam("at_stage"))
+    return sa.update(items).where(chosen, active).values(values).returning(items.c.id)
 
 
 @lru_cache(maxsize=16)

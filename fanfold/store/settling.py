@@ -129,7 +129,7 @@ def move_statement(clock: Clock, verb: str) -> sa.Update:
     batch = unfolded(clock.dialect, {**LEASE_COLUMNS, **MOVE_COLUMNS[verb]})
     held = [items.c.id == batch.c.id, items.c.lease == batch.c.lease, RUNNING]
     if verb not in ("release", "crash"):
-        held.append(task_is_active(items.c.stage))
+        held.append(task_is_active(items.c.task, items.c.stage))
     values: dict[str, Any] = {"worker": None, "deadline_at": None, **_values(clock, verb, batch)}
     return sa.update(items).where(*held).values(values).returning(items.c.id)
 

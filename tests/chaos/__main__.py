@@ -10,6 +10,7 @@ import sys
 import tempfile
 from importlib.metadata import version
 from pathlib import Path
+from xml.etree import ElementTree
 
 from fanfold.store.database import sqlite_version
 from tests.chaos.findings import REPORT, Finding
@@ -36,7 +37,7 @@ Leases were shortened to 3 s where nothing else is said, so times to recover are
 def main(wanted: list[str]) -> int:
     """Run the scenarios (or the named files) and write the table; the exit code is that of the tests."""
     with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder) / "findings.jsonl"
+        report, outcome = Path(folder) / "findings.jsonl", Path(folder) / "outcome.xml"
         environment = {**os.environ, "FANFOLD_CHAOS_FULL": "1", REPORT: str(report)}
         words = [
             "-m",
@@ -47,18 +48,28 @@ def main(wanted: list[str]) -> int:
             "-p",
             "no:cacheprovider",
             "--timeout=1800",
+            f"--junitxml={outcome}",
             *(wanted or ["tests/chaos"]),
         ]
         code = subprocess.run([sys.executable, *words], cwd=ROOT, env=environment, check=False).returncode
         lines = report.read_text(encoding="utf-8").splitlines() if report.exists() else []
+        failed = failures(outcome)
     findings = [Finding(**json.loads(line)) for line in lines]
     if findings and not wanted:
-        TABLE.write_text(table(findings), encoding="utf-8")
+        TABLE.write_text(table(findings, failed), encoding="utf-8")
         print(f"{len(findings)} findings written to {TABLE.relative_to(ROOT)}")
     return code
 
 
-def table(findings: list[Finding]) -> str:
+def failures(outcome: Path) -> list[str]:
+    """The scenarios that did not hold: a table without them would be a lie."""
+    cases = ElementTree.parse(outcome).iter("testcase") if outcome.exists() else []
+    return [
+        str(case.get("name")) for case in cases if any(case.find(sign) is not None for sign in ("failure", "error"))
+    ]
+
+
+def table(findings: list[Finding], failed: list[str]) -> str:
     """The page."""
     cores = os.cpu_count()
     head = HEAD.format(
@@ -67,7 +78,8 @@ def table(findings: list[Finding]) -> str:
         sqlite=".".join(map(str, sqlite_version())),
         psycopg=version("psycopg"),
     )
-    return head + "".join(f"{line(finding)}\n" for finding in findings)
+    missing = "\nThese did not hold in this run: " + ", ".join(f"`{name}`" for name in failed) + ".\n" if failed else ""
+    return head + "".join(f"{line(finding)}\n" for finding in findings) + missing
 
 
 def line(finding: Finding) -> str:

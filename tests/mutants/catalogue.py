@@ -127,8 +127,8 @@ CLAIM_MUTANTS = (
         "“the task is active” in claiming and settling",
         Edit(
             ITEMS,
-            "tasks.c.number == items.c.task, ACTIVE, tasks.c.stage",
-            "tasks.c.number == items.c.task, tasks.c.stage",
+            "tasks.c.number == number, ACTIVE, tasks.c.stage",
+            "tasks.c.number == number, tasks.c.stage",
         ),
         by="sqlite",
         test="store/test_claim.py::TestClaim::test_a_task_that_is_not_active_gives_no_items",
@@ -137,8 +137,8 @@ CLAIM_MUTANTS = (
         "“the task is in this stage” in claiming and settling",
         Edit(
             ITEMS,
-            "tasks.c.number == items.c.task, ACTIVE, tasks.c.stage == stage",
-            "tasks.c.number == items.c.task, ACTIVE",
+            "tasks.c.number == number, ACTIVE, tasks.c.stage == stage",
+            "tasks.c.number == number, ACTIVE",
         ),
         by="sqlite",
         test="store/test_claim.py::TestClaim::test_a_stage_that_the_task_has_left_gives_no_items",
@@ -147,7 +147,7 @@ CLAIM_MUTANTS = (
         "“the task is active and in this stage” in claiming",
         Edit(
             ITEMS,
-            'sa.update(items).where(chosen, task_is_active(sa.bindparam("at_stage")))',
+            "sa.update(items).where(chosen, active)",
             "sa.update(items).where(chosen)",
         ),
         by="sqlite",

@@ -1,0 +1,136 @@
+"""What does an item cost? Counted in statements, commits, rows and calls, which are the same on a busy machine.
+
+The numbers are what was counted when they were written down, with a little room. Who makes one larger decides to.
+"""
+
+import asyncio
+import sys
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+import fanfold as ff
+from fanfold.engine.attempts import Attempts
+from fanfold.engine.calling import Call, Caller
+from fanfold.engine.settlement import Settlement
+from tests.installation import HandWorker, Installation
+
+ITEMS = 1_000
+AT_ONCE = 100
+MOST_STATEMENTS = {"look": 3, "settle and claim": 5}
+"""In a turn that settles a hundred items and claims the next hundred; a look is made now and then."""
+MOST_CALLS = {"turn": 18, "loop": 66}
+"""Calls of Python functions for each item: to claim and settle it, and to run it. Counted: 10 to 16, and 60."""
+
+
+def nothing() -> ff.Pipeline:
+    """A pipeline whose handler does nothing."""
+    pipeline = ff.Pipeline("nothing")
+
+    @pipeline.each
+    async def idle(item: ff.ItemWork) -> int:
+        return 1
+
+    return pipeline
+
+
+class Meter:
+    """Counts what is asked of the database."""
+
+    def __init__(self, installation: Installation) -> None:
+        self.statements: list[str] = []
+        self.commits = 0
+        engine = installation.store.database.engine
+        sa.event.listen(engine, "before_cursor_execute", self._note)
+        sa.event.listen(engine, "commit", self._commit)
+
+    def _note(self, _connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
+        self.statements.append(statement)
+
+    def _commit(self, _connection: Any) -> None:
+        self.commits += 1
+
+
+def calls_of(act: Callable[[], Any]) -> int:
+    """How many Python functions were called meanwhile, in this thread."""
+    counted: Counter[str] = Counter()
+    sys.setprofile(lambda _frame, happening, _argument: counted.update((happening,)))
+    try:
+        act()
+    finally:
+        sys.setprofile(None)
+    return counted["call"]
+
+
+def submitted(installation: Installation) -> HandWorker:
+    """A worker that knows of a task with a thousand items, and has claimed the first hundred."""
+    installation.client.submit(installation.know(nothing()), items=range(ITEMS))
+    return installation.worker()
+
+
+def test_a_thousand_items_take_few_statements_and_commits(installation: Installation) -> None:
+    worker = submitted(installation)
+    settled = [Settlement(one, "finish", output="1") for one in worker.claim(AT_ONCE)]
+    meter = Meter(installation)
+    while settled:
+        found = worker.turn(settled, free=AT_ONCE).claimed
+        settled = [Settlement(one, "finish", output="1") for _, one in found]
+    asked = [one for one in meter.statements if not one.startswith("BEGIN")]
+    writes = [one for one in asked if not one.startswith("SELECT")]
+    turns = ITEMS // AT_ONCE
+    assert len(asked) <= turns * sum(MOST_STATEMENTS.values()) + 20, asked
+    assert len(writes) <= turns * 3 + 6, writes
+    assert meter.commits <= turns * 2 + 8
+
+
+def test_few_functions_are_called_for_an_item(installation: Installation) -> None:
+    worker = submitted(installation)
+    first = worker.claim(AT_ONCE)
+    settled = [Settlement(one, "finish", output="1") for one in first]
+    worker.turn(settled, free=AT_ONCE)  # What is made once is made now.
+    found = worker.turn(free=AT_ONCE).claimed
+    settled = [Settlement(one, "finish", output="1") for _, one in found]
+    turn = calls_of(lambda: worker.turn(settled, free=AT_ONCE))
+    fixed = calls_of(lambda: worker.turn(free=1))
+    loop = calls_of(lambda: asyncio.run(run_all(installation, worker, found)))
+    each = {"turn": (turn - fixed) / AT_ONCE, "loop": loop / AT_ONCE}
+    assert all(each[part] <= most for part, most in MOST_CALLS.items()), each
+
+
+async def run_all(installation: Installation, worker: HandWorker, found: list[Any]) -> None:
+    """Run the handlers as a worker's loop does."""
+    over = asyncio.Event()
+    caller = Caller(installation.store, "worker")
+    attempts = Attempts(caller, lambda: worker.name, lambda: None if attempts else over.set())
+    pipeline = worker.pipelines["nothing"]
+    for row, claimed in found:
+        attempts.start(Call(installation.store, pipeline, pipeline.stages["idle"], row, claimed))
+    await over.wait()
+    assert {one.verb for one in attempts.take_settled()} == {"finish"}
+    caller.close()
+
+
+@pytest.mark.parametrize("before", [0, 900], ids=["at the start", "near the end"])
+def test_a_claim_touches_what_it_claims_and_nothing_else(installation: Installation, before: int) -> None:
+    if installation.store.database.dialect != "postgresql":
+        pytest.skip("SQLite does not count rows; its plans are tested")
+    worker = submitted(installation)
+    while before:
+        worker.turn(free=AT_ONCE)
+        before -= AT_ONCE
+    installation.sql("ANALYZE items")  # As the server does by itself within a minute, and Fanfold for larger tasks.
+    worker.claimer.look(hinted=True)
+    [ready] = worker.claimer._fresh
+    touched = sa.text("SELECT idx_tup_fetch, seq_tup_read, n_tup_upd FROM pg_stat_xact_user_tables WHERE relname = 'items'")
+    with installation.store.write() as tx:
+        cursor = worker.claimer._cursors.get(ready.task, 0)
+        so_far = tx.connection.execute(touched).one()
+        assert len(tx.items.claim(ready, "w", 10, cursor=cursor)) == 10
+        fetched, read, updated = (
+            now - then for now, then in zip(tx.connection.execute(touched).one(), so_far, strict=True)
+        )
+    assert updated == 10
+    assert fetched + read <= 40
