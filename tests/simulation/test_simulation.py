@@ -9,7 +9,7 @@ import pytest
 
 from tests.databases import Databases
 from tests.simulation.database import SimulatedStore
-from tests.simulation.run import collected_now_and_then, play
+from tests.simulation.run import collected_now_and_then, on_one_core, play
 from tests.simulation.world import opened
 
 SEEDS = {"sqlite": range(1, 201), "postgresql": range(1, 11)}
@@ -41,7 +41,7 @@ def store(databases: Databases, tmp_path: Path) -> Iterator[SimulatedStore]:
 @pytest.mark.parametrize("share", range(SHARES))
 def test_no_seed_breaks_a_promise(store: SimulatedStore, share: int) -> None:
     struck = set[str]()
-    with collected_now_and_then() as collect:
+    with on_one_core(), collected_now_and_then() as collect:
         for seed in SEEDS[store.database.dialect][share::SHARES]:
             outcome = collect(play(store, seed))
             assert not outcome.problem, f"seed {seed}: {outcome.problem}"
