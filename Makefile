@@ -4,7 +4,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Two workers more than there are cores, since tests wait more than they compute; real processes stay together on three of them.
 PYTEST := $(BIN)/python -m pytest -n $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 2 ))) --dist loadgroup --durations=25
 
-.PHONY: help demo test quick check fix simulate chaos mutants docs lock clean
+.PHONY: help demo test quick check fix simulate chaos mutants bench docs lock clean
 
 help: ## Print what make can do
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -39,6 +39,9 @@ simulate: .venv/.dev ## Play random histories full of crashes: make simulate SEE
 
 chaos: .venv/.dev ## Run every scenario of trouble at full length, and write docs/chaos.md
 	@$(BIN)/python -m tests.chaos
+
+bench: .venv/.dev ## Fanfold, its peers and the bare statements side by side; a quarter of an hour. BENCH="--quick" for a first idea
+	@$(BIN)/python -m benchmarks.engines $(BENCH)
 
 mutants: .venv/.dev ## Remove one guard of the code after the other: some test or seed must fail each time
 	@$(BIN)/python -m tests.mutants --write docs/mutants.md

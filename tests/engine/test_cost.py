@@ -124,7 +124,9 @@ def test_a_claim_touches_what_it_claims_and_nothing_else(installation: Installat
     installation.sql("ANALYZE items")  # As the server does by itself within a minute, and Fanfold for larger tasks.
     worker.claimer.look(hinted=True)
     [ready] = worker.claimer._fresh
-    touched = sa.text("SELECT idx_tup_fetch, seq_tup_read, n_tup_upd FROM pg_stat_xact_user_tables WHERE relname = 'items'")
+    touched = sa.text(
+        "SELECT idx_tup_fetch, seq_tup_read, n_tup_upd FROM pg_stat_xact_user_tables WHERE relname = 'items'"
+    )
     with installation.store.write() as tx:
         cursor = worker.claimer._cursors.get(ready.task, 0)
         so_far = tx.connection.execute(touched).one()
