@@ -32,8 +32,10 @@ class SimulatedDatabase(Database):
 
     def __init__(self, url: str) -> None:
         self.faults: Faults | None = None
-        self.on_commit: Callable[[], None] | None = None
-        """Called after every commit that has changed tasks, items, events or permits."""
+        self.on_commit: Callable[[Any], None] | None = None
+        """Called after every commit that has changed tasks, items, events or permits, with what was to be seen before that."""
+        self.seen: Callable[[], Any] = lambda: True
+        """What there is to be seen now."""
         self.changes = 0
         """Commits that others hear of."""
         self.ends = 0
@@ -65,7 +67,7 @@ class SimulatedDatabase(Database):
                 self.faults.commit()
                 STAGE.schedule.note("COMMIT")
                 heard = self._is_heard(connection, before)
-                touched = connection.info.pop("touched", False)
+                touched = connection.info.pop("touched", None)
             self.changes += heard
         except ProcessDied:
             raise
@@ -75,8 +77,8 @@ class SimulatedDatabase(Database):
         finally:
             self.ends += 1
             self.writer = None if self.writer is me else self.writer
-        if touched and self.on_commit is not None:
-            self.on_commit()
+        if touched is not None and self.on_commit is not None:
+            self.on_commit(touched)
         self.faults.at(AFTER_COMMIT)
         self.faults.answer()
 
@@ -107,7 +109,7 @@ class SimulatedDatabase(Database):
                 schedule.pause("the write lock", lambda: self.writer is None)
             self.writer = schedule.current
         if TOUCHING.match(statement):
-            connection.info["touched"] = True
+            connection.info.setdefault("touched", self.seen())
         if "pg_notify" in statement:
             connection.info["announced"] = 1
         if not statement.startswith("BEGIN"):

@@ -69,11 +69,11 @@ class Watch:
         with self.database.undisturbed() as connection:
             return Picture(connection)
 
-    def look(self) -> None:
-        """Compare what the commit made of the database with what it may make of it."""
+    def look(self, seen: Picture) -> None:
+        """Compare what a commit made of the database with what it may make of it, after what its transaction had seen."""
         before, self.now = self.now, self._picture()
         self.looks += 1
-        self._items(before)
+        self._items(before, seen)
         self._tasks(before)
         self._permits()
 
@@ -82,7 +82,7 @@ class Watch:
             self.plans[task] = Plan.from_json(self.now.tasks[task]["plan"])
         return self.plans[task]
 
-    def _items(self, before: Picture) -> None:
+    def _items(self, before: Picture, seen: Picture) -> None:
         """Leases only grow, one at a time, with a claim; states change as the table says."""
         for number, now in self.now.items.items():
             was = before.items.get(number)
@@ -106,7 +106,8 @@ class Watch:
                 wanted = task["state"] == "active" and task["stage"] == now["stage"]
                 require(wanted, f"claimed of a task that does not want it: {task}, {now}")
             if was["state"] == "running" and now["state"] == "done":
-                task = before.tasks[was["task"]]
+                # On PostgreSQL a command may commit between that look and this commit: then the result came before it.
+                task = seen.tasks[was["task"]]
                 require(
                     task["state"] == "active" and task["stage"] == was["stage"],
                     f"a result was taken for a task that did not want it: {task}, {was}",

@@ -44,7 +44,7 @@ from tests.simulation.parts import STAGE, Asyncio, Executor, Queue, Threading, T
 from tests.simulation.pipelines import LARGE, Shape, Witness, drawn_items, made
 from tests.simulation.reckoning import reckon
 from tests.simulation.schedule import Process, Schedule, Violation
-from tests.simulation.watch import Watch, require
+from tests.simulation.watch import Picture, Watch, require
 
 STEERING = ("pause", "resume", "cancel", "rerun", "merge", "retry", "delete")
 ENDINGS = ("finish", "fail", "back_off", "postpone", "release", "crash")
@@ -187,7 +187,7 @@ class World:
         database.reset()
         database.faults = self.faults
         self.watch = Watch(database, self.pipelines, self.sizes)
-        database.on_commit = self._look
+        database.on_commit, database.seen = self._look, lambda: self.watch.now
         self.schedule.blocked = wait_for_a_deadlock if database.dialect == "postgresql" else None
         try:
             self._trouble()
@@ -198,9 +198,9 @@ class World:
             self.schedule.end()
             database.faults = None
 
-    def _look(self) -> None:
+    def _look(self, seen: Picture) -> None:
         try:
-            self.watch.look()
+            self.watch.look(seen)
         except Violation as violation:
             self.schedule.fail(violation)
 
