@@ -6,6 +6,7 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
+from heapq import heapify, heapreplace
 from itertools import groupby
 
 from fanfold.errors import BadPipeline
@@ -18,6 +19,9 @@ from fanfold.store.store import Store, Transaction
 CANDIDATES = 500
 KNOWN_TASKS = 2_000
 REFRESH_SECONDS = 0.5
+HALF_LIFE_SECONDS, FADE_STEP_SECONDS = 2.0, 0.05
+EQUAL_TURNS = 4
+"""Every so many turns all tasks of a priority get the same, whatever they had lately."""
 REWIND_SECONDS = 5.0
 """How long what lies behind the cursor may wait; the walk from the start is what the cursor spares every claim."""
 LOOK_SHARE = 0.1
@@ -44,6 +48,27 @@ class Room:
         self.free -= count
         self.running[ready.pipeline, ready.stage] += count
         self.per_task[ready.task] += count
+
+
+class Lately:
+    """How many items of each task were claimed lately; what is longer ago counts less and less."""
+
+    def __init__(self) -> None:
+        self._counts: dict[int, float] = {}
+        self._faded_at = time.monotonic()
+
+    def add(self, task: int, count: int) -> None:
+        """Note what was claimed."""
+        self._counts[task] = self._counts.get(task, 0.0) + count
+
+    def counts(self) -> dict[int, float]:
+        """By task, faded up to now."""
+        now = time.monotonic()
+        if now - self._faded_at > FADE_STEP_SECONDS:
+            left = 0.5 ** ((now - self._faded_at) / HALF_LIFE_SECONDS)
+            self._counts = {task: count * left for task, count in self._counts.items() if count * left > 0.5}
+            self._faded_at = now
+        return self._counts
 
 
 class Claimer:
@@ -74,6 +99,7 @@ class Claimer:
         self._looked_at = -1e9
         self._look_seconds = 0.0
         self._turn = 0
+        self._lately = Lately()
         self._served_tasks: dict[tuple[str, str], set[int]] = {}
 
     @property
@@ -86,11 +112,16 @@ class Claimer:
         """Whether any of them is also allowed: its stage fits the time left, and no more tasks are served than should be."""
         return any(self.fits(self._stage(ready)) and self._admits(ready) for ready in self._due | self._fresh)
 
-    def look(self, hinted: bool) -> None:
-        """Ask which tasks have work: at a hint at once when none is known, else as often as looking is cheap."""
+    @property
+    def known_tasks(self) -> set[int]:
+        """The tasks known to have work."""
+        return {ready.task for ready in self._fresh} | {ready.task for ready in self._due}
+
+    def look(self, hinted: bool, *, now: bool = False) -> None:
+        """Ask which tasks have work: at a hint at once when none is known, else as often as looking is cheap, or ``now``."""
         pause = min(REFRESH_SECONDS, self._look_seconds / LOOK_SHARE)
         started = time.monotonic()
-        if not (hinted and not self.can_claim) and started - self._looked_at < pause:
+        if not now and not (hinted and not self.can_claim) and started - self._looked_at < pause:
             return
         with self.store.read() as tx:
             self._fresh = set(self._wanted(tx.items.ready(self.served, CANDIDATES)))
@@ -113,12 +144,36 @@ class Claimer:
         for _, group in groupby(self._order, key=lambda ready: ready.priority):
             waiting = [ready for ready in group if ready in self._due or ready in self._fresh]
             start = self._turn % max(1, len(waiting))
-            # Whoever has the least at work comes first, so that a small task does not wait behind a huge one for a place.
-            waiting = sorted(waiting[start:] + waiting[:start], key=lambda ready: room.per_task[ready.task])
+            waiting = waiting[start:] + waiting[:start]
             while waiting and room.free > 0:
-                share = -(-room.free // len(waiting))
-                waiting = [ready for ready in waiting if self._take(tx, worker, room, ready, share, found)]
+                shares = self._shares(waiting, room)
+                waiting = [
+                    ready
+                    for ready in waiting
+                    if not shares[ready] or self._take(tx, worker, room, ready, shares[ready], found)
+                ]
         return [(self._row(tx, one.task), one) for one in found]
+
+    def _shares(self, waiting: list[Ready], room: Room) -> dict[Ready, int]:
+        """So many of the free places for each: one after the other to whoever had the least lately, what runs counted in.
+
+        So a small task that comes beside a huge one gets what it needs at once, and two huge ones get the same. Every few
+        turns what was had before does not count, so that small tasks without end do not keep a huge one waiting.
+        """
+        if len(waiting) == 1:
+            return {waiting[0]: room.free}
+        had = self._lately.counts() if self._turn % EQUAL_TURNS else {}
+        line = [
+            (max(had.get(ready.task, 0.0), float(room.per_task[ready.task])), place)
+            for place, ready in enumerate(waiting)
+        ]
+        heapify(line)
+        shares = dict.fromkeys(waiting, 0)
+        for _ in range(room.free):
+            amount, place = line[0]
+            shares[waiting[place]] += 1
+            heapreplace(line, (amount + 1.0, place))
+        return shares
 
     def _take(self, tx: Transaction, worker: str, room: Room, ready: Ready, share: int, found: list[Claimed]) -> bool:
         """Claim a task's share; returns whether it may have more."""
@@ -139,6 +194,7 @@ class Claimer:
             loaded = tx.items.load(ids)
             found += loaded if stage.limit is None else [one._replace(has_permit=True) for one in loaded]
             room.take(ready, len(ids))
+            self._lately.add(ready.task, len(ids))
         return len(ids) == wanted and wanted > 0
 
     def _claim_due(self, tx: Transaction, worker: str, ready: Ready, stage: Stage, wanted: int) -> list[int]:

@@ -55,15 +55,29 @@ def take_turn(
     for one in splits:
         with left_for_later(worker):
             turn.again = finish_split(store, pipelines, worker, one) or turn.again
+    unsettled = plain
+    if over := {one.claimed.task for one in plain} - in_flight - claimer.known_tasks:
+        # A task that may move on does so before places are given away, so that it does not wait for them in its next stage.
+        _settle_and_claim(store, claimer, worker, plain, Room(0))
+        unsettled = []
+        turn.again = _advance(store, pipelines, worker, over) or turn.again
     if room.free > 0:
-        claimer.look(hinted)
-    if plain or (room.free > 0 and claimer.has_candidates):
-        turn.claimed = _settle_and_claim(store, claimer, worker, plain, room)
-    busy = in_flight | {row.number for row, _ in turn.claimed}
-    for task in {one.claimed.task for one in settled} - busy | _failing_fast(plain, pipelines):
-        with left_for_later(worker):
-            turn.again = advance(store, pipelines, task, worker) is not None or turn.again
+        claimer.look(hinted, now=turn.again)
+    if unsettled or (room.free > 0 and claimer.has_candidates):
+        turn.claimed = _settle_and_claim(store, claimer, worker, unsettled, room)
+    busy = in_flight | {row.number for row, _ in turn.claimed} | over
+    left = {one.claimed.task for one in settled} - busy | _failing_fast(plain, pipelines)
+    turn.again = _advance(store, pipelines, worker, left) or turn.again
     return turn
+
+
+def _advance(store: Store, pipelines: Pipelines, worker: str, numbers: set[int]) -> bool:
+    """Move these tasks on where their stage is over; whether any moved."""
+    moved = False
+    for number in sorted(numbers):
+        with left_for_later(worker):
+            moved = advance(store, pipelines, number, worker) is not None or moved
+    return moved
 
 
 def _pause(store: Store, pipelines: Pipelines, worker: str, settled: Sequence[Settlement]) -> None:

@@ -84,7 +84,7 @@ def test_small_tasks_do_not_wait_for_a_huge_one(database_url: str, tmp_path: Pat
         Finding(
             f"a huge task beside small ones ({pace})",
             kind_of(database_url),
-            "A small task takes at most twice the time that it takes alone.",
+            f"A small task takes at most {most:g} times as long as alone.",
             seen,
         )
     )

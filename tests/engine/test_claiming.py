@@ -54,6 +54,41 @@ def test_a_place_goes_to_the_task_with_the_least_at_work(installation: Installat
         assert row.number == expected
 
 
+def test_who_had_little_lately_gets_what_it_needs_and_the_others_the_rest(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moment = 100.0
+    monkeypatch.setattr("fanfold.engine.claiming.time.monotonic", lambda: moment)
+    pipeline = installation.know(batch())
+    installation.client.submit(pipeline, items=range(1_000))
+    worker = installation.worker()
+    worker.turn(free=20)
+    installation.client.submit(pipeline, items=range(5))
+    moment += claiming.REFRESH_SECONDS
+    assert per_task([one for _, one in worker.turn(free=8).claimed]) == {1: 3, 2: 5}
+    installation.client.submit(pipeline, items=range(1_000))
+    moment += claiming.REFRESH_SECONDS
+    assert per_task([one for _, one in worker.turn(free=8).claimed]) == {3: 8}
+    assert per_task([one for _, one in worker.turn(free=8).claimed]) == {1: 4, 3: 4}, "every fourth turn: equal"
+    moment += 60
+    assert per_task([one for _, one in worker.turn(free=8).claimed]) == {1: 4, 3: 4}, "long forgotten"
+
+
+def test_a_task_that_moves_on_does_not_wait_behind_a_huge_one(installation: Installation) -> None:
+    def bind(task: ff.TaskWork, results: ff.Results) -> int:
+        return 1
+
+    pipeline = installation.know(batch())
+    pipeline.merge(bind)
+    huge = installation.client.submit(pipeline, items=range(1_000))
+    small = installation.client.submit(pipeline, items=[1])
+    worker = installation.worker()
+    claimed = worker.turn(free=4).claimed
+    assert {row.id for row, _ in claimed} == {huge.id, small.id}
+    turn = worker.turn([Settlement(one, "finish", output="1") for _, one in claimed], free=1)
+    assert [(row.id, one.stage) for row, one in turn.claimed] == [(small.id, "bind")]
+
+
 def test_no_more_is_claimed_than_there_is_room_for(installation: Installation) -> None:
     pipeline = installation.know(batch())
     for _ in range(5):
