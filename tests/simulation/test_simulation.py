@@ -57,7 +57,7 @@ def test_a_seed_that_found_something_stays(store: SimulatedStore, seed: int) -> 
     assert not play(store, seed).problem
 
 
-@pytest.mark.parametrize("seed", [1, 6])
+@pytest.mark.parametrize("seed", [1, 9])
 def test_a_seed_gives_the_same_run_again(store: SimulatedStore, seed: int) -> None:
     first, second = (play(store, seed, with_digest=True) for _ in range(2))
     assert first.moments > 100
