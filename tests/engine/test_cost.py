@@ -66,7 +66,7 @@ def calls_of(act: Callable[[], Any]) -> int:
 
 
 def submitted(installation: Installation) -> HandWorker:
-    """A worker that knows of a task with a thousand items, and has claimed the first hundred."""
+    """A worker for a task with a thousand items."""
     installation.client.submit(installation.know(nothing()), items=range(ITEMS))
     return installation.worker()
 
