@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from fanfold.cli.running import run as run
     from fanfold.engine.client import Client as Client
     from fanfold.engine.context import ItemWork as ItemWork
-    from fanfold.engine.context import Results as Results
     from fanfold.engine.context import TaskWork as TaskWork
     from fanfold.engine.inputs import Upload as Upload
+    from fanfold.engine.results import Results as Results
     from fanfold.engine.worker import Worker as Worker
     from fanfold.errors import Ambiguous as Ambiguous
     from fanfold.errors import BadAnswer as BadAnswer
@@ -84,7 +84,7 @@ _HOMES = {
     "Permanent": "errors",
     "Pipeline": "model.pipeline",
     "Result": "model.item",
-    "Results": "engine.context",
+    "Results": "engine.results",
     "Retry": "model.retry",
     "Spending": "model.asking",
     "Task": "model.task",

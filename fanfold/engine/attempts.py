@@ -56,8 +56,8 @@ class Attempts:
         self._running: dict[int, Attempt] = {}
         self._settled: list[Settlement] = []
         self._strays: dict[int, int] = {}
-        self._per_stage: Counter[tuple[str, str]] = Counter()
-        self._per_task: Counter[int] = Counter()
+        self._per_stage: dict[tuple[str, str], int] = {}
+        self._per_task: dict[int, int] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._repeats = Repeats()
         self._watch = Watch()
@@ -66,9 +66,9 @@ class Attempts:
         return len(self._running)
 
     @property
-    def has_settled(self) -> bool:
-        """Whether an ending waits to be written."""
-        return bool(self._settled)
+    def settled(self) -> int:
+        """How many endings wait to be written."""
+        return len(self._settled)
 
     def take_settled(self) -> list[Settlement]:
         """The endings since the last time."""
@@ -90,8 +90,8 @@ class Attempts:
         attempt = Attempt(call, task, now, now + limit if in_loop and limit is not None else None)
         self._watch_time(attempt.deadline)
         self._running[call.claimed.id] = attempt
-        self._per_stage[call.row.pipeline, call.stage.name] += 1
-        self._per_task[call.claimed.task] += 1
+        _count(self._per_stage, (call.row.pipeline, call.stage.name), 1)
+        _count(self._per_task, call.claimed.task, 1)
         # Not a coroutine around the call: one that is cancelled before its first step never runs at all.
         task.add_done_callback(partial(self._ended, attempt))
 
@@ -165,8 +165,8 @@ class Attempts:
         attempt.over = True
         call = attempt.call
         del self._running[call.claimed.id]
-        _take_one(self._per_stage, (call.row.pipeline, call.stage.name))
-        _take_one(self._per_task, call.claimed.task)
+        _count(self._per_stage, (call.row.pipeline, call.stage.name), -1)
+        _count(self._per_task, call.claimed.task, -1)
         settlement = self._settlement(attempt)
         if settlement is not None:
             self._say(call, settlement)
@@ -226,7 +226,9 @@ class Attempts:
         return f"; trying again in {settlement.delay:.1f} s {tries}"
 
 
-def _take_one(counter: Counter[Any], key: Any) -> None:
-    counter[key] -= 1
-    if not counter[key]:
-        del counter[key]
+def _count(counts: dict[Any, int], key: Any, change: int) -> None:
+    now = counts.get(key, 0) + change
+    if now:
+        counts[key] = now
+    else:
+        del counts[key]

@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-import shlex
 import shutil
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import cached_property
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
+from fanfold.engine.results import Results
 from fanfold.engine.settlement import MESSAGE_LENGTH, clean
-from fanfold.errors import BadInput, Cancelled, DatabaseProblem, LeaseLost, NotFound, Temporary
+from fanfold.errors import BadInput, Cancelled, DatabaseProblem, LeaseLost, Temporary
 from fanfold.model import serial
-from fanfold.model.asking import NOTHING_SPENT, Answer, Check, Question, chain_of, laid_over
+from fanfold.model.asking import Answer, Check, Question, chain_of, laid_over
 from fanfold.model.files import File
-from fanfold.model.item import Claimed, Result
-from fanfold.model.lifecycle import ItemState
+from fanfold.model.item import Claimed
 from fanfold.model.plan import Kind
 from fanfold.model.task import TaskRow
-from fanfold.store.blobs import BlobGone
-from fanfold.store.reading import ItemRow
 from fanfold.store.store import Store
 
 EMIT_SECONDS = 0.25
 PROGRESS_SECONDS = 0.5
 ASKED_IN_VAIN = "$asked_in_vain"
-GONE_NAMED = 100
-"""So many items whose results are gone from the data folder are named in one command to redo them."""
 Found = TypeVar("Found")
 
 
@@ -58,17 +53,22 @@ class Work:
         self._row = row
         self._claimed = claimed
         self._stop = stop or Stop()
-        self._memory: dict[str, Any] = serial.load(claimed.memory, store.bind) or {}
         self._pieces: list[str] = []
-        self._emitted = 0
-        self._emitted_at = 0.0
-        self._progress_at = 0.0
-        self._used_scratch = False
-        self._run_errand: Callable[..., Awaitable[Any]] = _run_here
-        self.retries_left = 0
-        """How many more failures this item may have before it counts as failed."""
-        self.usage: dict[str, Any] | None = None
-        self.model: str | None = None
+
+    # What most attempts never touch is not made for each of them.
+    _emitted = 0
+    _emitted_at = 0.0
+    _progress_at = 0.0
+    _used_scratch = False
+    _run_errand: Callable[..., Awaitable[Any]] | None = None
+    retries_left = 0
+    """How many more failures this item may have before it counts as failed."""
+    usage: dict[str, Any] | None = None
+    model: str | None = None
+
+    @cached_property
+    def _memory(self) -> dict[str, Any]:
+        return serial.load(self._claimed.memory, self._store.bind) or {}
 
     @property
     def task_id(self) -> str:
@@ -186,7 +186,7 @@ class Work:
         The function must be importable by its name, and what goes in and comes out must be picklable. A child that dies
         costs only this attempt.
         """
-        found: Found = await self._run_errand(function, arguments, named)
+        found: Found = await (self._run_errand or _run_here)(function, arguments, named)
         return found
 
     async def ask(
@@ -290,12 +290,6 @@ async def _run_here(function: Callable[..., Any], arguments: tuple[Any, ...], na
     return await asyncio.to_thread(function, *arguments, **named)
 
 
-def _seconds(row: ItemRow) -> float | None:
-    if row.started_at is None or row.finished_at is None:
-        return None
-    return round((row.finished_at - row.started_at).total_seconds(), 3)
-
-
 class TaskWork(Work):
     """What split, step and merge handlers get: the task."""
 
@@ -364,70 +358,3 @@ class ItemWork(Work):
     def task(self) -> TaskWork:
         """The task this item belongs to."""
         return TaskWork(self._store, self._row, self._claimed, self._stop)
-
-
-class Results:
-    """The results of a stage: a lazy, ordered stream, read page by page however many there are."""
-
-    def __init__(self, store: Store, task: int, stage: str) -> None:
-        self._store = store
-        self._task = task
-        self._stage = stage
-
-    def __iter__(self) -> Iterator[Result]:
-        """The results there are, in order; `all` and `missing` tell of the rest."""
-        return (result for result in self.all() if result.ok)
-
-    def missing(self) -> Iterator[Result]:
-        """Items without a result, in order, with the reason."""
-        return (result for result in self.all() if not result.ok)
-
-    def all(self) -> Iterator[Result]:
-        """Every item in order; ``ok`` says whether it has a result."""
-        after = 0
-        while True:
-            with self._store.read() as tx:
-                rows = tx.reading.results(self._task, self._stage, after)
-                spent = tx.calls.of_items([row.id for row in rows])
-            for row in rows:
-                ok = row.state == ItemState.DONE
-                try:
-                    output = self._store.unfold(row.output) if ok else None
-                except BlobGone:
-                    raise self._gone([one for one in rows if one.seq >= row.seq]) from None
-                yield Result(
-                    row.key,
-                    row.seq,
-                    ok,
-                    self._store.unfold(row.input),
-                    output,
-                    row.error_code,
-                    row.error_message,
-                    row.model,
-                    serial.load(row.usage),
-                    _seconds(row),
-                    spent.get(row.id, NOTHING_SPENT),
-                )
-            if not rows:
-                return
-            after = rows[-1].seq
-
-    def _gone(self, rows: Sequence[ItemRow]) -> NotFound:
-        """The error for results that are in no file any more: which, and how to have them made again."""
-        lost = [row.key or str(row.seq) for row in rows if row.state == ItemState.DONE and not self._is_there(row)]
-        with self._store.read() as tx:
-            task = tx.tasks.get(self._task)
-        named = ", ".join(lost[:3]) + (f" and {len(lost) - 3} more" if len(lost) > 3 else "")
-        again = " ".join(f"--item {shlex.quote(key)}" for key in lost[:GONE_NAMED])
-        return NotFound(
-            f"The result of {self._stage} {named} is gone from the data folder. "
-            f"Put it back, or make it again: fanfold retry {task.id if task else 'TASK'} --stage {self._stage} {again}",
-            code=BlobGone.code,
-        )
-
-    def _is_there(self, row: ItemRow) -> bool:
-        try:
-            self._store.unfold(row.output)
-        except BlobGone:
-            return False
-        return True

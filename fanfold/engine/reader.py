@@ -7,10 +7,10 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from fanfold.engine.context import Results
 from fanfold.engine.details import Details, chosen_stage, no_item
 from fanfold.engine.emitted import Emitted
 from fanfold.engine.metrics import Metrics, measure
+from fanfold.engine.results import Results
 from fanfold.engine.views import item_view, view
 from fanfold.errors import BadInput, NotFound, TaskStopped
 from fanfold.model import serial

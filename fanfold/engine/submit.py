@@ -21,6 +21,8 @@ from fanfold.model.plan import Kind, Plan
 from fanfold.model.task import TaskRow
 from fanfold.store.store import Store, Transaction
 
+BYTES_PER_CHARACTER = 4
+"""At most."""
 KEY_LENGTH = 200
 ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"
 
@@ -140,15 +142,16 @@ def new_rows(
     store: Store, tx: Transaction, row: TaskRow, items: Iterable[Any], files: list[File]
 ) -> Iterable[tuple[str | None, str | None]]:
     """(key, input) of the items given at submit; large inputs become blobs."""
+    most, inline = store.settings.result_bytes, store.settings.inline_bytes
     for number, value in enumerate(items, 1):
-        item = value if isinstance(value, NewItem) else NewItem(input=value)
-        key = check_key(item.key, number)
-        text = (
-            None
-            if item.input is None
-            else serial.dump(item.input, f"The input of item {key or number}", store.settings.result_bytes)
-        )
-        if text is not None:
+        key = None
+        if isinstance(value, NewItem):
+            key, value = check_key(value.key, number), value.input
+        if value is None:
+            yield key, None
+            continue
+        text = serial.dump(value, lambda: f"The input of item {key or number}", most)  # noqa: B023
+        if len(text) * BYTES_PER_CHARACTER > inline:
             text, file = store.fold(row.id, f"input-{number}.json", text)
             if file is not None:
                 files.append(file)

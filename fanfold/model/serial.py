@@ -14,26 +14,30 @@ LARGE_MARK = "$large"
 FILE_SHAPE = {"key": str, "name": str, "size": int}
 
 
-def dump(value: Any, what: str, limit: int | None = None) -> str:
-    """``value`` as JSON text, or BadInput that says what is wrong with ``what``."""
+def dump(value: Any, what: str | Callable[[], str], limit: int | None = None) -> str:
+    """``value`` as JSON text, or BadInput that says what is wrong with ``what`` (or with what it returns)."""
     try:
         text = ENCODER.encode(value)
-        size = len(text.encode())
+        size = len(text) if text.isascii() else len(text.encode())
     except UnicodeEncodeError:
         raise BadInput(
-            f"{what} contains half a surrogate pair, which is not text. Decode it with errors='replace'."
+            f"{_named(what)} contains half a surrogate pair, which is not text. Decode it with errors='replace'."
         ) from None
     except (TypeError, ValueError, RecursionError) as error:
-        raise BadInput(f"{what} can not be kept as JSON: {_explain(error)}.") from error
+        raise BadInput(f"{_named(what)} can not be kept as JSON: {_explain(error)}.") from error
     if "\\u0000" in text and _has_nul(value):
         raise BadInput(
-            f"{what} contains a NUL character, which no database keeps. Remove it, or write() the bytes to a file."
+            f"{_named(what)} contains a NUL character, which no database keeps. Remove it, or write() the bytes to a file."
         )
     if limit is not None and size > limit:
         raise BadInput(
-            f"{what} is {size / 1e6:.0f} MB; the limit is {limit / 1e6:.0f} MB. Return write(name, data) instead."
+            f"{_named(what)} is {size / 1e6:.0f} MB; the limit is {limit / 1e6:.0f} MB. Return write(name, data) instead."
         )
     return text
+
+
+def _named(what: str | Callable[[], str]) -> str:
+    return what if isinstance(what, str) else what()
 
 
 def load(text: str | None, bind: Callable[[File], File] | None = None) -> Any:

@@ -13,6 +13,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from fanfold.model.asking import Spending
 from fanfold.store.batches import Row, unfolded
 from fanfold.store.clock import Clock
+from fanfold.store.statements import run
 from fanfold.store.tables import answers, calls, items, workers
 
 CACHED = "cached"
@@ -139,6 +140,10 @@ class Calls:
         """What each task has spent."""
         return self._spent(calls.c.task, tasks)
 
+    def exist(self, task: int) -> bool:
+        """Whether anything was asked for a task; of most tasks nothing is, and then nobody needs to look further."""
+        return bool(run(self.connection, ANY_CALL, {"wanted": task}))
+
     def of_items(self, ids: Sequence[int]) -> dict[int, Spending]:
         """What each item has spent, over all its attempts."""
         return self._spent(calls.c.item, ids)
@@ -211,3 +216,6 @@ def _shortened(row: Row) -> dict[str, Any]:
     """A row with all its columns, and no name longer than its column."""
     filled = {name: row.get(name) for name in COLUMNS}
     return filled | {"model": str(filled["model"])[:200], "outcome": str(filled["outcome"])[:100]}
+
+
+ANY_CALL = sa.select(calls.c.id).where(calls.c.task == sa.bindparam("wanted")).limit(1)

@@ -68,6 +68,12 @@ class Clock:
             return sa.type_coerce(self.now - self._span(seconds), UtcTime())
         return sa.type_coerce(self._seconds - seconds, UtcTime())
 
+    def seconds_between(self, start: Any, end: Any) -> sa.ColumnElement[float]:
+        """How many seconds passed from one moment to the other."""
+        if self.dialect == "postgresql":
+            return sa.cast(sa.extract("epoch", end - start), sa.Float)
+        return sa.type_coerce(end, sa.Float) - sa.type_coerce(start, sa.Float)
+
     def seconds_since(self, moment: Any) -> sa.ColumnElement[float]:
         """How many seconds have passed since ``moment``."""
         if self.dialect == "postgresql":

@@ -14,13 +14,14 @@ import sqlalchemy as sa
 from fanfold.errors import BadInput
 from fanfold.model.item import Claimed
 from fanfold.model.lifecycle import ItemState
-from fanfold.store.batches import append_rows, listed
+from fanfold.store.batches import Rows, append_rows, listed
 from fanfold.store.clock import Clock
 from fanfold.store.statements import run
 from fanfold.store.tables import ACTIVE, OPEN, PENDING, TIMED, attempts, emissions, item_data, items, permits, tasks
 
 BATCH = 2_000
-MANY = 5_000
+MANY, MUCH = 200, 0.1
+"""So many new items at once, and so large a share of all, are news for the planner."""
 MOST_ATTEMPTS = 32_767
 """What the narrow column holds; a job that is looked at every second for ten hours gets there."""
 NEW_COLUMNS = ("id", "task", "stage", "state", "lease", "attempts", "failures", "crashes", "seq", "key")
@@ -55,30 +56,39 @@ class Items:
         count = 0
         source = iter(rows)
         while batch := list(islice(source, BATCH)):
-            self._add_batch(task, stage, [(count + offset, key, text) for offset, (key, text) in enumerate(batch, 1)])
+            self._add_batch(task, stage, count, batch)
             count += len(batch)
-        if count >= MANY and self.clock.dialect == "postgresql":
+        if count >= MANY and self.clock.dialect == "postgresql" and count > self._known_items() * MUCH:
             # A table that grew so much at once is unknown to the planner until its server gets round to it, a minute later:
             # until then a claim reads every pending item (some 33 ms at 60 000 of them).
             self.connection.execute(sa.text("ANALYZE items"))
         return count
 
-    def _add_batch(self, task: int, stage: str, rows: list[tuple[int, str | None, str | None]]) -> None:
+    def _known_items(self) -> float:
+        """How many items PostgreSQL's planner knows of; none when it never looked."""
+        known = self.connection.execute(sa.text("SELECT reltuples FROM pg_class WHERE oid = 'items'::regclass"))
+        return max(0.0, float(known.scalar_one()))
+
+    def _add_batch(self, task: int, stage: str, before: int, rows: list[tuple[str | None, str | None]]) -> None:
         ids = self._reserve(len(rows))
-        start = (task, stage, ItemState.PENDING.value, 0, 0, 0, 0)
         try:
-            append_rows(
-                self.connection,
-                items,
-                NEW_COLUMNS,
-                [(id_, *start, seq, key) for id_, (seq, key, _) in zip(ids, rows, strict=True)],
-            )
+            self._insert(task, stage, before + 1, ids, [key for key, _ in rows])
         except Exception as error:
             if "items_key" in str(error) or "items.key" in str(error):
                 raise BadInput("two of its items have the same key", code="duplicate_key") from error
             raise
-        inputs = [(id_, text) for id_, (_, _, text) in zip(ids, rows, strict=True) if text is not None]
+        inputs = [(id_, text) for id_, (_, text) in zip(ids, rows, strict=True) if text is not None]
         append_rows(self.connection, item_data, ("item", "input"), inputs)
+
+    def _insert(self, task: int, stage: str, first: int, ids: Sequence[int], keys: list[str | None]) -> None:
+        """One statement: on SQLite a statement for each row would note the last id each time, which takes longer than the row."""
+        if self.clock.dialect == "sqlite":
+            values = {"first_id": ids[0], "first_seq": first, "of": task, "at_stage": stage, "keys": keys}
+            run(self.connection, NEW_ITEMS, values)
+            return
+        start = (task, stage, ItemState.PENDING.value, 0, 0, 0, 0)
+        rows = [(id_, *start, first + offset, key) for offset, (id_, key) in enumerate(zip(ids, keys, strict=True))]
+        append_rows(self.connection, items, NEW_COLUMNS, rows)
 
     def _reserve(self, count: int) -> Sequence[int]:
         """Ids for new items, ascending, that nobody else gets."""
@@ -197,6 +207,19 @@ class Items:
         self.connection.execute(sa.delete(items).where(items.c.task == task, items.c.stage.in_(stages)))
 
 
+_EACH_KEY = sa.func.json_each(sa.bindparam("keys", type_=Rows())).table_valued("key", "value", name="each_key")
+NEW_ITEMS = sa.insert(items).from_select(
+    NEW_COLUMNS,
+    sa.select(
+        sa.bindparam("first_id", type_=sa.Integer) + _EACH_KEY.c.key,
+        sa.bindparam("of", type_=sa.Integer),
+        sa.bindparam("at_stage", type_=sa.Text),
+        sa.literal_column(f"'{ItemState.PENDING}'"),
+        *[sa.literal_column("0")] * 4,
+        sa.bindparam("first_seq", type_=sa.Integer) + _EACH_KEY.c.key,
+        _EACH_KEY.c.value,
+    ),
+)
 OPEN_PROBE = (
     sa.select(items.c.state)
     .where(items.c.task == sa.bindparam("wanted"), items.c.stage == sa.bindparam("at_stage"), OPEN)

@@ -6,17 +6,21 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import MISSING, dataclass, fields
 from datetime import datetime
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
 from fanfold.model.lifecycle import ItemState
 from fanfold.model.progress import Counts
+from fanfold.store.clock import Clock
 from fanfold.store.mishaps import Mishaps
+from fanfold.store.statements import run
 from fanfold.store.tables import ACTIVE, OPEN, TIMED, attempts, emissions, item_data, items
 from fanfold.store.tables import tasks as task_table
 
 PAGE = 500
+MANY = 2_000
 AT_ONCE = 5_000
 """So many values stand in one statement."""
 
@@ -51,6 +55,22 @@ class ItemRow:
     options: str | None = None
     previous: str | None = None
     previous_model: str | None = None
+
+
+class Kept(NamedTuple):
+    """What is kept of an item, as a merge reads it; a tuple, as there are very many."""
+
+    id: int
+    seq: int
+    key: str
+    state: str
+    input: str | None
+    output: str | None
+    error_code: str | None
+    error_message: str | None
+    model: str | None
+    usage: str | None
+    seconds: float | None
 
 
 class Reading(Mishaps):
@@ -116,6 +136,11 @@ class Reading(Mishaps):
             .limit(limit)
         )
         return [_row(row) for row in self.connection.execute(wanted)]
+
+    def kept(self, task: int, stage: str, after: int, limit: int = MANY) -> list[Kept]:
+        """What is kept of the items of a stage with a position above ``after``, in order."""
+        values = {"wanted": task, "at_stage": stage, "after": after, "most": limit}
+        return list(map(Kept._make, run(self.connection, kept_statement(self.clock), values)))
 
     def ids(self, task: int, stage: str | None, keys: Sequence[str]) -> list[int]:
         """The items with these keys; an item without a key answers to its position."""
@@ -210,6 +235,20 @@ class Reading(Mishaps):
             .group_by(ago, worker, items.c.state)
         )
         return [(int(span), who, state, many) for span, who, state, many in self.connection.execute(counted)]
+
+
+@lru_cache(maxsize=16)
+def kept_statement(clock: Clock) -> sa.Select[Any]:
+    """A page of what a merge reads; built once."""
+    known: dict[str, sa.ColumnElement[Any]] = {
+        **{column.name: column for column in (*items.c, *item_data.c)},
+        "key": sa.func.coalesce(items.c.key, sa.cast(items.c.seq, sa.Text)),
+        "seconds": clock.seconds_between(items.c.started_at, items.c.finished_at),
+    }
+    found = sa.select(*(known[name] for name in Kept._fields)).outerjoin(item_data, item_data.c.item == items.c.id)
+    mine = sa.and_(items.c.task == sa.bindparam("wanted"), items.c.stage == sa.bindparam("at_stage"))
+    behind = found.where(mine, items.c.seq > sa.bindparam("after")).order_by(items.c.seq)
+    return behind.limit(sa.bindparam("most", type_=sa.Integer))
 
 
 def _items(bodies: bool) -> sa.Select[Any]:

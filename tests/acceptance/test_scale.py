@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from fanfold.engine.context import Results
+from fanfold.engine.results import Results
 from tests.acceptance.fleet import Fleet, fleet, patiently
 from tests.acceptance.work import quick, wide
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from fanfold.engine.context import ItemWork, Results, TaskWork
+from fanfold.engine.context import ItemWork, TaskWork
+from fanfold.engine.results import Results
 from fanfold.errors import PauseTask, Permanent, Temporary
 from fanfold.model.item import NewItem, later
 from fanfold.model.pipeline import Pipeline
