@@ -96,7 +96,7 @@ class Claimer:
         self._cursors: dict[int, int] = {}
         self._rewound_at: dict[int, float] = {}
         self._rows: OrderedDict[int, TaskRow] = OrderedDict()
-        self._looked_at = -1e9
+        self._looked_at = self._looked_at_all = -1e9
         self._look_seconds = 0.0
         self._turn = 0
         self._lately = Lately()
@@ -118,13 +118,22 @@ class Claimer:
         return {ready.task for ready in self._fresh} | {ready.task for ready in self._due}
 
     def look(self, hinted: bool, *, now: bool = False) -> None:
-        """Ask which tasks have work: at a hint at once when none is known, else as often as looking is cheap, or ``now``."""
+        """Ask which tasks have work: at a hint at once when none is known, else as often as looking is cheap, or ``now``.
+
+        In between only for tasks that are not known to have work: to find the first pending item of one that is being worked
+        on, PostgreSQL walks over what was claimed of it before.
+        """
         pause = min(REFRESH_SECONDS, self._look_seconds / LOOK_SHARE)
         started = time.monotonic()
-        if not now and not (hinted and not self.can_claim) and started - self._looked_at < pause:
+        now = now or (hinted and not self.can_claim)
+        if not now and started - self._looked_at < pause:
             return
+        if now or started - self._looked_at_all >= REFRESH_SECONDS:
+            self._fresh = set()
+            self._looked_at_all = started
         with self.store.read() as tx:
-            self._fresh = set(self._wanted(tx.items.ready(self.served, CANDIDATES)))
+            known = [ready.task for ready in self._fresh]
+            self._fresh |= set(self._wanted(tx.items.ready(self.served, CANDIDATES, known)))
             self._due = set(self._wanted(tx.items.due(self.served, CANDIDATES)))
             self.seconds_to_next = tx.items.seconds_to_next()
         self._order = sorted(self._due | self._fresh, key=lambda ready: (-ready.priority, ready.task))
@@ -184,38 +193,38 @@ class Claimer:
         name = f"{ready.pipeline}.{ready.stage}"
         if stage.limit is not None:
             wanted = min(wanted, tx.workers.free_places(name, stage.limit))
-        ids = self._claim_due(tx, worker, ready, stage, wanted)
-        ids += self._claim_fresh(tx, worker, ready, stage, wanted - len(ids))
+        claimed = self._claim_due(tx, worker, ready, stage, wanted)
+        claimed += self._claim_fresh(tx, worker, ready, stage, wanted - len(claimed))
         if stage.limit is not None:
-            tx.workers.grant(name, ids)
-        if ids:
+            tx.workers.grant(name, [one.id for one in claimed])
+            claimed = [one._replace(has_permit=True) for one in claimed]
+        if claimed:
             if self.tasks_per_stage is not None:
                 self._served_tasks.setdefault((ready.pipeline, ready.stage), set()).add(ready.task)
-            loaded = tx.items.load(ids)
-            found += loaded if stage.limit is None else [one._replace(has_permit=True) for one in loaded]
-            room.take(ready, len(ids))
-            self._lately.add(ready.task, len(ids))
-        return len(ids) == wanted and wanted > 0
+            found += claimed
+            room.take(ready, len(claimed))
+            self._lately.add(ready.task, len(claimed))
+        return len(claimed) == wanted and wanted > 0
 
-    def _claim_due(self, tx: Transaction, worker: str, ready: Ready, stage: Stage, wanted: int) -> list[int]:
+    def _claim_due(self, tx: Transaction, worker: str, ready: Ready, stage: Stage, wanted: int) -> list[Claimed]:
         if wanted <= 0 or ready not in self._due:
             return []
-        ids = tx.items.claim(ready, worker, wanted, timed=True, timeout=stage.timeout)
-        if len(ids) < wanted:
+        claimed = tx.items.claim(ready, worker, wanted, timed=True, timeout=stage.timeout)
+        if len(claimed) < wanted:
             self._due.remove(ready)
-        return ids
+        return claimed
 
-    def _claim_fresh(self, tx: Transaction, worker: str, ready: Ready, stage: Stage, wanted: int) -> list[int]:
+    def _claim_fresh(self, tx: Transaction, worker: str, ready: Ready, stage: Stage, wanted: int) -> list[Claimed]:
         if wanted <= 0 or ready not in self._fresh:
             return []
         cursor = self._cursor(ready.task)
-        ids = tx.items.claim(ready, worker, wanted, cursor=cursor, timeout=stage.timeout)
-        if cursor and len(ids) < wanted:
-            ids += tx.items.claim(ready, worker, wanted - len(ids), timeout=stage.timeout)
-        if len(ids) < wanted:
+        claimed = tx.items.claim(ready, worker, wanted, cursor=cursor, timeout=stage.timeout)
+        if cursor and len(claimed) < wanted:
+            claimed += tx.items.claim(ready, worker, wanted - len(claimed), timeout=stage.timeout)
+        if len(claimed) < wanted:
             self._fresh.remove(ready)
-        self._cursors[ready.task] = max(ids, default=0)
-        return ids
+        self._cursors[ready.task] = max((one.id for one in claimed), default=0)
+        return claimed
 
     def _cursor(self, task: int) -> int:
         """Behind which item to go on; now and then from the start, where what was reclaimed, released or retried waits."""

@@ -27,6 +27,8 @@ class Turn:
     settled: int = 0
     again: bool = False
     """Whether a task moved on, so that there may be new work at once."""
+    cut_short: bool = False
+    """Whether more could be claimed at once."""
 
 
 def take_turn(

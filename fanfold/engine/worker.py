@@ -37,6 +37,8 @@ DRAIN_SECONDS = 1.0
 LEAVE_SECONDS = 0.5
 """A worker with a time budget waits no longer than this for its own threads at the end."""
 HINT_SECONDS = 0.25
+CLAIM_SHARE, CLAIM_LEAST = 0.5, 100
+"""Of its places a worker fills at most this share in one turn, but so many at least: while the next are claimed, these run."""
 GATHER_SECONDS = 0.01
 GATHER_SHARE = 0.1
 """A turn costs nearly the same for one ending as for fifty: until so many of the places are free, so long is waited for more."""
@@ -165,7 +167,7 @@ class Worker:
             turn = await self._turn()
             if self._until is not None and await asyncio.to_thread(self._until):
                 return
-            if turn.again:
+            if turn.again or turn.cut_short:
                 continue
             if self._drain and self._is_drained(turn):
                 return
@@ -189,7 +191,9 @@ class Worker:
         self._wake.clear()
         settled = self._attempts.take_settled()
         hinted, self._hinted = self._hinted, False
-        room = Room(self._free(), self._attempts.per_stage(), self._attempts.per_task())
+        free = self._free()
+        most = max(CLAIM_LEAST, int(self.concurrency * CLAIM_SHARE))
+        room = Room(min(free, most), self._attempts.per_stage(), self._attempts.per_task())
         in_flight = set(room.per_task)
         self._turning = True
         turn: Turn = await self._persistently(
@@ -199,6 +203,7 @@ class Worker:
         )
         for row, claimed in turn.claimed:
             self._start(row, claimed)
+        turn.cut_short = len(turn.claimed) == most < free
         self._turning = False
         self._hinted = self._hinted or turn.again
         return turn
@@ -233,10 +238,11 @@ class Worker:
         for moment in (self._end_at, self._stop_at):
             if moment is not None:
                 longest = min(longest, max(0.0, moment - time.monotonic()) + 0.01)
-        try:
-            await asyncio.wait_for(self._wake.wait(), longest)
-        except TimeoutError:
-            self._hinted = True
+        if not self._wake.is_set():  # Else what has just begun would run first, and there would be nothing to run meanwhile.
+            try:
+                await asyncio.wait_for(self._wake.wait(), longest)
+            except TimeoutError:
+                self._hinted = True
         if self._attempts and not self._hinted and self._attempts.settled < self.concurrency * GATHER_SHARE:
             await asyncio.sleep(GATHER_SECONDS)
 

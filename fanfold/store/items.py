@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
 
 from fanfold.errors import BadInput
 from fanfold.model.item import Claimed
@@ -24,7 +25,7 @@ MANY, MUCH = 200, 0.1
 """So many new items at once, and so large a share of all, are news for the planner."""
 MOST_ATTEMPTS = 32_767
 """What the narrow column holds; a job that is looked at every second for ten hours gets there."""
-NEW_COLUMNS = ("id", "task", "stage", "state", "lease", "attempts", "failures", "crashes", "seq", "key")
+NEW_COLUMNS = ("task", "stage", "state", "lease", "attempts", "failures", "crashes", "seq", "key")
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Items:
         if count >= MANY and self.clock.dialect == "postgresql" and count > self._known_items() * MUCH:
             # A table that grew so much at once is unknown to the planner until its server gets round to it, a minute later:
             # until then a claim reads every pending item (some 33 ms at 60 000 of them).
-            self.connection.execute(sa.text("ANALYZE items"))
+            self.connection.execute(sa.text("ANALYZE items, item_data (item)"))
         return count
 
     def _known_items(self) -> float:
@@ -70,9 +71,8 @@ class Items:
         return max(0.0, float(known.scalar_one()))
 
     def _add_batch(self, task: int, stage: str, before: int, rows: list[tuple[str | None, str | None]]) -> None:
-        ids = self._reserve(len(rows))
         try:
-            self._insert(task, stage, before + 1, ids, [key for key, _ in rows])
+            ids = self._insert(task, stage, before + 1, [key for key, _ in rows])
         except Exception as error:
             if "items_key" in str(error) or "items.key" in str(error):
                 raise BadInput("two of its items have the same key", code="duplicate_key") from error
@@ -80,23 +80,18 @@ class Items:
         inputs = [(id_, text) for id_, (_, text) in zip(ids, rows, strict=True) if text is not None]
         append_rows(self.connection, item_data, ("item", "input"), inputs)
 
-    def _insert(self, task: int, stage: str, first: int, ids: Sequence[int], keys: list[str | None]) -> None:
-        """One statement: on SQLite a statement for each row would note the last id each time, which takes longer than the row."""
-        if self.clock.dialect == "sqlite":
-            values = {"first_id": ids[0], "first_seq": first, "of": task, "at_stage": stage, "keys": keys}
-            run(self.connection, NEW_ITEMS, values)
-            return
-        start = (task, stage, ItemState.PENDING.value, 0, 0, 0, 0)
-        rows = [(id_, *start, first + offset, key) for offset, (id_, key) in enumerate(zip(ids, keys, strict=True))]
-        append_rows(self.connection, items, NEW_COLUMNS, rows)
+    def _insert(self, task: int, stage: str, first: int, keys: list[str | None]) -> Sequence[int]:
+        """Many items with one statement; their ids, ascending.
 
-    def _reserve(self, count: int) -> Sequence[int]:
-        """Ids for new items, ascending, that nobody else gets."""
+        On SQLite a statement for each would note the last id each time, which takes longer than the row.
+        """
+        values: dict[str, Any] = {"of": task, "at_stage": stage, "first_seq": first, "keys": keys}
         if self.clock.dialect == "postgresql":
-            numbers = sa.text("SELECT nextval(pg_get_serial_sequence('items', 'id')) FROM generate_series(1, :count)")
-            return list(self.connection.execute(numbers, {"count": count}).scalars())
+            [(ids,)] = run(self.connection, NEW_ITEMS_POSTGRESQL, values)
+            return cast("list[int]", ids)
         last = self.connection.execute(sa.text("SELECT seq FROM sqlite_sequence WHERE name = 'items'")).scalar() or 0
-        return range(int(last) + 1, int(last) + count + 1)
+        run(self.connection, NEW_ITEMS, values | {"first_id": int(last) + 1})
+        return range(int(last) + 1, int(last) + len(keys) + 1)
 
     def copy(self, task: int, source: str, target: str) -> None:
         """One pending item of ``target`` for each done item of ``source``, with its output as input.
@@ -139,9 +134,10 @@ class Items:
             for table in (item_data, permits):
                 self.connection.execute(sa.delete(table).where(table.c.item.in_(some)))
 
-    def ready(self, served: Served, limit: int) -> list[Ready]:
-        """Active tasks in served stages with a pending item, by priority, then oldest first."""
-        return [Ready(*row) for row in run(self.connection, ready_statement(served.pairs), {"most": limit})]
+    def ready(self, served: Served, limit: int, known: Sequence[int] = ()) -> list[Ready]:
+        """Active tasks in served stages with a pending item, by priority, then oldest first; without those ``known`` already."""
+        statement = ready_statement(self.clock.dialect, served.pairs)
+        return [Ready(*row) for row in run(self.connection, statement, {"most": limit, "known": list(known)})]
 
     def due(self, served: Served, limit: int) -> list[Ready]:
         """Active tasks in served stages with an item whose time has come (a back-off is over, a job wants a look)."""
@@ -162,19 +158,17 @@ class Items:
         timed: bool = False,
         cursor: int = 0,
         timeout: float | None = None,
-    ) -> list[int]:
-        """pending, retrying or waiting → running, for at most ``count`` due items of one task; each gets a new lease.
+    ) -> list[Claimed]:
+        """pending, retrying or waiting → running, for at most ``count`` due items of one task, in order; each gets a new lease.
 
         ``cursor`` is the last item this worker claimed of the task. Starting behind it spares PostgreSQL the walk over the
         dead index entries of everything claimed before, which costs a factor of five in a long queue.
         """
-        statement = claim_statement(self.clock, timed)
         values = {"wanted": ready.task, "at_stage": ready.stage, "by": worker, "count": count, "seconds": timeout}
-        return sorted([id_ for (id_,) in run(self.connection, statement, values | {"cursor": cursor})])
-
-    def load(self, ids: Sequence[int]) -> list[Claimed]:
-        """The claimed items with their inputs, in order."""
-        return list(map(Claimed._make, run(self.connection, load_statement(self.clock), {"ids": list(ids)})))
+        found = run(self.connection, claim_statement(self.clock, timed), values | {"cursor": cursor})
+        if self.clock.dialect == "sqlite" and found:  # It can not join what it has just updated.
+            found = run(self.connection, load_statement(self.clock), {"ids": [id_ for (id_,) in found]})
+        return sorted(map(Claimed._make, found))
 
     def is_open(self, task: int, stage: str) -> bool:
         """Whether any item keeps the stage from being over.
@@ -207,19 +201,32 @@ class Items:
         self.connection.execute(sa.delete(items).where(items.c.task == task, items.c.stage.in_(stages)))
 
 
+_START = (
+    sa.bindparam("of", type_=sa.BigInteger),
+    sa.bindparam("at_stage", type_=sa.Text),
+    sa.literal_column(f"'{ItemState.PENDING}'"),
+    *[sa.literal_column("0")] * 4,
+)
+_FIRST_SEQ = sa.bindparam("first_seq", type_=sa.Integer)
 _EACH_KEY = sa.func.json_each(sa.bindparam("keys", type_=Rows())).table_valued("key", "value", name="each_key")
 NEW_ITEMS = sa.insert(items).from_select(
-    NEW_COLUMNS,
+    ("id", *NEW_COLUMNS),
     sa.select(
         sa.bindparam("first_id", type_=sa.Integer) + _EACH_KEY.c.key,
-        sa.bindparam("of", type_=sa.Integer),
-        sa.bindparam("at_stage", type_=sa.Text),
-        sa.literal_column(f"'{ItemState.PENDING}'"),
-        *[sa.literal_column("0")] * 4,
-        sa.bindparam("first_seq", type_=sa.Integer) + _EACH_KEY.c.key,
+        *_START,
+        _FIRST_SEQ + _EACH_KEY.c.key,
         _EACH_KEY.c.value,
     ),
 )
+_KEYS = sa.func.unnest(sa.bindparam("keys", type_=postgresql.ARRAY(sa.Text)))
+_NUMBERED = _KEYS.table_valued(sa.column("key", sa.Text), with_ordinality="place").render_derived(name="each_key")
+_SEQ = _FIRST_SEQ + sa.cast(_NUMBERED.c.place, sa.Integer) - 1
+_NEW = sa.insert(items).from_select(
+    NEW_COLUMNS, sa.select(*_START, _SEQ, _NUMBERED.c.key).order_by(_NUMBERED.c.place)
+)
+_NUMBERS = _NEW.returning(items.c.id).cte("added")
+NEW_ITEMS_POSTGRESQL = sa.select(sa.func.array_agg(postgresql.aggregate_order_by(_NUMBERS.c.id, _NUMBERS.c.id)))
+"""Rows are numbered in the order in which they come, and by nobody else in between; their ids in one value."""
 OPEN_PROBE = (
     sa.select(items.c.state)
     .where(items.c.task == sa.bindparam("wanted"), items.c.stage == sa.bindparam("at_stage"), OPEN)
@@ -236,7 +243,7 @@ def serving(pairs: tuple[tuple[str, str], ...]) -> sa.Select[Any]:
 
 
 @lru_cache(maxsize=64)
-def ready_statement(pairs: tuple[tuple[str, str], ...]) -> sa.Select[Any]:
+def ready_statement(dialect: str, pairs: tuple[tuple[str, str], ...]) -> sa.Select[Any]:
     """Tasks with something to be claimed; built once, since building costs more than asking.
 
     Of the open states `pending` is the first in the alphabet. Asked in the order of the states, PostgreSQL walks to the first
@@ -244,7 +251,13 @@ def ready_statement(pairs: tuple[tuple[str, str], ...]) -> sa.Select[Any]:
     """
     first = sa.select(items.c.state).where(items.c.task == tasks.c.number, items.c.stage == tasks.c.stage, OPEN)
     probe = first.order_by(items.c.state).limit(1).scalar_subquery()
-    found = serving(pairs).where(probe == ItemState.PENDING.value).order_by(tasks.c.priority.desc(), tasks.c.number)
+    news = (
+        tasks.c.number != sa.all_(sa.bindparam("known", type_=postgresql.ARRAY(sa.BigInteger)))
+        if dialect == "postgresql"  # As a sub-select it would be asked after the probe.
+        else tasks.c.number.not_in(listed(dialect, "known"))
+    )
+    found = serving(pairs).where(news, probe == ItemState.PENDING.value)
+    found = found.order_by(tasks.c.priority.desc(), tasks.c.number)
     return found.limit(sa.bindparam("most", type_=sa.Integer))
 
 
@@ -286,8 +299,11 @@ def task_is_active(number: Any, stage: Any) -> sa.ColumnElement[bool]:
 
 
 @lru_cache(maxsize=64)
-def claim_statement(clock: Clock, timed: bool) -> sa.Update:
-    """The claim. `= ANY(ARRAY(…))` keeps PostgreSQL from running the limited sub-select more than once."""
+def claim_statement(clock: Clock, timed: bool) -> sa.Executable:
+    """The claim; on PostgreSQL it gives the items with their data, on SQLite their ids.
+
+    `= ANY(ARRAY(…))` keeps PostgreSQL from running the limited sub-select more than once.
+    """
     candidate = items.alias("candidate")
 
     def translate(condition: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
@@ -320,17 +336,25 @@ def claim_statement(clock: Clock, timed: bool) -> sa.Update:
     # Asked with the task's number and not with that of each item, it is asked once; else PostgreSQL, as long as it knows little
     # of the table, goes from the task to all of its items.
     active = task_is_active(sa.bindparam("wanted"), sa.bindparam("at_stage"))
-    return sa.update(items).where(chosen, active).values(values).returning(items.c.id)
+    claim = sa.update(items).where(chosen, active).values(values)
+    if clock.dialect == "sqlite":
+        return claim.returning(items.c.id)
+    return with_data(clock, claim.returning(*(items.c[name] for name in Claimed._fields if name in items.c)).cte("claimed"))
 
 
 @lru_cache(maxsize=16)
 def load_statement(clock: Clock) -> sa.Select[Any]:
-    """Claimed items with their data."""
+    """Claimed items with their data, by their ids."""
+    return with_data(clock, items).where(items.c.id.in_(listed(clock.dialect, "ids")))
+
+
+def with_data(clock: Clock, claimed: sa.FromClause) -> sa.Select[Any]:
+    """Claimed items with what handlers get to know of them."""
     known: dict[str, sa.ColumnElement[Any]] = {
-        **{column.name: column for column in (*items.c, *item_data.c)},
-        "key": sa.func.coalesce(items.c.key, sa.cast(items.c.seq, sa.Text)),
+        **{column.name: column for column in (*claimed.c, *item_data.c)},
+        "key": sa.func.coalesce(claimed.c.key, sa.cast(claimed.c.seq, sa.Text)),
         "waiting_seconds": sa.func.coalesce(clock.seconds_since(item_data.c.waiting_since), 0.0),
         "has_permit": sa.false(),
     }
-    found = sa.select(*(known[name] for name in Claimed._fields)).outerjoin(item_data, item_data.c.item == items.c.id)
-    return found.where(items.c.id.in_(listed(clock.dialect, "ids"))).order_by(items.c.id)
+    joined = claimed.outerjoin(item_data, item_data.c.item == claimed.c.id)
+    return sa.select(*(known[name] for name in Claimed._fields)).select_from(joined)

@@ -36,6 +36,7 @@ HISTORY: tuple[Revision, ...] = (
     Revision("0002", "0001", adds=("answers", "calls")),
     Revision("0003", "0001", adds=("tokens",)),
     Revision("0004", "0001", adds=("revisions",)),
+    Revision("0005", "0001"),
 )
 """Every revision this version knows, oldest first; tests compare it with the migrations."""
 REVISIONS = tuple(revision.name for revision in HISTORY)

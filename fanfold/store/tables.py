@@ -108,10 +108,16 @@ RUNNING = in_states((ItemState.RUNNING,))
 TIMED = in_states(TIMED_ITEMS)
 OPEN = in_states(OPEN_ITEMS)
 
-Index("items_order", items.c.task, items.c.stage, items.c.seq, unique=True)
-Index("items_key", items.c.task, items.c.stage, items.c.key, unique=True)
-Index("items_progress", items.c.task, items.c.stage, items.c.state)
-Index("items_pending", items.c.task, items.c.stage, items.c.id, postgresql_where=PENDING, sqlite_where=PENDING)
+# An update writes an entry into every index of its row on PostgreSQL, and on SQLite into those whose columns change. So each
+# database has what costs it least: counts come from `items_order` there and from `items_progress` here, claims from `items_open`
+# there and, since every index of SQLite ends with the row's id, from `items_progress` here.
+KEYED = items.c.key.is_not(None)
+Index("items_order", items.c.task, items.c.stage, items.c.seq, unique=True, postgresql_include=["state"])
+Index("items_key", items.c.task, items.c.stage, items.c.key, unique=True, postgresql_where=KEYED, sqlite_where=KEYED)
+Index("items_progress", items.c.task, items.c.stage, items.c.state).ddl_if(dialect="sqlite")
+Index("items_open", items.c.task, items.c.stage, items.c.state, items.c.id, postgresql_where=OPEN).ddl_if(
+    dialect="postgresql"
+)
 Index("items_timed", items.c.available_at, items.c.task, postgresql_where=TIMED, sqlite_where=TIMED)
 Index("items_running", items.c.worker, items.c.deadline_at, postgresql_where=RUNNING, sqlite_where=RUNNING)
 

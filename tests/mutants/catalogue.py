@@ -460,7 +460,7 @@ PERMIT_MUTANTS = (
     ),
     mutant(
         "a permit for each claim",
-        Edit("fanfold/engine/claiming.py", "            tx.workers.grant(name, ids)\n", "            pass\n"),
+        Edit("fanfold/engine/claiming.py", "            tx.workers.grant(name, [one.id for one in claimed])\n", ""),
         by="sqlite",
         test="store/test_settling.py::test_a_permit_is_held_while_an_item_runs",
     ),
@@ -700,7 +700,7 @@ DATABASE_MUTANTS = (
     mutant(
         "unique: the key of an item",
         Edit(
-            SCHEMA,
+            "fanfold/store/migrations/versions/0005_fewer_index_writes.py",
             '"items_key", "items", ["task", "stage", "key"], unique=True',
             '"items_key", "items", ["task", "stage", "key"]',
         ),

@@ -217,7 +217,7 @@ def test_only_an_active_task_whose_stage_is_over_is_left_to_be_closed(installati
     with installation.store.write() as tx:
         for task in (over, paused):
             [item] = tx.items.claim(Ready(tx.tasks.resolve(task.id).number, "batch", "convert", 0), "w", 1)
-            tx.settling.finish([{"id": item, "lease": 1}])
+            tx.settling.finish([{"id": item.id, "lease": 1}])
     installation.client.pause(paused.id)
     with installation.store.read() as tx:
         assert tx.recovery.unclosed(10) == [tx.tasks.resolve(over.id).number]

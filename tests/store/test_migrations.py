@@ -78,6 +78,10 @@ def _plain(value: Any) -> str:
     return head + "(" + ", ".join(sorted(re.split(r", (?=CONSTRAINT)", body.rstrip(") "))))
 
 
+ELSEWHERE = {"sqlite": {"items_open"}, "postgresql": {"items_progress"}}
+"""Indexes that only the other database has."""
+
+
 def test_the_migrations_give_exactly_the_declared_tables(databases: Databases) -> None:
     with databases.fresh() as migrated, databases.fresh() as plain:
         declared(plain)
@@ -91,7 +95,12 @@ def test_alembic_finds_nothing_to_change(database_url: str) -> None:
         # SQLite does not tell that a column numbers itself; the test above compares that as text.
         defaults = database.dialect == "postgresql"
         context = MigrationContext.configure(
-            connection, opts={"compare_type": True, "compare_server_default": defaults}
+            connection,
+            opts={
+                "compare_type": True,
+                "compare_server_default": defaults,
+                "include_object": lambda _, name, *__: name not in ELSEWHERE[database.dialect],
+            },
         )
         assert compare_metadata(context, metadata) == []
     database.close()
