@@ -169,10 +169,11 @@ class Attempts:
         _count(self._per_task, call.claimed.task, -1)
         settlement = self._settlement(attempt)
         if settlement is not None:
+            now, verb = time.monotonic(), settlement.verb
             self._say(call, settlement)
-            self.endings[settlement.verb] += 1
-            if settlement.verb in ("finish", "fail"):
-                self.tally.add(settlement.verb == "finish", time.monotonic() - attempt.started_at)
+            self.endings[verb] += 1
+            if verb in ("finish", "fail"):
+                self.tally.add(verb == "finish", now, now - attempt.started_at)
             self._settled.append(settlement)
         self._wake()
 
@@ -200,7 +201,7 @@ class Attempts:
 
     def _say(self, call: Call, settlement: Settlement) -> None:
         """One line that says what happens next; the plain course of things only where somebody listens closely."""
-        if piled_up := self._watch.look(call.stage.name, len(self._running)):
+        if (piled_up := self._watch.look(call.stage.name, len(self._running))) is not None:
             log.warning("[%s] %s", self._worker(), piled_up)
         if settlement.verb not in MISHAPS and not log.isEnabledFor(logging.DEBUG):
             return

@@ -86,10 +86,13 @@ class Call:
         self.work.flush()
         if self.stage.kind is Kind.SPLIT:
             return self._split(value)
-        settings = self.store.settings
-        text = None if value is None else serial.dump(value, f"What {self.stage.name} returned", settings.result_bytes)
-        output = None if text is None else self.work._fold(f"{self.claimed.key}.json", text)
-        return Settlement(self.claimed, "finish", output=output, **self._cost())
+        output = None
+        if value is not None:
+            text = serial.dump(value, lambda: f"What {self.stage.name} returned", self.store.settings.result_bytes)
+            output = self.work._fold(f"{self.claimed.key}.json", text)
+        if self.work.usage is None and self.work.model is None:
+            return Settlement(self.claimed, "finish", output)
+        return Settlement(self.claimed, "finish", output, **self._cost())
 
     def end(self, error: BaseException) -> Settlement:
         """The settlement for what a handler raised: handed back if it was told to stop, else failed."""

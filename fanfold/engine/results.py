@@ -41,24 +41,25 @@ class Results:
             with self._store.read() as tx:
                 rows = tx.reading.kept(self._task, self._stage, after)
                 spent = tx.calls.of_items([row.id for row in rows]) if tx.calls.exist(self._task) else {}
-            for row in rows:
-                ok = row.state == ItemState.DONE
+            unfold = self._store.unfold
+            for id_, seq, key, state, given, made, code, message, model, usage, seconds in rows:
+                ok = state == ItemState.DONE
                 try:
-                    output = self._store.unfold(row.output) if ok else None
+                    output = unfold(made) if ok else None
                 except BlobGone:
-                    raise self._gone([one for one in rows if one.seq >= row.seq]) from None
+                    raise self._gone([one for one in rows if one.seq >= seq]) from None
                 yield Result(
-                    row.key,
-                    row.seq,
+                    key,
+                    seq,
                     ok,
-                    self._store.unfold(row.input),
+                    unfold(given),
                     output,
-                    row.error_code,
-                    row.error_message,
-                    row.model,
-                    serial.load(row.usage),
-                    None if row.seconds is None else round(row.seconds, 3),
-                    spent.get(row.id, NOTHING_SPENT),
+                    code,
+                    message,
+                    model,
+                    None if usage is None else serial.load(usage),
+                    None if seconds is None else round(seconds, 3),
+                    spent.get(id_, NOTHING_SPENT),
                 )
             if not rows:
                 return

@@ -88,12 +88,15 @@ def clean(text: str, length: int) -> str:
 def settle(tx: Transaction, batch: Sequence[Settlement], worker: str, crash_limit: int) -> set[int]:
     """Write the endings whose lease still holds; returns the items that really moved. The rest changes nothing."""
     moved: set[int] = set()
+    groups: dict[str, list[Settlement]] = {}
+    for one in batch:
+        groups.setdefault(one.verb, []).append(one)
     for verb in ("finish", "fail", "back_off", "postpone", "release", "crash"):
-        group = [one for one in batch if one.verb == verb]
-        rows = [_move_row(one, crash_limit) for one in group]
-        if rows:
-            done = getattr(tx.settling, verb)(rows)
-            _keep(tx, verb, [one for one in group if one.claimed.id in done], worker)
+        if group := groups.get(verb):
+            done = getattr(tx.settling, verb)([_move_row(one, crash_limit) for one in group])
+            _keep(
+                tx, verb, group if len(done) == len(group) else [one for one in group if one.claimed.id in done], worker
+            )
             moved |= done
     permits = [one.claimed.id for one in batch if one.claimed.has_permit and one.claimed.id in moved]
     if permits:
@@ -103,6 +106,8 @@ def settle(tx: Transaction, batch: Sequence[Settlement], worker: str, crash_limi
 
 
 def _move_row(one: Settlement, crash_limit: int) -> dict[str, Any]:
+    if one.verb == "finish":
+        return {"id": one.claimed.id, "lease": one.claimed.lease}
     return {
         "id": one.claimed.id,
         "lease": one.claimed.lease,
@@ -143,7 +148,7 @@ def _keep(tx: Transaction, verb: str, group: Sequence[Settlement], worker: str) 
         )
         group = [one for one in group if _is_kept(one)]
         tx.events.add([_event(one, verb, worker) for one in group])
-    tx.calls.add([call for one in group if (call := _own_call(one, verb))])
+    tx.calls.add([call for one in group if one.usage and (call := _own_call(one, verb))])
     if verb in ("fail", "back_off", "crash") or any(one.usage for one in group):
         outcome = {"finish": "done", "fail": "failed", "back_off": "retrying", "crash": "lost"}.get(verb, verb)
         tx.settling.add_attempts(
@@ -159,7 +164,7 @@ def _is_kept(one: Settlement) -> bool:
 
 def _own_call(one: Settlement, verb: str) -> dict[str, Any] | None:
     """What a handler says it has used itself, for the ledger; what it asked through Fanfold is there already."""
-    used = json.loads(one.usage) if one.usage else {}
+    used = json.loads(one.usage or "{}")
     told = {name: used.get(name) for name in ("input_tokens", "output_tokens", "cost")}
     if not any(isinstance(value, int | float) for value in told.values()):
         return None

@@ -14,9 +14,9 @@ class Tally:
     def __init__(self) -> None:
         self._buckets: deque[list[float]] = deque()
 
-    def add(self, done: bool, seconds: float) -> None:
-        """Count one ending."""
-        second = float(int(time.monotonic()))
+    def add(self, done: bool, now: float, seconds: float) -> None:
+        """Count one ending, of an attempt that took so long, at the moment ``now`` of the monotonic clock."""
+        second = float(int(now))
         if not self._buckets or self._buckets[-1][0] != second:
             self._buckets.append([second, 0, 0, 0.0])
         bucket = self._buckets[-1]

@@ -90,8 +90,11 @@ class Watch:
 
     def look(self, stage: str, running: int) -> str | None:
         """What is to be said after a call of a stage, if anything: at the first hundred too many, and each time they double."""
-        self._most_running = max(self._most_running, running)
+        if running > self._most_running:
+            self._most_running = running
         now, before = threading.active_count(), self._seen
+        if now == before:
+            return None
         self._seen = now
         if now > before:
             self._grown[stage] += now - before

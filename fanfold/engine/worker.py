@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import signal
 import threading
@@ -113,7 +114,11 @@ class Worker:
         self._end_at = None if budget is None else time.monotonic() + budget
         self._until = until
         self._drain = drain
-        asyncio.run(self._main(signals))
+        gc.freeze()  # What is there already stays: without it each full collection looks through all modules again.
+        try:
+            asyncio.run(self._main(signals))
+        finally:
+            gc.unfreeze()
         if self._misfit is not None:
             raise self._misfit
 
@@ -238,7 +243,9 @@ class Worker:
         for moment in (self._end_at, self._stop_at):
             if moment is not None:
                 longest = min(longest, max(0.0, moment - time.monotonic()) + 0.01)
-        if not self._wake.is_set():  # Else what has just begun would run first, and there would be nothing to run meanwhile.
+        if (
+            not self._wake.is_set()
+        ):  # Else what has just begun would run first, and there would be nothing to run meanwhile.
             try:
                 await asyncio.wait_for(self._wake.wait(), longest)
             except TimeoutError:

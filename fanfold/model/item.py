@@ -73,8 +73,7 @@ class Item:
     spending: Spending = NOTHING_SPENT
 
 
-@dataclass(frozen=True)
-class Result:
+class Result(NamedTuple):
     """An item's result in the ordered stream that a merge reads."""
 
     key: str

@@ -187,8 +187,8 @@ TASK_CHECKS = {
 
 def illegal_change(moves: Sequence[Move]) -> str:
     """The SQL condition, over ``OLD`` and ``NEW``, of a change that the table does not have."""
-    changes = quoted(f"{source}>{target}" for source, target in pairs(moves))
-    return f"OLD.state <> NEW.state AND OLD.state || '>' || NEW.state NOT IN ({changes})"
+    changes = " OR ".join(f"OLD.state = '{source}' AND NEW.state = '{target}'" for source, target in pairs(moves))
+    return f"OLD.state <> NEW.state AND NOT ({changes})"
 
 
 def diagram(moves: Iterable[Move]) -> str:

@@ -31,12 +31,12 @@ class Stage:
     wait_limit: float = 600.0
     takes: float = 0.0
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The stage's name."""
         return self.planned.name
 
-    @property
+    @cached_property
     def kind(self) -> Kind:
         """What kind of stage it is."""
         return self.planned.kind

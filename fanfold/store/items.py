@@ -201,7 +201,7 @@ class Items:
         self.connection.execute(sa.delete(items).where(items.c.task == task, items.c.stage.in_(stages)))
 
 
-_START = (
+_START: tuple[sa.ColumnElement[Any], ...] = (
     sa.bindparam("of", type_=sa.BigInteger),
     sa.bindparam("at_stage", type_=sa.Text),
     sa.literal_column(f"'{ItemState.PENDING}'"),
@@ -221,9 +221,7 @@ NEW_ITEMS = sa.insert(items).from_select(
 _KEYS = sa.func.unnest(sa.bindparam("keys", type_=postgresql.ARRAY(sa.Text)))
 _NUMBERED = _KEYS.table_valued(sa.column("key", sa.Text), with_ordinality="place").render_derived(name="each_key")
 _SEQ = _FIRST_SEQ + sa.cast(_NUMBERED.c.place, sa.Integer) - 1
-_NEW = sa.insert(items).from_select(
-    NEW_COLUMNS, sa.select(*_START, _SEQ, _NUMBERED.c.key).order_by(_NUMBERED.c.place)
-)
+_NEW = sa.insert(items).from_select(NEW_COLUMNS, sa.select(*_START, _SEQ, _NUMBERED.c.key).order_by(_NUMBERED.c.place))
 _NUMBERS = _NEW.returning(items.c.id).cte("added")
 NEW_ITEMS_POSTGRESQL = sa.select(sa.func.array_agg(postgresql.aggregate_order_by(_NUMBERS.c.id, _NUMBERS.c.id)))
 """Rows are numbered in the order in which they come, and by nobody else in between; their ids in one value."""
@@ -339,7 +337,9 @@ def claim_statement(clock: Clock, timed: bool) -> sa.Executable:
     claim = sa.update(items).where(chosen, active).values(values)
     if clock.dialect == "sqlite":
         return claim.returning(items.c.id)
-    return with_data(clock, claim.returning(*(items.c[name] for name in Claimed._fields if name in items.c)).cte("claimed"))
+    return with_data(
+        clock, claim.returning(*(items.c[name] for name in Claimed._fields if name in items.c)).cte("claimed")
+    )
 
 
 @lru_cache(maxsize=16)

@@ -62,7 +62,8 @@ class Settling:
     def _move(self, verb: str, rows: Sequence[Row]) -> set[int]:
         if not rows:
             return set()
-        sent = [{name: row[name] for name in (*LEASE_COLUMNS, *MOVE_COLUMNS[verb])} for row in rows]
+        names = (*LEASE_COLUMNS, *MOVE_COLUMNS[verb])
+        sent = rows if len(rows[0]) == len(names) else [{name: row[name] for name in names} for row in rows]
         return {id_ for (id_,) in run(self.connection, move_statement(self.clock, verb), {"rows": sent})}
 
     def put_data(self, rows: Sequence[Row]) -> None:

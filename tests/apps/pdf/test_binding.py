@@ -56,7 +56,7 @@ def test_what_a_page_break_split_is_joined_if_wanted() -> None:
 
 def test_the_facts_of_a_page_have_its_model_cost_and_time() -> None:
     result = page(7, "text", fallback="the other one failed")
-    result = ff.Result(**{**vars(result), "seconds": 1.5, "spending": Spending(2, 0, 0, 10, 20, 0.25)})
+    result = result._replace(seconds=1.5, spending=Spending(2, 0, 0, 10, 20, 0.25))
     found = facts(result)
     assert (found["page"], found["model"], found["fallback"], found["seconds"]) == (
         7,
@@ -65,7 +65,7 @@ def test_the_facts_of_a_page_have_its_model_cost_and_time() -> None:
         1.5,
     )
     assert (found["calls"], found["input_tokens"], found["output_tokens"], found["cost"]) == (2, 10, 20, 0.25)
-    unknown = ff.Result(**{**vars(result), "spending": Spending(calls=1, unpriced=1)})
+    unknown = result._replace(spending=Spending(calls=1, unpriced=1))
     assert facts(unknown)["cost"] is None, "unknown is not nothing"
 
 
