@@ -132,8 +132,7 @@ class Claimer:
             self._fresh = set()
             self._looked_at_all = started
         with self.store.read() as tx:
-            before = [ready.task for ready in self._fresh]
-            self._fresh |= set(self._wanted(tx.items.ready(self.served, CANDIDATES, before)))
+            self._fresh |= set(self._wanted(tx.items.ready(self.served, CANDIDATES, known=self._fresh)))
             self._due = set(self._wanted(tx.items.due(self.served, CANDIDATES)))
             self.seconds_to_next = tx.items.seconds_to_next()
         self._order = sorted(self._due | self._fresh, key=lambda ready: (-ready.priority, ready.task))

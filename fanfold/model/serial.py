@@ -45,7 +45,8 @@ def load(text: str | None, bind: Callable[[File], File] | None = None) -> Any:
     if text is None:
         return None
     if FILE_MARK not in text:
-        return json.loads(text)
+        value, end = (None, -1) if text[:1] in BLANK else PLAIN.raw_decode(text)
+        return value if end == len(text) else json.loads(text)
     return json.loads(text, object_hook=lambda found: _decode(found, bind))
 
 
@@ -64,6 +65,8 @@ def _encode(value: Any) -> Any:
     raise TypeError(f"a value of type {type(value).__name__} is not JSON")
 
 
+PLAIN, BLANK = json.JSONDecoder(), ("", " ", "\t", "\r", "\n")
+"""What was dumped here has no blanks around it; looking for them takes longer than decoding a small value."""
 ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_encode)
 """Made once: making it takes longer than encoding a small value."""
 

@@ -39,6 +39,23 @@ def unfolded(dialect: str, columns: Mapping[str, sa.types.TypeEngine[Any]]) -> s
     ).subquery("batch")
 
 
+def unnested(dialect: str, columns: Mapping[str, sa.types.TypeEngine[Any]]) -> sa.FromClause:
+    """The same for short values; on PostgreSQL from an array per column, of which its planner knows how many rows there are."""
+    if dialect == "sqlite":
+        return unfolded(dialect, columns)
+    arrays = [sa.bindparam(name, type_=postgresql.ARRAY(kind)) for name, kind in columns.items()]
+    typed = [sa.column(name, kind) for name, kind in columns.items()]
+    return sa.func.unnest(*arrays).table_valued(*typed).render_derived(name="batch")
+
+
+def short_values(dialect: str, names: Sequence[str], rows: Sequence[Row]) -> dict[str, Any]:
+    """The parameters of ``unnested``."""
+    if dialect == "sqlite":
+        whole = len(rows[0]) == len(names)
+        return {"rows": rows if whole else [{name: row[name] for name in names} for row in rows]}
+    return {name: [row[name] for row in rows] for name in names}
+
+
 def listed(dialect: str, name: str) -> sa.Select[Any]:
     """The numbers of a parameter, one per row."""
     if dialect == "postgresql":

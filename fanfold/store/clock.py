@@ -71,11 +71,11 @@ class Clock:
     def seconds_between(self, start: Any, end: Any) -> sa.ColumnElement[float]:
         """How many seconds passed from one moment to the other."""
         if self.dialect == "postgresql":
-            return sa.cast(sa.extract("epoch", end - start), sa.Float)
+            return sa.func.date_part("epoch", end - start, type_=sa.Float)
         return sa.type_coerce(end, sa.Float) - sa.type_coerce(start, sa.Float)
 
     def seconds_since(self, moment: Any) -> sa.ColumnElement[float]:
         """How many seconds have passed since ``moment``."""
         if self.dialect == "postgresql":
-            return sa.cast(sa.extract("epoch", self.now - moment), sa.Float)
+            return sa.func.date_part("epoch", self.now - moment, type_=sa.Float)
         return self._seconds - sa.type_coerce(moment, sa.Float)

@@ -134,10 +134,10 @@ class Items:
             for table in (item_data, permits):
                 self.connection.execute(sa.delete(table).where(table.c.item.in_(some)))
 
-    def ready(self, served: Served, limit: int, known: Sequence[int] = ()) -> list[Ready]:
+    def ready(self, served: Served, limit: int, known: Iterable[Ready] = ()) -> list[Ready]:
         """Active tasks in served stages with a pending item, by priority, then oldest first; without those ``known`` already."""
-        statement = ready_statement(self.clock.dialect, served.pairs)
-        return [Ready(*row) for row in run(self.connection, statement, {"most": limit, "known": list(known)})]
+        values = {"most": limit, "known": [f"{ready.task} {ready.stage}" for ready in known]}
+        return [Ready(*row) for row in run(self.connection, ready_statement(self.clock.dialect, served.pairs), values)]
 
     def due(self, served: Served, limit: int) -> list[Ready]:
         """Active tasks in served stages with an item whose time has come (a back-off is over, a job wants a look)."""
@@ -249,10 +249,11 @@ def ready_statement(dialect: str, pairs: tuple[tuple[str, str], ...]) -> sa.Sele
     """
     first = sa.select(items.c.state).where(items.c.task == tasks.c.number, items.c.stage == tasks.c.stage, OPEN)
     probe = first.order_by(items.c.state).limit(1).scalar_subquery()
+    standing = sa.cast(tasks.c.number, sa.Text) + " " + tasks.c.stage
     news = (
-        tasks.c.number != sa.all_(sa.bindparam("known", type_=postgresql.ARRAY(sa.BigInteger)))
+        standing != sa.all_(sa.bindparam("known", type_=postgresql.ARRAY(sa.Text)))
         if dialect == "postgresql"  # As a sub-select it would be asked after the probe.
-        else tasks.c.number.not_in(listed(dialect, "known"))
+        else standing.not_in(listed(dialect, "known"))
     )
     found = serving(pairs).where(news, probe == ItemState.PENDING.value)
     found = found.order_by(tasks.c.priority.desc(), tasks.c.number)

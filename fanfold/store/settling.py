@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
 from fanfold.model.lifecycle import ItemState
-from fanfold.store.batches import LEASE_COLUMNS, Row, put_rows, unfolded
+from fanfold.store.batches import LEASE_COLUMNS, Row, put_rows, short_values, unfolded, unnested
 from fanfold.store.clock import Clock
 from fanfold.store.items import task_is_active
 from fanfold.store.statements import run
@@ -62,9 +62,8 @@ class Settling:
     def _move(self, verb: str, rows: Sequence[Row]) -> set[int]:
         if not rows:
             return set()
-        names = (*LEASE_COLUMNS, *MOVE_COLUMNS[verb])
-        sent = rows if len(rows[0]) == len(names) else [{name: row[name] for name in names} for row in rows]
-        return {id_ for (id_,) in run(self.connection, move_statement(self.clock, verb), {"rows": sent})}
+        sent = short_values(self.clock.dialect, (*LEASE_COLUMNS, *MOVE_COLUMNS[verb]), rows)
+        return {id_ for (id_,) in run(self.connection, move_statement(self.clock, verb), sent)}
 
     def put_data(self, rows: Sequence[Row]) -> None:
         """Keep what is known of items: outputs, errors, usage. Rows are of equal shape and name their ``item``."""
@@ -126,11 +125,18 @@ def attempts_statement(clock: Clock) -> sa.Insert:
 
 @lru_cache(maxsize=64)
 def move_statement(clock: Clock, verb: str) -> sa.Update:
-    """The one UPDATE behind each verb of settling."""
-    batch = unfolded(clock.dialect, {**LEASE_COLUMNS, **MOVE_COLUMNS[verb]})
-    held = [items.c.id == batch.c.id, items.c.lease == batch.c.lease, RUNNING]
+    """The one UPDATE behind each verb of settling.
+
+    PostgreSQL is kept from finding the items by what they have in common, as it likes to: it would go through all that runs of
+    their tasks, once for each of them.
+    """
+    batch = unnested(clock.dialect, {**LEASE_COLUMNS, **MOVE_COLUMNS[verb]})
+    by_id = clock.dialect == "postgresql"
+    running = items.c.state + "" == ItemState.RUNNING.value if by_id else RUNNING
+    held = [items.c.id == batch.c.id, items.c.lease == batch.c.lease, running]
     if verb not in ("release", "crash"):
-        held.append(task_is_active(items.c.task, items.c.stage))
+        active = task_is_active(items.c.task, items.c.stage)
+        held.append(active.is_(sa.true()) if by_id else active)
     values: dict[str, Any] = {"worker": None, "deadline_at": None, **_values(clock, verb, batch)}
     return sa.update(items).where(*held).values(values).returning(items.c.id)
 

@@ -73,13 +73,13 @@ def mutant(guard: str, *edits: Edit, by: str = "", test: str = "", note: str = "
 
 
 VERBS = ("finish", "fail", "back_off", "postpone", "release", "crash")
-HELD = "held = [items.c.id == batch.c.id, items.c.lease == batch.c.lease, RUNNING]"
+HELD = "held = [items.c.id == batch.c.id, items.c.lease == batch.c.lease, running]"
 
 
 def without_lease(verb: str) -> Mutant:
     """The verb settles whatever lease the item has by now."""
     instead = (
-        f'held = [items.c.id == batch.c.id, items.c.lease == batch.c.lease, RUNNING][:: 2 if verb == "{verb}" else 1]'
+        f'held = [items.c.id == batch.c.id, items.c.lease == batch.c.lease, running][:: 2 if verb == "{verb}" else 1]'
     )
     test = f"store/test_settling.py::test_a_stale_worker_changes_nothing_at_all[sqlite-{verb}]"
     return mutant(f"the lease in {verb}", Edit(SETTLING, HELD, instead), by="sqlite", test=test)
