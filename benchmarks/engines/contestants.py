@@ -40,7 +40,7 @@ class Contestant:
 
 
 MINIMUM = 200
-CONCURRENCY = 1_000
+CONCURRENCY = 2_000
 BATCHES = {1: 2_000, 10: 10_000, 100: 50_000, 1_000: 100_000}
 """Raw statements: how many items are worked off with which batch."""
 

@@ -108,7 +108,7 @@ class SimulatedDatabase(Database):
             if self.writer is not None:
                 schedule.pause("the write lock", lambda: self.writer is None)
             self.writer = schedule.current
-        if TOUCHING.match(statement):
+        if TOUCHING.search(statement):
             connection.info.setdefault("touched", self.seen())
         if "pg_notify" in statement:
             connection.info["announced"] = 1
