@@ -138,6 +138,8 @@ class Calls:
 
     def of_tasks(self, tasks: Sequence[int]) -> dict[int, Spending]:
         """What each task has spent."""
+        if len(tasks) == 1 and not self.exist(tasks[0]):
+            return {}
         return self._spent(calls.c.task, tasks)
 
     def exist(self, task: int) -> bool:

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from fanfold.model.task import Event
 from fanfold.store.batches import Row, unfolded
 from fanfold.store.clock import Clock
+from fanfold.store.statements import run
 from fanfold.store.tables import events, tasks
 
 REASON_LENGTH = 1_000
@@ -36,7 +37,7 @@ class Events:
         """Keep events; rows name ``task`` (its number), ``actor`` and ``verb``, and what else is known."""
         if not rows:
             return
-        self.connection.execute(add_statement(self.clock), {"rows": [self._row(row) for row in rows]})
+        run(self.connection, add_statement(self.clock), {"rows": [self._row(row) for row in rows]})
 
     def _row(self, row: Row) -> dict[str, Any]:
         filled = {name: row.get(name) for name in COLUMNS}

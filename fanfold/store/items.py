@@ -185,16 +185,17 @@ class Items:
 
     def exist(self, task: int, stage: str) -> bool:
         """Whether the stage has items at all."""
-        found = sa.select(items.c.id).where(items.c.task == task, items.c.stage == stage).limit(1)
-        return self.connection.execute(found).first() is not None
+        return bool(run(self.connection, ANY_OF, {"wanted": task, "at_stage": stage}))
 
     def have_begun(self, task: int, stage: str) -> bool:
         """Whether any item of the stage was ever claimed: then its gate, if it has one, was passed."""
-        found = sa.select(items.c.id).where(items.c.task == task, items.c.stage == stage, items.c.lease > 0).limit(1)
-        return self.connection.execute(found).first() is not None
+        return bool(run(self.connection, ANY_BEGUN, {"wanted": task, "at_stage": stage}))
 
     def delete(self, task: int, stages: Sequence[str]) -> None:
         """Remove every item of the stages with all that hangs on it."""
+        stages = [stage for stage in stages if self.exist(task, stage)]
+        if not stages:
+            return
         mine = sa.select(items.c.id).where(items.c.task == task, items.c.stage.in_(stages))
         for table in (item_data, attempts, emissions, permits):
             self.connection.execute(sa.delete(table).where(table.c.item.in_(mine)))
@@ -225,6 +226,12 @@ _NEW = sa.insert(items).from_select(NEW_COLUMNS, sa.select(*_START, _SEQ, _NUMBE
 _NUMBERS = _NEW.returning(items.c.id).cte("added")
 NEW_ITEMS_POSTGRESQL = sa.select(sa.func.array_agg(postgresql.aggregate_order_by(_NUMBERS.c.id, _NUMBERS.c.id)))
 """Rows are numbered in the order in which they come, and by nobody else in between; their ids in one value."""
+ANY_OF = (
+    sa.select(items.c.id)
+    .where(items.c.task == sa.bindparam("wanted"), items.c.stage == sa.bindparam("at_stage"))
+    .limit(1)
+)
+ANY_BEGUN = ANY_OF.where(items.c.lease > 0)
 OPEN_PROBE = (
     sa.select(items.c.state)
     .where(items.c.task == sa.bindparam("wanted"), items.c.stage == sa.bindparam("at_stage"), OPEN)

@@ -78,11 +78,12 @@ class Reading(Mishaps):
 
     def counts(self, tasks: Sequence[int]) -> dict[int, dict[str, Counts]]:
         """Per task and stage, how many items are in each state: one grouped query over one index."""
-        grouped = sa.select(items.c.task, items.c.stage, items.c.state, sa.func.count()).where(items.c.task.in_(tasks))
+        if len(tasks) == 1:
+            counted = run(self.connection, COUNTED_OF_ONE, {"wanted": tasks[0]})
+        else:
+            counted = [tuple(row) for row in self.connection.execute(COUNTED.where(items.c.task.in_(tasks)))]
         found: dict[int, dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
-        for task, stage, state, count in self.connection.execute(
-            grouped.group_by(items.c.task, items.c.stage, items.c.state)
-        ):
+        for task, stage, state, count in counted:
             found[task][stage][state] = count
         return {task: {stage: Counts(states) for stage, states in stages.items()} for task, stages in found.items()}
 
@@ -235,6 +236,12 @@ class Reading(Mishaps):
             .group_by(ago, worker, items.c.state)
         )
         return [(int(span), who, state, many) for span, who, state, many in self.connection.execute(counted)]
+
+
+COUNTED = sa.select(items.c.task, items.c.stage, items.c.state, sa.func.count()).group_by(
+    items.c.task, items.c.stage, items.c.state
+)
+COUNTED_OF_ONE = COUNTED.where(items.c.task == sa.bindparam("wanted"))
 
 
 @lru_cache(maxsize=16)

@@ -17,6 +17,7 @@ from fanfold.model.task import TaskRow
 from fanfold.store.answers import Answers
 from fanfold.store.batches import put_rows
 from fanfold.store.clock import Clock
+from fanfold.store.statements import run
 from fanfold.store.tables import TIMED, blobs, calls, emissions, events, item_data, items, permits, task_tags, tasks
 from fanfold.store.tables import attempts as attempts_table
 
@@ -27,6 +28,7 @@ TAGS_OF = (
     .where(task_tags.c.task.in_(sa.bindparam("numbers", expanding=True)))
     .order_by(task_tags.c.tag)
 )
+TAGS_OF_ONE = sa.select(task_tags.c.tag).where(task_tags.c.task == sa.bindparam("wanted")).order_by(task_tags.c.tag)
 """Statements that are run for every turn and every look are built once: building one costs more than running it."""
 
 
@@ -262,5 +264,6 @@ class Tasks:
 
     def _task(self, row: sa.Row[Any], tags: tuple[str, ...] | None = None) -> TaskRow:
         values = dict(row._mapping)
-        tags = self._tags([row.number]).get(row.number, ()) if tags is None else tags
+        if tags is None:
+            tags = tuple([tag for (tag,) in run(self.connection, TAGS_OF_ONE, {"wanted": row.number})])
         return TaskRow(**values | {"state": TaskState(row.state), "plan": Plan.from_json(row.plan), "tags": tags})
