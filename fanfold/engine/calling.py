@@ -150,7 +150,6 @@ class Caller:
 
     def runs_in_loop(self, call: Call) -> bool:
         """Whether it is a coroutine for the worker's own loop: then it needs nothing of `run`, and is spared what that costs."""
-        call.work._run_errand = self.run_errand
         return call.stage.runs_in_loop and not call.stage.isolate and not self._is_suspect(call)
 
     async def run(self, call: Call) -> Settlement:

@@ -233,7 +233,9 @@ class Worker:
         pipeline = self.pipelines[row.pipeline]
         stage = pipeline.find(claimed.stage)
         assert stage is not None, "only items of served stages are claimed"
-        self._attempts.start(Call(self.store, pipeline, stage, row, claimed))
+        call = Call(self.store, pipeline, stage, row, claimed)
+        call.work._run_errand = self._caller.run_errand
+        self._attempts.start(call)
 
     async def _rest(self) -> None:
         """Wait for an ending, a hint, the next due time, or the next look."""
