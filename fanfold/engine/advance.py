@@ -73,7 +73,9 @@ def enter(
     through_gate: bool = False,
 ) -> TaskState:
     """Move a task into a stage, whose items appear in the same transaction; past stages that turn out empty; or to the end."""
-    started: dict[str, Any] = {} if row.started_at else {"started_at": tx.items.first_started_at(row.number)}
+    started: dict[str, Any] = (
+        {} if row.started_at else {"started_at": tx.items.first_started_at(row.number, row.plan.stages[0].name)}
+    )
     clear: dict[str, Any] = {"error_code": None, "error_message": None, "reason": None, "ending": None}
     while stage is not None:
         begun = tx.items.have_begun(row.number, stage.name)

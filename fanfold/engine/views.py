@@ -75,7 +75,7 @@ def _task(tx: Transaction, row: TaskRow, stages: Mapping[str, Counts], retries: 
         missing=row.missing,
         created_at=row.created_at,
         updated_at=row.updated_at,
-        started_at=row.started_at or tx.items.first_started_at(row.number),
+        started_at=row.started_at or tx.items.first_started_at(row.number, row.plan.stages[0].name),
         finished_at=row.finished_at,
         inputs=tuple(serial.load(row.input) or ()),
     )

@@ -177,10 +177,11 @@ class Items:
         """
         return bool(run(self.connection, OPEN_PROBE, {"wanted": task, "at_stage": stage}))
 
-    def first_started_at(self, task: int) -> datetime | None:
-        """When the task's first item was first worked on, as far as its row still knows."""
+    def first_started_at(self, task: int, stage: str) -> datetime | None:
+        """When the first item of a stage was last begun, as far as its row still knows."""
+        mine = sa.and_(items.c.task == task, items.c.stage == stage)
         return self.connection.execute(
-            sa.select(items.c.started_at).where(items.c.task == task).order_by(items.c.id).limit(1)
+            sa.select(items.c.started_at).where(mine).order_by(items.c.seq).limit(1)
         ).scalar()
 
     def exist(self, task: int, stage: str) -> bool:

@@ -1,4 +1,4 @@
-"""What does waiting cost? 100 ms async handlers, 1 000 in flight: the processor time of the worker, per item and in all."""
+"""What does waiting cost? 1 000 async handlers in flight, of 100 ms and of 2 s: the processor time of the worker."""
 
 from __future__ import annotations
 
@@ -11,25 +11,35 @@ from benchmarks.engines.engine import demand, patiently
 from benchmarks.engines.installation import Figure, Place, processor_seconds
 
 ITEMS, IN_FLIGHT, HANDLER_SECONDS = 50_000, 1_000, 0.1
+LONG_ITEMS, LONG_SECONDS = 10_000, 2.0
 
 
 def paced_load(place: Place) -> Iterator[Figure]:
     """A worker with all it can take, beside a bare event loop that only sleeps as often."""
     items = place.items(ITEMS)
+    used, seconds = paced(place, items, HANDLER_SECONDS)
+    bare = bare_seconds(items)
+    yield place.figure("paced load, items/s (10,000 would be the most)", items / seconds, "items/s")
+    yield place.figure("paced load, worker's processor per item", used / items * 1e6, "µs")
+    yield place.figure("paced load, worker's share of a core", used / seconds * 100, "%")
+    yield place.figure("the same sleeps in a bare event loop, processor per item", bare / items * 1e6, "µs")
+    long_items = place.items(LONG_ITEMS)
+    used, seconds = paced(place, long_items, LONG_SECONDS)
+    yield place.figure(f"handlers of {LONG_SECONDS:g} s, worker's processor per item", used / long_items * 1e6, "µs")
+    yield place.figure(f"handlers of {LONG_SECONDS:g} s, worker's share of a core", used / seconds * 100, "%")
+
+
+def paced(place: Place, items: int, handler_seconds: float) -> tuple[float, float]:
+    """What one worker with 1 000 places used, and how long it took."""
     with place.installation() as here, here.workers(1, "paced", IN_FLIGHT) as running:
-        here.client.submit(workload.paced, items=[{"seconds": HANDLER_SECONDS}] * items)
+        here.client.submit(workload.paced, items=[{"seconds": handler_seconds}] * items)
         patiently(lambda: tally.counted().count > 0)
         before = processor_seconds(running)
         patiently(lambda: bool(tally.fan_ins()), here.check)
         used = processor_seconds(running) - before
         fan_in, counted = tally.fan_ins()[0], tally.counted()
         demand("results reached the merge", fan_in.seen, items)
-    seconds = fan_in.at - counted.first_at
-    bare = bare_seconds(items)
-    yield place.figure("paced load, items/s (10,000 would be the most)", items / seconds, "items/s")
-    yield place.figure("paced load, worker's processor per item", used / items * 1e6, "µs")
-    yield place.figure("paced load, worker's share of a core", used / seconds * 100, "%")
-    yield place.figure("the same sleeps in a bare event loop, processor per item", bare / items * 1e6, "µs")
+    return used, fan_in.at - counted.first_at
 
 
 def bare_seconds(items: int) -> float:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from fanfold.model.asking import Spending
 from fanfold.model.files import File
-from fanfold.model.item import Attempt, Item, ItemDetail
+from fanfold.model.item import Attempt, Item, ItemDetail, Result
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.task import StageView, Task
 from fanfold.server.secrets import without_secrets
@@ -258,6 +258,8 @@ def plain(value: Any, task_id: str) -> Any:
         return {"name": value.name, "size": value.size, "url": file_url(value, task_id)}
     if isinstance(value, dict):
         return {str(key): plain(inner, task_id) for key, inner in value.items()}
+    if isinstance(value, Result):
+        return plain(value._asdict(), task_id)
     if isinstance(value, list | tuple | set):
         return [plain(inner, task_id) for inner in value]
     if isinstance(value, Enum):
