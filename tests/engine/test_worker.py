@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import fanfold as ff
+from fanfold.engine.claiming import Claimer
 from tests.engine.live import Live, Switch
 from tests.engine.pipelines import batch, book, one_step
 from tests.waiting import eventually
@@ -57,6 +58,36 @@ def test_an_async_generator_may_split(live: Live) -> None:
     with live.working():
         live.until(task, "completed")
     assert live.client.result(task.id) == [0, 1, 2]
+
+
+def test_a_large_worker_fills_its_places_in_halves_and_fills_all_of_them(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No item ends before all run, so that a place that stays empty would be waited for in vain."""
+    places, sizes = 300, []
+    running, full = [0], asyncio.Event()
+    pipeline = ff.Pipeline("wide")
+
+    @pipeline.each
+    async def stay(_item: Any) -> None:
+        running[0] += 1
+        if running[0] == places:
+            full.set()
+        await full.wait()
+
+    claim = Claimer.claim
+
+    def counted(*arguments: Any) -> Any:
+        found = claim(*arguments)
+        sizes.append(len(found))
+        return found
+
+    monkeypatch.setattr(Claimer, "claim", counted)
+    task = live.client.submit(live.know(pipeline), items=range(places))
+    with live.working(concurrency=places):
+        live.until(task, "completed")
+    assert running[0] == places
+    assert sizes[:2] == [places / 2, places / 2]
 
 
 def test_no_more_runs_at_once_than_allowed(live: Live) -> None:
