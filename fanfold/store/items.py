@@ -226,7 +226,7 @@ _SEQ = _FIRST_SEQ + sa.cast(_NUMBERED.c.place, sa.Integer) - 1
 _NEW = sa.insert(items).from_select(NEW_COLUMNS, sa.select(*_START, _SEQ, _NUMBERED.c.key).order_by(_NUMBERED.c.place))
 _NUMBERS = _NEW.returning(items.c.id).cte("added")
 NEW_ITEMS_POSTGRESQL = sa.select(sa.func.array_agg(postgresql.aggregate_order_by(_NUMBERS.c.id, _NUMBERS.c.id)))
-"""Rows are numbered in the order in which they come, and by nobody else in between; their ids in one value."""
+"""Rows are numbered in the order in which they come, ascending also when others take numbers meanwhile; ids in one value."""
 ANY_OF = (
     sa.select(items.c.id)
     .where(items.c.task == sa.bindparam("wanted"), items.c.stage == sa.bindparam("at_stage"))
