@@ -47,6 +47,8 @@ class Claimed(NamedTuple):
     memory: str | None
     waiting_seconds: float
     has_permit: bool = False
+    generation: int = 0
+    """Grows when an item is redone on purpose: attempts of one generation share their idempotency key."""
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,10 @@ class TaskRow:
     updated_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
+    generation: int = 0
+    """Grows with each rerun, and with each retry after a compensation: what was done before belongs to an earlier one."""
+    fingerprint: str | None = None
+    """A hash of everything that was submitted: the same idempotency key must mean the same work."""
 
 
 @dataclass(frozen=True)

@@ -364,6 +364,7 @@ def with_data(clock: Clock, claimed: sa.FromClause) -> sa.Select[Any]:
         "key": sa.func.coalesce(claimed.c.key, sa.cast(claimed.c.seq, sa.Text)),
         "waiting_seconds": sa.func.coalesce(clock.seconds_since(item_data.c.waiting_since), 0.0),
         "has_permit": sa.false(),
+        "generation": sa.func.coalesce(item_data.c.generation, 0),
     }
     joined = claimed.outerjoin(item_data, item_data.c.item == claimed.c.id)
     return sa.select(*(known[name] for name in Claimed._fields)).select_from(joined)

@@ -53,12 +53,23 @@ tasks = Table(
     Column("updated_at", UtcTime, nullable=False),
     Column("started_at", UtcTime),
     Column("finished_at", UtcTime),
+    Column("generation", Integer, nullable=False, server_default="0"),
+    Column("fingerprint", String(64)),
     *(CheckConstraint(check, name=name) for name, check in TASK_CHECKS.items()),
     sqlite_autoincrement=True,
 )
 Index("tasks_key", tasks.c.owner, tasks.c.key, unique=True)
 ACTIVE = tasks.c.state == sa.literal_column(f"'{TaskState.ACTIVE}'")
 Index("tasks_active", tasks.c.priority.desc(), tasks.c.number, postgresql_where=ACTIVE, sqlite_where=ACTIVE)
+Index(
+    "tasks_serving",
+    tasks.c.pipeline,
+    tasks.c.stage,
+    tasks.c.priority.desc(),
+    tasks.c.number,
+    postgresql_where=ACTIVE,
+    sqlite_where=ACTIVE,
+)
 Index("tasks_state", tasks.c.state, tasks.c.number)
 Index("tasks_pipeline", tasks.c.pipeline, tasks.c.number)
 Index("tasks_owner", tasks.c.owner, tasks.c.number)
@@ -90,6 +101,7 @@ items = Table(
     Column("crashes", SmallInteger, nullable=False),
     Column("started_at", UtcTime),
     Column("finished_at", UtcTime),
+    Column("degraded", Text),
     *(CheckConstraint(check, name=name) for name, check in ITEM_CHECKS.items()),
     sqlite_autoincrement=True,
     postgresql_with={"fillfactor": "70"},
@@ -119,6 +131,8 @@ Index("items_open", items.c.task, items.c.stage, items.c.state, items.c.id, post
     dialect="postgresql"
 )
 Index("items_timed", items.c.available_at, items.c.task, postgresql_where=TIMED, sqlite_where=TIMED)
+DEGRADED = items.c.degraded.is_not(None)
+Index("items_degraded", items.c.task, items.c.stage, postgresql_where=DEGRADED, sqlite_where=DEGRADED)
 Index("items_running", items.c.worker, items.c.deadline_at, postgresql_where=RUNNING, sqlite_where=RUNNING)
 
 item_data = Table(
@@ -140,7 +154,48 @@ item_data = Table(
     Column("made_by", String(100)),
     Column("previous", Text),
     Column("previous_model", String(200)),
+    Column("generation", Integer),
+    Column("hold", Text),
+    Column("handed_back", Integer),
+    Column("troubled_since", UtcTime),
+    Column("crash_progress", Float),
+    Column("crash_memory", Integer),
 )
+
+drafts = Table(
+    "drafts",
+    metadata,
+    Column("task", Number, primary_key=True, autoincrement=False),
+    Column("stage", String(63), primary_key=True),
+    Column("kind", String(8), nullable=False),
+    Column("token", String(100), nullable=False),
+    Column("at", UtcTime, nullable=False),
+)
+"""Stages whose items do not count: not yet (`new`, still being written) or no longer (`old`, still being removed)."""
+
+deleted_tasks = Table(
+    "deleted_tasks",
+    metadata,
+    Column("task", Number, primary_key=True, autoincrement=False),
+    Column("deleted_at", UtcTime, nullable=False),
+)
+"""Tasks whose row is gone while what belonged to them is still being removed, in short transactions."""
+
+externals = Table(
+    "externals",
+    metadata,
+    Column("item", Number, primary_key=True, autoincrement=False),
+    Column("name", String(63), primary_key=True),
+    Column("task", Number, nullable=False),
+    Column("lease", Integer, nullable=False),
+    Column("key", String(400), nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("job", Text),
+    Column("intended_at", UtcTime, nullable=False),
+    Column("updated_at", UtcTime, nullable=False),
+)
+"""External jobs: the intent to start one, written before the call, and the job's id once it is known."""
+Index("externals_task", externals.c.task)
 
 attempts = Table(
     "attempts",
@@ -220,6 +275,7 @@ workers = Table(
     Column("started_at", UtcTime, nullable=False),
     Column("seen_at", UtcTime, nullable=False),
     Column("revision", String(32)),
+    Column("swept_at", UtcTime),
 )
 
 duties = Table(

@@ -47,6 +47,8 @@ class WorkerRow:
     alive: bool
     revision: str | None = None
     """The newest revision of the database that its code knows; workers of the first versions do not tell."""
+    swept_at: datetime | None = None
+    """When its sweep last ran."""
 
 
 class Workers:

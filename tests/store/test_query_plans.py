@@ -105,7 +105,7 @@ def no_full_scan(text: str) -> bool:
         (lambda tx: tx.items.claim(LARGE, "w", 10, timed=True), "items_(timed|progress)", "items_timed"),
         (lambda tx: tx.items.is_open(1, "pages"), "items_progress", "items_open"),
         (lambda tx: tx.items.ready(SERVED, 500), "items_progress", "items_open"),
-        (lambda tx: tx.items.ready(SERVED, 500), "tasks_(active|state)", "tasks_active"),
+        (lambda tx: tx.items.ready(SERVED, 500), "tasks_(active|state)", "tasks_active|tasks_serving"),
         (lambda tx: tx.items.due(SERVED, 500), "items_progress", "items_(timed|open)"),
         (lambda tx: tx.items.seconds_to_next(), "items_timed", "items_timed"),
         (lambda tx: tx.reading.counts([1]), "COVERING INDEX items_progress", "Index Only Scan using items_order"),

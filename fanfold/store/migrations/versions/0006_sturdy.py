@@ -1,0 +1,67 @@
+"""Generations, degraded results, external jobs, and items that are written or removed in short transactions."""
+
+import sqlalchemy as sa
+from alembic import op
+
+from fanfold.store.clock import UtcTime
+
+revision = "0006"
+down_revision = "0005"
+
+NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+
+
+def upgrade() -> None:
+    """Add tables, indexes and columns that may be empty; older workers go on beside them."""
+    op.add_column("tasks", sa.Column("generation", sa.Integer(), nullable=False, server_default="0"))
+    op.add_column("tasks", sa.Column("fingerprint", sa.String(length=64)))
+    active = sa.text("state = 'active'")
+    op.create_index(
+        "tasks_serving",
+        "tasks",
+        ["pipeline", "stage", sa.text("priority DESC"), "number"],
+        postgresql_where=active,
+        sqlite_where=active,
+    )
+    op.add_column("items", sa.Column("degraded", sa.Text()))
+    degraded = sa.text("degraded IS NOT NULL")
+    op.create_index("items_degraded", "items", ["task", "stage"], postgresql_where=degraded, sqlite_where=degraded)
+    for name, kind in (
+        ("generation", sa.Integer()),
+        ("hold", sa.Text()),
+        ("handed_back", sa.Integer()),
+        ("troubled_since", UtcTime()),
+        ("crash_progress", sa.Float()),
+        ("crash_memory", sa.Integer()),
+    ):
+        op.add_column("item_data", sa.Column(name, kind))
+    op.add_column("workers", sa.Column("swept_at", UtcTime()))
+    op.create_table(
+        "drafts",
+        sa.Column("task", NUMBER, autoincrement=False, nullable=False),
+        sa.Column("stage", sa.String(length=63), nullable=False),
+        sa.Column("kind", sa.String(length=8), nullable=False),
+        sa.Column("token", sa.String(length=100), nullable=False),
+        sa.Column("at", UtcTime(), nullable=False),
+        sa.PrimaryKeyConstraint("task", "stage", name=op.f("pk_drafts")),
+    )
+    op.create_table(
+        "deleted_tasks",
+        sa.Column("task", NUMBER, autoincrement=False, nullable=False),
+        sa.Column("deleted_at", UtcTime(), nullable=False),
+        sa.PrimaryKeyConstraint("task", name=op.f("pk_deleted_tasks")),
+    )
+    op.create_table(
+        "externals",
+        sa.Column("item", NUMBER, autoincrement=False, nullable=False),
+        sa.Column("name", sa.String(length=63), nullable=False),
+        sa.Column("task", NUMBER, nullable=False),
+        sa.Column("lease", sa.Integer(), nullable=False),
+        sa.Column("key", sa.String(length=400), nullable=False),
+        sa.Column("state", sa.String(length=16), nullable=False),
+        sa.Column("job", sa.Text()),
+        sa.Column("intended_at", UtcTime(), nullable=False),
+        sa.Column("updated_at", UtcTime(), nullable=False),
+        sa.PrimaryKeyConstraint("item", "name", name=op.f("pk_externals")),
+    )
+    op.create_index("externals_task", "externals", ["task"])
