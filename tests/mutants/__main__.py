@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from tests.mutants.catalogue import MUTANTS, ROOT, SEEN, Mutant
+from tests.mutants.catalogue import MUTANTS
+from tests.mutants.mutant import ROOT, SEEN, Mutant
 
 COPIED = ("fanfold", "tests", "pyproject.toml")
 LONGEST_SECONDS = 600.0
@@ -55,10 +56,10 @@ def main() -> int:
     parser.add_argument(
         "--seek", action="store_true", help="look for a seed also where none is known yet; takes longer"
     )
-    parser.add_argument("--write", type=Path, help="write the table to this file")
+    parser.add_argument(
+        "--write", type=Path, help="write the table to this file; with --only, just the rows of those that were tried"
+    )
     wanted = parser.parse_args()
-    if wanted.write and wanted.only:
-        parser.error("the table is written whole: --write and --only do not go together")
     chosen = [one for one in MUTANTS if not wanted.only or any(part in one.guard for part in wanted.only)]
     if wanted.list:
         print("\n".join(f"{one.guard}: {'; '.join(one.killers(seek=wanted.seek))}" for one in chosen))
@@ -69,8 +70,12 @@ def main() -> int:
     living = [verdict.mutant.guard for verdict in verdicts if not verdict.killer]
     print(f"{len(verdicts)} mutants in {time.monotonic() - started:.0f} s; {len(living)} live: {', '.join(living)}")
     if wanted.write:
-        wanted.write.write_text(INTRODUCTION + table(verdicts))
-        SEEN.write_text(json.dumps(seen(verdicts), ensure_ascii=False, indent=1) + "\n")
+        kept = wanted.write.read_text() if wanted.only and wanted.write.exists() else ""
+        wanted.write.write_text(INTRODUCTION + table(verdicts, kept))
+        known = json.loads(SEEN.read_text()) if wanted.only and SEEN.exists() else {}
+        tried_now = {verdict.mutant.guard for verdict in verdicts}
+        known = {guard: seed for guard, seed in known.items() if guard not in tried_now}
+        SEEN.write_text(json.dumps(known | seen(verdicts), ensure_ascii=False, indent=1) + "\n")
     return 1 if living else 0
 
 
@@ -143,15 +148,21 @@ def seen(verdicts: list[Verdict]) -> dict[str, str]:
     return {verdict.mutant.guard: verdict.killer.replace(" seed", "") for verdict in by_seed}
 
 
-def table(verdicts: list[Verdict]) -> str:
-    """The verdicts as a Markdown table."""
-    lines = ["| the guard | where | killed by | what was seen |", "|---|---|---|---|"]
+def table(verdicts: list[Verdict], kept: str = "") -> str:
+    """The verdicts as a Markdown table; mutants that were not tried keep their row of an earlier table."""
+    rows = {guard: row for guard in (one.guard for one in MUTANTS) if (row := _kept_row(kept, guard))}
     for verdict in verdicts:
         mutant = verdict.mutant
         guard = mutant.guard + (f" ({mutant.note})" if mutant.note else "")
         cells = (guard, where(mutant), _killer(verdict.killer) or "**nothing**", _short(verdict.seen))
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+        rows[mutant.guard] = "| " + " | ".join(cells) + " |"
+    lines = ["| the guard | where | killed by | what was seen |", "|---|---|---|---|"]
+    return "\n".join([*lines, *(rows[one.guard] for one in MUTANTS if one.guard in rows)]) + "\n"
+
+
+def _kept_row(kept: str, guard: str) -> str:
+    found = re.search(rf"^\| {re.escape(guard)}( \([^|]*\))? \|.*$", kept, re.MULTILINE)
+    return found[0] if found else ""
 
 
 def where(mutant: Mutant) -> str:

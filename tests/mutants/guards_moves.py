@@ -1,0 +1,155 @@
+"""Guards of the task's own moves: submit, split, advance, commands."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Edit, mutant
+
+TASKS = "fanfold/store/tasks.py"
+TURN = "fanfold/engine/turn.py"
+ADVANCE = "fanfold/engine/advance.py"
+SWEEP = "fanfold/engine/sweep.py"
+COMMANDS = "fanfold/engine/commands.py"
+SUBMIT = "fanfold/engine/submit.py"
+VERDICT = "fanfold/model/verdict.py"
+SCHEMA = "fanfold/store/migrations/versions/0001_first_schema.py"
+ADVANCE_MUTANTS = (
+    mutant(
+        "the task's row lock in every move (PostgreSQL)",
+        Edit(TASKS, "BY_NUMBER_LOCKED = BY_NUMBER.with_for_update(key_share=True)", "BY_NUMBER_LOCKED = BY_NUMBER"),
+        by="postgresql",
+        test="engine/test_advance.py::test_many_who_advance_the_same_task_move_it_once[postgresql]",
+    ),
+    mutant(
+        "the task's row lock in advance (PostgreSQL)",
+        Edit(ADVANCE, "row = tx.tasks.lock(number)", "row = tx.tasks.get(number)"),
+        by="postgresql",
+        test="engine/test_advance.py::test_many_who_advance_the_same_task_move_it_once[postgresql]",
+    ),
+    mutant(
+        "the task's row lock in commands (PostgreSQL)",
+        Edit(COMMANDS, "row = tx.tasks.lock(number)", "row = tx.tasks.get(number)"),
+        by="postgresql",
+        test="mutants/test_guards.py::test_a_command_waits_for_the_move_before_it_and_then_looks_where_the_task_is",
+    ),
+    mutant(
+        "the task's row lock at the end of a split (PostgreSQL)",
+        Edit(TURN, "row = tx.tasks.lock(one.claimed.task)", "row = tx.tasks.get(one.claimed.task)"),
+        by="postgresql",
+        test="mutants/test_guards.py::test_a_split_that_ends_while_its_task_is_being_paused_moves_nothing",
+    ),
+    mutant(
+        "“is active” looked at again under the lock",
+        Edit(
+            ADVANCE,
+            "row = tx.tasks.lock(number)\n        if row is None or row.state is not TaskState.ACTIVE:",
+            "row = tx.tasks.lock(number)\n        if row is None:",
+        ),
+        by="sqlite",
+        test="engine/test_advance.py::test_a_command_between_the_probe_and_the_lock_is_obeyed[sqlite-pause]",
+    ),
+    mutant(
+        "“nothing is open” decided again under the lock",
+        Edit(VERDICT, "if counts.settled < counts.total:", "if False:"),
+        by="sqlite",
+        test="engine/test_advance.py::test_failing_fast_does_not_wait_for_the_others",
+    ),
+    mutant(
+        "“nothing is open” in the probe and under the lock",
+        Edit(ADVANCE, "tx.items.is_open(number, row.stage) and not", "not tx.items.exist(number, row.stage) and not"),
+        Edit(VERDICT, "if counts.settled < counts.total:", "if False:"),
+        by="sqlite",
+        test="engine/test_advance.py::test_the_last_item_moves_the_task_at_once",
+    ),
+    mutant(
+        "“nothing is open” in the probe",
+        Edit(ADVANCE, "tx.items.is_open(number, row.stage) and not", "not tx.items.exist(number, row.stage) and not"),
+        test="mutants/test_guards.py::test_an_item_that_is_not_the_last_one_locks_no_task",
+        note="for speed: the same is decided again under the lock",
+    ),
+    mutant(
+        "the probe after the commit",
+        Edit(TURN, "    for number in sorted(numbers):", "    for number in sorted(numbers - numbers):"),
+        test="engine/test_advance.py::test_the_last_item_moves_the_task_at_once",
+        note="the sweep closes what nobody has probed, later",
+    ),
+    mutant(
+        "the sweep closes what nobody has probed",
+        Edit(SWEEP, "return close(store, pipelines, actor) + recovered > 0", "return recovered > 0"),
+        by="sqlite",
+        test="engine/test_sweep.py::test_a_task_that_nobody_closed_is_closed",
+    ),
+    mutant(
+        "the items of a stage in the same transaction as the move",
+        Edit(
+            TURN,
+            "            moved = advance_locked(tx, pipelines, row, worker, new_items=spool)",
+            "        with store.write() as tx:\n"
+            "            moved = advance_locked(tx, pipelines, row, worker, new_items=spool)",
+        ),
+        by="sqlite",
+        test="mutants/test_guards.py::test_a_split_that_is_cut_off_leaves_nothing",
+    ),
+    mutant(
+        "the lease at the end of a split",
+        Edit(TURN, "if row is not None and held else None", "if row is not None else None"),
+        by="sqlite",
+        test="mutants/test_guards.py::test_a_split_that_comes_too_late_moves_nothing",
+    ),
+    mutant(
+        "the table of moves asked under the lock, in commands",
+        Edit(COMMANDS, "            self._check(tx, row, verb, named)\n", ""),
+        by="sqlite",
+        test="engine/test_commands.py::test_a_command_works_in_the_states_of_the_table_and_is_refused_in_the_others",
+    ),
+    mutant(
+        "a running item can not be retried",
+        Edit(
+            TASKS, "items.c.state.in_((ItemState.DONE, ItemState.FAILED)) | TIMED", "items.c.state != ItemState.PENDING"
+        ),
+        by="sqlite",
+        test="engine/test_commands.py::test_an_item_that_is_being_worked_on_can_not_be_retried",
+    ),
+    mutant(
+        "a compensation runs once per task",
+        Edit(ADVANCE, "if stage_counts(tx, row)[stage][ItemState.DONE]:", "if False:"),
+        by="sqlite",
+        test="engine/test_compensation.py::test_a_second_failure_after_a_retry_is_not_paid_back_twice",
+    ),
+    mutant(
+        "results of the turn in which a task is paused count",
+        Edit(
+            TURN,
+            "if pausing := [one for one in settled if one.pause]:",
+            "if pausing := [one for one in settled if one.pause][:0]:",
+        ),
+        by="sqlite",
+        test="providers/test_asking.py::test_results_of_the_turn_in_which_a_task_is_paused_count",
+    ),
+)
+SUBMIT_MUTANTS = (
+    mutant(
+        "a key is unique, in the database",
+        Edit(
+            SCHEMA,
+            'op.create_index("tasks_key", "tasks", ["owner", "key"], unique=True)',
+            'op.create_index("tasks_key", "tasks", ["owner", "key"])',
+        ),
+        test="engine/test_submit.py::test_the_same_key_at_the_same_instant_gives_one_task[sqlite]",
+    ),
+    mutant(
+        "who comes second with a key gets the first one's task",
+        Edit(SUBMIT, "        if existing is None:\n            raise\n", "        raise\n"),
+        test="engine/test_submit.py::test_the_same_key_at_the_same_instant_gives_one_task[sqlite]",
+    ),
+    mutant(
+        "a task and its items in one transaction",
+        Edit(
+            SUBMIT,
+            "number = tx.tasks.add(row, wanted.tags)\n",
+            "number = tx.tasks.add(row, wanted.tags)\n    with store.write() as tx:\n",
+        ),
+        by="sqlite",
+        test="engine/test_submit.py::test_a_crash_in_the_middle_leaves_nothing[sqlite-make_items]",
+    ),
+)
+MUTANTS = (*ADVANCE_MUTANTS, *SUBMIT_MUTANTS)

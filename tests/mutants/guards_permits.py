@@ -1,0 +1,80 @@
+"""Guards of limits across workers."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Edit, mutant
+
+WORKERS = "fanfold/store/workers.py"
+SWEEP = "fanfold/engine/sweep.py"
+SETTLEMENT = "fanfold/engine/settlement.py"
+FREE_AT_SETTLE = Edit(SETTLEMENT, "        tx.settling.free_permits(permits)\n", "")
+FREE_AT_RECLAIM = Edit(SWEEP, "        tx.settling.free_permits([item.id for item in lost])\n", "")
+FREE_WHEN_IDLE = Edit(SWEEP, "        tx.settling.free_permits([item.id for item in idle])\n", "")
+DROP_STALE = Edit(SWEEP, "        tx.workers.drop_stale_permits()\n", "")
+MUTANTS = (
+    mutant(
+        "the lock of a limit's row (PostgreSQL)",
+        Edit(WORKERS, "where(limits.c.name == name).with_for_update()", "where(limits.c.name == name)"),
+        by="postgresql",
+        test="engine/test_claiming.py::test_a_limit_holds_against_many_who_claim_at_once[postgresql]",
+    ),
+    mutant(
+        "a claim counts the permits that are out",
+        Edit(WORKERS, "return max(0, size - int(taken))", "return size if taken is not None else 0"),
+        by="sqlite",
+        test="engine/test_claiming.py::test_a_limit_across_all_workers_is_never_exceeded",
+    ),
+    mutant(
+        "a permit for each claim",
+        Edit("fanfold/engine/claiming.py", "            tx.workers.grant(name, [one.id for one in claimed])\n", ""),
+        by="sqlite",
+        test="store/test_settling.py::test_a_permit_is_held_while_an_item_runs",
+    ),
+    mutant(
+        "a permit is given back with the result",
+        FREE_AT_SETTLE,
+        by="sqlite",
+        test="store/test_settling.py::test_a_permit_is_held_while_an_item_runs",
+    ),
+    mutant(
+        "only who moved the item gives its permit back",
+        Edit(SETTLEMENT, "if one.claimed.has_permit and one.claimed.id in moved]", "if one.claimed.has_permit]"),
+        by="sqlite",
+        test="store/test_settling.py::test_a_stale_worker_does_not_free_the_permit_of_the_new_one",
+    ),
+    mutant(
+        "permits of the dead are given back, in both ways",
+        FREE_AT_RECLAIM,
+        DROP_STALE,
+        by="sqlite",
+        test="engine/test_claiming.py::test_a_crash_frees_the_permits_of_its_worker",
+        note="with the reclaim, and by the sweep's search for stale ones",
+    ),
+    mutant(
+        "permits of what nobody wants are given back, in both ways",
+        FREE_WHEN_IDLE,
+        DROP_STALE,
+        test="engine/test_sweep.py::test_items_that_nobody_wants_are_handed_back_if_their_worker_does_not[sqlite-pause]",
+    ),
+    mutant(
+        "the sweep's search for stale permits",
+        DROP_STALE,
+        test="mutants/test_guards.py::test_a_permit_that_nobody_holds_is_dropped",
+        note="the second line behind every way to give one back",
+    ),
+    mutant(
+        "a permit belongs to an item and a lease",
+        Edit(
+            WORKERS,
+            "items.c.id == permits.c.item, items.c.lease == permits.c.lease, RUNNING)",
+            "items.c.id == permits.c.item, RUNNING)",
+        ),
+        test="mutants/test_guards.py::test_a_permit_that_nobody_holds_is_dropped",
+    ),
+    mutant(
+        "a limit is written only when it is new",
+        Edit(WORKERS, "if known != size:", "if True:"),
+        by="sqlite",
+        test="mutants/test_guards.py::test_a_limit_is_written_only_when_it_is_new",
+    ),
+)

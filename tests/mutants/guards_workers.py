@@ -1,0 +1,105 @@
+"""Guards inside a worker: its attempts, its pulse, its threads."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Edit, mutant
+
+WORKERS = "fanfold/store/workers.py"
+TURN = "fanfold/engine/turn.py"
+PULSE = "fanfold/engine/pulse.py"
+ATTEMPTS = "fanfold/engine/attempts.py"
+WORKER = "fanfold/engine/worker.py"
+THREADS = "fanfold/engine/threads.py"
+MUTANTS = (
+    mutant(
+        "a stray must be seen twice",
+        Edit(
+            ATTEMPTS,
+            "for item, lease in strays.items() if self._strays.get(item) == lease]",
+            "for item, lease in strays.items()]",
+        ),
+        test="engine/test_attempts.py::test_strays_must_be_seen_twice_and_never_during_a_turn",
+    ),
+    mutant(
+        "no strays while a turn is under way",
+        Edit(ATTEMPTS, "strays = {} if turning else {", "strays = {"),
+        test="engine/test_attempts.py::test_strays_must_be_seen_twice_and_never_during_a_turn",
+    ),
+    mutant(
+        "what began after the look is left alone",
+        Edit(ATTEMPTS, "if attempt.started_at >= asked_at:", "if False:"),
+        test="engine/test_attempts.py::test_an_attempt_ends_when_the_database_says_so_and_not_before",
+    ),
+    mutant(
+        "a stray is handed back",
+        Edit(WORKER, "        if strays:\n", "        if False:\n"),
+        by="sqlite",
+        test="engine/test_attempts.py::test_an_item_whose_claim_was_never_answered_is_handed_back_also_by_an_idle_worker[sqlite]",
+    ),
+    mutant(
+        "what another has now is ended here",
+        Edit(ATTEMPTS, "if lease != attempt.call.claimed.lease:", "if False:"),
+        test="engine/test_attempts.py::test_an_attempt_ends_when_the_database_says_so_and_not_before",
+        note="its result would be refused by the lease all the same",
+    ),
+    mutant(
+        "what nobody wants is ended here",
+        Edit(ATTEMPTS, "            elif not wanted:\n", "            elif False:\n"),
+        test="engine/test_attempts.py::test_an_attempt_ends_when_the_database_says_so_and_not_before",
+    ),
+    mutant(
+        "everything is dropped when a heartbeat came too late",
+        Edit(PULSE, "        self._on_lost()\n        with self", "        with self"),
+        test="mutants/test_guards.py::test_a_worker_whose_heartbeat_came_too_late_drops_what_runs_and_starts_anew",
+        note="also held by the next look, and by the lease",
+    ),
+    mutant(
+        "everything is dropped when no heartbeat gets through",
+        Edit(PULSE, "                self._on_lost()\n", ""),
+        test="mutants/test_guards.py::test_a_worker_that_can_not_beat_within_its_lease_drops_what_runs",
+        note="its results would be refused by the lease all the same",
+    ),
+    mutant(
+        "a worker whose lease was not renewed claims nothing",
+        Edit(WORKER, "or self._out_of_time() or not self._pulse.fresh:", "or self._out_of_time():"),
+        test="mutants/test_guards.py::test_a_worker_whose_lease_was_not_renewed_in_time_claims_nothing",
+    ),
+    mutant(
+        "a turn is tried again after a lost connection",
+        Edit(WORKER, 'if problem.code != "unreachable" or self._stops > 1', 'if problem.code != "" or self._stops > 1'),
+        by="sqlite",
+    ),
+    mutant(
+        "one bad result does not hold up the others",
+        Edit(TURN, 'if problem.code != "refused" or not settled:', "if problem:"),
+        test="engine/test_settlement.py::test_a_result_that_the_database_refuses_fails_its_item_and_no_other",
+    ),
+    mutant(
+        "a job cancelled before its thread took it is passed over",
+        Edit(THREADS, "if future.set_running_or_notify_cancel():", "if True:"),
+        by="sqlite",
+        test="mutants/test_guards.py::test_a_job_cancelled_before_its_thread_took_it_does_not_end_the_thread",
+    ),
+    mutant(
+        "an attempt cancelled before its first step is over too",
+        Edit(
+            ATTEMPTS,
+            "        task = asyncio.get_running_loop().create_task(call.run_async() if in_loop else self._caller.run(call))\n",
+            "        async def around() -> Settlement:\n"
+            "            try:\n"
+            "                return await (call.run_async() if in_loop else self._caller.run(call))\n"
+            "            finally:\n"
+            "                asyncio.get_running_loop().call_soon(self._ended, attempt, task)\n\n"
+            "        task = asyncio.get_running_loop().create_task(around())\n",
+        ),
+        Edit(ATTEMPTS, "        task.add_done_callback(partial(self._ended, attempt))\n", ""),
+        by="sqlite",
+        test="mutants/test_guards.py::test_an_attempt_cancelled_before_its_first_step_is_over",
+    ),
+    mutant(
+        "a worker may register twice",
+        Edit(WORKERS, 'made.on_conflict_do_update(index_elements=["id"], set_={"seen_at": self.clock.now})', "made"),
+        by="sqlite",
+        test="mutants/test_guards.py::test_a_worker_may_register_twice",
+    ),
+)

@@ -1,0 +1,64 @@
+"""What a mutant is: the code without one guard, and who must notice."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SEEN = Path(__file__).with_name("seen.json")
+"""Which seed has seen which mutant; written anew with the table, as a seed is another story whenever the simulation changes."""
+RANGES = {"sqlite": "1-30", "postgresql": "1-25"}
+"""The seeds that are played when the known one sees nothing."""
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One place in the code, and what stands there when the guard is gone."""
+
+    file: str
+    text: str
+    instead: str
+    count: int = 1
+
+    def applied(self, root: Path) -> str:
+        """The file's text without the guard."""
+        source = (root / self.file).read_text()
+        found = source.count(self.text)
+        if found != self.count:
+            raise ValueError(f"{self.file} has it {found} times, not {self.count}: {self.text}")
+        return source.replace(self.text, self.instead)
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A guard that is taken out, and who is asked whether it is missed: seeds on a database, and a test."""
+
+    guard: str
+    edits: tuple[Edit, ...]
+    database: str
+    """Where the simulation can see it; empty when it can not."""
+    test: str
+    note: str
+
+    def apply(self, root: Path) -> None:
+        """Take the guard out of a copy of the code."""
+        for edit in self.edits:
+            (root / edit.file).write_text(edit.applied(root))
+
+    def killers(self, *, seek: bool = False) -> tuple[str, ...]:
+        """Who is asked, in this order: the seed that is known to see it, more seeds, a test.
+
+        Where no seed is known, and none is to be sought, the test is asked at once.
+        """
+        known = json.loads(SEEN.read_text()).get(self.guard) if SEEN.exists() else None
+        more = (
+            f"{self.database} {RANGES[self.database]}" if self.database and (known or seek or not self.test) else None
+        )
+        return tuple(filter(None, (known, more, self.test and f"tests/{self.test}")))
+
+
+def mutant(guard: str, *edits: Edit, by: str = "", test: str = "", note: str = "") -> Mutant:
+    """One entry of the catalogue."""
+    return Mutant(guard, edits, by, test, note)
