@@ -17,6 +17,7 @@ from fanfold.model.item import Claimed
 from fanfold.model.lifecycle import ItemState
 from fanfold.store.batches import Rows, append_rows, listed
 from fanfold.store.clock import Clock
+from fanfold.store.drafts import counts_at
 from fanfold.store.statements import run
 from fanfold.store.tables import ACTIVE, OPEN, PENDING, TIMED, attempts, emissions, item_data, items, permits, tasks
 
@@ -179,7 +180,7 @@ class Items:
 
     def first_started_at(self, task: int, stage: str) -> datetime | None:
         """When the first item of a stage was last begun, as far as its row still knows."""
-        mine = sa.and_(items.c.task == task, items.c.stage == stage)
+        mine = sa.and_(items.c.task == task, items.c.stage == stage, counts_at(task, stage))
         return self.connection.execute(
             sa.select(items.c.started_at).where(mine).order_by(items.c.seq).limit(1)
         ).scalar()
@@ -194,7 +195,8 @@ class Items:
 
     def delete(self, task: int, stages: Sequence[str]) -> None:
         """Remove every item of the stages with all that hangs on it."""
-        stages = [stage for stage in stages if self.exist(task, stage)]
+        there = (bool(run(self.connection, ANY_AT_ALL, {"wanted": task, "at_stage": stage})) for stage in stages)
+        stages = [stage for stage, found in zip(stages, there, strict=True) if found]
         if not stages:
             return
         mine = sa.select(items.c.id).where(items.c.task == task, items.c.stage.in_(stages))
@@ -227,11 +229,9 @@ _NEW = sa.insert(items).from_select(NEW_COLUMNS, sa.select(*_START, _SEQ, _NUMBE
 _NUMBERS = _NEW.returning(items.c.id).cte("added")
 NEW_ITEMS_POSTGRESQL = sa.select(sa.func.array_agg(postgresql.aggregate_order_by(_NUMBERS.c.id, _NUMBERS.c.id)))
 """Rows are numbered in the order in which they come, ascending also when others take numbers meanwhile; ids in one value."""
-ANY_OF = (
-    sa.select(items.c.id)
-    .where(items.c.task == sa.bindparam("wanted"), items.c.stage == sa.bindparam("at_stage"))
-    .limit(1)
-)
+_WANTED, _AT_STAGE = sa.bindparam("wanted", type_=sa.BigInteger), sa.bindparam("at_stage", type_=sa.Text)
+ANY_AT_ALL = sa.select(items.c.id).where(items.c.task == _WANTED, items.c.stage == _AT_STAGE).limit(1)
+ANY_OF = ANY_AT_ALL.where(counts_at(_WANTED, _AT_STAGE))
 ANY_BEGUN = ANY_OF.where(items.c.lease > 0)
 OPEN_PROBE = (
     sa.select(items.c.state)

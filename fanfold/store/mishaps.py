@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from fanfold.model.item import Attempt
 from fanfold.model.lifecycle import ItemState
 from fanfold.store.clock import Clock
+from fanfold.store.drafts import counts_at, counts_of
 from fanfold.store.tables import attempts, item_data, items
 
 SHOWN = tuple(
@@ -49,6 +50,7 @@ class Mishaps:
             sa.select(item_data.c.error_message)
             .join(items, items.c.id == item_data.c.item)
             .where(items.c.task == task, items.c.stage == stage, items.c.state == ItemState.RETRYING)
+            .where(counts_at(task, stage))
             .limit(1)
         )
         return self.connection.execute(wanted).scalar()
@@ -63,7 +65,7 @@ class Mishaps:
         kept = (
             sa.select(items.c.stage, items.c.key, items.c.seq, *SHOWN)
             .join(items, items.c.id == attempts.c.item)
-            .where(attempts.c.task == task, attempts.c.outcome != "done")
+            .where(attempts.c.task == task, attempts.c.outcome != "done", counts_of(task))
             .order_by(attempts.c.id.desc())
             .limit(limit)
         )
@@ -80,6 +82,7 @@ class Mishaps:
             sa.select(items.c.key, items.c.seq)
             .join(item_data, item_data.c.item == items.c.id)
             .where(items.c.task == task, items.c.stage == stage, items.c.state == ItemState.FAILED, same)
+            .where(counts_at(task, stage))
             .order_by(items.c.seq)
             .limit(limit)
         )
@@ -91,7 +94,7 @@ class Mishaps:
             sa.select(items.c.key, items.c.seq, item_data.c.error_message)
             .join(item_data, item_data.c.item == items.c.id)
             .where(items.c.task == task, items.c.stage == stage, items.c.state == ItemState.FAILED)
-            .where(sa.func.coalesce(item_data.c.error_code, "error") == code)
+            .where(sa.func.coalesce(item_data.c.error_code, "error") == code, counts_at(task, stage))
             .order_by(items.c.seq)
             .limit(limit)
         )
@@ -102,7 +105,7 @@ class Mishaps:
         grouped = (
             sa.select(items.c.stage, item_data.c.error_code, item_data.c.error_message, sa.func.count().label("many"))
             .join(item_data, item_data.c.item == items.c.id)
-            .where(items.c.task == task, items.c.state == ItemState.FAILED)
+            .where(items.c.task == task, items.c.state == ItemState.FAILED, counts_of(task))
             .group_by(items.c.stage, item_data.c.error_code, item_data.c.error_message)
             .order_by(sa.desc("many"))
             .limit(limit)

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from fanfold.model.lifecycle import ItemState
 from fanfold.model.progress import Counts
 from fanfold.store.clock import Clock
+from fanfold.store.drafts import counts_at, counts_in_group, counts_of
 from fanfold.store.mishaps import Mishaps
 from fanfold.store.statements import run
 from fanfold.store.tables import ACTIVE, OPEN, TIMED, attempts, emissions, item_data, items
@@ -96,7 +97,7 @@ class Reading(Mishaps):
         row = self.connection.execute(
             sa.select(item_data.c.progress, item_data.c.message)
             .join(items, items.c.id == item_data.c.item)
-            .where(items.c.task == task, items.c.stage == stage)
+            .where(items.c.task == task, items.c.stage == stage, counts_at(task, stage))
             .order_by(items.c.seq)
             .limit(1)
         ).first()
@@ -104,7 +105,7 @@ class Reading(Mishaps):
 
     def next_due_at(self, task: int) -> datetime | None:
         """When the next timed item of a task is due."""
-        due = sa.select(sa.func.min(items.c.available_at)).where(items.c.task == task, TIMED)
+        due = sa.select(sa.func.min(items.c.available_at)).where(items.c.task == task, TIMED, counts_of(task))
         return self.connection.execute(due).scalar()
 
     def page(
@@ -120,8 +121,10 @@ class Reading(Mishaps):
     ) -> list[ItemRow]:
         """Items with an id above ``after``, in order; without their ``bodies`` what may be large is not read."""
         wanted = _items(bodies).where(items.c.task == task, items.c.id > after).order_by(items.c.id).limit(limit)
-        if stage is not None:
-            wanted = wanted.where(items.c.stage == stage)
+        if stage is None:
+            wanted = wanted.where(counts_of(task))
+        else:
+            wanted = wanted.where(items.c.stage == stage, counts_at(task, stage))
         if states:
             wanted = wanted.where(items.c.state.in_(states))
         if keys:
@@ -132,7 +135,7 @@ class Reading(Mishaps):
         """Items of a stage with a position above ``after``, in order; ``bodies`` as for a page."""
         wanted = (
             _items(bodies)
-            .where(items.c.task == task, items.c.stage == stage, items.c.seq > after)
+            .where(items.c.task == task, items.c.stage == stage, items.c.seq > after, counts_at(task, stage))
             .order_by(items.c.seq)
             .limit(limit)
         )
@@ -148,8 +151,10 @@ class Reading(Mishaps):
         positions = [int(key) for key in keys if key.isdecimal() and len(key) < 10]
         named = sa.or_(items.c.key.in_(keys), sa.and_(items.c.key.is_(None), items.c.seq.in_(positions)))
         wanted = sa.select(items.c.id).where(items.c.task == task, named)
-        if stage is not None:
-            wanted = wanted.where(items.c.stage == stage)
+        if stage is None:
+            wanted = wanted.where(counts_of(task))
+        else:
+            wanted = wanted.where(items.c.stage == stage, counts_at(task, stage))
         return list(self.connection.execute(wanted).scalars())
 
     def keys_at(self, task: int, stage: str, positions: Sequence[int], states: Sequence[str]) -> list[str]:
@@ -158,7 +163,8 @@ class Reading(Mishaps):
         for start in range(0, len(positions), AT_ONCE):
             some = items.c.seq.in_(positions[start : start + AT_ONCE])
             wanted = sa.select(items.c.key, items.c.seq).where(items.c.task == task, items.c.stage == stage, some)
-            rows = self.connection.execute(wanted.where(items.c.state.in_(states)).order_by(items.c.seq))
+            wanted = wanted.where(items.c.state.in_(states), counts_at(task, stage))
+            rows = self.connection.execute(wanted.order_by(items.c.seq))
             found += [row.key or str(row.seq) for row in rows]
         return found
 
@@ -169,6 +175,7 @@ class Reading(Mishaps):
             .join(items, sa.and_(items.c.id == emissions.c.item, items.c.lease == emissions.c.lease))
             .where(
                 emissions.c.task == task,
+                counts_of(task),
                 sa.or_(
                     emissions.c.item > after[0], sa.and_(emissions.c.item == after[0], emissions.c.position > after[1])
                 ),
@@ -181,7 +188,7 @@ class Reading(Mishaps):
     def first_open(self, task: int, stage: str, after: int) -> tuple[int, int] | None:
         """(position, id) of the first item of the stage from position ``after`` on that is not settled."""
         probe = sa.select(items.c.seq, items.c.id).where(
-            items.c.task == task, items.c.stage == stage, items.c.seq >= after, OPEN
+            items.c.task == task, items.c.stage == stage, items.c.seq >= after, OPEN, counts_at(task, stage)
         )
         row = self.connection.execute(probe.order_by(items.c.seq).limit(1)).first()
         return None if row is None else (row.seq, row.id)
@@ -198,7 +205,7 @@ class Reading(Mishaps):
             sa.select(item_data.c.model, sa.func.count())
             .join(items, items.c.id == item_data.c.item)
             .where(items.c.task == task, items.c.stage == stage, items.c.state == ItemState.DONE)
-            .where(item_data.c.model.is_not(None))
+            .where(item_data.c.model.is_not(None), counts_at(task, stage))
             .group_by(item_data.c.model)
             .order_by(sa.func.count().desc())
         )
@@ -206,18 +213,21 @@ class Reading(Mishaps):
 
     def neighbours(self, task: int, stage: str, seq: int) -> tuple[str | None, str | None]:
         """The keys of the items before and after a position of a stage."""
-        mine = sa.select(items.c.key, items.c.seq).where(items.c.task == task, items.c.stage == stage)
+        mine = sa.select(items.c.key, items.c.seq).where(
+            items.c.task == task, items.c.stage == stage, counts_at(task, stage)
+        )
         before = self.connection.execute(mine.where(items.c.seq < seq).order_by(items.c.seq.desc()).limit(1)).first()
         after = self.connection.execute(mine.where(items.c.seq > seq).order_by(items.c.seq).limit(1)).first()
         return (before and (before.key or str(before.seq)), after and (after.key or str(after.seq)))
 
     def cells(self, task: int, stage: str, width: int = 1) -> list[tuple[int, str, int]]:
         """(position, state, how many): one for each item of a stage, or for each state in a run of ``width`` items, in order."""
+        mine = sa.and_(items.c.task == task, items.c.stage == stage, counts_at(task, stage))
         if width == 1:
-            plain = sa.select(items.c.seq, items.c.state).where(items.c.task == task, items.c.stage == stage)
+            plain = sa.select(items.c.seq, items.c.state).where(mine)
             return [(row.seq - 1, row.state, 1) for row in self.connection.execute(plain.order_by(items.c.seq))]
         run = ((items.c.seq - 1) // width).label("run")
-        counted = sa.select(run, items.c.state, sa.func.count()).where(items.c.task == task, items.c.stage == stage)
+        counted = sa.select(run, items.c.state, sa.func.count()).where(mine)
         rows = self.connection.execute(counted.group_by(run, items.c.state).order_by(run))
         return [(int(position), state, count) for position, state, count in rows]
 
@@ -232,14 +242,16 @@ class Reading(Mishaps):
             sa.select(ago, worker, items.c.state, sa.func.count())
             .outerjoin(item_data, item_data.c.item == items.c.id)
             .outerjoin(attempts, sa.and_(failed, last))
-            .where(items.c.task == task, items.c.finished_at.is_not(None))
+            .where(items.c.task == task, items.c.finished_at.is_not(None), counts_of(task))
             .group_by(ago, worker, items.c.state)
         )
         return [(int(span), who, state, many) for span, who, state, many in self.connection.execute(counted)]
 
 
-COUNTED = sa.select(items.c.task, items.c.stage, items.c.state, sa.func.count()).group_by(
-    items.c.task, items.c.stage, items.c.state
+COUNTED = (
+    sa.select(items.c.task, items.c.stage, items.c.state, sa.func.count())
+    .group_by(items.c.task, items.c.stage, items.c.state)
+    .having(counts_in_group())
 )
 COUNTED_OF_ONE = COUNTED.where(items.c.task == sa.bindparam("wanted"))
 
@@ -253,7 +265,8 @@ def kept_statement(clock: Clock) -> sa.Select[Any]:
         "seconds": clock.seconds_between(items.c.started_at, items.c.finished_at),
     }
     found = sa.select(*(known[name] for name in Kept._fields)).outerjoin(item_data, item_data.c.item == items.c.id)
-    mine = sa.and_(items.c.task == sa.bindparam("wanted"), items.c.stage == sa.bindparam("at_stage"))
+    task, stage = sa.bindparam("wanted", type_=sa.BigInteger), sa.bindparam("at_stage", type_=sa.Text)
+    mine = sa.and_(items.c.task == task, items.c.stage == stage, counts_at(task, stage))
     behind = found.where(mine, items.c.seq > sa.bindparam("after")).order_by(items.c.seq)
     return behind.limit(sa.bindparam("most", type_=sa.Integer))
 

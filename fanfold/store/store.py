@@ -21,6 +21,7 @@ from fanfold.store.answers import Answers, Calls
 from fanfold.store.blobs import Blobs, BlobStore, Directory, new_key
 from fanfold.store.clock import Clock
 from fanfold.store.database import Database
+from fanfold.store.drafts import Drafts
 from fanfold.store.events import Events
 from fanfold.store.health import Health
 from fanfold.store.hints import CHANNEL
@@ -50,6 +51,11 @@ class Transaction:
     def items(self) -> Items:
         """Items: add, ready, claim, load."""
         return Items(self.connection, self.clock)
+
+    @cached_property
+    def drafts(self) -> Drafts:
+        """Stages whose items are still being written or removed: begin, refresh, end, remove."""
+        return Drafts(self.connection, self.clock)
 
     @cached_property
     def settling(self) -> Settling:

@@ -18,7 +18,19 @@ from fanfold.store.answers import Answers
 from fanfold.store.batches import put_rows
 from fanfold.store.clock import Clock
 from fanfold.store.statements import run
-from fanfold.store.tables import TIMED, blobs, calls, emissions, events, item_data, items, permits, task_tags, tasks
+from fanfold.store.tables import (
+    TIMED,
+    blobs,
+    calls,
+    drafts,
+    emissions,
+    events,
+    item_data,
+    items,
+    permits,
+    task_tags,
+    tasks,
+)
 from fanfold.store.tables import attempts as attempts_table
 
 BY_NUMBER = sa.select(tasks).where(tasks.c.number == sa.bindparam("wanted"))
@@ -171,7 +183,7 @@ class Tasks:
         for table in (permits, item_data):
             self.connection.execute(sa.delete(table).where(table.c.item.in_(mine)))
         Answers(self.connection, self.clock).drop_unused(number)
-        for table in (attempts_table, calls, emissions, events, blobs, task_tags, items):
+        for table in (attempts_table, calls, emissions, events, blobs, drafts, task_tags, items):
             self.connection.execute(sa.delete(table).where(table.c.task == number))
         self.connection.execute(sa.delete(tasks).where(tasks.c.number == number))
         return keys
