@@ -7,7 +7,7 @@ from typing import Any
 
 from fanfold.engine.moves import Pipelines, can_move, move
 from fanfold.model.lifecycle import ItemState, TaskState
-from fanfold.model.plan import ON_FAILED, Kind, PlannedStage
+from fanfold.model.plan import ON_CANCELLED, ON_FAILED, Kind, PlannedStage
 from fanfold.model.progress import Counts
 from fanfold.model.task import TaskRow
 from fanfold.model.verdict import Verdict, verdict
@@ -71,24 +71,31 @@ def enter(
     verb: str,
     new_items: NewRows | None = None,
     through_gate: bool = False,
+    values: Mapping[str, Any] | None = None,
 ) -> TaskState:
     """Move a task into a stage, whose items appear in the same transaction; past stages that turn out empty; or to the end."""
     started: dict[str, Any] = (
         {} if row.started_at else {"started_at": tx.items.first_started_at(row.number, row.plan.stages[0].name)}
     )
-    clear: dict[str, Any] = {"error_code": None, "error_message": None, "reason": None, "ending": None}
+    clear: dict[str, Any] = {
+        "error_code": None,
+        "error_message": None,
+        "reason": None,
+        "ending": None,
+        **(values or {}),
+    }
     while stage is not None:
         begun = tx.items.have_begun(row.number, stage.name)
         if make_items(tx, row, stage, new_items):
             stops = stage.gate and not begun and not through_gate
             target = TaskState.WAITING if stops else TaskState.ACTIVE
-            values = clear | started | {"missing": _missing(tx, row, stage)}
-            move(tx, pipelines, row, verb, target, actor=actor, stage=stage.name, values=values)
+            written = clear | started | {"missing": _missing(tx, row, stage)}
+            move(tx, pipelines, row, verb, target, actor=actor, stage=stage.name, values=written)
             return target
         new_items, stage = None, row.plan.after(stage.name)
     last = row.plan.stages[-1].name
-    values = clear | started | {"missing": _missing(tx, row, None)}
-    move(tx, pipelines, row, verb, TaskState.COMPLETED, actor=actor, stage=last, values=values)
+    written = clear | started | {"missing": _missing(tx, row, None)}
+    move(tx, pipelines, row, verb, TaskState.COMPLETED, actor=actor, stage=last, values=written)
     return TaskState.COMPLETED
 
 
@@ -99,7 +106,7 @@ def make_items(tx: Transaction, row: TaskRow, stage: PlannedStage, new_items: Ne
     """
     if stage.kind is not Kind.EACH:
         if tx.items.exist(row.number, stage.name):
-            tx.tasks.reopen(row.number, stage.name)
+            tx.resetting.reopen(row.number, stage.name, redo=True)
         else:
             tx.items.add(row.number, stage.name, [(None, None)])
         return True
@@ -114,7 +121,7 @@ def make_items(tx: Transaction, row: TaskRow, stage: PlannedStage, new_items: Ne
 
 
 def fail(tx: Transaction, pipelines: Pipelines, row: TaskRow, actor: str, why: str, code: str = "failed") -> TaskState:
-    """The task has failed for good: compensate first, if its pipeline does, once per task."""
+    """The task has failed for good: compensate first, if its pipeline does, once per generation."""
     if row.plan.on_failed and compensate(tx, row, ON_FAILED):
         move(
             tx,
@@ -142,14 +149,26 @@ def fail(tx: Transaction, pipelines: Pipelines, row: TaskRow, actor: str, why: s
 
 
 def compensate(tx: Transaction, row: TaskRow, stage: str) -> bool:
-    """Make the one item of a compensation; False when it was done before, as it is done once per task."""
+    """Make the one item of a compensation; False when this generation of the task was made up for already."""
+    counts = stage_counts(tx, row)
+    if compensated(counts):
+        return False
     if not tx.items.exist(row.number, stage):
         tx.items.add(row.number, stage, [(None, None)])
-        return True
-    if stage_counts(tx, row)[stage][ItemState.DONE]:
-        return False
-    tx.tasks.reopen(row.number, stage)
+    else:
+        tx.resetting.reopen(row.number, stage)
     return True
+
+
+def compensated(counts: Mapping[str, Counts]) -> bool:
+    """Whether a compensation of this generation is done; a new generation begins without any."""
+    return any(counts.get(stage, Counts())[ItemState.DONE] for stage in (ON_FAILED, ON_CANCELLED))
+
+
+def new_generation(tx: Transaction, row: TaskRow) -> dict[str, int]:
+    """What is done from now on is other work, with other idempotency keys, and is made up for by itself."""
+    tx.items.delete(row.number, [ON_FAILED, ON_CANCELLED])
+    return {"generation": row.generation + 1}
 
 
 def stage_counts(tx: Transaction, row: TaskRow) -> Mapping[str, Counts]:

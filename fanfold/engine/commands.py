@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from fanfold.engine.advance import compensate, enter, stage_counts, unfinished_stage
+from fanfold.engine.advance import compensate, compensated, enter, new_generation, stage_counts, unfinished_stage
 from fanfold.engine.discovery import find_installed
 from fanfold.engine.moves import Pipelines, mirror_of, move
 from fanfold.engine.submit import check_options
@@ -100,12 +100,16 @@ class Commands:
         )
 
     def _cancel(self, tx: Transaction, row: TaskRow, reason: str | None) -> None:
-        if row.plan.on_cancelled and compensate(tx, row, ON_CANCELLED):
+        if row.plan.on_cancelled and self._costs(tx, row) and compensate(tx, row, ON_CANCELLED):
             self._move(
                 tx, row, "cancel", TaskState.ACTIVE, reason=reason, stage=ON_CANCELLED, ending=TaskState.CANCELLED.value
             )
         else:
             self._move(tx, row, "cancel", TaskState.CANCELLED, reason=reason)
+
+    def _costs(self, tx: Transaction, row: TaskRow) -> bool:
+        """Whether there may be something to make up for: after a compensation only if anything was begun since."""
+        return not row.generation or tx.items.begun_since(row.number, ("retry", "rerun"))
 
     def _merge(self, tx: Transaction, row: TaskRow) -> None:
         if row.state is TaskState.WAITING:
@@ -125,7 +129,7 @@ class Commands:
         if options and (pipeline := self.pipelines.get(row.pipeline) or find_installed(row.pipeline)):
             check_options(pipeline, laid_over(serial.load(row.options) or {}, options))
         overrides = None if not options else serial.dump(options, "The options")
-        moved = tx.tasks.retry_items(row.number, wanted, ids, overrides)
+        moved = tx.resetting.retry(row.number, wanted, ids, overrides)
         if keys and moved < len(set(keys)):
             raise IllegalMove(
                 f"Some of these items of task {row.id} are pending or being worked on; wait for them, or pause the task."
@@ -136,7 +140,9 @@ class Commands:
         back = row.plan.index(wanted) < row.plan.index(row.stage)
         target = TaskState.PAUSED if row.state is TaskState.PAUSED else TaskState.ACTIVE
         reason = f"{moved} items of {wanted}" + (f": {', '.join(keys[:20])}" if keys else "")
-        clear = {"error_code": None, "error_message": None, "ending": None}
+        clear: dict[str, Any] = {"error_code": None, "error_message": None, "ending": None}
+        if compensated(counts):
+            clear |= new_generation(tx, row)
         move(
             tx,
             self.pipelines,
@@ -179,8 +185,8 @@ class Commands:
         others = [stage.name for stage in row.plan.stages if stage is not first or first.kind is not Kind.EACH]
         tx.items.delete(row.number, others)
         if first.kind is Kind.EACH:
-            tx.tasks.reopen(row.number, first.name)
-        enter(tx, self.pipelines, row, first, actor=self.actor, verb="rerun")
+            tx.resetting.reopen(row.number, first.name)
+        enter(tx, self.pipelines, row, first, actor=self.actor, verb="rerun", values=new_generation(tx, row))
 
     def _delete(self, tx: Transaction, row: TaskRow) -> list[str]:
         move(tx, self.pipelines, row, "delete", None, actor=self.actor)

@@ -93,8 +93,13 @@ class Work:
 
     @property
     def idempotency_key(self) -> str:
-        """The same for every attempt at this item: give it to services that charge, so that a crash is not charged twice."""
-        return f"{self._row.id}/{self._claimed.stage}/{self._claimed.key}"
+        """The same for every attempt at this item: give it to services that charge, so that a crash is not charged twice.
+
+        It is a new one for work that is redone on purpose: after `rerun`, for an item with a result, with other options.
+        """
+        plain = f"{self._row.id}/{self._claimed.stage}/{self._claimed.key}"
+        generations = (self._row.generation, self._claimed.generation)
+        return f"{plain}/g{generations[0]}.{generations[1]}" if any(generations) else plain
 
     @property
     def cancelled(self) -> bool:

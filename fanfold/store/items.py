@@ -15,11 +15,23 @@ from sqlalchemy.dialects import postgresql
 from fanfold.errors import BadInput
 from fanfold.model.item import Claimed
 from fanfold.model.lifecycle import ItemState
-from fanfold.store.batches import Rows, append_rows, listed
+from fanfold.store.batches import Rows, append_rows, listed, put_rows
 from fanfold.store.clock import Clock
 from fanfold.store.drafts import counts_at
 from fanfold.store.statements import run
-from fanfold.store.tables import ACTIVE, OPEN, PENDING, TIMED, attempts, emissions, item_data, items, permits, tasks
+from fanfold.store.tables import (
+    ACTIVE,
+    OPEN,
+    PENDING,
+    TIMED,
+    attempts,
+    emissions,
+    events,
+    item_data,
+    items,
+    permits,
+    tasks,
+)
 
 BATCH = 2_000
 MANY, MUCH = 200, 0.1
@@ -110,7 +122,7 @@ class Items:
             .outerjoin(theirs, theirs.c.item == before.c.id)
             .where(sa.or_(ours.c.input.is_distinct_from(theirs.c.output), items.c.finished_at < before.c.finished_at))
         )
-        self._begin_again(list(self.connection.execute(redone).scalars()))
+        generations = self._begin_again(list(self.connection.execute(redone).scalars()))
         start = new_item_values(task, target)
         new = sa.select(*start.values(), before.c.seq, before.c.key).where(
             done, ~sa.exists(sa.select(items.c.id).where(same).correlate(before))
@@ -124,16 +136,28 @@ class Items:
         known_data = item_data.alias("known")
         known = sa.select(known_data.c.item).where(known_data.c.item == items.c.id).correlate(items)
         self.connection.execute(sa.insert(item_data).from_select(["item", "input"], bare.where(~sa.exists(known))))
+        put_rows(self.connection, item_data, generations)
 
-    def _begin_again(self, ids: Sequence[int]) -> None:
-        """Any state → pending with nothing known; also for an item that still runs on what is out of date."""
+    def _begin_again(self, ids: Sequence[int]) -> list[dict[str, Any]]:
+        """Any state → pending with nothing known; also for an item that still runs on what is out of date.
+
+        Returns the generation of each that was begun before: with another input it is other work, so it has a new key.
+        """
+        generations: list[dict[str, Any]] = []
         fresh: dict[str, Any] = {"state": ItemState.PENDING.value, "attempts": 0, "failures": 0, "crashes": 0}
         none = dict.fromkeys(("worker", "available_at", "deadline_at", "finished_at"))
         for start in range(0, len(ids), BATCH):
             some = ids[start : start + BATCH]
+            grown = sa.func.coalesce(item_data.c.generation, 0) + 1
+            begun = sa.select(items.c.id, grown.label("generation")).outerjoin(
+                item_data, item_data.c.item == items.c.id
+            )
+            found = self.connection.execute(begun.where(items.c.id.in_(some), items.c.lease > 0))
+            generations += [{"item": row.id, "generation": row.generation} for row in found]
             self.connection.execute(sa.update(items).where(items.c.id.in_(some)).values(fresh | none))
             for table in (item_data, permits):
                 self.connection.execute(sa.delete(table).where(table.c.item.in_(some)))
+        return generations
 
     def ready(self, served: Served, limit: int, known: Iterable[Ready] = ()) -> list[Ready]:
         """Active tasks in served stages with a pending item, by priority, then oldest first; without those ``known`` already."""
@@ -184,6 +208,12 @@ class Items:
         return self.connection.execute(
             sa.select(items.c.started_at).where(mine).order_by(items.c.seq).limit(1)
         ).scalar()
+
+    def begun_since(self, task: int, verbs: Sequence[str]) -> bool:
+        """Whether any item of a task was begun since the last event with one of the verbs."""
+        mine = sa.select(sa.func.max(events.c.at)).where(events.c.task == task, events.c.verb.in_(verbs))
+        later = sa.select(items.c.id).where(items.c.task == task, items.c.started_at > mine.scalar_subquery())
+        return self.connection.execute(later.limit(1)).first() is not None
 
     def exist(self, task: int, stage: str) -> bool:
         """Whether the stage has items at all."""

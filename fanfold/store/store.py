@@ -28,6 +28,7 @@ from fanfold.store.hints import CHANNEL
 from fanfold.store.items import Items
 from fanfold.store.reading import Reading
 from fanfold.store.recovery import Recovery
+from fanfold.store.resetting import Resetting
 from fanfold.store.settling import Settling
 from fanfold.store.streams import Streams
 from fanfold.store.tasks import Tasks
@@ -61,6 +62,11 @@ class Transaction:
     def settling(self) -> Settling:
         """Items leaving their worker: finish, fail, postpone, release."""
         return Settling(self.connection, self.clock)
+
+    @cached_property
+    def resetting(self) -> Resetting:
+        """Items that are done again: retry, reopen."""
+        return Resetting(self.connection, self.clock)
 
     @cached_property
     def recovery(self) -> Recovery:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,27 +9,14 @@ from typing import Any
 import sqlalchemy as sa
 
 from fanfold.errors import Ambiguous, KeyTaken, NotFound
-from fanfold.model.lifecycle import FINISHED_TASKS, ItemState, TaskState
+from fanfold.model.lifecycle import FINISHED_TASKS, TaskState
 from fanfold.model.plan import Plan
 from fanfold.model.task import TaskRow
 from fanfold.store.answers import Answers
-from fanfold.store.batches import put_rows
 from fanfold.store.clock import Clock
 from fanfold.store.statements import run
-from fanfold.store.tables import (
-    TIMED,
-    blobs,
-    calls,
-    drafts,
-    emissions,
-    events,
-    item_data,
-    items,
-    permits,
-    task_tags,
-    tasks,
-)
 from fanfold.store.tables import attempts as attempts_table
+from fanfold.store.tables import blobs, calls, drafts, emissions, events, item_data, items, permits, task_tags, tasks
 
 BY_NUMBER = sa.select(tasks).where(tasks.c.number == sa.bindparam("wanted"))
 BY_NUMBER_LOCKED = BY_NUMBER.with_for_update(key_share=True)
@@ -187,82 +172,6 @@ class Tasks:
             self.connection.execute(sa.delete(table).where(table.c.task == number))
         self.connection.execute(sa.delete(tasks).where(tasks.c.number == number))
         return keys
-
-    def retry_items(self, number: int, stage: str, ids: Sequence[int] | None, options: str | None = None) -> int:
-        """done, failed, retrying or waiting → pending: the named items of the stage, or (None) those that failed.
-
-        ``options`` (JSON) are laid over the task's own, and over what was said before, for these items from now on. Items that
-        were done get the option ``fresh``: who has a good answer and asks again wants another one.
-        """
-        done = set() if ids is None else self._in_state(ids, ItemState.DONE)
-        # Those that wait for a worker need no move, only to be told what is wanted of them now.
-        waiting = set() if ids is None or options is None else self._in_state(ids, ItemState.PENDING)
-        fresh = {
-            "state": ItemState.PENDING.value,
-            "available_at": None,
-            "finished_at": None,
-            "attempts": 0,
-            "failures": 0,
-            "crashes": 0,
-        }
-        chosen = sa.update(items).where(items.c.task == number, items.c.stage == stage).values(fresh)
-        if ids is None:
-            chosen = chosen.where(items.c.state == ItemState.FAILED)
-        else:
-            chosen = chosen.where(items.c.id.in_(ids), items.c.state.in_((ItemState.DONE, ItemState.FAILED)) | TIMED)
-        moved = list(self.connection.execute(chosen.returning(items.c.id)).scalars())
-        self._set_aside(sorted(done))
-        for start in range(0, len(moved), 5_000):
-            some = moved[start : start + 5_000]
-            forget = sa.update(item_data).where(item_data.c.item.in_(some))
-            self.connection.execute(forget.values(memory=None, waiting_since=None, progress=None, message=None))
-            if options is not None or done:
-                self._lay_over(some, options, done)
-        self._lay_over(sorted(waiting), options, set())
-        return len(moved) + len(waiting)
-
-    def _set_aside(self, ids: Sequence[int]) -> None:
-        """Keep the outputs of done items that are made again, so that old and new can be compared."""
-        for start in range(0, len(ids), 5_000):
-            chosen = item_data.c.item.in_(ids[start : start + 5_000])
-            kept = {"previous": item_data.c.output, "previous_model": item_data.c.model}
-            self.connection.execute(sa.update(item_data).where(chosen).values(kept))
-
-    def _in_state(self, ids: Sequence[int], state: ItemState) -> set[int]:
-        chosen = sa.select(items.c.id).where(items.c.id.in_(ids), items.c.state == state)
-        return set(self.connection.execute(chosen).scalars())
-
-    def _lay_over(self, ids: Sequence[int], options: str | None, done: set[int]) -> None:
-        """Add to the options of single items."""
-        chosen = sa.select(item_data.c.item, item_data.c.options).where(item_data.c.item.in_(ids))
-        before = {row.item: row.options for row in self.connection.execute(chosen)}
-        said = json.loads(options) if options else {}
-        rows = []
-        for item in ids:
-            fresh = {"fresh": uuid.uuid4().hex} if item in done else {}
-            merged = json.loads(before.get(item) or "{}") | fresh | said
-            if merged:
-                rows.append({"item": item, "options": json.dumps(merged, ensure_ascii=False)})
-        put_rows(self.connection, item_data, rows)
-
-    def reopen(self, number: int, stage: str) -> None:
-        """Any state → pending for every item of a stage that begins again (the merge, after an item was redone)."""
-        fresh = {
-            "state": ItemState.PENDING.value,
-            "available_at": None,
-            "finished_at": None,
-            "worker": None,
-            "deadline_at": None,
-        }
-        mine = (items.c.task == number, items.c.stage == stage)
-        self.connection.execute(
-            sa.update(items).where(*mine).values(fresh | {"attempts": 0, "failures": 0, "crashes": 0})
-        )
-        ids = sa.select(items.c.id).where(*mine)
-        self.connection.execute(
-            sa.update(item_data).where(item_data.c.item.in_(ids)).values(memory=None, waiting_since=None, progress=None)
-        )
-        self.connection.execute(sa.delete(permits).where(permits.c.item.in_(ids)))
 
     def _one(self, found: sa.Select[Any], values: dict[str, Any] | None = None) -> TaskRow | None:
         row = self.connection.execute(found, values).first()

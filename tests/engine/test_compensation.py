@@ -1,4 +1,4 @@
-"""Does a step that makes up for a failure run once per task in effect, whatever happens around it?"""
+"""Does a step that makes up for a failure run once per generation in effect, whatever happens around it?"""
 
 from collections.abc import Callable
 from typing import Any
@@ -75,13 +75,75 @@ def test_a_crash_in_the_middle_of_it_runs_it_again_with_the_same_key(refunds: Re
     assert state(refunds, task)[0] == "failed"
 
 
-def test_a_second_failure_after_a_retry_is_not_paid_back_twice(refunds: Refunds) -> None:
+def test_a_failure_after_a_retry_is_paid_back_once_more_under_a_key_of_its_own(refunds: Refunds) -> None:
     task = refunds.submit()
     refunds.installation.work()
     refunds.installation.client.retry(task.id)
     refunds.installation.work()
     assert state(refunds, task) == ("failed", "failed", "only failed: the model refused")
-    assert len(refunds.paid) == 1
+    assert refunds.paid == [f"{task.id}/on_failed/1", f"{task.id}/on_failed/1/g1.0"]
+
+
+def test_a_cancel_after_a_refund_and_a_retry_is_no_second_refund(refunds: Refunds, clock: HandClock) -> None:
+    task = refunds.submit()
+    refunds.installation.work()
+    clock.advance(1)
+    refunds.installation.client.retry(task.id)
+    clock.advance(1)
+    assert refunds.installation.client.cancel(task.id).state == "cancelled"
+    refunds.installation.work()
+    assert refunds.paid == [f"{task.id}/on_failed/1"]
+
+
+def test_a_cancel_after_a_refund_makes_up_for_what_was_begun_since(refunds: Refunds, clock: HandClock) -> None:
+    task = refunds.submit()
+    refunds.installation.work()
+    clock.advance(1)
+    refunds.installation.client.retry(task.id)
+    clock.advance(1)
+    [begun] = refunds.installation.worker().claim()
+    assert begun.stage == "only"
+    refunds.installation.client.cancel(task.id)
+    refunds.installation.work()
+    assert refunds.paid == [f"{task.id}/on_failed/1", f"cancelled {task.id}"]
+    clock.advance(1)
+    refunds.installation.client.retry(task.id)
+    assert refunds.installation.client.cancel(task.id).state == "cancelled"
+    assert len(refunds.paid) == 2
+
+
+def test_a_task_that_an_older_version_has_retried_is_not_paid_back_twice(refunds: Refunds) -> None:
+    """Older versions begin no new generation."""
+    task = refunds.submit()
+    refunds.installation.work()
+    refunds.installation.sql("UPDATE items SET state = 'pending', finished_at = NULL WHERE stage = 'only'")
+    refunds.installation.sql("UPDATE tasks SET state = 'active', finished_at = NULL")
+    refunds.installation.work()
+    assert state(refunds, task)[0] == "failed"
+    assert refunds.paid == [f"{task.id}/on_failed/1"]
+
+
+def test_a_rerun_is_made_up_for_by_itself(refunds: Refunds) -> None:
+    task = refunds.submit()
+    refunds.installation.work()
+    refunds.installation.client.rerun(task.id)
+    refunds.installation.work()
+    assert refunds.paid == [f"{task.id}/on_failed/1", f"{task.id}/on_failed/1/g1.0"]
+
+
+def test_the_same_failure_is_never_made_up_for_by_both_steps(refunds: Refunds) -> None:
+    """The refund failed, so the retry goes on in the same generation; a cancel then makes up for it, and nothing else does."""
+    refunds.refund_works = False
+    task = refunds.submit()
+    refunds.installation.work()
+    refunds.installation.client.retry(task.id)
+    refunds.installation.client.cancel(task.id)
+    refunds.installation.work()
+    assert refunds.paid == [f"cancelled {task.id}"]
+    refunds.refund_works = True
+    refunds.installation.sweep()
+    refunds.installation.work()
+    assert refunds.paid == [f"cancelled {task.id}"]
 
 
 def test_a_retry_that_succeeds_completes_the_task(refunds: Refunds) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
-TASKS = "fanfold/store/tasks.py"
+TASKS, RESETTING = "fanfold/store/tasks.py", "fanfold/store/resetting.py"
 TURN = "fanfold/engine/turn.py"
 ADVANCE = "fanfold/engine/advance.py"
 SWEEP = "fanfold/engine/sweep.py"
@@ -104,16 +104,12 @@ ADVANCE_MUTANTS = (
     mutant(
         "a running item can not be retried",
         Edit(
-            TASKS, "items.c.state.in_((ItemState.DONE, ItemState.FAILED)) | TIMED", "items.c.state != ItemState.PENDING"
+            RESETTING,
+            "items.c.state.in_((ItemState.DONE, ItemState.FAILED)) | TIMED",
+            "items.c.state != ItemState.PENDING",
         ),
         by="sqlite",
         test="engine/test_commands.py::test_an_item_that_is_being_worked_on_can_not_be_retried",
-    ),
-    mutant(
-        "a compensation runs once per task",
-        Edit(ADVANCE, "if stage_counts(tx, row)[stage][ItemState.DONE]:", "if False:"),
-        by="sqlite",
-        test="engine/test_compensation.py::test_a_second_failure_after_a_retry_is_not_paid_back_twice",
     ),
     mutant(
         "results of the turn in which a task is paused count",
