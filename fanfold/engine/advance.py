@@ -24,11 +24,14 @@ def advance(store: Store, pipelines: Pipelines, number: int, actor: str) -> Task
             return None
         if tx.items.is_open(number, row.stage) and not row.plan.stage(row.stage).fail_fast:
             return None
-    with store.write() as tx:
+
+    def decide(tx: Transaction) -> TaskState | None:
         row = tx.tasks.lock(number)
         if row is None or row.state is not TaskState.ACTIVE:
             return None
         return advance_locked(tx, pipelines, row, actor)
+
+    return store.transact(decide)
 
 
 def advance_locked(

@@ -62,7 +62,7 @@ class Commands:
         self.store.shelf.delete(keys)
 
     def _do(self, number: int, verb: str, act: Callable[[Transaction, TaskRow], Any], *, named: bool = False) -> Any:
-        with self.store.write() as tx:
+        def decide(tx: Transaction) -> Any:
             row = tx.tasks.lock(number)
             if row is None:
                 raise NotFound("The task was deleted meanwhile.")
@@ -70,6 +70,8 @@ class Commands:
                 mirror_of(self.pipelines, row)
             self._check(tx, row, verb, named)
             return act(tx, row)
+
+        return self.store.transact(decide)
 
     def _check(self, tx: Transaction, row: TaskRow, verb: str, named: bool) -> None:
         """Only a retry of whatever failed looks at the items: the other commands cost the same for 10 and for 10 million."""

@@ -16,8 +16,9 @@ from fanfold.errors import DatabaseProblem
 from fanfold.model.lifecycle import TaskState
 from fanfold.settings import Settings
 from fanfold.store import migrate
-from fanfold.store.database import SAFE_SQLITE, shown, sqlite_version
+from fanfold.store.sqlite import SAFE_SQLITE, sqlite_version
 from fanfold.store.store import Store
+from fanfold.store.urls import shown
 
 OK, WARNING, PROBLEM = "ok", "warning", "problem"
 LOW_BYTES, FEW_BYTES = 5_000_000_000, 500_000_000

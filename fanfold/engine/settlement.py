@@ -12,6 +12,7 @@ from fanfold.engine.spool import Spool
 from fanfold.errors import BadInput, DatabaseProblem, FanfoldError, HandlerError, Permanent, Temporary
 from fanfold.model.item import Claimed
 from fanfold.model.pipeline import Stage
+from fanfold.store.refusals import DAMAGED, MISFIT, UNREACHABLE
 from fanfold.store.store import Transaction
 
 MESSAGE_LENGTH = 4_000
@@ -20,6 +21,8 @@ LONGEST_WAIT = 10 * 365 * 86_400.0
 DETAIL_LENGTH = 20_000
 NOT_COUNTED_STEPS = 5
 """The wait after what is no fault of the item grows so many times: with the usual back-off to 16 s, not to minutes."""
+SCARCE = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE)
+NO_FAULT = (UNREACHABLE, MISFIT, DAMAGED)
 FIRST_KEPT = 20
 """Of failures that do not count, so many are kept of an item, then the 32nd, the 64th …: a rate limit may last for days."""
 
@@ -61,11 +64,11 @@ def failed(claimed: Claimed, stage: Stage, error: BaseException, retry_limit: in
 
 
 def _counts(error: BaseException) -> bool:
-    """Whether the work itself failed: not when nothing was tried, nor when the database or the disk's room went away under it."""
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+    """Whether the work itself failed: not when nothing was tried, nor for want of a database, disk space or open files."""
+    if isinstance(error, OSError) and error.errno in SCARCE:
         return False
     if isinstance(error, DatabaseProblem):
-        return error.code != "unreachable"
+        return error.code not in NO_FAULT
     return not isinstance(error, Temporary) or error.counts
 
 

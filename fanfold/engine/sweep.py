@@ -45,8 +45,7 @@ def _recover_and_close(store: Store, pipelines: Pipelines, actor: str) -> bool:
 
 def take_duty(store: Store, name: str, interval: float, force: bool) -> bool:
     """Whether this process is the one to do it in this interval."""
-    with store.write() as tx:
-        return tx.recovery.take_duty(name, 0.0 if force else interval) or force
+    return store.transact(lambda tx: tx.recovery.take_duty(name, 0.0 if force else interval) or force)
 
 
 def recover(store: Store, actor: str) -> int:
@@ -65,13 +64,18 @@ def recover(store: Store, actor: str) -> int:
         lambda tx: tx.recovery.reclaim_hung(HANG_GRACE_SECONDS, settings.crash_limit),
         "its worker hangs past the time limit",
     )
-    with store.write() as tx:
-        tx.recovery.see_no_future()
-        idle = tx.recovery.release_idle(settings.look_seconds * 5)
-        tx.settling.free_permits([item.id for item in idle])
-        tx.workers.drop_stale_permits()
-        tx.workers.forget_dead(FORGET_WORKERS_SECONDS)
+    idle = store.transact(lambda tx: _release_idle(tx, settings.look_seconds * 5))
     return len(lost) + len(hung) + len(idle)
+
+
+def _release_idle(tx: Transaction, grace_seconds: float) -> list[Lost]:
+    """Hand back what tasks no longer want, and drop what was left behind: permits, workers not seen for long."""
+    tx.recovery.see_no_future()
+    idle = tx.recovery.release_idle(grace_seconds)
+    tx.settling.free_permits([item.id for item in idle])
+    tx.workers.drop_stale_permits()
+    tx.workers.forget_dead(FORGET_WORKERS_SECONDS)
+    return idle
 
 
 def bury_dead(store: Store) -> None:
@@ -83,12 +87,11 @@ def bury_dead(store: Store) -> None:
             if worker.alive and is_dead(worker.host, worker.pid)
         ]
     for worker in dead:
-        with store.write() as tx:
-            tx.workers.leave(worker)
+        store.transact(lambda tx: tx.workers.leave(worker))  # noqa: B023
 
 
 def _reclaim(store: Store, actor: str, take: Callable[[Transaction], list[Lost]], why: str) -> list[Lost]:
-    with store.write() as tx:
+    def reclaim(tx: Transaction) -> list[Lost]:
         lost = take(tx)
         tx.settling.free_permits([item.id for item in lost])
         poison = [item for item in lost if item.state == ItemState.FAILED]
@@ -117,6 +120,9 @@ def _reclaim(store: Store, actor: str, take: Callable[[Transaction], list[Lost]]
         )
         if lost:
             tx.announce()
+        return lost
+
+    lost = store.transact(reclaim)
     for item in lost[:20]:
         log.warning(
             "[%s] Reclaimed %s %s: %s; %s",

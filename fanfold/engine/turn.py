@@ -14,6 +14,7 @@ from fanfold.engine.settlement import Settlement, settle, unstorable
 from fanfold.errors import BadInput, DatabaseProblem, IllegalMove, NotFound
 from fanfold.model.item import Claimed
 from fanfold.model.task import TaskRow
+from fanfold.store.refusals import REFUSED
 from fanfold.store.store import Store
 
 log = logging.getLogger("fanfold.worker")
@@ -101,7 +102,7 @@ def _settle_and_claim(
             settle(tx, settled, worker, store.settings.crash_limit)
             return claimer.claim(tx, worker, room)
     except DatabaseProblem as problem:
-        if problem.code != "refused" or not settled:
+        if problem.code != REFUSED or not settled:
             raise
     for one in settled:
         _settle_alone(store, worker, one)
@@ -109,15 +110,21 @@ def _settle_and_claim(
 
 
 def _settle_alone(store: Store, worker: str, one: Settlement) -> None:
-    """One bad result must not hold up the others: settle it by itself, as a failure if the database refuses it."""
-    for attempt in (one, unstorable(one, "The database refused its result.")):
-        try:
-            with store.write() as tx:
-                settle(tx, [attempt], worker, store.settings.crash_limit)
-            return
-        except DatabaseProblem as problem:
-            if problem.code != "refused" or attempt is not one:
-                raise
+    """One bad result must not hold up the others: settle it by itself, as a failure if the database refuses its data."""
+    limit = store.settings.crash_limit
+    try:
+        store.transact(lambda tx: settle(tx, [one], worker, limit))
+        return
+    except DatabaseProblem as problem:
+        if problem.code != REFUSED:
+            raise
+    with store.read() as tx:
+        misfit = tx.misfit()
+    if misfit is not None:
+        # An upgrade may have brought a constraint that this code does not know: no fault of the result.
+        raise misfit
+    failed = unstorable(one, "The database refused its result.")
+    store.transact(lambda tx: settle(tx, [failed], worker, limit))
 
 
 def finish_split(store: Store, pipelines: Pipelines, worker: str, one: Settlement) -> bool:

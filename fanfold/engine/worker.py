@@ -28,6 +28,7 @@ from fanfold.model.pipeline import Pipeline, TaskFunction, as_pipeline
 from fanfold.model.task import TaskRow
 from fanfold.settings import load as load_settings
 from fanfold.store.hints import Hints
+from fanfold.store.refusals import UNREACHABLE
 from fanfold.store.store import Store
 from fanfold.store.workers import Report
 
@@ -287,7 +288,7 @@ class Worker:
             except DatabaseProblem as problem:
                 if misfit := self._misfit or await self._in_database(partial(self._misfit_behind, problem)):
                     raise misfit from problem
-                if problem.code != "unreachable" or self._stops > 1 or self._is_past_grace():
+                if problem.code != UNREACHABLE or self._stops > 1 or self._is_past_grace():
                     raise
                 log.warning("[%s] %s Trying again in %.1f s", self.name, problem, pause)
                 await asyncio.sleep(pause)
@@ -298,7 +299,7 @@ class Worker:
 
     def _misfit_behind(self, problem: DatabaseProblem) -> DatabaseProblem | None:
         """Whether a statement was refused because the database was upgraded beneath it, which the heartbeat has yet to notice."""
-        if problem.code != "refused":
+        if problem.code == UNREACHABLE:
             return None
         try:
             with self.store.read() as tx:

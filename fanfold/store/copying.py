@@ -8,7 +8,9 @@ from contextlib import closing
 from pathlib import Path
 
 from fanfold.errors import BadInput, DatabaseProblem
-from fanfold.store.database import Database, shown, sqlite_module
+from fanfold.store.database import Database
+from fanfold.store.sqlite import sqlite_module
+from fanfold.store.urls import shown
 
 
 def copy(database: Database, target: Path) -> int:

@@ -6,7 +6,10 @@ import threading
 import time
 from typing import Any
 
-from fanfold.store.database import Database, is_driver_error, postgres_options, sqlite_module
+from fanfold.store.database import Database
+from fanfold.store.postgres import postgres_options
+from fanfold.store.refusals import is_driver_error
+from fanfold.store.sqlite import sqlite_module
 
 CHANNEL = "fanfold"
 SQLITE_LOOK_SECONDS = 0.015

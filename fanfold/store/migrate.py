@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from fanfold.errors import DatabaseProblem
 from fanfold.settings import Settings
 from fanfold.store.database import Database
+from fanfold.store.refusals import UNREACHABLE, sqlstate
 from fanfold.store.revisions import (
     HISTORY,
     NEWEST,
@@ -100,7 +101,7 @@ def problem_with(database: Database) -> DatabaseProblem | None:
         with database.read() as connection:
             fitting(connection)
     except DatabaseProblem as problem:
-        if problem.code == "unreachable":
+        if problem.code == UNREACHABLE:
             raise
         return problem
     return None
@@ -254,8 +255,7 @@ def _write_down(connection: sa.Connection, planned: Plan, now: sa.ColumnElement[
 
 
 def _is_locked_out(problem: DatabaseProblem) -> bool:
-    driver = getattr(problem.__cause__, "orig", problem.__cause__)
-    return getattr(driver, "sqlstate", None) in LOCKED_OUT
+    return sqlstate(problem) in LOCKED_OUT
 
 
 def _who_blocks(database: Database) -> str:

@@ -10,8 +10,9 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from fanfold.errors import DatabaseProblem
-from fanfold.store.database import Database, shown
+from fanfold.store.database import Database
 from fanfold.store.tables import metadata, revisions
+from fanfold.store.urls import shown
 
 VERSION_TABLE = "alembic_version"
 

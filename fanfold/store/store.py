@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import logging
+import random
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from functools import cached_property
 from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import sqlalchemy as sa
 
-from fanfold.errors import DatabaseProblem
+from fanfold.errors import DatabaseProblem, FanfoldError
 from fanfold.model import serial
 from fanfold.model.files import File
 from fanfold.settings import Settings
@@ -28,12 +31,19 @@ from fanfold.store.hints import CHANNEL
 from fanfold.store.items import Items
 from fanfold.store.reading import Reading
 from fanfold.store.recovery import Recovery
+from fanfold.store.refusals import is_conflict
 from fanfold.store.resetting import Resetting
 from fanfold.store.settling import Settling
 from fanfold.store.streams import Streams
 from fanfold.store.tasks import Tasks
 from fanfold.store.tokens import Tokens
 from fanfold.store.workers import Workers
+
+log = logging.getLogger("fanfold.store")
+Result = TypeVar("Result")
+CONFLICT_TRIES = 10
+CONFLICT_PAUSE_SECONDS = 0.05
+"""The longest pause before the second try of a transaction that met another one; it grows with each try."""
 
 
 class Transaction:
@@ -161,6 +171,24 @@ class Store:
         """A transaction that may change things: commits at the end, rolls back on an error."""
         with self.database.write() as connection:
             yield Transaction(connection, self.database.clock)
+
+    def transact(self, act: Callable[[Transaction], Result]) -> Result:
+        """Run ``act`` in a transaction that may change things, and give what it returns.
+
+        Use it wherever ``act`` can be run a second time: when PostgreSQL ends the transaction because of a deadlock or a
+        serialization failure, nothing of it was kept, and it is repeated from the start after a short, random pause.
+        """
+        for attempt in range(1, CONFLICT_TRIES):
+            try:
+                with self.write() as tx:
+                    return act(tx)
+            except FanfoldError as problem:
+                if not is_conflict(problem):
+                    raise
+                log.info("Repeating a transaction after a conflict (%d of %d): %s", attempt, CONFLICT_TRIES, problem)
+            time.sleep(random.uniform(0.0, CONFLICT_PAUSE_SECONDS * attempt))
+        with self.write() as tx:
+            return act(tx)
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:

@@ -6,6 +6,8 @@ import pytest
 
 from fanfold.engine.settlement import Settlement
 from fanfold.errors import DatabaseProblem
+from fanfold.store import settling
+from fanfold.store.store import Transaction
 from tests.engine.pipelines import batch
 from tests.installation import HandWorker, Installation
 
@@ -77,25 +79,59 @@ def test_endings_that_come_too_late_leave_no_trace(installation: Installation, w
 def test_a_result_that_the_database_refuses_fails_its_item_and_no_other(
     installation: Installation, worker: HandWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from fanfold.store import settling
-
-    keep = settling.Settling.put_data
-
-    def refuse_the_third(self: settling.Settling, rows: list[dict[str, object]]) -> None:
-        if any(row.get("output") == '"poisoned"' for row in rows):
-            raise DatabaseProblem("The database refused: bad byte.", code="refused")
-        keep(self, rows)
-
-    monkeypatch.setattr(settling.Settling, "put_data", refuse_the_third)
-    claimed = worker.claim()
-    settled = [Settlement(one, "finish", output=f'"{one.seq}"') for one in claimed]
-    settled[2] = settled[2]._replace(output='"poisoned"')
+    settled = with_a_poisoned_result(worker)
+    refuse_a_result(monkeypatch, "refused")
     worker.settle(*settled)
     [task] = installation.client.list()
     assert installation.states(task) == "done done failed done done done done"
     failed = installation.client.items(task.id)[2]
     assert (failed.error_code, failed.error_message) == ("unstorable", "The database refused its result.")
     assert installation.client.get(task.id).state == "partial"
+
+
+def refuse_a_result(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    """Have the database refuse whatever says that it is poisoned."""
+    keep = settling.Settling.put_data
+
+    def refusing(self: settling.Settling, rows: list[dict[str, object]]) -> None:
+        if any(row.get("output") == '"poisoned"' for row in rows):
+            raise DatabaseProblem("The database refused: bad byte.", code=code)
+        keep(self, rows)
+
+    monkeypatch.setattr(settling.Settling, "put_data", refusing)
+
+
+def with_a_poisoned_result(worker: HandWorker) -> list[Settlement]:
+    settled = [Settlement(one, "finish", output=f'"{one.seq}"') for one in worker.claim()]
+    settled[2] = settled[2]._replace(output='"poisoned"')
+    return settled
+
+
+@pytest.mark.parametrize("code", ["unreachable", "misfit", "damaged"])
+def test_a_result_fails_only_for_what_is_in_it(
+    installation: Installation, worker: HandWorker, monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    settled = with_a_poisoned_result(worker)
+    with monkeypatch.context() as trouble:
+        refuse_a_result(trouble, code)
+        with pytest.raises(DatabaseProblem):
+            worker.settle(*settled)
+    worker.settle(*settled)
+    [task] = installation.client.list()
+    assert installation.client.get(task.id).state == "completed"
+
+
+def test_no_item_fails_for_a_constraint_that_an_upgrade_brought(
+    installation: Installation, worker: HandWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settled = with_a_poisoned_result(worker)
+    refuse_a_result(monkeypatch, "refused")
+    upgraded = DatabaseProblem("The database has been upgraded.", code="newer_database")
+    monkeypatch.setattr(Transaction, "misfit", lambda tx: upgraded)
+    with pytest.raises(DatabaseProblem, match="has been upgraded"):
+        worker.settle(*settled)
+    [task] = installation.client.list()
+    assert "failed" not in installation.states(task)
 
 
 def test_a_turn_may_be_repeated_after_its_answer_was_lost(installation: Installation, worker: HandWorker) -> None:

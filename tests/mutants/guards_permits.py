@@ -9,8 +9,8 @@ SWEEP = "fanfold/engine/sweep.py"
 SETTLEMENT = "fanfold/engine/settlement.py"
 FREE_AT_SETTLE = Edit(SETTLEMENT, "        tx.settling.free_permits(permits)\n", "")
 FREE_AT_RECLAIM = Edit(SWEEP, "        tx.settling.free_permits([item.id for item in lost])\n", "")
-FREE_WHEN_IDLE = Edit(SWEEP, "        tx.settling.free_permits([item.id for item in idle])\n", "")
-DROP_STALE = Edit(SWEEP, "        tx.workers.drop_stale_permits()\n", "")
+FREE_WHEN_IDLE = Edit(SWEEP, "    tx.settling.free_permits([item.id for item in idle])\n", "")
+DROP_STALE = Edit(SWEEP, "    tx.workers.drop_stale_permits()\n", "")
 MUTANTS = (
     mutant(
         "the lock of a limit's row (PostgreSQL)",

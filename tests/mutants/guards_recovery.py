@@ -91,7 +91,7 @@ MUTANTS = (
     ),
     mutant(
         "a lease that begins in the future begins now",
-        Edit(SWEEP, "        tx.recovery.see_no_future()\n", ""),
+        Edit(SWEEP, "    tx.recovery.see_no_future()\n", ""),
         by="sqlite",
         test="mutants/test_guards.py::test_a_worker_seen_in_the_future_is_not_waited_for",
     ),

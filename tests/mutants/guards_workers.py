@@ -66,12 +66,12 @@ MUTANTS = (
     ),
     mutant(
         "a turn is tried again after a lost connection",
-        Edit(WORKER, 'if problem.code != "unreachable" or self._stops > 1', 'if problem.code != "" or self._stops > 1'),
+        Edit(WORKER, "if problem.code != UNREACHABLE or self._stops > 1", 'if problem.code != "" or self._stops > 1'),
         by="sqlite",
     ),
     mutant(
         "one bad result does not hold up the others",
-        Edit(TURN, 'if problem.code != "refused" or not settled:', "if problem:"),
+        Edit(TURN, "if problem.code != REFUSED or not settled:", "if problem:"),
         test="engine/test_settlement.py::test_a_result_that_the_database_refuses_fails_its_item_and_no_other",
     ),
     mutant(

@@ -32,7 +32,7 @@ def command() -> None:
 def current(invocation: Invocation) -> None:
     """Print the revision of the database and the one this version needs."""
     from fanfold.store import migrate
-    from fanfold.store.database import shown
+    from fanfold.store.urls import shown
 
     with opened(invocation) as database:
         revision = migrate.current(database)
@@ -83,7 +83,7 @@ def upgrade(invocation: Invocation, dry_run: bool, wait: float, force: bool) -> 
     invocation.log(logging.WARNING)
     from fanfold.engine.machine import is_dead
     from fanfold.store import migrate
-    from fanfold.store.database import shown
+    from fanfold.store.urls import shown
 
     circumstances = {"lease_seconds": invocation.settings().lease_seconds, "is_gone": is_dead}
     with opened(invocation) as database:
@@ -155,7 +155,7 @@ def patiently(database: Database, wait: float, **circumstances: Any) -> Plan:
 def tell(planned: Plan, database: Database) -> None:
     """What will be done, who is at work, and what becomes of them."""
     from fanfold.store import migrate
-    from fanfold.store.database import shown
+    from fanfold.store.urls import shown
 
     if not planned.steps or planned.before is None:
         return
@@ -182,7 +182,7 @@ def row(worker: Present) -> tuple[str, ...]:
 
 def backup_command(database: Database) -> str:
     """What to type for a backup."""
-    from fanfold.store.database import shown
+    from fanfold.store.urls import shown
 
     if database.dialect == "sqlite":
         return "fanfold db backup FILE"

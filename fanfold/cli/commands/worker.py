@@ -71,7 +71,7 @@ def command(
 
 def open_patiently(invocation: Invocation, name: str, leashed: bool) -> Store:
     """The store, as soon as the database is there: a worker outlives its restarts, so it may also be started during one."""
-    from fanfold.store.database import may_pass
+    from fanfold.store.refusals import may_pass
 
     pause = 0.5
     while True:

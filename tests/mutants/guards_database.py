@@ -1,0 +1,47 @@
+"""Mutants of how the database's errors are sorted, how conflicts are repeated, and in which order locks are taken."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Edit, mutant
+
+REFUSALS, STORE, TURN = ("fanfold/store/refusals.py", "fanfold/store/store.py", "fanfold/engine/turn.py")
+SORTED = "store/test_refusals.py::test_only_errors_of_the_data_are_held_against_the_data"
+
+MUTANTS = (
+    mutant(
+        "only errors of the data are held against the data",
+        Edit(
+            REFUSALS, "        return MISFIT\n    return UNREACHABLE\n", "        return MISFIT\n    return REFUSED\n"
+        ),
+        test=SORTED,
+    ),
+    mutant(
+        "a missing prepared statement is no misfit of the tables",
+        Edit(REFUSALS, "if state[:2] == MISFIT_CLASS and state != STATEMENT_EXISTS:", "if state[:2] == MISFIT_CLASS:"),
+        test=SORTED,
+    ),
+    mutant(
+        "a connection in an unknown state is closed",
+        Edit(REFUSALS, "if state in SPOILED or closed or READ_ONLY_FILE", "if closed or READ_ONLY_FILE"),
+        test="store/test_refusals.py::test_a_connection_in_an_unknown_state_is_not_used_again",
+    ),
+    mutant(
+        "a transaction that lost a deadlock is repeated",
+        Edit(
+            STORE,
+            "                if not is_conflict(problem):\n                    raise\n",
+            "                raise\n",
+        ),
+        test="store/test_refusals.py::test_a_transaction_that_lost_a_deadlock_is_repeated",
+    ),
+    mutant(
+        "conflicts are not repeated without end",
+        Edit(STORE, "for attempt in range(1, CONFLICT_TRIES):", "for attempt in range(1, 5 * CONFLICT_TRIES):"),
+        test="store/test_refusals.py::test_conflicts_without_end_are_told_in_the_end",
+    ),
+    mutant(
+        "no item fails for a constraint of a newer database",
+        Edit(TURN, "    if misfit is not None:\n        # An", "    if False:\n        # An"),
+        test="engine/test_settlement.py::test_no_item_fails_for_a_constraint_that_an_upgrade_brought",
+    ),
+)
