@@ -32,7 +32,8 @@ MEANINGS = {
     Exit.ILLEGAL_MOVE: "The task's state does not allow the command; nothing was changed.",
     Exit.BAD_INPUT: "An option, file, pipeline or value can not be used; nothing was changed.",
     Exit.DATABASE: "The database or the data folder can not be used as it is.",
-    Exit.PARTIAL: "Some items failed, so the task stopped before its result: retry them, or merge without them.",
+    Exit.PARTIAL: "The result is not all that was asked for: some items failed, so that the task may have stopped "
+    "before its result, or some are degraded. Retry them, or merge without them.",
     Exit.TIMEOUT: "The time that was allowed for waiting is over; the task goes on.",
     Exit.WAITING: "The task is paused or waits at a gate: somebody has to resume it.",
     Exit.UNHEALTHY: "doctor found a problem.",

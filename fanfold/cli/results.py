@@ -13,16 +13,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fanfold.cli import printing
+from fanfold.cli.exits import Exit
 from fanfold.errors import BadInput
 from fanfold.model.files import File
 
 if TYPE_CHECKING:
     from fanfold.engine.client import Client
+    from fanfold.model.item import Item
     from fanfold.model.task import Task
 
 BEGINNING_LINES = 12
 BEGINNING_BYTES = 2_000
 MISSING_SHOWN = 20
+DEGRADED_SHOWN = 10
 
 to_file = click.option(
     "-o", "--output", "target_file", metavar="FILE",
@@ -120,3 +123,25 @@ def list_missing(client: Client, task: Task) -> None:
         click.echo(f"  {printing.one_line(result.key)}: {printing.one_line(why)}", err=True)
     if task.missing > MISSING_SHOWN:
         click.echo(f"  … all of them: fanfold items {task.id} --state failed", err=True)
+
+
+def list_degraded(client: Client, task: Task, *, err: bool = True) -> None:
+    """Say which items are not what was asked for, why, and how to redo them."""
+    if not task.degraded:
+        return
+    click.echo(f"{task.degraded} of {task.total} items are degraded:", err=err)
+    shown = [item for stage in task.stages for item in _degraded_of(client, task, stage.name)][:DEGRADED_SHOWN]
+    for item in shown:
+        click.echo(f"  {printing.one_line(item.key)}: {printing.one_line(item.degraded)}", err=err)
+    if task.degraded > len(shown):
+        click.echo(f"  … all of them: fanfold items {task.id} --degraded", err=err)
+    click.echo(f"To redo just these: fanfold retry {task.id} --degraded", err=err)
+
+
+def _degraded_of(client: Client, task: Task, stage: str) -> list[Item]:
+    return client.items(task.id, stage=stage, degraded=True, limit=DEGRADED_SHOWN)
+
+
+def ended_well(task: Task) -> Exit:
+    """The exit code of a command that gives the result of a task: not plain success when some of it is degraded."""
+    return Exit.PARTIAL if task.degraded else Exit.OK

@@ -49,7 +49,8 @@ def steer(invocation: Invocation, task_ids: Sequence[str], targets: Sequence[str
 def sentence(task: Task) -> str:
     """A task in one line."""
     why = f" ({task.wait_reason})" if task.wait_reason and task.wait_reason != task.status else ""
-    return f"{task.id} is {task.status}{why}"
+    degraded = f"; {task.degraded} of {task.total} items degraded" if task.degraded else ""
+    return f"{task.id} is {task.status}{why}{degraded}"
 
 
 def _with_mirror(client: Client, task_id: str, act: Act) -> Task | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from fanfold.engine.children import Children
 from fanfold.engine.context import ItemWork, TaskWork, Work
-from fanfold.engine.settlement import Settlement, clean, failed
+from fanfold.engine.settlement import Settlement, clean, failed, shortfall
 from fanfold.engine.spool import Spool
 from fanfold.engine.threads import Threads
 from fanfold.errors import BadInput, Cancelled, ChildDied, PauseTask, Permanent, Temporary
@@ -90,9 +90,10 @@ class Call:
         if value is not None:
             text = serial.dump(value, lambda: f"What {self.stage.name} returned", self.store.settings.result_bytes)
             output = self.work._fold(f"{self.claimed.key}.json", text)
-        if self.work.usage is None and self.work.model is None:
+        work = self.work
+        if work.usage is None and work.model is None and not work.shortfalls:
             return Settlement(self.claimed, "finish", output)
-        return Settlement(self.claimed, "finish", output, **self._cost())
+        return Settlement(self.claimed, "finish", output, **self._cost(), degraded=shortfall(work.shortfalls))
 
     def end(self, error: BaseException) -> Settlement:
         """The settlement for what a handler raised: handed back if it was told to stop, else failed."""
@@ -132,7 +133,7 @@ class Call:
             )
         path = self.store.scratch / f"split-{self.row.id}-{self.claimed.id}-{self.claimed.lease}.jsonl"
         spool = Spool(path).fill(value, self.work._fold, self.store.settings.result_bytes)
-        return Settlement(self.claimed, "finish", spool=spool, **self._cost())
+        return Settlement(self.claimed, "finish", spool=spool, **self._cost(), degraded=shortfall(self.work.shortfalls))
 
     def _cost(self) -> dict[str, Any]:
         usage = None if self.work.usage is None else serial.dump(self.work.usage, "The usage")

@@ -108,9 +108,15 @@ class Client(Reader):
         *,
         stage: str | None = None,
         options: dict[str, Any] | None = None,
+        degraded: bool = False,
     ) -> Task:
-        """Redo what failed, or the named items (also done ones), with ``options`` laid over the task's own for them."""
-        return self._command(task_id, lambda number: self.commands.retry(number, items, stage, options))
+        """Redo what failed, or the named items (also done ones), with ``options`` laid over the task's own for them.
+
+        ``degraded=True`` redoes just the items whose result is not what was asked for, of the first stage that has any.
+        """
+        return self._command(
+            task_id, lambda number: self.commands.retry(number, items, stage, options, degraded=degraded)
+        )
 
     def rerun(self, task_id: str) -> Task:
         """Start over."""

@@ -45,11 +45,20 @@ class Commands:
         self._do(number, "merge", self._merge)
 
     def retry(
-        self, number: int, keys: Sequence[str] = (), stage: str | None = None, options: dict[str, Any] | None = None
+        self,
+        number: int,
+        keys: Sequence[str] = (),
+        stage: str | None = None,
+        options: dict[str, Any] | None = None,
+        *,
+        degraded: bool = False,
     ) -> int:
-        """Failed items, or the named ones, → pending; what is done stays done. Returns how many."""
+        """Failed items, or the named or the degraded ones, → pending; what is done stays done. Returns how many."""
+        if degraded and keys:
+            raise BadInput("Name the items to redo, or ask for the degraded ones, not both.")
+        named = degraded or bool(keys)
         return int(
-            self._do(number, "retry", lambda tx, row: self._retry(tx, row, keys, stage, options), named=bool(keys))
+            self._do(number, "retry", lambda tx, row: self._retry(tx, row, keys, stage, options, degraded), named=named)
         )
 
     def rerun(self, number: int) -> None:
@@ -120,14 +129,25 @@ class Commands:
             enter(tx, self.pipelines, row, row.plan.merge_stage(), actor=self.actor, verb="merge", through_gate=True)
 
     def _retry(
-        self, tx: Transaction, row: TaskRow, keys: Sequence[str], stage: str | None, options: dict[str, Any] | None
+        self,
+        tx: Transaction,
+        row: TaskRow,
+        keys: Sequence[str],
+        stage: str | None,
+        options: dict[str, Any] | None,
+        degraded: bool,
     ) -> int:
         counts = stage_counts(tx, row)
-        wanted = stage or (self._stage_of(row, keys) if keys else self._failed_stage(row, counts))
+        if degraded:
+            wanted = stage or self._degraded_stage(tx, row)
+        else:
+            wanted = stage or (self._stage_of(row, keys) if keys else self._failed_stage(row, counts))
         if wanted not in [planned.name for planned in row.plan.stages]:
             row.plan.stage(wanted)
             raise BadInput(f"{wanted} runs once per task, when the task ends; it can not be retried by itself.")
         ids = self._named(tx, row, wanted, keys) if keys else None
+        if degraded:
+            ids = tx.reading.degraded_ids(row.number, wanted)
         if options and (pipeline := self.pipelines.get(row.pipeline) or find_installed(row.pipeline)):
             check_options(pipeline, laid_over(serial.load(row.options) or {}, options))
         overrides = None if not options else serial.dump(options, "The options")
@@ -165,6 +185,13 @@ class Commands:
                 f"Task {row.id} has no stage with many items; retry it without naming items: fanfold retry {row.id}"
             )
         return each[-1] if row.stage not in each else row.stage
+
+    def _degraded_stage(self, tx: Transaction, row: TaskRow) -> str:
+        marked = tx.reading.degraded([row.number]).get(row.number, {})
+        for stage in row.plan.stages:
+            if stage.name in marked:
+                return stage.name
+        raise IllegalMove(f"Task {row.id} can not be retried like this: none of its items is degraded.")
 
     def _failed_stage(self, row: TaskRow, counts: Any) -> str:
         for stage in row.plan.stages:

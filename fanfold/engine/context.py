@@ -65,6 +65,8 @@ class Work:
     """How many more failures this item may have before it counts as failed."""
     usage: dict[str, Any] | None = None
     model: str | None = None
+    shortfalls: tuple[str, ...] = ()
+    """Why the result of this attempt is not what was asked for; empty when it is."""
 
     @cached_property
     def _memory(self) -> dict[str, Any]:
@@ -185,6 +187,13 @@ class Work:
         self.model = model or self.model
         self.usage = (self.usage or {}) | usage
 
+    def degraded(self, reason: str) -> None:
+        """Mark the result of this attempt as not what was asked for, and say why: people see it, and can redo just these.
+
+        The item is done all the same. Several reasons are joined; a later attempt starts without any.
+        """
+        self.shortfalls = (*self.shortfalls, str(reason).strip() or "no reason given")
+
     async def in_child(self, function: Callable[..., Found], *arguments: Any, **named: Any) -> Found:
         """Run a plain function in a child process and await what it returns: for parts that compute, crash or leak.
 
@@ -210,7 +219,8 @@ class Work:
         ``model`` is `provider:model`, `provider` or a model of the default provider; without it the options `provider` and
         `model` of the task or item decide. ``fallback`` (or the option) names the models to ask when that one fails.
         ``check`` gets the text and returns it, cleaned, or raises BadAnswer. Rate limits do not use up retries, and a
-        refused key pauses the task. Raises NoAnswer when no model gave an answer that could be taken.
+        refused key pauses the task. An answer of a later model of the chain marks the result as degraded. Raises NoAnswer
+        when no model gave an answer that could be taken.
         """
         from fanfold.engine.discovery import service
 
@@ -226,9 +236,14 @@ class Work:
             parameters,
             salt=str(options.get("fresh") or ""),
             keep_raw=bool(options.get("keep_raw")),
+            chosen=chain_of(options, None, ())[0],
         )
         answer: Answer = await service("ask")(self._store, AskingWork(self), question)
         self.used(model=answer.source)
+        if answer.fallback:
+            self.degraded(
+                f"answered by {answer.source} instead of {answer.asked}: {' '.join(dict.fromkeys(answer.tried))}"
+            )
         return answer
 
     def _scratch(self) -> Path:

@@ -82,16 +82,27 @@ class Reader(Details):
         stage: str | None = None,
         states: Sequence[str] = (),
         keys: Sequence[str] = (),
+        degraded: bool | None = None,
         after: str | None = None,
         limit: int = 100,
     ) -> builtins.list[Item]:
-        """Items of a task in order, by default of the stage people count; ``after`` is the key of the last one before."""
+        """Items of a task in order, by default of the stage people count; ``after`` is the key of the last one before.
+
+        ``degraded=True`` gives those whose result is not what was asked for, ``False`` the others.
+        """
         row = self._row(task_id)
         with self.store.read() as tx:
             name = chosen_stage(tx, row, stage)
             start = 0 if after is None else self._id(tx, row, name, after)
             rows = tx.reading.page(
-                row.number, stage=name, states=states, keys=keys, after=start, limit=limit, bodies=False
+                row.number,
+                stage=name,
+                states=states,
+                keys=keys,
+                degraded=degraded,
+                after=start,
+                limit=limit,
+                bodies=False,
             )
             spent = tx.calls.of_items([found.id for found in rows])
         return [item_view(self.store, found, spent.get(found.id, NOTHING_SPENT)) for found in rows]

@@ -42,7 +42,7 @@ class Results:
                 rows = tx.reading.kept(self._task, self._stage, after)
                 spent = tx.calls.of_items([row.id for row in rows]) if tx.calls.exist(self._task) else {}
             unfold = self._store.unfold
-            for id_, seq, key, state, given, made, code, message, model, usage, seconds in rows:
+            for id_, seq, key, state, given, made, code, message, model, usage, seconds, degraded in rows:
                 ok = state == ItemState.DONE
                 try:
                     output = unfold(made) if ok else None
@@ -60,6 +60,7 @@ class Results:
                     None if usage is None else serial.load(usage),
                     None if seconds is None else round(seconds, 3),
                     spent.get(id_, NOTHING_SPENT),
+                    degraded,
                 )
             if not rows:
                 return

@@ -19,6 +19,7 @@ MESSAGE_LENGTH = 4_000
 LONGEST_WAIT = 10 * 365 * 86_400.0
 """Seconds; beyond this a time can not be told."""
 DETAIL_LENGTH = 20_000
+DEGRADED_LENGTH = 300
 NOT_COUNTED_STEPS = 5
 """The wait after what is no fault of the item grows so many times: with the usual back-off to 16 s, not to minutes."""
 SCARCE = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE)
@@ -43,6 +44,8 @@ class Settlement(NamedTuple):
     spool: Spool | None = None
     pause: str | None = None
     """Why the task is to be paused, if it is."""
+    degraded: str | None = None
+    """Why the result is not what was asked for; None when it is."""
 
 
 def failed(claimed: Claimed, stage: Stage, error: BaseException, retry_limit: int | None = None) -> Settlement:
@@ -88,6 +91,11 @@ def clean(text: str, length: int) -> str:
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode("utf-8")[:length]
 
 
+def shortfall(reasons: Sequence[str]) -> str | None:
+    """The reasons why a result is degraded as one text that any database can keep; None when there are none."""
+    return clean("; ".join(dict.fromkeys(reasons)), DEGRADED_LENGTH) if reasons else None
+
+
 def settle(tx: Transaction, batch: Sequence[Settlement], worker: str, crash_limit: int) -> set[int]:
     """Write the endings whose lease still holds; returns the items that really moved. The rest changes nothing."""
     moved: set[int] = set()
@@ -123,6 +131,9 @@ def _move_row(one: Settlement, crash_limit: int) -> dict[str, Any]:
 def _keep(tx: Transaction, verb: str, group: Sequence[Settlement], worker: str) -> None:
     """What is kept besides the state: outputs, errors, attempts, and an event for what is not the plain course of things."""
     if verb == "finish":
+        tx.settling.mark_degraded(
+            [{"id": one.claimed.id, "reason": one.degraded} for one in group if one.degraded is not None]
+        )
         # An item that ran before may have an output; the one that counts is this one, also when it is none.
         tx.settling.put_data(
             [
@@ -220,6 +231,7 @@ def unstorable(one: Settlement, reason: str) -> Settlement:
         usage=None,
         model=None,
         spool=None,
+        degraded=None,
         error_code="unstorable",
         error_message=clean(reason, MESSAGE_LENGTH),
         error_detail=None,

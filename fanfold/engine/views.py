@@ -24,11 +24,15 @@ def view(store: Store, tx: Transaction, rows: Sequence[TaskRow]) -> list[Task]:
     counts = tx.reading.counts(numbers)
     retries = tx.reading.retries(numbers)
     spent = tx.calls.of_tasks(numbers)
+    # Only what is done can be degraded: a task that begins costs no look.
+    worked = [number for number in numbers if any(here[ItemState.DONE] for here in counts.get(number, {}).values())]
+    degraded = tx.reading.degraded(worked)
     served = {pair for worker in tx.workers.all(store.settings.lease_seconds) if worker.alive for pair in worker.serves}
     return [
         replace(
             _task(tx, row, counts.get(row.number, {}), retries.get(row.number, 0), (row.pipeline, row.stage) in served),
             spending=spent.get(row.number, NOTHING_SPENT),
+            degraded=sum(degraded.get(row.number, {}).values()),
         )
         for row in rows
     ]
@@ -116,4 +120,5 @@ def item_view(store: Store, row: ItemRow, spending: Spending) -> Item:
         model=row.model,
         usage=store.unfold(row.usage),
         spending=spending,
+        degraded=row.degraded,
     )

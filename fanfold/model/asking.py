@@ -32,6 +32,8 @@ class Question:
     salt: str = ""
     """Answers kept under another salt are not taken."""
     keep_raw: bool = False
+    chosen: str = ""
+    """The model that the options of the task or item name: an answer of it is what was asked for, wherever it is in the chain."""
 
     def fingerprint(self, address: str, model: str, changes: dict[str, Any] | None = None) -> str:
         """The same for the same question to the same model at the same address: what the answer is kept under."""
@@ -105,7 +107,9 @@ class Answer:
     cached: bool = False
     """Whether it was there already, so that it cost nothing now."""
     fallback: bool = False
-    """Whether it came from another model than the first of the chain."""
+    """Whether it came from another model than the first of the chain, and than the one that the options name."""
+    asked: str = ""
+    """`provider:model` of the first of the chain."""
     tried: tuple[str, ...] = ()
     """Why earlier answers to the same question were not taken, one sentence each."""
 

@@ -73,6 +73,8 @@ class Item:
     model: str | None
     usage: Any = None
     spending: Spending = NOTHING_SPENT
+    degraded: str | None = None
+    """Why its result is not what was asked for; None when it is."""
 
 
 class Result(NamedTuple):
@@ -91,6 +93,8 @@ class Result(NamedTuple):
     """How long the attempt that counts took."""
     spending: Spending = NOTHING_SPENT
     """What its models cost, over all attempts."""
+    degraded: str | None = None
+    """Why it is not what was asked for; None when it is."""
 
 
 @dataclass(frozen=True)

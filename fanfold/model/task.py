@@ -92,6 +92,8 @@ class Task:
     finished_at: datetime | None
     inputs: tuple[Any, ...] = field(default=())
     spending: Spending = NOTHING_SPENT
+    degraded: int = 0
+    """How many of its items are done, but not as they were asked for."""
 
     @property
     def finished(self) -> bool:

@@ -45,7 +45,9 @@ async def ask(store: Store, asking: Asking, question: Question) -> Answer:
         inquiry = Inquiry(asking, question, provider, model)
         try:
             answer = await _asked_twice(here, lane, inquiry, tried)
-            return replace(answer, tried=tuple(tried), fallback=entry != question.models[0])
+            first = _source(question.models[0], here)
+            fallback = answer.source not in (first, _source(question.chosen, here))
+            return replace(answer, tried=tuple(tried), fallback=fallback, asked=first)
         except BadAnswer as bad:
             code = bad.code
         except Trouble as trouble:
@@ -55,6 +57,15 @@ async def ask(store: Store, asking: Asking, question: Question) -> Answer:
         log.info("[%s] %s gave no answer that can be taken: %s", asking.task_id, provider.name, tried[-1])
     reasons = "; ".join(dict.fromkeys(reason.rstrip(".") for reason in tried))
     raise NoAnswer(f"{reasons}.", code=code if len(question.models) == 1 else None, reasons=tuple(tried))
+
+
+def _source(entry: str, here: Desk) -> str:
+    """`provider:model` of an entry of a chain; empty where it names none."""
+    try:
+        provider, model = choose(entry, here.providers)
+    except BadInput:
+        return ""
+    return f"{provider.name}:{model}"
 
 
 def _chosen(entry: str, here: Desk) -> tuple[Provider, str]:

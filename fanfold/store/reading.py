@@ -17,7 +17,7 @@ from fanfold.store.clock import Clock
 from fanfold.store.drafts import counts_at, counts_in_group, counts_of
 from fanfold.store.mishaps import Mishaps
 from fanfold.store.statements import run
-from fanfold.store.tables import ACTIVE, OPEN, TIMED, attempts, emissions, item_data, items
+from fanfold.store.tables import ACTIVE, DEGRADED, OPEN, TIMED, attempts, emissions, item_data, items
 from fanfold.store.tables import tasks as task_table
 
 PAGE = 500
@@ -50,6 +50,7 @@ class ItemRow:
     progress: float
     message: str | None
     made_by: str | None
+    degraded: str | None
     input: str | None = None
     output: str | None = None
     error_detail: str | None = None
@@ -72,6 +73,7 @@ class Kept(NamedTuple):
     model: str | None
     usage: str | None
     seconds: float | None
+    degraded: str | None
 
 
 class Reading(Mishaps):
@@ -87,6 +89,23 @@ class Reading(Mishaps):
         for task, stage, state, count in counted:
             found[task][stage][state] = count
         return {task: {stage: Counts(states) for stage, states in stages.items()} for task, stages in found.items()}
+
+    def degraded(self, tasks: Sequence[int]) -> dict[int, dict[str, int]]:
+        """Per task and stage, how many items are degraded, from an index that holds no others."""
+        if not tasks:
+            return {}
+        counted = sa.select(items.c.task, items.c.stage, sa.func.count()).where(DEGRADED, items.c.task.in_(tasks))
+        found: dict[int, dict[str, int]] = defaultdict(dict)
+        counted = counted.group_by(items.c.task, items.c.stage).having(counts_in_group())
+        for task, stage, count in self.connection.execute(counted):
+            found[task][stage] = count
+        return found
+
+    def degraded_ids(self, task: int, stage: str) -> list[int]:
+        """The degraded items of a stage."""
+        mine = sa.and_(items.c.task == task, items.c.stage == stage, counts_at(task, stage))
+        marked = sa.select(items.c.id).where(DEGRADED, mine).order_by(items.c.id)
+        return list(self.connection.execute(marked).scalars())
 
     def existing(self, ids: Collection[str]) -> set[str]:
         """Those of the ids that a task has."""
@@ -117,6 +136,7 @@ class Reading(Mishaps):
         after: int = 0,
         limit: int = PAGE,
         keys: Sequence[str] = (),
+        degraded: bool | None = None,
         bodies: bool = True,
     ) -> list[ItemRow]:
         """Items with an id above ``after``, in order; without their ``bodies`` what may be large is not read."""
@@ -127,6 +147,8 @@ class Reading(Mishaps):
             wanted = wanted.where(items.c.stage == stage, counts_at(task, stage))
         if states:
             wanted = wanted.where(items.c.state.in_(states))
+        if degraded is not None:
+            wanted = wanted.where(DEGRADED if degraded else ~DEGRADED)
         if keys:
             wanted = wanted.where(items.c.id.in_(self.ids(task, stage, keys)))
         return [_row(row) for row in self.connection.execute(wanted)]

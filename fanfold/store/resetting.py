@@ -23,6 +23,7 @@ FRESH: dict[str, Any] = {
     "attempts": 0,
     "failures": 0,
     "crashes": 0,
+    "degraded": None,
 }
 """What an item starts over with. Its lease is kept: it only grows."""
 BEGUN = items.c.lease > 0

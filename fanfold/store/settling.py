@@ -69,6 +69,11 @@ class Settling:
         """Keep what is known of items: outputs, errors, usage. Rows are of equal shape and name their ``item``."""
         put_rows(self.connection, item_data, rows)
 
+    def mark_degraded(self, rows: Sequence[Row]) -> None:
+        """Note why items that were finished in this transaction are not what was asked for: rows of ``id`` and ``reason``."""
+        if rows:
+            run(self.connection, degraded_statement(self.clock), {"rows": list(rows)})
+
     def add_attempts(self, rows: Sequence[Row]) -> None:
         """Keep attempts that failed, were lost, or cost money."""
         if not rows:
@@ -123,6 +128,13 @@ def attempts_statement(clock: Clock) -> sa.Insert:
     return sa.insert(attempts).from_select([*ATTEMPT_COLUMNS, "task", "started_at", "ended_at"], chosen)
 
 
+@lru_cache(maxsize=16)
+def degraded_statement(clock: Clock) -> sa.Update:
+    """The reasons of many degraded items in one statement."""
+    batch = unfolded(clock.dialect, {"id": sa.BigInteger(), "reason": sa.Text()})
+    return sa.update(items).where(items.c.id == batch.c.id).values(degraded=batch.c.reason)
+
+
 @lru_cache(maxsize=64)
 def move_statement(clock: Clock, verb: str) -> sa.Update:
     """The one UPDATE behind each verb of settling.
@@ -143,7 +155,8 @@ def move_statement(clock: Clock, verb: str) -> sa.Update:
 
 def _values(clock: Clock, verb: str, batch: sa.FromClause) -> dict[str, Any]:
     if verb == "finish":
-        return {"state": ItemState.DONE.value, "finished_at": clock.now}
+        # A mark of an earlier result does not belong to this one; the few that are degraded are marked right after.
+        return {"state": ItemState.DONE.value, "finished_at": clock.now, "degraded": None}
     if verb == "fail":
         return {"state": ItemState.FAILED.value, "finished_at": clock.now, "failures": items.c.failures + 1}
     if verb == "back_off":

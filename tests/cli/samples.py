@@ -15,8 +15,10 @@ words = ff.Pipeline("words", title="Words")
 
 @words.each(retry=ff.Retry(limit=0))
 async def shout(item: ff.ItemWork) -> str:
-    """A word in capitals; `bad` is not one, unless the mood is good."""
+    """A word in capitals; `bad` is not one, and `poor` only half of one, unless the mood is good."""
     item.emit(f"{item.input} ")
+    if item.input == "poor" and item.options.get("mood") != "good":
+        item.degraded("not loud enough")
     if item.input == "bad" and item.options.get("mood") != "good":
         raise ff.Permanent("no such word")
     return str(item.input).upper()

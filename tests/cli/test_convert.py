@@ -296,6 +296,28 @@ def test_it_works_on_nothing_that_was_not_asked_for(sqlite_shell: Shell, place: 
     assert sqlite_shell.json("show", waiting)["state"] == "active"
 
 
+def test_pages_that_no_model_could_read_are_named_and_end_with_7(
+    sqlite_shell: Shell, place: Path, ai: AIServer
+) -> None:
+    ai.always("refusal")
+    book(place / "book.pdf", 2)
+    result = sqlite_shell.type("convert", "book.pdf", "--provider", "fake")
+    assert result.exit_code == 7
+    assert "2 pages, 2 degraded" in result.stderr
+    assert "pages 1, 2 degraded: text layer instead of a model" in result.stderr
+    [task] = sqlite_shell.json("tasks")
+    assert f"fanfold retry {task['id']} --degraded" in result.stderr
+    answer = sqlite_shell.type("convert", "book.pdf", "--provider", "fake", "--json")
+    assert answer.exit_code == 7, "done before is not done well"
+    [document] = json.loads(answer.stdout)["documents"]
+    assert [page["page"] for page in document["degraded"]] == [1, 2]
+    ai.always("answer")
+    ai.answer(ANSWER)
+    sqlite_shell.ok("retry", task["id"], "--degraded")
+    sqlite_shell.ok("convert", "book.pdf", "--provider", "fake")
+    assert sqlite_shell.json("show", task["id"])["degraded"] == 0
+
+
 def test_begun_anew_the_old_one_is_left(sqlite_shell: Shell, place: Path, ai: AIServer) -> None:
     ai.answer(ANSWER)
     book(place / "book.pdf", 2)

@@ -55,6 +55,7 @@ def test_a_list_for_people_has_whole_ids_and_no_colours(shell: Shell) -> None:
         "progress",
         "done",
         "failed",
+        "degraded",
         "created",
         "title",
     ]

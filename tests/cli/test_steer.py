@@ -48,6 +48,16 @@ def test_retry_redoes_what_failed_with_other_options(shell: Shell) -> None:
     assert shell.ok("result", task) == "A BAD\n"
 
 
+def test_retry_redoes_just_what_is_degraded(shell: Shell) -> None:
+    task = shell.submit("words", "a", "poor")
+    shell.tick("words")
+    assert shell.json("retry", task, "--degraded", "--option", "mood=good")["degraded"] == 0
+    assert shell.tick("words")["finished"] == 2
+    assert shell.ok("result", task) == "A POOR\n"
+    assert "none of its items is degraded" in shell.fails(Exit.ILLEGAL_MOVE, "retry", task, "--degraded")
+    assert "not both" in shell.fails(Exit.BAD_INPUT, "retry", task, "--degraded", "--item", "1")
+
+
 def test_retry_of_named_items_merges_again(shell: Shell) -> None:
     task = shell.submit("words", "a", "b")
     shell.tick("words")

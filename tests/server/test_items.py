@@ -47,6 +47,19 @@ def test_items_are_listed_by_page_stage_and_state(asker: Asker, task: str) -> No
     assert keys(stage="join") == ([], None)
 
 
+def test_degraded_items_are_counted_listed_and_redone(asker: Asker, installation: Installation) -> None:
+    made = asker.post("/tasks", {"pipeline": "words", "items": ["a", "poor", "c"]}, status=201)["id"]
+    installation.work()
+    assert asker.get(f"/tasks/{made}")["degraded"] == 1
+    assert [task["degraded"] for task in asker.get("/tasks")["tasks"]] == [1]
+    [item] = asker.get(f"/tasks/{made}/items", params={"degraded": True})["items"]
+    assert (item["key"], item["state"], item["degraded"]) == ("2", "done", "not loud enough")
+    assert [one["key"] for one in asker.get(f"/tasks/{made}/items", params={"degraded": False})["items"]] == ["1", "3"]
+    assert asker.get(f"/tasks/{made}/items/detail", params={"key": "2"})["item"]["degraded"] == "not loud enough"
+    assert asker.post(f"/tasks/{made}/retry", {"degraded": True})["degraded"] == 0
+    assert installation.states(installation.client.get(made)) == "done pending done"
+
+
 def test_an_item_has_its_data_its_errors_and_its_neighbours(asker: Asker, task: str) -> None:
     detail = asker.get(f"/tasks/{task}/items/detail", params={"key": "k2"})
     assert (detail["input"], detail["output"], detail["previous"]) == ("bad", None, None)

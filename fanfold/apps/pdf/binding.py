@@ -107,7 +107,7 @@ def facts(result: ff.Result) -> dict[str, Any]:
         "state": "done" if result.ok else "failed",
         "error": result.error_message if not result.ok else None,
         "model": output.get("engine"),
-        "fallback": output.get("fallback"),
+        "degraded": result.degraded,
         "note": output.get("note"),
         "seconds": result.seconds,
         **{name: value for name, value in asdict(result.spending).items() if name != "model"},

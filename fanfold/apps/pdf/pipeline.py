@@ -113,11 +113,9 @@ async def _asked(item: ff.ItemWork, options: Options, layer: PageText, picture: 
     except ff.NoAnswer as problem:
         if layer.needs_ocr:
             raise
-        item.used(model=TEXT_LAYER)
-        return await _finished(item, options, layer.markdown, TEXT_LAYER, picture, fallback=str(problem))
+        item.degraded(f"{TEXT_LAYER} instead of a model: {problem}")
+        return await _finished(item, options, layer.markdown, TEXT_LAYER, picture)
     tried = "; ".join(answer.tried) or None
-    if answer.fallback:
-        return await _finished(item, options, answer.text, answer.source, picture, fallback=tried)
     return await _finished(item, options, answer.text, answer.source, picture, note=tried)
 
 
@@ -128,15 +126,14 @@ async def _finished(
     engine: str,
     picture: Picture | None,
     *,
-    fallback: str | None = None,
     note: str | None = None,
 ) -> dict[str, Any]:
-    """What is kept of a page; ``fallback`` says why it was not made by the model that was chosen."""
+    """What is kept of a page."""
     page = item.input["page"]
     image = None
     if picture is not None and options.images != "never":
         image = await asyncio.to_thread(item.write, f"page-{page:04}.jpg", picture.jpeg)
     if engine in (TEXT_LAYER, "ocr"):
         item.used(model=engine)
-    found = {"page": page, "markdown": markdown, "engine": engine, "image": image, "fallback": fallback, "note": note}
+    found = {"page": page, "markdown": markdown, "engine": engine, "image": image, "note": note}
     return {name: value for name, value in found.items() if value is not None}

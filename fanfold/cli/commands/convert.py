@@ -70,7 +70,8 @@ def command(invocation: Invocation, /, paths: tuple[str, ...], output: str | Non
 
     Without a provider the text layer is converted here, and scanned pages by OCR where the extra `ocr` is installed; with
     one, a model sees a picture of each page. The same file with the same options is done, and paid, once. Pages that fail
-    are marked in the result and listed at the end; the exit code is then 7.
+    are marked in the result and listed at the end, as are those that no model could read and that came from the text layer
+    instead; the exit code is then 7.
     """
     invocation.log(logging.ERROR)
     from fanfold.cli.conversion import sources

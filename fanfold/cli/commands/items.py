@@ -23,6 +23,7 @@ HEADINGS = ("key", "stage", "state", "tries", "took", "finished", "note")
 @click.option(
     "--state", "states", multiple=True, help="pending, running, retrying, waiting, done or failed. Repeatable."
 )
+@click.option("--degraded", is_flag=True, help="Only those that are not what was asked for.")
 @click.option("--key", "keys", multiple=True, help="Only this item. Repeatable.")
 @click.option("--after", metavar="KEY", help="The next page: those behind this one.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="How many.")
@@ -32,6 +33,7 @@ def command(
     task_id: str,
     stage: str | None,
     states: tuple[str, ...],
+    degraded: bool,
     keys: tuple[str, ...],
     after: str | None,
     limit: int,
@@ -42,7 +44,9 @@ def command(
     unknown = [state for state in states if state not in [*ItemState]]
     if unknown:
         raise BadInput(f"There is no item state {', '.join(unknown)}. There are: {', '.join(ItemState)}.")
-    found = invocation.client().items(task_id, stage=stage, states=states, keys=keys, after=after, limit=limit)
+    found = invocation.client().items(
+        task_id, stage=stage, states=states, keys=keys, degraded=degraded or None, after=after, limit=limit
+    )
     if invocation.json:
         printing.print_json(found)
     elif not found:
@@ -71,5 +75,6 @@ def row(item: Item) -> tuple[str, ...]:
     if item.started_at is not None and item.finished_at is not None:
         took = printing.duration((item.finished_at - item.started_at).total_seconds())
     note = item.error_message if item.state in ("failed", "retrying") else item.message
+    note = f"degraded: {item.degraded}" if item.degraded else note
     finished = printing.short_time(item.finished_at)
     return item.key, item.stage, item.state.value, str(item.attempts), took, finished, note or ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from fanfold.cli import printing, results
+from fanfold.cli.exits import Exit
 from fanfold.cli.invocation import Command, Invocation
 
 
@@ -12,11 +13,11 @@ from fanfold.cli.invocation import Command, Invocation
 @click.argument("task_id", metavar="ID")
 @results.to_file
 @click.pass_obj
-def command(invocation: Invocation, task_id: str, target_file: str | None) -> None:
-    """Get the result of a task, and what is missing in it.
+def command(invocation: Invocation, task_id: str, target_file: str | None) -> Exit:
+    """Get the result of a task, and what is missing or degraded in it.
 
     A file is copied to FILE; a value is written as text or JSON. Without -o, a file is described on a terminal, and sent
-    to the standard output otherwise.
+    to the standard output otherwise. The exit code is 7 when some of it is not what was asked for.
     """
     client = invocation.client()
     task = client.get(task_id)
@@ -28,11 +29,14 @@ def command(invocation: Invocation, task_id: str, target_file: str | None) -> No
             missing = [
                 {"key": r.key, "code": r.error_code, "message": r.error_message} for r in client.missing(task.id)
             ]
-            printing.print_json({"task": task.id, "state": task.state, "result": value, "missing": missing})
-        return
+            known = {"task": task.id, "state": task.state, "result": value, "missing": missing}
+            printing.print_json(known | {"degraded": task.degraded})
+        return results.ended_well(task)
     if target_file is None:
         if printing.on_terminal():
             results.describe(value, task.id)
         else:
             results.send(value)
     results.list_missing(client, task)
+    results.list_degraded(client, task)
+    return results.ended_well(task)

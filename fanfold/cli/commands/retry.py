@@ -13,7 +13,8 @@ from fanfold.cli.steering import ids, steer
 @click.command("retry", cls=Command)
 @ids
 @click.option("--item", "items", multiple=True, metavar="KEY", help="Redo this item, also when it is done. Repeatable.")
-@click.option("--stage", help="Of this stage; by default the one where something failed.")
+@click.option("--degraded", is_flag=True, help="Redo just the items that are not what was asked for.")
+@click.option("--stage", help="Of this stage; by default the first where something failed, or is degraded.")
 @given.option
 @given.target
 @click.pass_obj
@@ -21,15 +22,23 @@ def command(
     invocation: Invocation,
     ids: tuple[str, ...],
     items: tuple[str, ...],
+    degraded: bool,
     stage: str | None,
     options: tuple[str, ...],
     targets: tuple[str, ...],
 ) -> Exit:
-    """Redo what failed, or the items named; what is done stays done.
+    """Redo what failed, the items named, or the degraded ones; what else is done stays done.
 
     Options are laid over the task's own for these items only: another model, for example.
+
+    \b
+    fanfold retry 7f3a
+    fanfold retry 7f3a --degraded --option model=gpt-5.4
     """
     laid_over = given.parse_options(options)
     return steer(
-        invocation, ids, targets, lambda client, task_id: client.retry(task_id, items, stage=stage, options=laid_over)
+        invocation,
+        ids,
+        targets,
+        lambda client, task_id: client.retry(task_id, items, stage=stage, options=laid_over, degraded=degraded),
     )

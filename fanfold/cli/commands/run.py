@@ -8,6 +8,7 @@ from typing import IO
 import click
 
 from fanfold.cli import given, printing, results
+from fanfold.cli.exits import Exit
 from fanfold.cli.invocation import Command, Invocation
 
 
@@ -31,7 +32,7 @@ def command(
     concurrency: int | None,
     straight_through: bool,
     target_file: str | None,
-) -> None:
+) -> Exit:
     """Run a pipeline here; run it again and it goes on.
 
     TARGET is package.module:pipeline, file.py:pipeline or the name of an installed pipeline. INPUTs are files, which are
@@ -39,7 +40,7 @@ def command(
     @fanfold.task they are its arguments, JSON or else text.
 
     The same pipeline, inputs and options are the same task: interrupted, it goes on; failed, what failed is retried;
-    done, its result is given again (--fresh starts anew).
+    done, its result is given again (--fresh starts anew). The exit code is 7 when some of the result is degraded.
     """
     invocation.log(logging.ERROR)
     from fanfold.cli.running import Wanted, run_task
@@ -60,3 +61,5 @@ def command(
     elif target_file is None:
         results.describe(value, task.id)
         results.list_missing(client, task)
+        results.list_degraded(client, task)
+    return results.ended_well(task)

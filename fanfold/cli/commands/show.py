@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fanfold.cli import printing
+from fanfold.cli import printing, results
 from fanfold.cli.invocation import Command, Invocation
 from fanfold.model.asking import money
 
@@ -33,6 +33,9 @@ def command(invocation: Invocation, task_id: str) -> None:
         printing.print_table(
             ("failed", "times", "code", "why"), [(s, n, c, why) for s, c, why, n in failures], right=("times",)
         )
+    if task.degraded:
+        click.echo()
+        results.list_degraded(client, task, err=False)
     if task.available_commands:
         click.echo(f"\nPossible now: {', '.join(f'fanfold {verb} {task.id}' for verb in task.available_commands)}")
 
@@ -41,9 +44,10 @@ def fields(task: Task) -> list[tuple[str, Any]]:
     """What is known of a task, by name."""
     done = f"{task.done} of {task.total} done" if task.total > 1 else ""
     failed = f"{task.failed} failed" if task.failed else ""
+    degraded = f"{task.degraded} degraded" if task.degraded else ""
     return [
         ("id", task.id), ("title", task.title), ("pipeline", task.pipeline), ("status", task.status),
-        ("progress", ", ".join(filter(None, (f"{task.progress:.0f} %", done, failed, task.message)))),
+        ("progress", ", ".join(filter(None, (f"{task.progress:.0f} %", done, failed, degraded, task.message)))),
         ("waits", task.wait_reason), ("error", task.error_message), ("missing", task.missing or ""),
         ("inputs", ", ".join(getattr(value, "name", None) or json.dumps(value, ensure_ascii=False) for value in task.inputs)),
         ("options", json.dumps(task.options, ensure_ascii=False) if task.options else ""),

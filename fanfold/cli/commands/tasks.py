@@ -12,7 +12,7 @@ from fanfold.cli.invocation import Command, Invocation
 if TYPE_CHECKING:
     from fanfold.model.task import Task
 
-HEADINGS = ("id", "pipeline", "status", "progress", "done", "failed", "created", "title")
+HEADINGS = ("id", "pipeline", "status", "progress", "done", "failed", "degraded", "created", "title")
 
 
 @click.command("tasks", cls=Command)
@@ -48,7 +48,7 @@ def command(
     elif not found:
         click.echo("No tasks.", err=True)
     else:
-        printing.print_table(HEADINGS, map(row, found), right=("progress", "done", "failed"))
+        printing.print_table(HEADINGS, map(row, found), right=("progress", "done", "failed", "degraded"))
         if len(found) == limit:
             click.echo(f"More: --after {found[-1].id}", err=True)
 
@@ -64,6 +64,7 @@ def row(task: Task) -> tuple[str, ...]:
         f"{task.progress:.0f} %",
         done,
         str(task.failed or ""),
+        str(task.degraded or ""),
         created,
         task.title,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from fanfold.cli import printing
+from fanfold.cli import printing, results
 from fanfold.cli.exits import BY_STATE, Exit
 from fanfold.cli.invocation import Command, Invocation
 from fanfold.cli.steering import sentence
@@ -35,4 +35,4 @@ def command(invocation: Invocation, task_id: str, timeout: float | None) -> Exit
         printing.print_json(task)
     else:
         click.echo(sentence(task))
-    return BY_STATE[task.state]
+    return BY_STATE[task.state] or results.ended_well(task)

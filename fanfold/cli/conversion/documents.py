@@ -52,8 +52,8 @@ class Document:
     was_done_before: bool = False
     engines: Counter[str] = field(default_factory=Counter)
     """How many pages each engine has made."""
-    fallbacks: dict[int, str] = field(default_factory=dict)
-    """Pages that another engine has made than the one that was asked, and why."""
+    degraded: dict[int, str] = field(default_factory=dict)
+    """Pages that are not what was asked for, and why."""
     merged: bool = False
     show_at: float = 0.0
 
@@ -228,8 +228,8 @@ def conclude(run: Run, document: Document) -> None:
         return
     for result in run.client.results(task.id):
         document.engines[_engine(result.output)] += 1
-        if reason := result.output.get("fallback"):
-            document.fallbacks[int(result.output["page"])] = reason
+        if result.degraded is not None:
+            document.degraded[int(result.output["page"])] = result.degraded
     if document.target is None:
         return
     try:

@@ -43,6 +43,8 @@ def _facts(document: Document, task: Task) -> list[str]:
     parts = [counted(task.total, "page") + _kinds(document)]
     if task.failed:
         parts.append(f"{task.failed} failed")
+    if document.degraded:
+        parts.append(f"{len(document.degraded)} degraded")
     if document.was_done_before:
         parts.append("done before (--fresh does it anew)")
         return parts
@@ -94,9 +96,13 @@ def explain(client: Client, documents: Sequence[Document]) -> list[str]:
                 f"  With another model: fanfold retry {document.task.id} --option provider=NAME --option model=MODEL, "
                 "then the same again"
             )
-        if document.fallbacks:
-            why = next(iter(document.fallbacks.values()))
-            said.append(f"{document.name}: {_numbers(list(document.fallbacks))} by fallback: {one_line(why)}")
+        if document.degraded and document.task:
+            shortfalls = [Missing(page, one_line(why)) for page, why in document.degraded.items()]
+            said += [
+                f"{document.name}: {_numbers([gap.page for gap in group])} degraded: {reason}"
+                for reason, group in _by_reason(shortfalls)[:REASONS_SHOWN]
+            ]
+            said.append(f"  To redo just these: fanfold retry {document.task.id} --degraded, then the same again")
         if document.task and document.task.state is TaskState.PAUSED:
             said.append(f"  When that is put right: {again(document)}")
     if len(documents) > 1:
@@ -117,7 +123,8 @@ def exit_code(documents: Sequence[Document], missed: Sequence[str]) -> Exit:
         return Exit.WAITING
     if not good:
         return Exit.FAILED
-    incomplete = missed or len(good) < len(documents) or any(one.task and one.task.failed for one in good)
+    lacking = any(one.degraded or (one.task and one.task.failed) for one in good)
+    incomplete = missed or len(good) < len(documents) or lacking
     return Exit.PARTIAL if incomplete else Exit.OK
 
 
@@ -134,7 +141,7 @@ def as_json(client: Client, document: Document) -> dict[str, Any]:
         "done": task.done if task else 0,
         "failed": [{"page": gap.page, "reason": gap.reason} for gap in missing(client, document)],
         "engines": dict(document.engines),
-        "fallbacks": sorted(document.fallbacks),
+        "degraded": [{"page": page, "reason": why} for page, why in sorted(document.degraded.items())],
         "spending": task.spending if task else None,
     }
 
@@ -157,8 +164,10 @@ def _totals(documents: Sequence[Document]) -> str:
     tasks = [document.task for document in documents if document.task and document.problem is None]
     bad = [document.name for document in documents if document.problem is not None]
     pages, failed = sum(task.total for task in tasks), sum(task.failed for task in tasks)
+    degraded = sum(task.degraded for task in tasks)
     parts = [counted(len(documents), "document"), counted(pages, "page")]
     parts += [f"{counted(failed, 'page')} failed"] if failed else []
+    parts += [f"{counted(degraded, 'page')} degraded"] if degraded else []
     spent = Spending(
         cost=sum(task.spending.cost for task in tasks), unpriced=sum(task.spending.unpriced for task in tasks)
     )

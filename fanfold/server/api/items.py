@@ -34,11 +34,12 @@ def list_items(
     task_id: TaskId,
     stage: Stage = None,
     state: Annotated[list[ItemState], Query(description="Only these states.")] = [],  # noqa: B006
+    degraded: Annotated[bool | None, Query(description="Only those that are not what was asked for, or not.")] = None,
     after: Annotated[Text | None, Query(description="The `next` of the page before.", max_length=200)] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> ItemList:
     """List a task's items, in order."""
-    found = client.items(task_id, stage=stage, states=state, after=after, limit=limit)
+    found = client.items(task_id, stage=stage, states=state, degraded=degraded, after=after, limit=limit)
     return ItemList.model_construct(items=found, next=found[-1].key if len(found) == limit else None)
 
 

@@ -84,6 +84,7 @@ class TaskShape(BaseModel):
     finished_at: datetime | None
     inputs: list[JsonValue]
     spending: Spending
+    degraded: int = Field(description="How many items are done, but not as they were asked for.")
 
     @classmethod
     def of(cls, task: Task) -> TaskShape:
@@ -189,10 +190,11 @@ class Reason(BaseModel):
 
 
 class RetryWish(BaseModel):
-    """What to redo: everything that failed, or the items named, also done ones."""
+    """What to redo: everything that failed, the items named (also done ones), or those that are degraded."""
 
     items: list[Text] = Field(default=[], max_length=10_000)
     stage: Text | None = None
+    degraded: bool = Field(default=False, description="Redo just the items that are not what was asked for.")
     options: dict[str, JsonValue] = Field(default={}, description="Laid over the task's own, for these items.")
 
     model_config = ConfigDict(

@@ -146,8 +146,9 @@ def cancel(client: Looking, task_id: TaskId, said: Reason = NO_REASON) -> TaskSh
 
 @router.post("/tasks/{task_id}/retry", responses=may_answer(404, 409), dependencies=MAY_CHANGE)
 def retry(client: Looking, task_id: TaskId, wish: RetryWish = Body(default_factory=RetryWish)) -> TaskShape:  # noqa: B008
-    """Redo what failed, or the named items (also done ones); a merge follows by itself."""
-    return TaskShape.of(client.retry(task_id, wish.items, stage=wish.stage, options=harmless(wish.options) or None))
+    """Redo what failed, the named items (also done ones), or the degraded ones; a merge follows by itself."""
+    options = harmless(wish.options) or None
+    return TaskShape.of(client.retry(task_id, wish.items, stage=wish.stage, options=options, degraded=wish.degraded))
 
 
 @router.post("/tasks/{task_id}/rerun", responses=may_answer(404, 409), dependencies=MAY_CHANGE)

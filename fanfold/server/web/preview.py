@@ -111,7 +111,7 @@ def _page(
         choices=choices(place, task),
         options=without_secrets(detail.options),
         given=outcome.as_text(without_secrets(detail.input), task.id),
-        fallback=_said(detail.output, "fallback"),
+        fallback=detail.item.degraded or _said(detail.output, "fallback"),
         note=_said(detail.output, "note"),
     )
 

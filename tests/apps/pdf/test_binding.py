@@ -55,10 +55,10 @@ def test_what_a_page_break_split_is_joined_if_wanted() -> None:
 
 
 def test_the_facts_of_a_page_have_its_model_cost_and_time() -> None:
-    result = page(7, "text", fallback="the other one failed")
-    result = result._replace(seconds=1.5, spending=Spending(2, 0, 0, 10, 20, 0.25))
+    result = page(7, "text")
+    result = result._replace(degraded="the other one failed", seconds=1.5, spending=Spending(2, 0, 0, 10, 20, 0.25))
     found = facts(result)
-    assert (found["page"], found["model"], found["fallback"], found["seconds"]) == (
+    assert (found["page"], found["model"], found["degraded"], found["seconds"]) == (
         7,
         "text layer",
         "the other one failed",

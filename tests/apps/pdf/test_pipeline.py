@@ -118,9 +118,37 @@ def test_an_answer_that_lost_the_text_goes_down_the_chain_to_the_text_layer(
     task = convert(live, book, provider="fake", fallback=["fake:fake-small"], pages="1")
     output = live.client.output(task.id, "1")
     assert output["engine"] == "text layer"
-    assert "of the page's words" in output["fallback"]
+    [item] = live.client.items(task.id)
+    assert str(item.degraded).startswith(
+        "text layer instead of a model: The answer of fake:fake-large can not be taken"
+    )
+    assert "of the page's words" in str(item.degraded)
+    assert task.degraded == 1
     assert "One is its name" in markdown(live, task)
     assert [call.model for call in ai.calls] == ["fake-large", "fake-large", "fake-small", "fake-small"]
+
+
+def test_a_model_that_always_answers_500_never_looks_like_success(sqlite_live: Live, book: Path, ai: AIServer) -> None:
+    ai.always("500")
+    task = sqlite_live.client.submit(pdf, book, options={"provider": "fake", "report": True}, retry_limit=0)
+    with sqlite_live.working(children=2):
+        task = sqlite_live.until(task, "completed", 90)
+    assert (task.state, task.done, task.degraded) == ("completed", 4, 4)
+    report = json.loads(sqlite_live.client.result(task.id)["report"].read_text())
+    assert all("text layer instead of a model: fake " in page["degraded"] for page in report["pages"])
+
+
+def test_a_page_of_a_later_model_of_the_chain_is_degraded(sqlite_live: Live, book: Path, ai: AIServer) -> None:
+    good = f"{WORDS} {WORDS} page number says this and once more"
+    ai.answer(lambda call: good if call.model == "fake-small" else "# A page with some text")
+    task = convert(sqlite_live, book, provider="fake", fallback=["fake:fake-small"], pages="1")
+    [item] = sqlite_live.client.items(task.id)
+    assert str(item.degraded).startswith("answered by fake:fake-small instead of fake:fake-large: The answer of")
+    assert task.degraded == 1
+    sqlite_live.client.retry(task.id, degraded=True, options={"model": "fake-small", "fallback": []})
+    with sqlite_live.working(children=2):
+        again = sqlite_live.until(task, "completed", 60)
+    assert again.degraded == 0, "the model that was chosen is not a fallback"
 
 
 def test_a_scan_has_no_text_layer_to_fall_back_to(sqlite_live: Live, tmp_path: Path, ai: AIServer) -> None:
