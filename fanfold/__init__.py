@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from fanfold.errors import DatabaseProblem as DatabaseProblem
     from fanfold.errors import FanfoldError as FanfoldError
     from fanfold.errors import HandlerError as HandlerError
+    from fanfold.errors import HoldItem as HoldItem
     from fanfold.errors import IllegalMove as IllegalMove
     from fanfold.errors import LeaseLost as LeaseLost
     from fanfold.errors import NoAnswer as NoAnswer
@@ -72,6 +73,7 @@ _HOMES = {
     "FanfoldError": "errors",
     "File": "model.files",
     "HandlerError": "errors",
+    "HoldItem": "errors",
     "IllegalMove": "errors",
     "Item": "model.item",
     "ItemState": "model.lifecycle",
@@ -115,6 +117,7 @@ __all__ = [
     "FanfoldError",
     "File",
     "HandlerError",
+    "HoldItem",
     "IllegalMove",
     "Item",
     "ItemState",

@@ -16,6 +16,7 @@ HandlerError            what a handler may raise on purpose
 │   └── NoAnswer        no model of the chain gave an answer that could be taken
 ├── Temporary           try again, after a while
 ├── PauseTask           nothing of this task can go well now: pause it for a person
+├── HoldItem            this item cannot go on without a person; the others can
 ├── BadAnswer           a model's answer that must not be taken
 ├── ChildDied           the child process that ran it died
 └── Cancelled           raised inside a handler whose task was paused, cancelled or handed on
@@ -136,6 +137,15 @@ class PauseTask(HandlerError):
     """
 
     code = "pause"
+
+
+class HoldItem(HandlerError):
+    """This item cannot go on until a person has done something; the other items of the task go on.
+
+    The item waits, with the message as the reason that people see, until somebody retries it. No retry is used up.
+    """
+
+    code = "hold"
 
 
 class BadAnswer(HandlerError):

@@ -9,9 +9,9 @@ import fanfold
 
 PROMISED = [
     "Ambiguous", "Answer", "BadAnswer", "BadInput", "BadPipeline", "Cancelled", "Change", "Check", "ChildDied", "Client",
-    "DatabaseProblem", "Event", "FanfoldError", "File", "HandlerError", "IllegalMove", "Item", "ItemState", "ItemWork",
-    "LeaseLost", "NewItem", "NoAnswer", "NotFound", "PauseTask", "Permanent", "Pipeline", "Result", "Results", "Retry",
-    "Spending", "Task", "TaskState", "TaskStopped", "TaskWork", "Temporary", "Upload", "Worker", "later", "run", "task",
+    "DatabaseProblem", "Event", "FanfoldError", "File", "HandlerError", "HoldItem", "IllegalMove", "Item", "ItemState",
+    "ItemWork", "LeaseLost", "NewItem", "NoAnswer", "NotFound", "PauseTask", "Permanent", "Pipeline", "Result", "Results",
+    "Retry", "Spending", "Task", "TaskState", "TaskStopped", "TaskWork", "Temporary", "Upload", "Worker", "later", "run", "task",
 ]  # fmt: skip
 
 

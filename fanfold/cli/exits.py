@@ -35,7 +35,7 @@ MEANINGS = {
     Exit.PARTIAL: "The result is not all that was asked for: some items failed, so that the task may have stopped "
     "before its result, or some are degraded. Retry them, or merge without them.",
     Exit.TIMEOUT: "The time that was allowed for waiting is over; the task goes on.",
-    Exit.WAITING: "The task is paused or waits at a gate: somebody has to resume it.",
+    Exit.WAITING: "The task is paused, waits at a gate, or has only items left that wait for a person.",
     Exit.UNHEALTHY: "doctor found a problem.",
     Exit.OUTDATED: "The database was upgraded meanwhile and needs a newer Fanfold; work in flight was finished or handed back.",
     Exit.UNEXPECTED: "Something happened that Fanfold did not foresee; -v shows where.",
@@ -52,6 +52,7 @@ BY_CODE = {
 """Exit codes of errors by their stable code, where the family alone does not tell."""
 
 BY_STATE = {
+    "active": Exit.WAITING,
     "completed": Exit.OK,
     "partial": Exit.PARTIAL,
     "paused": Exit.WAITING,
@@ -59,4 +60,4 @@ BY_STATE = {
     "failed": Exit.FAILED,
     "cancelled": Exit.FAILED,
 }
-"""How a command ends that has waited for a task, by the state the task came to."""
+"""How a command ends that has waited for a task, by the state the task came to; active when only held items are left."""

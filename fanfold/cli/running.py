@@ -76,7 +76,7 @@ def run_task(client: Client, wanted: Wanted, *, progress: bool = True) -> Task:
     shown = display(wanted=progress)
     try:
         task = begin(client, wanted, shown)
-        while task.state is TaskState.ACTIVE:
+        while task.state is TaskState.ACTIVE and not task.stalled:
             task = work(client, wanted, task, shown)
             if task.state is TaskState.WAITING and wanted.straight_through:
                 task = client.resume(task.id)
@@ -141,7 +141,7 @@ def work(client: Client, wanted: Wanted, task: Task, shown: Display) -> Task:
         watcher.leave()
     if watcher.problem is not None:
         raise watcher.problem
-    if watcher.task is None or watcher.task.state is TaskState.ACTIVE:
+    if watcher.task is None or (watcher.task.state is TaskState.ACTIVE and not watcher.task.stalled):
         raise KeyboardInterrupt(GO_ON)
     return watcher.task
 
@@ -211,6 +211,11 @@ def way_out(task: Task) -> str:
     if task.state in (TaskState.WAITING, TaskState.PAUSED):
         what = "is paused" if task.state is TaskState.PAUSED else str(task.wait_reason)
         return f"Task {task.id} {what}. To go on: fanfold resume {task.id}, then run the same again"
+    if task.stalled:
+        return (
+            f"Task {task.id}: {task.wait_reason}. To see them: fanfold items {task.id} --state waiting. "
+            f"When that is put right: fanfold retry {task.id}, then run the same again"
+        )
     why = f": {task.error_message}" if task.error_message else ""
     ways = [f"To see more: fanfold show {task.id}", "to retry: run the same again"]
     if task.state is TaskState.PARTIAL and "merge" in task.available_commands:

@@ -25,7 +25,8 @@ def watch(
 ) -> Task:
     """Show a task until it is not active any more, or ``enough(seconds)`` says so after that many; returns it as it is then.
 
-    Nothing is shown in the first ``quiet_seconds``, nor of a task that is over already.
+    It ends as well when only items are left that wait for a person. Nothing is shown in the first ``quiet_seconds``, nor of a
+    task that is over already.
     """
     started = time.monotonic()
     with client.store.read() as tx:
@@ -42,6 +43,7 @@ def watch(
         over = row.state is not TaskState.ACTIVE or enough(now - started)
         if over or now >= show_at:
             task = client.get(row.id)
+            over = over or task.stalled
             if not over or (looks > 1 and task.state is not TaskState.ACTIVE):
                 shown.update(task)
             asked = time.monotonic() - now

@@ -22,7 +22,7 @@ log = logging.getLogger("fanfold.worker")
 Held = dict[int, tuple[int, bool]]
 """What the database thinks a worker runs: item → (lease, whether its task still wants it)."""
 
-MISHAPS = {"fail": "Failed", "back_off": "Failed", "crash": "Lost"}
+MISHAPS = {"fail": "Failed", "back_off": "Failed", "crash": "Lost", "hold": "Holding"}
 
 
 DEAF_SECONDS = 5.0
@@ -207,11 +207,10 @@ class Attempts:
             return
         what = f"{call.stage.name} {call.claimed.key} of {call.row.id}"
         if settlement.verb in MISHAPS:
-            cause = (call.stage.name, settlement.verb, settlement.error_code, settlement.error_message)
+            why = settlement.hold or settlement.error_message
+            cause = (call.stage.name, settlement.verb, settlement.error_code, why)
             said, like_it = self._repeats.count(*cause)
-            line = (
-                f"{MISHAPS[settlement.verb]} {what}: {settlement.error_message}{self._next(call, settlement)}{like_it}"
-            )
+            line = f"{MISHAPS[settlement.verb]} {what}: {why}{self._next(call, settlement)}{like_it}"
             log.log(logging.WARNING if said else logging.DEBUG, "[%s] %s", self._worker(), line)
         else:
             verb = {"finish": "Finished", "postpone": "Postponed", "release": "Released"}[settlement.verb]
@@ -220,6 +219,8 @@ class Attempts:
     def _next(self, call: Call, settlement: Settlement) -> str:
         if settlement.verb == "fail":
             return "; giving up"
+        if settlement.verb == "hold":
+            return " It waits for a person"
         if settlement.verb == "crash":
             return " It runs again"
         limit = call.stage.retry.limit if call.row.retry_limit is None else call.row.retry_limit

@@ -12,7 +12,7 @@ from fanfold.engine.context import ItemWork, TaskWork, Work
 from fanfold.engine.settlement import Settlement, clean, failed, shortfall
 from fanfold.engine.spool import Spool
 from fanfold.engine.threads import Threads
-from fanfold.errors import BadInput, Cancelled, ChildDied, PauseTask, Permanent, Temporary
+from fanfold.errors import BadInput, Cancelled, ChildDied, HoldItem, PauseTask, Permanent, Temporary
 from fanfold.model import serial
 from fanfold.model.item import Claimed, Later
 from fanfold.model.pipeline import Pipeline, Stage
@@ -101,6 +101,8 @@ class Call:
             return Settlement(self.claimed, "release")
         if isinstance(error, PauseTask):
             return Settlement(self.claimed, "release", pause=clean(str(error) or "no reason given", 1_000))
+        if isinstance(error, HoldItem):
+            return Settlement(self.claimed, "hold", hold=clean(str(error) or "no reason given", 1_000), **self._cost())
         if isinstance(error, ChildDied):
             return Settlement(self.claimed, "crash", error_code="crash", error_message=str(error))
         return self.fail(error)

@@ -9,6 +9,7 @@ from fanfold.engine.advance import compensate, compensated, enter, new_generatio
 from fanfold.engine.discovery import find_installed
 from fanfold.engine.moves import Pipelines, mirror_of, move
 from fanfold.engine.submit import check_options
+from fanfold.engine.views import held_of
 from fanfold.errors import BadInput, IllegalMove, NotFound
 from fanfold.model import serial
 from fanfold.model.asking import laid_over
@@ -137,6 +138,8 @@ class Commands:
         options: dict[str, Any] | None,
         degraded: bool,
     ) -> int:
+        if row.ending and row.state is TaskState.ACTIVE:
+            return self._release_held(tx, row)
         counts = stage_counts(tx, row)
         if degraded:
             wanted = stage or self._degraded_stage(tx, row)
@@ -176,6 +179,12 @@ class Commands:
             reason=reason,
             values=clear,
         )
+        return moved
+
+    def _release_held(self, tx: Transaction, row: TaskRow) -> int:
+        """A compensation step that waits for a person goes on; it stays a compensation."""
+        moved = tx.resetting.retry(row.number, row.stage, None)
+        self._move(tx, row, "retry", TaskState.ACTIVE, reason=f"{row.stage} goes on", stage=row.stage)
         return moved
 
     def _stage_of(self, row: TaskRow, keys: Sequence[str]) -> str:
@@ -228,4 +237,5 @@ def facts_of(tx: Transaction, row: TaskRow, served: bool = True) -> Facts:
     failed = sum(counts.get(stage.name, Counts())[ItemState.FAILED] for stage in row.plan.stages)
     timed = counts.get(row.stage, Counts())
     due = tx.reading.next_due_at(row.number) if timed[ItemState.RETRYING] or timed[ItemState.WAITING] else None
-    return Facts(row.state, row.stage, row.plan, timed, row.ending, row.reason, failed, due, served)
+    held = held_of(row, tx.reading.held([row.number])) if timed[ItemState.WAITING] else (0, None)
+    return Facts(row.state, row.stage, row.plan, timed, row.ending, row.reason, failed, due, served, None, *held)

@@ -154,6 +154,14 @@ def tasks(store: Store) -> Check:
     """What waits for a person."""
     with store.read() as tx:
         counts = tx.tasks.count_by_state()
+        held = tx.health.held()
+    if held:
+        return Check(
+            "tasks",
+            WARNING,
+            f"active tasks with items that wait for a person: {held}",
+            "To see why: fanfold tasks --state active",
+        )
     stopped = {
         state: counts[state] for state in (TaskState.WAITING, TaskState.PAUSED, TaskState.PARTIAL) if counts.get(state)
     }

@@ -185,6 +185,10 @@ class Reader(Details):
                 raise NotFound(f"Task {row.id} was deleted.")
             if found.state is not TaskState.ACTIVE:
                 return self._view(found)
+            with self.store.read() as tx:
+                held = tx.reading.held([row.number])
+            if held and (task := self._view(found)).stalled:
+                return task
             if timeout is not None and time.monotonic() - started >= timeout:
                 raise TimeoutError(f"Task {row.id} is still {found.state} after {timeout:g} s.")
             time.sleep(poll)

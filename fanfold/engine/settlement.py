@@ -46,6 +46,8 @@ class Settlement(NamedTuple):
     """Why the task is to be paused, if it is."""
     degraded: str | None = None
     """Why the result is not what was asked for; None when it is."""
+    hold: str | None = None
+    """Why the item waits for a person, if it does."""
 
 
 def failed(claimed: Claimed, stage: Stage, error: BaseException, retry_limit: int | None = None) -> Settlement:
@@ -102,7 +104,7 @@ def settle(tx: Transaction, batch: Sequence[Settlement], worker: str, crash_limi
     groups: dict[str, list[Settlement]] = {}
     for one in batch:
         groups.setdefault(one.verb, []).append(one)
-    for verb in ("finish", "fail", "back_off", "postpone", "release", "crash"):
+    for verb in ("finish", "fail", "back_off", "postpone", "hold", "release", "crash"):
         if group := groups.get(verb):
             done = getattr(tx.settling, verb)([_move_row(one, crash_limit) for one in group])
             _keep(
@@ -162,6 +164,9 @@ def _keep(tx: Transaction, verb: str, group: Sequence[Settlement], worker: str) 
         )
         group = [one for one in group if _is_kept(one)]
         tx.events.add([_event(one, verb, worker) for one in group])
+    if verb == "hold":
+        tx.settling.put_data([{"item": one.claimed.id, "hold": one.hold} for one in group])
+        tx.events.add([_event(one, verb, worker) for one in group])
     tx.calls.add([call for one in group if one.usage and (call := _own_call(one, verb))])
     if verb in ("fail", "back_off", "crash") or any(one.usage for one in group):
         outcome = {"finish": "done", "fail": "failed", "back_off": "retrying", "crash": "lost"}.get(verb, verb)
@@ -195,8 +200,8 @@ def _own_call(one: Settlement, verb: str) -> dict[str, Any] | None:
 
 
 def _event(one: Settlement, verb: str, worker: str) -> dict[str, Any]:
-    target = {"fail": "failed", "back_off": "retrying", "crash": None}[verb]
-    name = "reclaim" if verb == "crash" else "fail"
+    target = {"fail": "failed", "back_off": "retrying", "hold": "waiting", "crash": None}[verb]
+    name = {"crash": "reclaim", "hold": "hold"}.get(verb, "fail")
     return {
         "task": one.claimed.task,
         "actor": worker,
@@ -205,7 +210,7 @@ def _event(one: Settlement, verb: str, worker: str) -> dict[str, Any]:
         "target": target,
         "stage": one.claimed.stage,
         "item": one.claimed.key,
-        "reason": one.error_message,
+        "reason": one.hold or one.error_message,
     }
 
 

@@ -26,6 +26,7 @@ class TickReport:
     failed: int
     retrying: int
     waiting: int
+    held: int
     handed_back: int
     lost: int
     recovered: int
@@ -35,6 +36,7 @@ class TickReport:
     def __str__(self) -> str:
         said = (
             (self.failed, "failed"), (self.retrying, "to be tried again"), (self.waiting, "waiting for an external job"),
+            (self.held, "waiting for a person"),
             (self.handed_back, "handed back"), (self.lost, "lost with their process"), (self.recovered, "recovered"),
         )  # fmt: skip
         parts = [f"{self.finished} done", *(f"{count} {what}" for count, what in said if count)]
@@ -68,7 +70,7 @@ def tick(
     worker.run(drain=True, budget=max(0.0, end - time.monotonic()), signals=in_main_thread)
     ended = worker.endings
     return TickReport(
-        finished=ended["finish"], failed=ended["fail"], retrying=ended["back_off"], waiting=ended["postpone"],
+        finished=ended["finish"], failed=ended["fail"], retrying=ended["back_off"], waiting=ended["postpone"], held=ended["hold"],
         handed_back=ended["release"], lost=ended["crash"], recovered=recovered,
         next_due_seconds=worker.claimer.seconds_to_next, seconds=time.monotonic() - started,
     )  # fmt: skip

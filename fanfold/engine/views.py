@@ -8,7 +8,7 @@ from dataclasses import replace
 from fanfold.engine.advance import unfinished_stage
 from fanfold.model import serial
 from fanfold.model.asking import NOTHING_SPENT, Spending
-from fanfold.model.item import Item
+from fanfold.model.item import HELD_FROM, Item
 from fanfold.model.lifecycle import ItemState, TaskState
 from fanfold.model.plan import Kind, Plan
 from fanfold.model.progress import Counts, percent
@@ -23,6 +23,8 @@ def view(store: Store, tx: Transaction, rows: Sequence[TaskRow]) -> list[Task]:
     numbers = [row.number for row in rows]
     counts = tx.reading.counts(numbers)
     retries = tx.reading.retries(numbers)
+    timed = [row.number for row in rows if counts.get(row.number, {}).get(row.stage, Counts())[ItemState.WAITING]]
+    held = tx.reading.held(timed) if timed else {}
     spent = tx.calls.of_tasks(numbers)
     # Only what is done can be degraded: a task that begins costs no look.
     worked = [number for number in numbers if any(here[ItemState.DONE] for here in counts.get(number, {}).values())]
@@ -30,7 +32,14 @@ def view(store: Store, tx: Transaction, rows: Sequence[TaskRow]) -> list[Task]:
     served = {pair for worker in tx.workers.all(store.settings.lease_seconds) if worker.alive for pair in worker.serves}
     return [
         replace(
-            _task(tx, row, counts.get(row.number, {}), retries.get(row.number, 0), (row.pipeline, row.stage) in served),
+            _task(
+                tx,
+                row,
+                counts.get(row.number, {}),
+                retries.get(row.number, 0),
+                (row.pipeline, row.stage) in served,
+                held_of(row, held),
+            ),
             spending=spent.get(row.number, NOTHING_SPENT),
             degraded=sum(degraded.get(row.number, {}).values()),
         )
@@ -38,7 +47,23 @@ def view(store: Store, tx: Transaction, rows: Sequence[TaskRow]) -> list[Task]:
     ]
 
 
-def _task(tx: Transaction, row: TaskRow, stages: Mapping[str, Counts], retries: int, served: bool) -> Task:
+Held = Mapping[tuple[int, str], tuple[int, str | None]]
+
+
+def held_of(row: TaskRow, held: Held) -> tuple[int, str | None]:
+    """How many items of the stage that a task is in wait for a person, and why."""
+    unfinished = row.state in (TaskState.ACTIVE, TaskState.PAUSED)
+    return held.get((row.number, row.stage), (0, None)) if unfinished else (0, None)
+
+
+def _task(
+    tx: Transaction,
+    row: TaskRow,
+    stages: Mapping[str, Counts],
+    retries: int,
+    served: bool,
+    held: tuple[int, str | None],
+) -> Task:
     here = stages.get(row.stage, Counts())
     message = None
     if here.total == 1 and row.state is TaskState.ACTIVE:
@@ -48,7 +73,7 @@ def _task(tx: Transaction, row: TaskRow, stages: Mapping[str, Counts], retries: 
     due = tx.reading.next_due_at(row.number) if here[ItemState.RETRYING] or here[ItemState.WAITING] else None
     trouble = tx.reading.trouble(row.number, row.stage) if here[ItemState.RETRYING] else None
     standing = unfinished_stage(row, stages) if row.ending else row.stage
-    facts = Facts(row.state, row.stage, row.plan, here, row.ending, row.reason, failed, due, served, trouble)
+    facts = Facts(row.state, row.stage, row.plan, here, row.ending, row.reason, failed, due, served, trouble, *held)
     shown = stages.get(counted_stage(row.plan, row.stage, stages), Counts())
     return Task(
         id=row.id,
@@ -82,6 +107,7 @@ def _task(tx: Transaction, row: TaskRow, stages: Mapping[str, Counts], retries: 
         started_at=row.started_at or tx.items.first_started_at(row.number, row.plan.stages[0].name),
         finished_at=row.finished_at,
         inputs=tuple(serial.load(row.input) or ()),
+        held=held[0],
     )
 
 
@@ -121,4 +147,5 @@ def item_view(store: Store, row: ItemRow, spending: Spending) -> Item:
         usage=store.unfold(row.usage),
         spending=spending,
         degraded=row.degraded,
+        held=(row.hold or "no reason was kept") if row.available_at and row.available_at >= HELD_FROM else None,
     )

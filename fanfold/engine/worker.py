@@ -90,7 +90,7 @@ class Worker:
 
     @property
     def endings(self) -> Counter[str]:
-        """How the attempts of this run ended, by verb: finish, fail, back_off, postpone, release, crash."""
+        """How the attempts of this run ended, by verb: finish, fail, back_off, postpone, hold, release, crash."""
         return self._attempts.endings
 
     def stop(self) -> None:

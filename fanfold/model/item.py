@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from fanfold.model.asking import NOTHING_SPENT, Spending
 from fanfold.model.lifecycle import ItemState
+
+HELD_SECONDS = 4_000 * 365 * 86_400.0
+HELD_FROM = datetime(4000, 1, 1, tzinfo=UTC)
+"""An item that waits for a person is due in 4000 years. Any other wait is capped at ten, so the time alone tells them apart."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,8 @@ class Item:
     spending: Spending = NOTHING_SPENT
     degraded: str | None = None
     """Why its result is not what was asked for; None when it is."""
+    held: str | None = None
+    """Why it waits for a person, if it does; nothing claims it until somebody retries it."""
 
 
 class Result(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any
 
 from fanfold.model.asking import NOTHING_SPENT, Spending
 from fanfold.model.item import Attempt
-from fanfold.model.lifecycle import FINISHED_TASKS, TaskState
+from fanfold.model.lifecycle import FINISHED_TASKS, OPEN_ITEMS, TaskState
 from fanfold.model.plan import Plan
 
 
@@ -94,11 +94,21 @@ class Task:
     spending: Spending = NOTHING_SPENT
     degraded: int = 0
     """How many of its items are done, but not as they were asked for."""
+    held: int = 0
+    """How many items of its stage wait for a person."""
 
     @property
     def finished(self) -> bool:
         """Whether it moves no further unless a person says so."""
         return self.state in FINISHED_TASKS
+
+    @property
+    def stalled(self) -> bool:
+        """Whether it is active, but all that is left of its stage waits for a person."""
+        if self.state is not TaskState.ACTIVE or not self.held:
+            return False
+        counts = next((stage.counts for stage in self.stages if stage.name == self.stage), {})
+        return sum(counts.get(state, 0) for state in OPEN_ITEMS) <= self.held
 
 
 @dataclass(frozen=True)

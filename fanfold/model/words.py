@@ -25,6 +25,10 @@ class Facts:
     served: bool = True
     trouble: str | None = None
     """Why one of the items that wait for their next try failed the last time."""
+    held: int = 0
+    """How many items of the stage wait for a person."""
+    hold: str | None = None
+    """Why one of them does."""
 
 
 def state_word(facts: Facts) -> str:
@@ -51,6 +55,8 @@ def available_commands(facts: Facts) -> tuple[str, ...]:
 def objection(facts: Facts, verb: str) -> str:
     """Why a command that the table allows in this state makes no sense for this task; empty if it does."""
     if facts.ending and facts.state is TaskState.ACTIVE and verb in ("pause", "cancel", "retry"):
+        if verb == "retry" and facts.held:
+            return ""
         return f"its {facts.stage} step is still running"
     if verb == "merge":
         return _merge_objection(facts)
@@ -58,6 +64,7 @@ def objection(facts: Facts, verb: str) -> str:
         verb == "retry"
         and facts.state in (TaskState.ACTIVE, TaskState.WAITING, TaskState.PAUSED, TaskState.COMPLETED)
         and not facts.failed_items
+        and not facts.held
     ):
         return "none of its items has failed; name the ones to redo with --item"
     return ""
@@ -73,7 +80,7 @@ def _merge_objection(facts: Facts) -> str:
 
 
 def wait_reason(facts: Facts) -> str | None:
-    """Why nothing happens right now, or None when something does."""
+    """Why nothing happens right now, or what waits for a person; None when all goes well."""
     counts = facts.counts
     if facts.state is TaskState.WAITING:
         return f"waits for you before {facts.stage}"
@@ -81,6 +88,9 @@ def wait_reason(facts: Facts) -> str | None:
         return f"paused: {facts.reason}" if facts.reason else "paused"
     if facts.state is TaskState.PARTIAL:
         return f"{facts.failed_items} failed: retry them, or merge without them"
+    if facts.state is TaskState.ACTIVE and facts.held:
+        many = "1 item waits" if facts.held == 1 else f"{facts.held} items wait"
+        return f"{many} for you: {facts.hold or 'no reason was kept'}"
     if facts.state is not TaskState.ACTIVE or counts[ItemState.RUNNING]:
         return None
     if counts[ItemState.PENDING]:

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from fanfold.model.lifecycle import TaskState
 from fanfold.store.clock import Clock
-from fanfold.store.tables import OPEN, RUNNING, duties, items, permits, tasks, workers
+from fanfold.store.tables import HELD, OPEN, RUNNING, duties, items, permits, tasks, workers
 
 
 class Health:
@@ -42,6 +42,12 @@ class Health:
         """Permits whose item no longer runs under their lease."""
         running = sa.select(items.c.id).where(items.c.id == permits.c.item, items.c.lease == permits.c.lease, RUNNING)
         return self._count(permits, ~sa.exists(running.correlate(permits)))
+
+    def held(self) -> int:
+        """Active tasks with items that wait for a person."""
+        standing = sa.and_(tasks.c.number == items.c.task, tasks.c.stage == items.c.stage)
+        found = sa.select(sa.func.count(sa.distinct(items.c.task))).join(tasks, standing)
+        return int(self.connection.execute(found.where(HELD, tasks.c.state == TaskState.ACTIVE)).scalar_one())
 
     def swept_ago(self) -> float | None:
         """Seconds since a worker or a tick last looked after lost items; None when none ever did."""

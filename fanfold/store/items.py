@@ -21,6 +21,7 @@ from fanfold.store.drafts import counts_at
 from fanfold.store.statements import run
 from fanfold.store.tables import (
     ACTIVE,
+    DUE_SOME_TIME,
     OPEN,
     PENDING,
     TIMED,
@@ -310,7 +311,7 @@ def due_statement(clock: Clock, pairs: tuple[tuple[str, str], ...]) -> sa.Select
 @lru_cache(maxsize=64)
 def next_statement(clock: Clock) -> sa.Select[Any]:
     """Seconds until something falls due."""
-    later = sa.select(items.c.available_at).where(TIMED, items.c.available_at > clock.now)
+    later = sa.select(items.c.available_at).where(DUE_SOME_TIME, items.c.available_at > clock.now)
     first = later.order_by(items.c.available_at).limit(1).scalar_subquery()
     return sa.select(-clock.seconds_since(first))
 

@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from fanfold.model.item import Attempt
 from fanfold.model.lifecycle import ItemState
 from fanfold.store.clock import Clock
-from fanfold.store.drafts import counts_at, counts_of
-from fanfold.store.tables import attempts, item_data, items
+from fanfold.store.drafts import counts_at, counts_in_group, counts_of
+from fanfold.store.tables import HELD, attempts, item_data, items
 
 SHOWN = tuple(
     attempts.c[name]
@@ -54,6 +54,17 @@ class Mishaps:
             .limit(1)
         )
         return self.connection.execute(wanted).scalar()
+
+    def held(self, tasks: Sequence[int]) -> dict[tuple[int, str], tuple[int, str | None]]:
+        """By (task, stage): how many items wait for a person, and why one of them does."""
+        found = (
+            sa.select(items.c.task, items.c.stage, sa.func.count(), sa.func.min(item_data.c.hold))
+            .outerjoin(item_data, item_data.c.item == items.c.id)
+            .where(HELD, items.c.task.in_(tasks))
+            .group_by(items.c.task, items.c.stage)
+            .having(counts_in_group())
+        )
+        return {(task, stage): (many, why) for task, stage, many, why in self.connection.execute(found)}
 
     def attempts(self, item: int, limit: int = 100) -> list[Attempt]:
         """The attempts of an item that are kept, in order."""

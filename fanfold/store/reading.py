@@ -17,7 +17,7 @@ from fanfold.store.clock import Clock
 from fanfold.store.drafts import counts_at, counts_in_group, counts_of
 from fanfold.store.mishaps import Mishaps
 from fanfold.store.statements import run
-from fanfold.store.tables import ACTIVE, DEGRADED, OPEN, TIMED, attempts, emissions, item_data, items
+from fanfold.store.tables import ACTIVE, DEGRADED, DUE_SOME_TIME, OPEN, attempts, emissions, item_data, items
 from fanfold.store.tables import tasks as task_table
 
 PAGE = 500
@@ -51,6 +51,7 @@ class ItemRow:
     message: str | None
     made_by: str | None
     degraded: str | None
+    hold: str | None
     input: str | None = None
     output: str | None = None
     error_detail: str | None = None
@@ -123,8 +124,9 @@ class Reading(Mishaps):
         return (float(row.progress or 0.0), row.message) if row else (0.0, None)
 
     def next_due_at(self, task: int) -> datetime | None:
-        """When the next timed item of a task is due."""
-        due = sa.select(sa.func.min(items.c.available_at)).where(items.c.task == task, TIMED, counts_of(task))
+        """When the next item of a task falls due by itself."""
+        mine = (items.c.task == task, DUE_SOME_TIME, counts_of(task))
+        due = sa.select(sa.func.min(items.c.available_at)).where(*mine)
         return self.connection.execute(due).scalar()
 
     def page(

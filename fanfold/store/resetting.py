@@ -13,7 +13,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from fanfold.model.lifecycle import ItemState
 from fanfold.store.batches import put_rows
 from fanfold.store.clock import Clock
-from fanfold.store.tables import TIMED, item_data, items, permits
+from fanfold.store.tables import HELD, TIMED, item_data, items, permits
 
 CHUNK = 2_000
 FRESH: dict[str, Any] = {
@@ -26,6 +26,8 @@ FRESH: dict[str, Any] = {
     "degraded": None,
 }
 """What an item starts over with. Its lease is kept: it only grows."""
+FORGOTTEN = dict.fromkeys(("memory", "waiting_since", "progress", "message", "hold", "handed_back"))
+"""What it no longer knows of its earlier attempts."""
 BEGUN = items.c.lease > 0
 
 
@@ -37,7 +39,7 @@ class Resetting:
         self.clock = clock
 
     def retry(self, number: int, stage: str, ids: Sequence[int] | None, options: str | None = None) -> int:
-        """done, failed, retrying or waiting → pending: the named items of the stage, or (None) those that failed.
+        """done, failed, retrying or waiting → pending: the named items, or (None) those that failed or are held.
 
         ``options`` (JSON) are laid over the task's own, and over what was said before, for these items from now on. Items that
         were done get the option ``fresh``: who has a good answer and asks again wants another one.
@@ -47,7 +49,7 @@ class Resetting:
         waiting = set() if ids is None or options is None else self._in_state(ids, ItemState.PENDING)
         chosen = sa.update(items).where(items.c.task == number, items.c.stage == stage).values(FRESH)
         if ids is None:
-            chosen = chosen.where(items.c.state == ItemState.FAILED)
+            chosen = chosen.where(sa.or_(items.c.state == ItemState.FAILED, HELD))
         else:
             chosen = chosen.where(items.c.id.in_(ids), items.c.state.in_((ItemState.DONE, ItemState.FAILED)) | TIMED)
         moved = list(self.connection.execute(chosen.returning(items.c.id)).scalars())
@@ -55,7 +57,7 @@ class Resetting:
         for start in range(0, len(moved), CHUNK):
             some = moved[start : start + CHUNK]
             forget = sa.update(item_data).where(item_data.c.item.in_(some))
-            self.connection.execute(forget.values(memory=None, waiting_since=None, progress=None, message=None))
+            self.connection.execute(forget.values(FORGOTTEN))
             if options is not None or done:
                 self._lay_over(some, options, done)
         self._lay_over(sorted(waiting), options, set())
@@ -71,9 +73,7 @@ class Resetting:
             self.count_generation(sa.and_(*mine))
         self.connection.execute(sa.update(items).where(*mine).values(FRESH | {"worker": None, "deadline_at": None}))
         ids = sa.select(items.c.id).where(*mine)
-        self.connection.execute(
-            sa.update(item_data).where(item_data.c.item.in_(ids)).values(memory=None, waiting_since=None, progress=None)
-        )
+        self.connection.execute(sa.update(item_data).where(item_data.c.item.in_(ids)).values(FORGOTTEN))
         self.connection.execute(sa.delete(permits).where(permits.c.item.in_(ids)))
 
     def count_generation(self, chosen: sa.ColumnElement[bool]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
+from fanfold.model.item import HELD_SECONDS
 from fanfold.model.lifecycle import ItemState
 from fanfold.store.batches import LEASE_COLUMNS, Row, put_rows, short_values, unfolded, unnested
 from fanfold.store.clock import Clock
@@ -50,6 +51,10 @@ class Settling:
             since = sa.func.coalesce(item_data.c.waiting_since, began.excluded.waiting_since)
             self.connection.execute(began.on_conflict_do_update(index_elements=["item"], set_={"waiting_since": since}))
         return moved
+
+    def hold(self, rows: Sequence[Row]) -> set[int]:
+        """running → waiting, until a person says so. Time spent like this does not count as waiting for an external job."""
+        return self._move("postpone", [{**row, "delay": HELD_SECONDS} for row in rows])
 
     def release(self, rows: Sequence[Row]) -> set[int]:
         """running → pending, unharmed; possible whatever became of the task."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from sqlalchemy import Boolean, CheckConstraint, Column, Float, Index, Integer, SmallInteger, String, Table, Text
 
+from fanfold.model.item import HELD_FROM
 from fanfold.model.lifecycle import (
     ITEM_CHECKS,
     ITEM_MOVES,
@@ -119,6 +120,10 @@ PENDING = in_states((ItemState.PENDING,))
 RUNNING = in_states((ItemState.RUNNING,))
 TIMED = in_states(TIMED_ITEMS)
 OPEN = in_states(OPEN_ITEMS)
+HELD = sa.and_(TIMED, items.c.available_at >= sa.literal(HELD_FROM, UtcTime))
+"""Items that wait for a person: only the time tells, so that the index on it finds them."""
+DUE_SOME_TIME = sa.and_(TIMED, items.c.available_at < sa.literal(HELD_FROM, UtcTime))
+"""Items that fall due by themselves."""
 
 # An update writes an entry into every index of its row on PostgreSQL, and on SQLite into those whose columns change. So each
 # database has what costs it least: counts come from `items_order` there and from `items_progress` here, claims from `items_open`

@@ -49,5 +49,5 @@ def test_the_version_is_told(sqlite_shell: Shell) -> None:
 
 def test_every_exit_code_has_a_meaning() -> None:
     assert set(MEANINGS) == set(Exit)
-    assert set(BY_STATE) == set(TaskState) - {TaskState.ACTIVE}
+    assert set(BY_STATE) == set(TaskState)
     assert set(BY_CODE.values()) <= set(Exit)

@@ -18,7 +18,8 @@ from fanfold.errors import FanfoldError
 def command(invocation: Invocation, task_id: str, timeout: float | None) -> Exit:
     """Wait until a task is over; the exit code tells how it went.
 
-    A task that is paused, or waits at a gate, is not waited for: somebody has to resume it.
+    A task that is paused, or waits at a gate, is not waited for: somebody has to resume it. Nor is one of which only items
+    are left that wait for a person.
     """
     from fanfold.cli.progress import display
     from fanfold.cli.watching import watch
@@ -29,7 +30,7 @@ def command(invocation: Invocation, task_id: str, timeout: float | None) -> Exit
         task = watch(client, task_id, shown, lambda seconds: timeout is not None and seconds >= timeout)
     finally:
         shown.close()
-    if task.state == "active":
+    if task.state == "active" and not task.stalled:
         raise FanfoldError(f"Task {task.id} is still {task.status} after {timeout:g} s; it goes on.", code="timeout")
     if invocation.json:
         printing.print_json(task)

@@ -138,7 +138,7 @@ class Conversion(threading.Thread):
         if now < document.show_at and self._is_active(document.task.id):
             return
         task = document.task = client.get(document.task.id)
-        if task.state is TaskState.ACTIVE:
+        if task.state is TaskState.ACTIVE and not task.stalled:
             document.show_at = now + max(SHOW_SECONDS, (time.monotonic() - now) * SHOW_SHARE)
             self.given.shown.update(document.name, task)
             return

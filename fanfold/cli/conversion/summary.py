@@ -105,6 +105,8 @@ def explain(client: Client, documents: Sequence[Document]) -> list[str]:
             said.append(f"  To redo just these: fanfold retry {document.task.id} --degraded, then the same again")
         if document.task and document.task.state is TaskState.PAUSED:
             said.append(f"  When that is put right: {again(document)}")
+        if document.task and document.task.stalled:
+            said.append(f"  When that is put right: fanfold retry {document.task.id}, then {again(document)}")
     if len(documents) > 1:
         said.append(_totals(documents))
     return said
@@ -117,9 +119,9 @@ def again(document: Document) -> str:
 
 def exit_code(documents: Sequence[Document], missed: Sequence[str]) -> Exit:
     """How the command ended, all documents taken together."""
-    paused = any(document.task and document.task.state is TaskState.PAUSED for document in documents)
+    waiting = any(one.task and (one.task.state is TaskState.PAUSED or one.task.stalled) for one in documents)
     good = [document for document in documents if document.problem is None]
-    if paused:
+    if waiting:
         return Exit.WAITING
     if not good:
         return Exit.FAILED

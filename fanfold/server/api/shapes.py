@@ -73,7 +73,7 @@ class TaskShape(BaseModel):
     key: str | None
     retries: int
     retry_limit: int | None
-    wait_reason: str | None = Field(description="Why nothing happens right now; null when something does.")
+    wait_reason: str | None = Field(description="Why nothing happens right now, or what waits for a person; else null.")
     available_commands: list[str]
     error_code: str | None
     error_message: str | None
@@ -85,6 +85,7 @@ class TaskShape(BaseModel):
     inputs: list[JsonValue]
     spending: Spending
     degraded: int = Field(description="How many items are done, but not as they were asked for.")
+    held: int = Field(description="How many items of its stage wait for a person; `wait_reason` says why.")
 
     @classmethod
     def of(cls, task: Task) -> TaskShape:

@@ -57,6 +57,10 @@ SENTENCES: tuple[tuple[re.Pattern[str], Callable[[Words, re.Match[str]], str]], 
         lambda t, m: t("no worker serves stage {stage}", stage=m["stage"]),
     ),
     (
+        re.compile(r"(?P<count>\d+) items? waits? for you: (?P<why>.+)", re.DOTALL),
+        lambda t, m: t("{count} items wait for you", count=m["count"]) + f": {m['why']}",
+    ),
+    (
         re.compile(r"\d+ (waiting|paused|partial)(, \d+ (waiting|paused|partial))*"),
         lambda t, m: ", ".join(f"{number} {t(word)}" for number, word in map(str.split, m[0].split(", "))),
     ),

@@ -37,6 +37,7 @@ WORDS: dict[str, str] = {
     "waits for you before {stage}": "在 {stage} 之前等你确认",
     "paused: {reason}": "已暂停：{reason}",
     "{count} failed: retry them, or merge without them": "{count} 个失败：可以重试，或不含它们直接合并",
+    "{count} items wait for you": "{count} 项在等您处理",
     "no worker serves stage {stage}": "没有工作进程处理阶段 {stage}",
     "waits for an external job": "等待外部作业",
     "waits for the next try": "等待下一次重试",

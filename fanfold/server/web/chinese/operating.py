@@ -17,6 +17,8 @@ SENTENCES: dict[str, str] = {
     "{count} have ended their stage and were not moved on": "{count} 个已结束阶段但未推进",
     "{count} belong to items that no longer run": "{count} 个属于不再运行的条目",
     "{count} in all, none waits for a person": "共 {count} 个，没有等人处理的",
+    "active tasks with items that wait for a person: {count}": "有条目等人处理的进行中任务：{count} 个",
+    "To see why: {command}": "查看原因：{command}",
     "{size} GB free": "剩余 {size} GB",
     "Set the clocks by NTP; leases are safe, but times will look odd.": "请用 NTP 校时；租约不受影响，但时间会显得不对。",
     "To see them: {command}": "查看：{command}",
