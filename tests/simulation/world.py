@@ -35,8 +35,8 @@ from fanfold.model.item import Claimed, NewItem
 from fanfold.model.lifecycle import FINISHED_TASKS, TASK_MOVES, legal
 from fanfold.model.pipeline import Pipeline
 from fanfold.settings import Settings
-from fanfold.store import blobs
-from fanfold.store import tasks as task_rows
+from fanfold.store import blobs, resetting
+from fanfold.store import store as store_room
 from fanfold.store.migrate import ensure
 from tests.simulation.database import SimulatedStore, wait_for_a_deadlock
 from tests.simulation.faults import Faults, Odds
@@ -80,6 +80,10 @@ class Luck:
         """For the jitter of retries."""
         return self.dice.random()
 
+    def uniform(self, low: float, high: float) -> float:
+        """For pauses before a transaction is repeated."""
+        return low + (high - low) * self.dice.random()
+
     def choice(self, values: Any) -> Any:
         """For the ids of tasks."""
         return self.dice.choice(values)
@@ -94,7 +98,7 @@ class Luck:
 
 
 LUCK = Luck()
-CLOCKED = (worker, pulse, claiming, attempts, tally, repeats, threads, context, tick, sweep)
+CLOCKED = (worker, pulse, claiming, attempts, tally, repeats, threads, context, tick, sweep, store_room)
 
 
 @dataclass
@@ -454,7 +458,8 @@ def on_stage() -> Iterator[None]:
         (retry, "random", LUCK),
         (submit, "secrets", LUCK),
         (blobs, "secrets", LUCK),
-        (task_rows, "uuid", LUCK),
+        (resetting, "uuid", LUCK),
+        (store_room, "random", LUCK),
     ]
     with ExitStack() as stack:
         for module, name, stand_in in replaced:
