@@ -6,6 +6,7 @@ FanfoldError
 ├── IllegalMove         the command is not possible in the task's state
 ├── BadInput            an option, key, file or value that can not be used
 ├── KeyTaken            the idempotency key has a task already
+├── KeyReused           the idempotency key belongs to a task with other work
 ├── BadPipeline         the definition of a pipeline makes no sense
 ├── DatabaseProblem     malformed URL, no connection, wrong version
 ├── TaskStopped         the task one waited for ended without a result
@@ -65,6 +66,12 @@ class KeyTaken(FanfoldError):
     """Another task has this idempotency key; submit returns that one instead."""
 
     code = "key_taken"
+
+
+class KeyReused(FanfoldError):
+    """The idempotency key belongs to a task with another pipeline, other options, inputs or items."""
+
+    code = "key_reused"
 
 
 class BadPipeline(FanfoldError):

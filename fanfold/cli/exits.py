@@ -29,7 +29,7 @@ MEANINGS = {
     Exit.FAILED: "The task failed or was cancelled, and has no result.",
     Exit.USAGE: "The command line was not understood; nothing was done.",
     Exit.NOT_FOUND: "There is no such task, item, pipeline or file, or a shortened id fits several tasks.",
-    Exit.ILLEGAL_MOVE: "The task's state does not allow the command; nothing was changed.",
+    Exit.ILLEGAL_MOVE: "The task's state does not allow the command, or its key belongs to other work; nothing was changed.",
     Exit.BAD_INPUT: "An option, file, pipeline or value can not be used; nothing was changed.",
     Exit.DATABASE: "The database or the data folder can not be used as it is.",
     Exit.PARTIAL: "The result is not all that was asked for: some items failed, so that the task may have stopped "
@@ -46,6 +46,7 @@ BY_CODE = {
     "not_found": Exit.NOT_FOUND,
     "ambiguous": Exit.NOT_FOUND,
     "illegal_move": Exit.ILLEGAL_MOVE,
+    "key_reused": Exit.ILLEGAL_MOVE,
     "timeout": Exit.TIMEOUT,
     "outdated": Exit.OUTDATED,
 }

@@ -95,12 +95,12 @@ def begin(client: Client, wanted: Wanted, shown: Display) -> Task:
     if before is not None and wanted.fresh:
         with client.store.write() as tx:
             tx.tasks.drop_key(before.number)
-    task = client.submit(
-        wanted.pipeline, *wanted.inputs, items=wanted.items, options=wanted.options, key=key, owner="",
-        straight_through=wanted.straight_through,
-    )  # fmt: skip
     if before is None or wanted.fresh:
-        return task
+        return client.submit(
+            wanted.pipeline, *wanted.inputs, items=wanted.items, options=wanted.options, key=key, owner="",
+            straight_through=wanted.straight_through,
+        )  # fmt: skip
+    task = client.get(before.id)
     gone = [stage.name for stage in before.plan.stages if wanted.pipeline.find(stage.name) is None]
     if gone and task.state is not TaskState.COMPLETED:
         raise BadPipeline(

@@ -8,7 +8,7 @@ from typing import Any
 
 from fanfold.engine.commands import Commands
 from fanfold.engine.reader import Reader
-from fanfold.engine.submit import Submission, submit
+from fanfold.engine.submit import Submission, submit_or_find
 from fanfold.errors import NotFound
 from fanfold.model.pipeline import Pipeline, TaskFunction, as_pipeline
 from fanfold.model.task import Task
@@ -71,6 +71,7 @@ class Client(Reader):
 
         For a pipeline, text and paths among ``inputs`` are files, copied in; other values are kept as they are. For an
         ``@task`` function, ``inputs`` and ``options`` are its arguments. ``literal`` says that text is never a path.
+        KeyReused when the key belongs to a task with another pipeline, other options, inputs or items.
         """
         wanted = Submission(
             inputs=inputs,
@@ -87,7 +88,12 @@ class Client(Reader):
             straight_through=straight_through,
             actor=self.actor,
         )
-        return self._view(submit(self.store, as_pipeline(pipeline), wanted))
+        return self.submit_or_find(pipeline, wanted)[0]
+
+    def submit_or_find(self, pipeline: Pipeline | TaskFunction, wanted: Submission) -> tuple[Task, bool]:
+        """The task of a submission, and whether it is a new one and not the one that has its key."""
+        found = submit_or_find(self.store, as_pipeline(pipeline), wanted)
+        return self._view(found.row), found.is_new
 
     def pause(self, task_id: str, reason: str | None = None) -> Task:
         """Start nothing new and hand back what runs."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from fanfold.errors import BadInput, NotFound
 from fanfold.model import serial
@@ -60,25 +63,101 @@ def fingerprint(pipeline: str, inputs: Sequence[Any], options: dict[str, Any]) -
     return digest.hexdigest()
 
 
-def copy_in(store: Store, task_id: str, inputs: Sequence[Any], files: list[File]) -> list[Any]:
-    """Inputs as they are kept with the task; each blob that is written for them is noted in ``files`` at once."""
+class Described:
+    """What was submitted, as a fingerprint: the same for the same pipeline, options, items and content of the inputs."""
+
+    def __init__(self, pipeline: str, options: dict[str, Any]) -> None:
+        self._digest = hashlib.sha256(f"{pipeline}\0{_canonical(options)}".encode())
+
+    def add_file(self, name: str, content: str) -> None:
+        """A file by the hash of its content, whatever way it came."""
+        self._digest.update(f"\0file {_canonical(name)} {content}".encode())
+
+    def add_value(self, value: Any) -> None:
+        """An input that is kept as it is."""
+        self._digest.update(f"\0value {_canonical(value)}".encode())
+
+    def fingerprint(self, items: str | None) -> str:
+        """The fingerprint, given the digest of the items."""
+        digest = self._digest.copy()
+        digest.update(f"\0items {items}".encode())
+        return digest.hexdigest()
+
+
+def describe(described: Described, inputs: Sequence[Any]) -> None:
+    """Add inputs to the description without keeping them."""
+    for value in inputs:
+        if isinstance(value, Path | Upload):
+            with _opened(value) as (name, source):
+                hashed = _Hashed(source)
+                while hashed.read(1 << 20):
+                    pass
+                described.add_file(name, hashed.digest.hexdigest())
+                if isinstance(value, Upload):
+                    source.seek(0)
+        else:
+            described.add_value(value)
+
+
+def copy_in(
+    store: Store, task_id: str, inputs: Sequence[Any], files: list[File], described: Described | None = None
+) -> list[Any]:
+    """Inputs as they are kept with the task; each blob that is written for them is noted in ``files`` at once.
+
+    Files are hashed for ``described`` while they are copied.
+    """
     kept: list[Any] = []
     for value in inputs:
         if isinstance(value, Path | Upload):
-            value = _keep(store, task_id, value)
+            with _opened(value) as (name, source):
+                hashed = _Hashed(source)
+                value = store.keep(task_id, name, source if described is None else cast("BinaryIO", hashed))
             files.append(value)
+            if described is not None:
+                described.add_file(name, hashed.digest.hexdigest())
+        elif described is not None:
+            described.add_value(value)
         kept.append(value)
     return kept
 
 
-def _keep(store: Store, task_id: str, value: Path | Upload) -> File:
+def size_of(value: Path | Upload) -> tuple[str, int]:
+    """The name and the size of a file that was given."""
+    with _opened(value) as (name, source):
+        size = source.seek(0, os.SEEK_END)
+        source.seek(0)
+        return name, size
+
+
+class _Hashed:
+    """A source of bytes that hashes what is read from it."""
+
+    def __init__(self, source: BinaryIO) -> None:
+        self.source = source
+        self.digest = hashlib.sha256()
+
+    def read(self, size: int = -1) -> bytes:
+        data = self.source.read(size)
+        self.digest.update(data)
+        return data
+
+
+@contextmanager
+def _opened(value: Path | Upload) -> Iterator[tuple[str, BinaryIO]]:
+    """The name and the content of a file that was given."""
     if isinstance(value, Upload):
-        return store.keep(task_id, value.name, value.data)
+        yield value.name, BytesIO(value.data) if isinstance(value.data, bytes) else value.data
+        return
     try:
         with value.open("rb") as source:
-            return store.keep(task_id, shown_name(value), source)
+            yield shown_name(value), source
     except PermissionError:
         raise BadInput(f"{value} can not be read: permission denied.") from None
+
+
+def _canonical(value: Any) -> str:
+    """Equal values as equal text, in whatever order their names stand."""
+    return json.dumps(json.loads(serial.dump(value, "What was submitted")), sort_keys=True, ensure_ascii=False)
 
 
 def shown_name(path: Path) -> str:

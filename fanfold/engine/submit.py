@@ -1,29 +1,35 @@
-"""How does a task begin? With its row, its files and its first items, in one transaction."""
+"""Begins a task: its row, its files and its first items appear with one transaction."""
 
 from __future__ import annotations
 
+import logging
 import secrets
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fanfold.engine import inputs as given
 from fanfold.engine.advance import make_items
-from fanfold.engine.moves import Pipelines, described, record
-from fanfold.errors import BadInput, HandlerError, KeyTaken
+from fanfold.engine.drafting import in_store, remove_items, write_items
+from fanfold.engine.inputs import Described
+from fanfold.engine.moves import described, record
+from fanfold.engine.spool import KEY_LENGTH, Spool, digest_of
+from fanfold.errors import BadInput, DatabaseProblem, FanfoldError, HandlerError, KeyReused, KeyTaken
 from fanfold.model import serial
 from fanfold.model.files import File
-from fanfold.model.item import NewItem
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.pipeline import Pipeline
 from fanfold.model.plan import Kind, Plan
 from fanfold.model.task import TaskRow
+from fanfold.store.drafts import CHUNK, NEW
 from fanfold.store.store import Store, Transaction
 
+log = logging.getLogger("fanfold.submit")
+TRIES = 3
 BYTES_PER_CHARACTER = 4
 """At most."""
-KEY_LENGTH = 200
 ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"
 
 
@@ -46,57 +52,191 @@ class Submission:
     actor: str = "person"
 
 
+class Submitted(NamedTuple):
+    """A task, and whether this submission has made it."""
+
+    row: TaskRow
+    is_new: bool
+
+
 def submit(store: Store, pipeline: Pipeline, wanted: Submission) -> TaskRow:
-    """A new task with its first items, or, where the key is taken, the task that has it."""
+    """The task of a submission: a new one, or the one that has its key."""
+    return submit_or_find(store, pipeline, wanted).row
+
+
+def submit_or_find(store: Store, pipeline: Pipeline, wanted: Submission) -> Submitted:
+    """A new task with its first items, or, where the key is taken, the task that has it; KeyReused when that is other work.
+
+    Whatever the items come from is used up before any transaction begins.
+    """
     check_names(wanted)
-    if wanted.key is not None:
-        with store.read() as tx:
-            existing = tx.tasks.by_key(wanted.owner, wanted.key)
-        if existing is not None:
-            return existing
     plan = pipeline.plan().without_gates() if wanted.straight_through else pipeline.plan()
+    existing = _by_key(store, wanted)
     checked = check_submission(pipeline, plan, wanted)
-    files: list[File] = []
+    if existing is not None:
+        return Submitted(_compared(existing, pipeline, wanted, checked, _fingerprint(pipeline, wanted, checked)), False)
+    made = Making(store, pipeline, plan, wanted)
     try:
-        return _keep(store, pipeline, plan, wanted, checked, files)
+        return Submitted(made.keep(checked), True)
     except KeyTaken:
-        store.shelf.delete(file.key for file in files)
-        with store.read() as tx:
-            existing = tx.tasks.by_key(wanted.owner, wanted.key or "")
+        made.remove_blobs()
+        existing = _by_key(store, wanted)
         if existing is None:
             raise
-        return existing
+        return Submitted(_compared(existing, pipeline, wanted, checked, made.fingerprint), False)
     except BaseException:
-        store.shelf.delete(file.key for file in files)
+        made.remove_blobs()
         raise
+    finally:
+        made.spool.remove()
 
 
-def _keep(
-    store: Store, pipeline: Pipeline, plan: Plan, wanted: Submission, checked: list[Any], files: list[File]
+class Making:
+    """A task on its way into the database."""
+
+    def __init__(self, store: Store, pipeline: Pipeline, plan: Plan, wanted: Submission) -> None:
+        self.store = store
+        self.pipeline = pipeline
+        self.plan = plan
+        self.wanted = wanted
+        self.task_id = new_id()
+        self.spool = Spool(store.scratch / f"submit-{self.task_id}.jsonl")
+        self.fingerprint: str | None = None
+        self._files: list[File] = []
+        """Blobs of the inputs."""
+        self._folded: list[tuple[int, File]] = []
+        """Blobs of large inputs of items, with the positions of the items."""
+
+    def keep(self, checked: list[Any]) -> TaskRow:
+        """Write the blobs, then everything else: in one transaction, or many items in short ones before it."""
+        described = None if self.wanted.key is None else Described(self.pipeline.name, self.wanted.options)
+        if self.wanted.items is not None:
+            limit = self.store.settings.result_bytes
+            self.spool.fill(self.wanted.items, self._fold, limit, digest=described is not None)
+            if not self.spool.count:
+                raise BadInput("A task needs at least one item, and `items` is empty.")
+        kept = given.copy_in(self.store, self.task_id, checked, self._files, described)
+        self.fingerprint = None if described is None else described.fingerprint(self.spool.digest)
+        row = _row(self.task_id, self.pipeline, self.plan, self.wanted, kept, checked)
+        row["fingerprint"] = self.fingerprint
+        return self._keep_few(row) if self.spool.fits_one_chunk else self._keep_many(row)
+
+    def _fold(self, name: str, text: str) -> str:
+        if len(text) * BYTES_PER_CHARACTER <= self.store.settings.inline_bytes:
+            return text
+        text, file = self.store.fold(self.task_id, name, text)
+        if file is not None:
+            self._folded.append((self.spool.count, file))
+        return text
+
+    def _keep_few(self, row: dict[str, Any]) -> TaskRow:
+        with self.store.write() as tx:
+            number = tx.tasks.add(row, self.wanted.tags)
+            tx.blobs.add_files(number, [file for _, file in self._folded])
+            return self._begin(tx, number, self.spool if self.wanted.items is not None else None)
+
+    def _keep_many(self, row: dict[str, Any]) -> TaskRow:
+        """Write the items under the number of a task that is not there yet, and then the task."""
+        for _ in range(TRIES):
+            with self.store.write() as tx:
+                number = tx.tasks.reserve_number()
+                tx.drafts.begin(number, row["stage"], NEW, self.task_id)
+            try:
+                begun = self._write(number, row)
+            except BaseException:
+                self._give_up(number, row["stage"])
+                raise
+            if begun is not None:
+                return begun
+        raise FanfoldError("The items were not written in time, and were given up. Submit them again.", code="too_slow")
+
+    def _write(self, number: int, row: dict[str, Any]) -> TaskRow | None:
+        """Items, then the task; None when the sweep took this for abandoned, as after a long sleep of the machine."""
+        stage, positions = row["stage"], [position for position, _ in self._folded]
+
+        def name_blobs(tx: Transaction, first: int, behind: int) -> None:
+            some = self._folded[bisect_left(positions, first) : bisect_left(positions, behind)]
+            tx.blobs.add_files(number, [file for _, file in some])
+
+        transact = in_store(self.store)
+        if not write_items(transact, number, stage, self.task_id, self.spool, may=lambda tx: True, note=name_blobs):
+            return None
+        with self.store.write() as tx:
+            tx.items.analyze(self.spool.count)
+        with self.store.write() as tx:
+            if not tx.drafts.refresh(number, stage, self.task_id):
+                return None
+            tx.tasks.add({"number": number, **row}, self.wanted.tags)
+            tx.drafts.end(number, [stage])
+            return self._begin(tx, number, None)
+
+    def _give_up(self, number: int, stage: str) -> None:
+        """Remove what was written so far; when the database is gone, the sweep does."""
+        try:
+            remove_items(
+                in_store(self.store), number, stage, self.task_id, may=lambda tx: _unnamed(tx, number), keep=False
+            )
+        except DatabaseProblem as problem:
+            log.warning("Left the items of a submission that failed to the sweep: %s", problem)
+
+    def _begin(self, tx: Transaction, number: int, items: Spool | None) -> TaskRow:
+        tx.blobs.add_files(number, self._files)
+        row = tx.tasks.get(number)
+        assert row is not None
+        make_items(tx, row, row.plan.stages[0], items)
+        record(
+            tx,
+            {self.pipeline.name: self.pipeline},
+            row,
+            described(row, "submit", None, row.state, self.wanted.actor, row.stage),
+        )
+        tx.announce()
+        return row
+
+    def remove_blobs(self) -> None:
+        """The task did not come to be."""
+        self.store.shelf.delete(file.key for file in [*self._files, *(file for _, file in self._folded)])
+
+
+def _unnamed(tx: Transaction, number: int) -> bool:
+    """Unname the blobs of a task that did not come to be; their files are removed by whoever knows them."""
+    return tx.blobs.drop_some(number, CHUNK) is not None
+
+
+def _by_key(store: Store, wanted: Submission) -> TaskRow | None:
+    if wanted.key is None:
+        return None
+    with store.read() as tx:
+        return tx.tasks.by_key(wanted.owner, wanted.key)
+
+
+def _fingerprint(pipeline: Pipeline, wanted: Submission, checked: list[Any]) -> str:
+    """The fingerprint of what is wanted; nothing is kept."""
+    known = Described(pipeline.name, wanted.options)
+    given.describe(known, checked)
+    digest = None
+    if wanted.items is not None:
+        digest = digest_of(wanted.items)
+    return known.fingerprint(digest)
+
+
+def _compared(
+    existing: TaskRow, pipeline: Pipeline, wanted: Submission, checked: list[Any], fingerprint: str | None
 ) -> TaskRow:
-    """Write the blobs, each noted in ``files`` at once, then everything else in one transaction."""
-    task_id = new_id()
-    kept = given.copy_in(store, task_id, checked, files)
-    row = _row(task_id, pipeline, plan, wanted, kept, checked)
-    with store.write() as tx:
-        number = tx.tasks.add(row, wanted.tags)
-        for file in files:
-            tx.blobs.add(file.key, number, file.name, file.size)
-        return _begin(tx, store, {pipeline.name: pipeline}, number, wanted, files)
-
-
-def _begin(
-    tx: Transaction, store: Store, pipelines: Pipelines, number: int, wanted: Submission, files: list[File]
-) -> TaskRow:
-    row = tx.tasks.get(number)
-    assert row is not None
-    rows = None if wanted.items is None else new_rows(store, tx, row, wanted.items, files)
-    first = row.plan.stages[0]
-    if not make_items(tx, row, first, rows):
-        raise BadInput("A task needs at least one item, and `items` is empty.")
-    record(tx, pipelines, row, described(row, "submit", None, row.state, wanted.actor, row.stage))
-    tx.announce()
-    return row
+    """The task that has the key, if it is the same work; other work must not be taken for it in silence."""
+    if existing.fingerprint is not None:
+        same = existing.fingerprint == fingerprint
+    else:  # Submitted before there were fingerprints.
+        kept = [(one.name, one.size) if isinstance(one, File) else one for one in serial.load(existing.input) or []]
+        now = [given.size_of(one) if isinstance(one, Path | given.Upload) else one for one in checked]
+        options = serial.load(serial.dump(wanted.options, "The options"))
+        same = (existing.pipeline, serial.load(existing.options) or {}, kept) == (pipeline.name, options, now)
+    if not same:
+        raise KeyReused(
+            f"The key {wanted.key!r} belongs to task {existing.id}, which is other work: its pipeline, options, inputs or "
+            f"items differ. Use a new key for new work; to see that task: fanfold show {existing.id}"
+        )
+    return existing
 
 
 def check_names(wanted: Submission) -> None:
@@ -136,42 +276,6 @@ def check_submission(pipeline: Pipeline, plan: Plan, wanted: Submission) -> list
     serial.dump([wanted.options, wanted.metadata], "What was submitted")
     check_options(pipeline, wanted.options)
     return given.check(wanted.inputs, text_is_path=not (pipeline.calls_with_arguments or wanted.literal))
-
-
-def new_rows(
-    store: Store, tx: Transaction, row: TaskRow, items: Iterable[Any], files: list[File]
-) -> Iterable[tuple[str | None, str | None]]:
-    """(key, input) of the items given at submit; large inputs become blobs."""
-    most, inline = store.settings.result_bytes, store.settings.inline_bytes
-    for number, value in enumerate(items, 1):
-        key = None
-        if isinstance(value, NewItem):
-            key, value = check_key(value.key, number), value.input
-        if value is None:
-            yield key, None
-            continue
-        text = serial.dump(value, lambda: f"The input of item {key or number}", most)  # noqa: B023
-        if len(text) * BYTES_PER_CHARACTER > inline:
-            text, file = store.fold(row.id, f"input-{number}.json", text)
-            if file is not None:
-                files.append(file)
-                tx.blobs.add(file.key, row.number, file.name, file.size)
-        yield key, text
-
-
-def check_key(key: Any, number: int) -> str | None:
-    """A key that can be kept: text of 1 to 200 characters."""
-    if key is None:
-        return None
-    text = str(key)
-    if not 0 < len(text) <= KEY_LENGTH or "\0" in text:
-        raise BadInput(
-            f"The key of item {number} must have 1 to {KEY_LENGTH} characters and no NUL; it has {len(text)}.",
-            code="bad_key",
-        )
-    if not text.isascii():
-        serial.dump(text, f"The key of item {number}")
-    return text
 
 
 def new_id() -> str:

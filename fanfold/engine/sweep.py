@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from itertools import islice
 
+from fanfold.engine.abandoned import remove_abandoned
 from fanfold.engine.advance import advance
 from fanfold.engine.machine import is_dead
 from fanfold.engine.moves import Pipelines, can_move, left_for_later, move
@@ -40,6 +41,7 @@ def recover_now(store: Store, pipelines: Pipelines, actor: str) -> bool:
 
 def _recover_and_close(store: Store, pipelines: Pipelines, actor: str) -> bool:
     recovered = recover(store, actor)
+    remove_abandoned(store, actor)
     return close(store, pipelines, actor) + recovered > 0
 
 

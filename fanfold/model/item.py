@@ -139,3 +139,8 @@ class ItemDetail:
     """The key of the item before it in its stage."""
     after: str | None
     """The key of the item after it."""
+
+
+def position_of(key: str) -> int | None:
+    """The position that a key names when its item has none of its own; None for what is no plain number."""
+    return int(key) if key.isascii() and key.isdigit() and len(key) < 10 and key[0] != "0" else None

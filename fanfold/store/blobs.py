@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, Protocol
 import sqlalchemy as sa
 
 from fanfold.errors import DatabaseProblem, NotFound
+from fanfold.model.files import File
 from fanfold.store.clock import Clock
 from fanfold.store.tables import blobs, items, tasks
 
@@ -146,6 +147,19 @@ class Blobs:
         """Name a blob that is written already."""
         row: dict[str, Any] = {"key": key, "task": task, "name": name, "size": size, "item": item, "lease": lease}
         self.connection.execute(sa.insert(blobs).values(**row, created_at=self.clock.now))
+
+    def add_files(self, task: int, files: Sequence[File]) -> None:
+        """Name many blobs of a task that are written already."""
+        if files:
+            made = sa.insert(blobs).values(created_at=self.clock.now)
+            rows = [{"key": file.key, "task": task, "name": file.name, "size": file.size} for file in files]
+            self.connection.execute(made, rows)
+
+    def drop_some(self, task: int, limit: int) -> list[str]:
+        """Unname blobs of a task, at most ``limit``; returns their keys, to be removed after the commit."""
+        keys = list(self.connection.execute(sa.select(blobs.c.key).where(blobs.c.task == task).limit(limit)).scalars())
+        self.connection.execute(sa.delete(blobs).where(blobs.c.key.in_(keys)))
+        return keys
 
     def find(self, task: int, key: str) -> tuple[str, int] | None:
         """(name, size) of a blob that a row of this very task names."""

@@ -16,11 +16,13 @@ from sqlalchemy.dialects import postgresql, sqlite
 from fanfold.store.clock import Clock
 from fanfold.store.tables import attempts, drafts, emissions, externals, item_data, items, permits
 
-NEW, OLD = "new", "old"
+NEW, OLD, COPY = "new", "old", "copy"
+"""Being written anew; being removed; being copied from the stage before, beside results of an earlier time that are kept."""
 CHUNK = 2_000
 """Most rows that one transaction writes or removes: some 20 ms on SQLite."""
 STALE_SECONDS = 30.0
 """A draft that was not refreshed for this long is abandoned; each chunk refreshes it."""
+LONG_AGO_SECONDS = 30 * 86_400.0
 
 
 class Draft(NamedTuple):
@@ -30,6 +32,8 @@ class Draft(NamedTuple):
     stage: str
     kind: str
     token: str
+    seconds: float
+    """How long ago it was last refreshed."""
 
 
 class Drafts:
@@ -64,15 +68,22 @@ class Drafts:
         """The items of these stages count from now on, as far as there are any."""
         self.connection.execute(sa.delete(drafts).where(drafts.c.task == task, drafts.c.stage.in_(list(stages))))
 
+    def let_go(self, task: int, stage: str, token: str) -> None:
+        """Leave a draft of ours to whoever comes next, without the wait for it to become stale."""
+        mine = sa.and_(drafts.c.task == task, drafts.c.stage == stage, drafts.c.token == token)
+        self.connection.execute(sa.update(drafts).where(mine).values(at=self.clock.before(LONG_AGO_SECONDS)))
+
+    @property
+    def _drafts(self) -> sa.Select[Any]:
+        return sa.select(*(drafts.c[name] for name in Draft._fields[:-1]), self.clock.seconds_since(drafts.c.at))
+
     def hidden(self, task: int) -> dict[str, Draft]:
         """The drafts of a task, by stage."""
-        found = sa.select(drafts.c.task, drafts.c.stage, drafts.c.kind, drafts.c.token).where(drafts.c.task == task)
-        return {row.stage: Draft(*row) for row in self.connection.execute(found)}
+        return {row.stage: Draft(*row) for row in self.connection.execute(self._drafts.where(drafts.c.task == task))}
 
     def abandoned(self, seconds: float, limit: int) -> list[Draft]:
         """Drafts that nobody has worked on for so long, the oldest first."""
-        old = sa.select(drafts.c.task, drafts.c.stage, drafts.c.kind, drafts.c.token)
-        old = old.where(drafts.c.at <= self.clock.before(seconds)).order_by(drafts.c.at).limit(limit)
+        old = self._drafts.where(drafts.c.at <= self.clock.before(seconds)).order_by(drafts.c.at).limit(limit)
         return [Draft(*row) for row in self.connection.execute(old)]
 
     def holds_items(self, task: int, stage: str) -> bool:

@@ -71,20 +71,32 @@ class Items:
         count = 0
         source = iter(rows)
         while batch := list(islice(source, BATCH)):
-            self._add_batch(task, stage, count, batch)
+            self.add_some(task, stage, count, batch)
             count += len(batch)
-        if count >= MANY and self.clock.dialect == "postgresql" and count > self._known_items() * MUCH:
-            # A table that grew so much at once is unknown to the planner until its server gets round to it, a minute later:
-            # until then a claim reads every pending item (some 33 ms at 60 000 of them).
-            self.connection.execute(sa.text("ANALYZE items, item_data (item)"))
+        self.analyze(count)
         return count
+
+    def analyze(self, count: int) -> None:
+        """Have PostgreSQL look at the table if ``count`` new items are news for its planner.
+
+        A table that grew so much at once is unknown to the planner until its server gets round to it, a minute later: until
+        then a claim reads every pending item (some 33 ms at 60 000 of them).
+        """
+        if count >= MANY and self.clock.dialect == "postgresql" and count > self._known_items() * MUCH:
+            self.connection.execute(sa.text("ANALYZE items, item_data (item)"))
+
+    def has_position(self, task: int, stage: str, seq: int) -> bool:
+        """Whether there is an item at a position of a stage, hidden or not."""
+        there = sa.select(items.c.id).where(items.c.task == task, items.c.stage == stage, items.c.seq == seq)
+        return self.connection.execute(there).first() is not None
 
     def _known_items(self) -> float:
         """How many items PostgreSQL's planner knows of; none when it never looked."""
         known = self.connection.execute(sa.text("SELECT reltuples FROM pg_class WHERE oid = 'items'::regclass"))
         return max(0.0, float(known.scalar_one()))
 
-    def _add_batch(self, task: int, stage: str, before: int, rows: list[tuple[str | None, str | None]]) -> None:
+    def add_some(self, task: int, stage: str, before: int, rows: list[tuple[str | None, str | None]]) -> None:
+        """New pending items behind the first ``before`` ones of a stage, from (key, input) pairs."""
         try:
             ids = self._insert(task, stage, before + 1, [key for key, _ in rows])
         except Exception as error:

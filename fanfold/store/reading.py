@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from fanfold.model.item import position_of
 from fanfold.model.lifecycle import ItemState
 from fanfold.model.progress import Counts
 from fanfold.store.clock import Clock
@@ -172,7 +173,7 @@ class Reading(Mishaps):
 
     def ids(self, task: int, stage: str | None, keys: Sequence[str]) -> list[int]:
         """The items with these keys; an item without a key answers to its position."""
-        positions = [int(key) for key in keys if key.isdecimal() and len(key) < 10]
+        positions = [position for key in keys if (position := position_of(key)) is not None]
         named = sa.or_(items.c.key.in_(keys), sa.and_(items.c.key.is_(None), items.c.seq.in_(positions)))
         wanted = sa.select(items.c.id).where(items.c.task == task, named)
         if stage is None:

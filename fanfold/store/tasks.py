@@ -64,6 +64,18 @@ class Tasks:
             self.connection.execute(sa.insert(task_tags), [{"tag": tag, "task": number} for tag in dict.fromkeys(tags)])
         return number
 
+    def reserve_number(self) -> int:
+        """A number that no other task gets, for items that are written before their task."""
+        if self.clock.dialect == "postgresql":
+            sequence = sa.func.pg_get_serial_sequence("tasks", "number")
+            return int(self.connection.execute(sa.select(sa.func.nextval(sequence))).scalar_one())
+        # SQLite notes the last number of a table here once it has had a row.
+        counted = "UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'tasks' RETURNING seq"
+        number = self.connection.execute(sa.text(counted)).scalar()
+        if number is None:
+            self.connection.execute(sa.text("INSERT INTO sqlite_sequence (name, seq) VALUES ('tasks', 1)"))
+        return int(number or 1)
+
     def by_key(self, owner: str, key: str) -> TaskRow | None:
         """The task with this idempotency key."""
         return self._one(sa.select(tasks).where(tasks.c.owner == owner, tasks.c.key == key))

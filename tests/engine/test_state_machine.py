@@ -21,7 +21,7 @@ from fanfold.engine.commands import Commands
 from fanfold.engine.settlement import Settlement
 from fanfold.engine.submit import Submission, submit
 from fanfold.engine.sweep import sweep
-from fanfold.errors import FanfoldError
+from fanfold.errors import FanfoldError, KeyReused
 from fanfold.model.item import NewItem
 from fanfold.model.lifecycle import FINISHED_TASKS, TASK_MOVES, legal
 from fanfold.model.plan import Kind
@@ -70,7 +70,7 @@ class AnyHistory(RuleBasedStateMachine):
     def begin(self, drawn: list[Shape]) -> None:
         self.world.begin({f"p{place}": made(f"p{place}", shape) for place, shape in enumerate(drawn)})
         self.commands = Commands(self.world.store, self.world.pipelines)
-        self.keys: dict[str | None, int] = {}
+        self.keys: dict[str | None, tuple[int, Any]] = {}
         self.now = self.world.picture()
         self.hire()
         self.submit(0, 3, "mine")
@@ -78,18 +78,24 @@ class AnyHistory(RuleBasedStateMachine):
     @precondition(lambda self: len(self.now.tasks) < MOST_TASKS)
     @rule(pick=picks, count=st.integers(1, 4), key=st.sampled_from(["mine", "yours", None]))
     def submit(self, pick: int, count: int, key: str | None) -> None:
-        """The same key gives the same task."""
+        """The same key gives the same task, and no other work."""
         pipeline = chosen(self.world.pipelines, pick)
         first = pipeline.plan().stages[0]
         items = range(count) if first.kind is Kind.EACH else None
+        work = (pipeline.name, items)
+        known, known_work = self.keys.get(key, (None, None)) if key is not None else (None, None)
+        if known in self.now.tasks and work != known_work:
+            with pytest.raises(KeyReused):
+                submit(self.world.store, pipeline, Submission(items=items, key=key))
+            assert self.look() == self.now
+            return
         number = submit(self.world.store, pipeline, Submission(items=items, key=key)).number
         before = self.look()
-        known = self.keys.get(key) if key is not None else None
         if known in before.tasks:
             assert (number, before) == (known, self.now), f"{key} gave two tasks"
         else:
             assert number not in before.tasks
-            self.keys[key] = number
+            self.keys[key] = (number, work)
 
     @precondition(lambda self: len(self.world.workers) < MOST_WORKERS)
     @rule()

@@ -141,8 +141,8 @@ SUBMIT_MUTANTS = (
         "a task and its items in one transaction",
         Edit(
             SUBMIT,
-            "number = tx.tasks.add(row, wanted.tags)\n",
-            "number = tx.tasks.add(row, wanted.tags)\n    with store.write() as tx:\n",
+            "number = tx.tasks.add(row, self.wanted.tags)\n",
+            "number = tx.tasks.add(row, self.wanted.tags)\n        with self.store.write() as tx:\n",
         ),
         by="sqlite",
         test="engine/test_submit.py::test_a_crash_in_the_middle_leaves_nothing[sqlite-make_items]",

@@ -121,8 +121,28 @@ def test_two_requests_at_the_same_instant_make_one_task(asker: Asker, installati
         thread.start()
     for thread in threads:
         thread.join()
-    assert {answer.status_code for answer in found} <= {200, 201}
+    assert sorted(answer.status_code for answer in found) == [200] * 7 + [201]
     assert len({answer.json()["id"] for answer in found}) == 1
+    assert len(installation.client.list()) == 1
+
+
+def test_of_ten_simultaneous_requests_with_different_options_one_makes_a_task(
+    asker: Asker, installation: Installation
+) -> None:
+    barrier, found = threading.Barrier(10), []
+
+    def submit(number: int) -> None:
+        barrier.wait()
+        wanted = {"pipeline": "words", "items": ["a"], "key": "k", "options": {"n": number}}
+        found.append(asker.ask("POST", "/tasks", json=wanted))
+
+    threads = [threading.Thread(target=submit, args=(number,)) for number in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(answer.status_code for answer in found) == [201] + [409] * 9
+    assert {answer.json().get("code") for answer in found} == {None, "key_reused"}
     assert len(installation.client.list()) == 1
 
 

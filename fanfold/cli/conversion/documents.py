@@ -22,7 +22,7 @@ from fanfold.engine.children import Children
 from fanfold.engine.client import Client
 from fanfold.engine.sweep import close, recover
 from fanfold.engine.worker import Worker
-from fanfold.errors import FanfoldError, HandlerError, IllegalMove
+from fanfold.errors import FanfoldError, HandlerError, IllegalMove, KeyReused
 from fanfold.model.lifecycle import FINISHED_TASKS, TaskState
 from fanfold.model.task import Task, TaskRow
 
@@ -170,14 +170,29 @@ def begin(run: Run, document: Document, *, priority: int) -> Task:
             before = tx.tasks.by_key("", key)
         if before is not None and run.fresh:
             _leave(client, before)
-        options = document.options | ({"fresh": f"{time.time_ns():x}"} if run.fresh else {})
-        task = client.submit(
-            pdf, source, options=options, key=key, owner="", priority=priority,
-            title=inputs.shown_name(document.path), metadata={"source": document.name},
-        )  # fmt: skip
+        # The key is made from the content, so the task that has it is the one that is wanted.
+        task = (
+            client.get(before.id)
+            if before is not None and not run.fresh
+            else _submitted(run, document, source, key, priority)
+        )
     with client.store.read() as tx:
         run.tasks.add(tx.tasks.resolve(task.id).number)
     return task if before is None or run.fresh else go_on(client, document, task)
+
+
+def _submitted(run: Run, document: Document, source: Path, key: str, priority: int) -> Task:
+    """A new task for a document; when another process begins the same one at this moment, the task of that one."""
+    options = document.options | ({"fresh": f"{time.time_ns():x}"} if run.fresh else {})
+    try:
+        return run.client.submit(
+            pdf, source, options=options, key=key, owner="", priority=priority,
+            title=inputs.shown_name(document.path), metadata={"source": document.name},
+        )  # fmt: skip
+    except KeyReused:
+        if (task := run.client.by_key(key, "")) is None:
+            raise
+        return task
 
 
 def _opened(run: Run, path: Path, scratch: Path) -> Path:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-import os
 import re
 from typing import Any
 
@@ -17,9 +16,9 @@ from starlette.formparsers import MultiPartException
 
 from fanfold.engine.client import Client
 from fanfold.engine.inputs import Upload
-from fanfold.errors import BadInput, IllegalMove, NotFound
+from fanfold.engine.submit import Submission
+from fanfold.errors import BadInput, NotFound
 from fanfold.model import serial
-from fanfold.model.files import File
 from fanfold.model.item import NewItem
 from fanfold.model.pipeline import Pipeline
 from fanfold.model.task import Task
@@ -137,48 +136,22 @@ def submitted(
     pipeline = pipeline_of(place, wanted.pipeline)
     files = [*map(given, wanted.files), *(Upload(file_name(upload.filename), upload.file) for upload in uploads)]
     check_endings(pipeline, files)
-    existing = client.by_key(wanted.key, wanted.owner) if wanted.key else None
-    if existing is not None:
-        check_same(existing, wanted, files)
-        return existing, False
-    task = client.submit(
-        pipeline,
-        *wanted.inputs,
-        *files,
+    submission = Submission(
+        inputs=[*wanted.inputs, *files],
         items=None if wanted.items is None else [new_item(value) for value in wanted.items],
         options=wanted.options,
         title=wanted.title,
         key=wanted.key,
         priority=wanted.priority,
         tags=wanted.tags,
-        owner=wanted.owner,
+        owner=client.owner if client.owner is not None else (wanted.owner or ""),
         retry_limit=wanted.retry_limit,
         metadata=wanted.metadata,
         straight_through=wanted.straight_through,
         literal=True,
+        actor=client.actor,
     )
-    return task, True
-
-
-def check_same(existing: Task, wanted: NewTask, files: list[Upload]) -> None:
-    """Whether the task that has the key is the one that is wanted; another one must not be taken for it in silence."""
-    kept = [(value.name, value.size) if isinstance(value, File) else value for value in existing.inputs]
-    given_now = [*wanted.inputs, *((file.name, size_of(file)) for file in files)]
-    if (existing.pipeline, existing.options, kept) != (wanted.pipeline, wanted.options, given_now):
-        raise IllegalMove(
-            f"The key {wanted.key!r} belongs to task {existing.id}, which is another one: its pipeline, options or inputs "
-            "differ. Use a new key for new work.",
-            code="key_reused",
-        )
-
-
-def size_of(file: Upload) -> int:
-    """How many bytes were given."""
-    if isinstance(file.data, bytes):
-        return len(file.data)
-    size = file.data.seek(0, os.SEEK_END)
-    file.data.seek(0)
-    return size
+    return client.submit_or_find(pipeline, submission)
 
 
 def pipeline_of(place: Place, name: str) -> Pipeline:
