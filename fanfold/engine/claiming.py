@@ -100,6 +100,8 @@ class Claimer:
         self._look_seconds = 0.0
         self._turn = 0
         self._lately = Lately()
+        self._permits: dict[str, int] = {}
+        """By limit, how many more items may be claimed in this turn."""
         self._served_tasks: dict[tuple[str, str], set[int]] = {}
 
     @property
@@ -148,6 +150,7 @@ class Claimer:
     def claim(self, tx: Transaction, worker: str, room: Room) -> list[tuple[TaskRow, Claimed]]:
         """Claim up to the room there is: by priority, in equal shares; of a task, what waited out its time before what is new."""
         self._turn += 1
+        self._permits = tx.workers.free_places(self._limits(room))
         found: list[Claimed] = []
         for _, group in groupby(self._order, key=lambda ready: ready.priority):
             waiting = [ready for ready in group if ready in self._due or ready in self._fresh]
@@ -161,6 +164,15 @@ class Claimer:
                     if not shares[ready] or self._take(tx, worker, room, ready, shares[ready], found)
                 ]
         return [(self._row(tx, one.task), one) for one in found]
+
+    def _limits(self, room: Room) -> dict[str, int]:
+        """The limits across all workers that a claim may need, with their sizes. They are all taken before the first item."""
+        known = {(ready.pipeline, ready.stage): self._stage(ready) for ready in self._due | self._fresh}
+        return {
+            f"{pipeline}.{name}": stage.limit
+            for (pipeline, name), stage in known.items()
+            if stage.limit is not None and room.for_stage(pipeline, stage) > 0
+        }
 
     def _shares(self, waiting: list[Ready], room: Room) -> dict[Ready, int]:
         """So many of the free places for each: one after the other to whoever had the least lately, what runs counted in.
@@ -191,11 +203,12 @@ class Claimer:
             return False
         name = f"{ready.pipeline}.{ready.stage}"
         if stage.limit is not None:
-            wanted = min(wanted, tx.workers.free_places(name, stage.limit))
+            wanted = min(wanted, self._permits[name])
         claimed = self._claim_due(tx, worker, ready, stage, wanted)
         claimed += self._claim_fresh(tx, worker, ready, stage, wanted - len(claimed))
         if stage.limit is not None:
             tx.workers.grant(name, [one.id for one in claimed])
+            self._permits[name] -= len(claimed)
             claimed = [one._replace(has_permit=True) for one in claimed]
         if claimed:
             if self.tasks_per_stage is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -98,21 +98,23 @@ class Workers:
         rows = self.connection.execute(sa.select(workers, alive).order_by(sa.desc("alive"), workers.c.started_at))
         return [WorkerRow(**_shaped(row)) for row in rows]
 
-    def free_places(self, name: str, size: int) -> int:
-        """How many more items a limit across all workers allows; its row stays locked, so that two claims can not both count.
+    def free_places(self, sizes: Mapping[str, int]) -> dict[str, int]:
+        """How many more items each of these limits across all workers allows, given their sizes.
 
-        It is written only when it is new: a write that says nothing new would wake every worker on SQLite, this one included,
-        which would then ask again, and so on for as long as the limit is reached.
+        Their rows stay locked, so that two claims cannot both count; all at once and by name, so that no two claims wait for
+        each other. A row is written only when it is new: a write that says nothing new would wake every worker on SQLite, this
+        one included, which would then ask again, and so on for as long as the limit is reached.
         """
-        known = self.connection.execute(
-            sa.select(limits.c.size).where(limits.c.name == name).with_for_update()
-        ).scalar()
-        if known != size:
-            put_rows(self.connection, limits, [{"name": name, "size": size}])
-        taken = self.connection.execute(
-            sa.select(sa.func.count()).select_from(permits).where(permits.c.name == name)
-        ).scalar_one()
-        return max(0, size - int(taken))
+        if not sizes:
+            return {}
+        locked = sa.select(limits.c.name, limits.c.size).where(limits.c.name.in_(list(sizes))).order_by(limits.c.name)
+        known = {row.name: row.size for row in self.connection.execute(locked.with_for_update())}
+        new = [{"name": name, "size": size} for name, size in sorted(sizes.items()) if known.get(name) != size]
+        if new:
+            put_rows(self.connection, limits, new)
+        counted = sa.select(permits.c.name, sa.func.count().label("taken")).where(permits.c.name.in_(list(sizes)))
+        taken = {row.name: row.taken for row in self.connection.execute(counted.group_by(permits.c.name))}
+        return {name: max(0, size - int(taken.get(name, 0))) for name, size in sizes.items()}
 
     def grant(self, name: str, ids: Sequence[int]) -> None:
         """A permit for each item just claimed, owned by item and lease: it ends with the attempt, however that ends."""

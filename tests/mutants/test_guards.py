@@ -254,7 +254,7 @@ def test_a_limit_is_written_only_when_it_is_new(installation: Installation) -> N
     written = []
     for size in (3, 3, 4):
         with installation.statements() as sent, installation.store.write() as tx:
-            assert tx.workers.free_places("book.pages", size) == size
+            assert tx.workers.free_places({"book.pages": size}) == {"book.pages": size}
         written.append(any("INSERT INTO limits" in statement for statement in sent))
     assert written == [True, False, True]
 

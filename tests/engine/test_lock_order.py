@@ -1,0 +1,104 @@
+"""Does everything take its locks in one order?"""
+
+import threading
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+import fanfold as ff
+from fanfold.store.database import Database
+from fanfold.store.tables import limits
+from tests.engine.live import Live
+from tests.installation import Installation
+from tests.waiting import eventually
+
+on_postgres = pytest.mark.parametrize("databases", ["postgresql"], indirect=True)
+
+
+def two_limited_stages() -> list[ff.Pipeline]:
+    """Two pipelines of one stage each, both limited across all workers."""
+    made = []
+    for name in ("beta", "alpha"):
+        pipeline = ff.Pipeline(name)
+
+        @pipeline.each(limit=4)
+        async def work(item: Any) -> int:
+            return int(item.input)
+
+        made.append(pipeline)
+    return made
+
+
+def deadlocks(url: str) -> int:
+    """How many deadlocks the server has ended in this database; counted when the connections have told it, so at their end."""
+    database = Database(url)
+    with database.read() as connection:
+        counted = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
+        found: int = connection.exec_driver_sql(counted).scalar_one()
+    database.close()
+    return found
+
+
+@on_postgres
+def test_stages_with_limits_never_deadlock(database_url: str, tmp_path: Path) -> None:
+    live = Live(database_url, tmp_path)
+    beta, alpha = two_limited_stages()
+    live.know(beta, alpha)
+    tasks = [live.client.submit(one, items=list(range(600))) for one in (alpha, beta)]
+    with ExitStack() as workers:
+        for order in ((alpha, beta), (beta, alpha), (alpha, beta)):
+            workers.enter_context(live.working(*order, concurrency=6))
+        for task in tasks:
+            live.until(task, "completed", 120)
+    live.store.close()
+    assert deadlocks(database_url) == 0
+
+
+@on_postgres
+def test_limits_are_locked_by_name(installation: Installation) -> None:
+    sizes = {"beta": 4, "alpha": 4}
+    with installation.store.write() as tx:
+        tx.workers.free_places({"beta": 4})
+    with installation.store.write() as tx:
+        tx.workers.free_places({"alpha": 4})
+    claim = Claim(installation, sizes)
+    with installation.store.write() as tx:
+        tx.connection.execute(locking("alpha"))
+        claim.begin()
+        # Who waits for the first must not hold the second already.
+        with installation.store.write() as other:
+            other.connection.execute(locking("beta"))
+    claim.end()
+
+
+def locking(name: str) -> sa.Select[Any]:
+    return sa.select(limits.c.size).where(limits.c.name == name).with_for_update(nowait=True)
+
+
+class Claim:
+    """Somebody who takes limits meanwhile, and waits for one of them."""
+
+    def __init__(self, installation: Installation, sizes: dict[str, int]) -> None:
+        self.installation = installation
+        self.thread = threading.Thread(target=self.take, args=(sizes,))
+
+    def take(self, sizes: dict[str, int]) -> None:
+        with self.installation.store.write() as tx:
+            tx.workers.free_places(sizes)
+
+    def begin(self) -> None:
+        """Start, and return when it waits."""
+        self.thread.start()
+        eventually(self.waits, 30)
+
+    def end(self) -> None:
+        """Wait until it is over."""
+        self.thread.join(30)
+        assert not self.thread.is_alive()
+
+    def waits(self) -> bool:
+        with self.installation.store.read() as tx:
+            return bool(tx.connection.exec_driver_sql("SELECT 1 FROM pg_locks WHERE NOT granted").first())
