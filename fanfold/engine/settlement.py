@@ -102,8 +102,11 @@ def settle(tx: Transaction, batch: Sequence[Settlement], worker: str, crash_limi
     """Write the endings whose lease still holds; returns the items that really moved. The rest changes nothing."""
     moved: set[int] = set()
     groups: dict[str, list[Settlement]] = {}
-    for one in batch:
+    for one in sorted(batch, key=lambda one: one.claimed.id):
         groups.setdefault(one.verb, []).append(one)
+    if len(groups) > 1:
+        # Each verb is a statement of its own: lock by id first, as everybody else does.
+        tx.settling.lock([one.claimed.id for one in batch])
     for verb in ("finish", "fail", "back_off", "postpone", "hold", "release", "crash"):
         if group := groups.get(verb):
             done = getattr(tx.settling, verb)([_move_row(one, crash_limit) for one in group])

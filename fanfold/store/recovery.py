@@ -109,7 +109,7 @@ class Recovery:
         )
         stale = sa.and_(items.c.started_at < self.clock.before(grace_seconds), ~sa.exists(standing.correlate(items)))
         values = {"state": ItemState.PENDING.value, "worker": None, "deadline_at": None}
-        return self._returned(sa.update(items).where(RUNNING, stale).values(values))
+        return self._returned(sa.update(items).where(RUNNING, self._unlocked(stale)).values(values))
 
     def unclosed(self, limit: int) -> list[int]:
         """Active tasks whose stage is over and that nobody has advanced: a worker died between its commit and its probe."""
@@ -128,7 +128,15 @@ class Recovery:
         return list(self.connection.execute(found).scalars())
 
     def _reclaim(self, gone: sa.ColumnElement[bool], limit: int) -> list[Lost]:
-        return self._returned(sa.update(items).where(RUNNING, gone).values(crash_values(self.clock, limit)))
+        values = crash_values(self.clock, limit)
+        return self._returned(sa.update(items).where(RUNNING, self._unlocked(gone)).values(values))
+
+    def _unlocked(self, condition: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
+        """The condition, without the items that somebody writes just now: the sweep waits for nobody; it comes again."""
+        if self.clock.dialect == "sqlite":
+            return condition
+        free = sa.select(items.c.id).where(RUNNING, condition).order_by(items.c.id).correlate(None)
+        return items.c.id.in_(free.with_for_update(skip_locked=True, key_share=True, of=items))
 
     def _returned(self, statement: sa.Update) -> list[Lost]:
         columns = (items.c.id, items.c.lease, items.c.task, items.c.stage, items.c.seq, items.c.key, items.c.state)

@@ -70,6 +70,11 @@ class Settling:
         sent = short_values(self.clock.dialect, (*LEASE_COLUMNS, *MOVE_COLUMNS[verb]), rows)
         return {id_ for (id_,) in run(self.connection, move_statement(self.clock, verb), sent)}
 
+    def lock(self, ids: Sequence[int]) -> None:
+        """Lock these items by id, before statements that would take them in another order."""
+        if self.clock.dialect == "postgresql":
+            self.connection.execute(LOCK_BY_ID, {"ids": list(ids)})
+
     def put_data(self, rows: Sequence[Row]) -> None:
         """Keep what is known of items: outputs, errors, usage. Rows are of equal shape and name their ``item``."""
         put_rows(self.connection, item_data, rows)
@@ -123,6 +128,12 @@ MOVE_COLUMNS: dict[str, dict[str, sa.types.TypeEngine[Any]]] = {
     "release": {},
     "crash": {"limit": sa.Integer()},
 }
+LOCK_BY_ID = (
+    sa.select(items.c.id)
+    .where(items.c.id == sa.func.any(sa.bindparam("ids", type_=postgresql.ARRAY(sa.BigInteger))))
+    .order_by(items.c.id)
+    .with_for_update(key_share=True)
+)
 
 
 @lru_cache(maxsize=64)

@@ -9,10 +9,12 @@ import pytest
 import sqlalchemy as sa
 
 import fanfold as ff
+from fanfold.engine.settlement import Settlement
 from fanfold.store.database import Database
 from fanfold.store.tables import limits
 from tests.engine.live import Live
-from tests.installation import Installation
+from tests.engine.pipelines import batch
+from tests.installation import HandClock, Installation
 from tests.waiting import eventually
 
 on_postgres = pytest.mark.parametrize("databases", ["postgresql"], indirect=True)
@@ -92,13 +94,62 @@ class Claim:
     def begin(self) -> None:
         """Start, and return when it waits."""
         self.thread.start()
-        eventually(self.waits, 30)
+        eventually(lambda: is_waiting(self.installation), 30)
 
     def end(self) -> None:
         """Wait until it is over."""
         self.thread.join(30)
         assert not self.thread.is_alive()
 
-    def waits(self) -> bool:
-        with self.installation.store.read() as tx:
-            return bool(tx.connection.exec_driver_sql("SELECT 1 FROM pg_locks WHERE NOT granted").first())
+
+def is_waiting(installation: Installation) -> bool:
+    """Whether somebody waits for a lock."""
+    waiting = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    with installation.store.read() as tx:
+        return tx.connection.exec_driver_sql(waiting).first() is not None
+
+
+def locked_items(installation: Installation) -> list[int]:
+    """The ids of the items that somebody holds locked."""
+    with installation.store.read() as tx:
+        free = set(tx.connection.exec_driver_sql("SELECT id FROM items FOR UPDATE SKIP LOCKED").scalars())
+        return [
+            id_
+            for id_ in tx.connection.exec_driver_sql("SELECT id FROM items ORDER BY id").scalars()
+            if id_ not in free
+        ]
+
+
+@on_postgres
+def test_items_are_settled_by_id_whatever_became_of_them(installation: Installation) -> None:
+    pipeline = installation.know(batch())
+    task = installation.client.submit(pipeline, items=list("abcd"))
+    worker = installation.worker()
+    first, *others = worker.claim()
+    endings = [Settlement(one, "finish") for one in reversed(others)] + [Settlement(first, "fail", error_code="broken")]
+    settling = threading.Thread(target=worker.settle, args=endings)
+    with installation.store.write() as tx:
+        tx.settling.lock([first.id])
+        settling.start()
+        eventually(lambda: is_waiting(installation), 30)
+        assert locked_items(installation) == [first.id]
+    settling.join(30)
+    assert installation.states(task) == "failed done done done"
+
+
+@on_postgres
+def test_the_sweep_waits_for_nobody(installation: Installation, clock: HandClock) -> None:
+    pipeline = installation.know(batch())
+    task = installation.client.submit(pipeline, items=list("abc"))
+    worker = installation.worker()
+    first, *_ = worker.claim()
+    clock.advance(installation.settings.lease_seconds + 1)
+    with installation.store.write() as tx:
+        tx.settling.lock([first.id])
+        sweeping = threading.Thread(target=installation.sweep)
+        sweeping.start()
+        sweeping.join(30)
+        assert not sweeping.is_alive()
+        assert installation.states(task) == "running pending pending"
+    installation.sweep()
+    assert installation.states(task) == "pending pending pending"

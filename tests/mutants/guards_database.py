@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
-REFUSALS, STORE, TURN = ("fanfold/store/refusals.py", "fanfold/store/store.py", "fanfold/engine/turn.py")
+REFUSALS, STORE, WORKERS = ("fanfold/store/refusals.py", "fanfold/store/store.py", "fanfold/store/workers.py")
+RECOVERY, TURN, SETTLEMENT = ("fanfold/store/recovery.py", "fanfold/engine/turn.py", "fanfold/engine/settlement.py")
 SORTED = "store/test_refusals.py::test_only_errors_of_the_data_are_held_against_the_data"
 
 MUTANTS = (
@@ -43,5 +44,29 @@ MUTANTS = (
         "no item fails for a constraint of a newer database",
         Edit(TURN, "    if misfit is not None:\n        # An", "    if False:\n        # An"),
         test="engine/test_settlement.py::test_no_item_fails_for_a_constraint_that_an_upgrade_brought",
+    ),
+    mutant(
+        "limits are locked by name",
+        Edit(
+            WORKERS,
+            ".where(limits.c.name.in_(list(sizes))).order_by(limits.c.name)",
+            ".where(limits.c.name.in_(list(sizes)))",
+        ),
+        test="engine/test_lock_order.py::test_limits_are_locked_by_name",
+    ),
+    mutant(
+        "items are settled by id, whatever became of them",
+        Edit(SETTLEMENT, "    if len(groups) > 1:\n", "    if False:\n"),
+        test="engine/test_lock_order.py::test_items_are_settled_by_id_whatever_became_of_them",
+    ),
+    mutant(
+        "the sweep waits for nobody",
+        Edit(
+            RECOVERY,
+            "with_for_update(skip_locked=True, key_share=True, of=items)",
+            "with_for_update(key_share=True, of=items)",
+        ),
+        test="engine/test_lock_order.py::test_the_sweep_waits_for_nobody",
+        note="it would wait for as long as the other's transaction lasts",
     ),
 )

@@ -14,13 +14,13 @@ DROP_STALE = Edit(SWEEP, "    tx.workers.drop_stale_permits()\n", "")
 MUTANTS = (
     mutant(
         "the lock of a limit's row (PostgreSQL)",
-        Edit(WORKERS, "where(limits.c.name == name).with_for_update()", "where(limits.c.name == name)"),
+        Edit(WORKERS, "self.connection.execute(locked.with_for_update())", "self.connection.execute(locked)"),
         by="postgresql",
         test="engine/test_claiming.py::test_a_limit_holds_against_many_who_claim_at_once[postgresql]",
     ),
     mutant(
         "a claim counts the permits that are out",
-        Edit(WORKERS, "return max(0, size - int(taken))", "return size if taken is not None else 0"),
+        Edit(WORKERS, "max(0, size - int(taken.get(name, 0)))", "size"),
         by="sqlite",
         test="engine/test_claiming.py::test_a_limit_across_all_workers_is_never_exceeded",
     ),
@@ -73,7 +73,7 @@ MUTANTS = (
     ),
     mutant(
         "a limit is written only when it is new",
-        Edit(WORKERS, "if known != size:", "if True:"),
+        Edit(WORKERS, " if known.get(name) != size]", "]"),
         by="sqlite",
         test="mutants/test_guards.py::test_a_limit_is_written_only_when_it_is_new",
     ),

@@ -33,7 +33,7 @@ MUTANTS = (
     ),
     mutant(
         "“is running” in reclaiming",
-        Edit(RECOVERY, "where(RUNNING, gone)", "where(gone)"),
+        Edit(RECOVERY, "where(RUNNING, self._unlocked(gone))", "where(self._unlocked(gone))"),
         by="sqlite",
         test="mutants/test_guards.py::test_what_is_done_stays_done_whatever_its_task_wants",
     ),
@@ -62,7 +62,7 @@ MUTANTS = (
     ),
     mutant(
         "“is running” in taking back what nobody wants",
-        Edit(RECOVERY, "where(RUNNING, stale)", "where(stale)"),
+        Edit(RECOVERY, "where(RUNNING, self._unlocked(stale))", "where(self._unlocked(stale))"),
         by="sqlite",
         test="mutants/test_guards.py::test_what_is_done_stays_done_whatever_its_task_wants",
     ),
@@ -73,7 +73,7 @@ MUTANTS = (
     ),
     mutant(
         "what nobody wants is taken back at all",
-        Edit(RECOVERY, "where(RUNNING, stale)", "where(RUNNING, stale, sa.false())"),
+        Edit(RECOVERY, "where(RUNNING, self._unlocked(stale))", "where(RUNNING, stale, sa.false())"),
         test="engine/test_sweep.py::test_items_that_nobody_wants_are_handed_back_if_their_worker_does_not[sqlite-pause]",
     ),
     mutant(
