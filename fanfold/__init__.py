@@ -13,6 +13,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fanfold.cli.awaiting import arun as arun
     from fanfold.cli.running import run as run
     from fanfold.engine.client import Client as Client
     from fanfold.engine.context import ItemWork as ItemWork
@@ -96,6 +97,7 @@ _HOMES = {
     "Temporary": "errors",
     "Upload": "engine.inputs",
     "Worker": "engine.worker",
+    "arun": "cli.awaiting",
     "later": "model.item",
     "run": "cli.running",
     "task": "model.pipeline",
@@ -140,6 +142,7 @@ __all__ = [
     "Temporary",
     "Upload",
     "Worker",
+    "arun",
     "later",
     "run",
     "task",

@@ -11,7 +11,8 @@ PROMISED = [
     "Ambiguous", "Answer", "BadAnswer", "BadInput", "BadPipeline", "Cancelled", "Change", "Check", "ChildDied", "Client",
     "DatabaseProblem", "Event", "FanfoldError", "File", "HandlerError", "HoldItem", "IllegalMove", "Item", "ItemState",
     "ItemWork", "LeaseLost", "NewItem", "NoAnswer", "NotFound", "PauseTask", "Permanent", "Pipeline", "Result", "Results",
-    "Retry", "Spending", "Task", "TaskState", "TaskStopped", "TaskWork", "Temporary", "Upload", "Worker", "later", "run", "task",
+    "Retry", "Spending", "Task", "TaskState", "TaskStopped", "TaskWork", "Temporary", "Upload", "Worker", "arun",
+    "later", "run", "task",
 ]  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from fanfold.cli.watching import watch
 from fanfold.engine import inputs as given
 from fanfold.engine.client import Client
 from fanfold.engine.sweep import close, recover
-from fanfold.engine.worker import Worker
+from fanfold.engine.worker import Worker, refuse_in_loop
 from fanfold.errors import BadPipeline, TaskStopped
 from fanfold.model.item import NewItem
 from fanfold.model.lifecycle import TaskState
@@ -64,20 +64,48 @@ def run(
 
     The same pipeline, inputs and options are the same task: done before, its result is given again; stopped with
     failures, these are retried. ``fresh=True`` starts anew. TaskStopped says why there is no result, and the way out.
+    It blocks until the task is over; where an event loop runs (a notebook, an `async def`) use ``await arun(…)``.
     """
+    refuse_in_loop("fanfold.run", "await fanfold.arun(…), with the same arguments")
     known = None if items is None else list(items)
     wanted = Wanted(as_pipeline(pipeline), inputs, known, options or {}, fresh, concurrency, straight_through)
+    return result_of(wanted, database, data, progress, Ending())
+
+
+def result_of(wanted: Wanted, database: str | None, data: str | None, progress: bool, ending: Ending) -> Any:
+    """Run it with a client of its own and return the result."""
     with Client(database, data, pipelines=[wanted.pipeline]) as client:
-        return client.result(run_task(client, wanted, progress=progress).id)
+        return client.result(run_task(client, wanted, progress=progress, ending=ending).id)
 
 
-def run_task(client: Client, wanted: Wanted, *, progress: bool = True) -> Task:
+class Ending:
+    """Ends a run from another thread."""
+
+    def __init__(self) -> None:
+        self._is_set = False
+        self._act: Callable[[], None] | None = None
+
+    def set(self) -> None:
+        """Hand back what runs and stop, now or as soon as the work begins."""
+        self._is_set = True
+        if self._act is not None:
+            self._act()
+            self._act()
+
+    def call(self, act: Callable[[], None]) -> None:
+        """What stops the work at once when it is called twice."""
+        self._act = act
+        if self._is_set:
+            self.set()
+
+
+def run_task(client: Client, wanted: Wanted, *, progress: bool = True, ending: Ending | None = None) -> Task:
     """Run, or go on with, the task of ``wanted`` until it is completed; TaskStopped when it ends otherwise."""
     shown = display(wanted=progress)
     try:
         task = begin(client, wanted, shown)
         while task.state is TaskState.ACTIVE and not task.stalled:
-            task = work(client, wanted, task, shown)
+            task = work(client, wanted, task, shown, ending or Ending())
             if task.state is TaskState.WAITING and wanted.straight_through:
                 task = client.resume(task.id)
     finally:
@@ -126,7 +154,7 @@ def go_on(client: Client, task: Task, wanted: Wanted, shown: Display) -> Task:
     return task
 
 
-def work(client: Client, wanted: Wanted, task: Task, shown: Display) -> Task:
+def work(client: Client, wanted: Wanted, task: Task, shown: Display, ending: Ending) -> Task:
     """Work in this process until the task is not active any more; KeyboardInterrupt when a signal came first."""
     # The last run may have been killed: take its items back now instead of at the next sweep.
     recover(client.store, "run")
@@ -134,6 +162,7 @@ def work(client: Client, wanted: Wanted, task: Task, shown: Display) -> Task:
     worker = Worker([wanted.pipeline], store=client.store, concurrency=wanted.concurrency, name="run")
     watcher = Watcher(client, task, shown, worker)
     watcher.start()
+    ending.call(watcher.interrupt)
     try:
         with interrupts(watcher.interrupt):
             worker.run()

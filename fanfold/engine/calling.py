@@ -18,6 +18,7 @@ from fanfold.model.item import Claimed, Later
 from fanfold.model.pipeline import Pipeline, Stage
 from fanfold.model.plan import Kind
 from fanfold.model.task import TaskRow
+from fanfold.model.usage import kept
 from fanfold.store.store import Store
 
 SUSPECT_CRASHES = 2
@@ -138,7 +139,7 @@ class Call:
         return Settlement(self.claimed, "finish", spool=spool, **self._cost(), degraded=shortfall(self.work.shortfalls))
 
     def _cost(self) -> dict[str, Any]:
-        usage = None if self.work.usage is None else serial.dump(self.work.usage, "The usage")
+        usage = None if self.work.usage is None else serial.dump(kept(self.work.usage)[0], "The usage")
         return {"model": None if self.work.model is None else clean(str(self.work.model), 200), "usage": usage}
 
 

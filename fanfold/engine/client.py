@@ -10,7 +10,7 @@ from fanfold.engine.commands import Commands
 from fanfold.engine.reader import Reader
 from fanfold.engine.submit import Submission, submit_or_find
 from fanfold.errors import NotFound
-from fanfold.model.pipeline import Pipeline, TaskFunction, as_pipeline
+from fanfold.model.pipeline import Pipeline, TaskFunction, as_pipeline, by_name
 from fanfold.model.task import Task
 from fanfold.settings import load as load_settings
 from fanfold.store.store import Store
@@ -34,7 +34,7 @@ class Client(Reader):
     ) -> None:
         super().__init__(store or Store.open(load_settings(database=database, data=data)), owner)
         self._owned = store is None
-        self.pipelines = {pipeline.name: pipeline for pipeline in map(as_pipeline, pipelines)}
+        self.pipelines = by_name(pipelines)
         self.actor = actor
         self.commands = Commands(self.store, self.pipelines, actor)
 

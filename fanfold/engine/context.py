@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import shutil
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
@@ -20,8 +21,10 @@ from fanfold.model.files import File
 from fanfold.model.item import Claimed
 from fanfold.model.plan import Kind
 from fanfold.model.task import TaskRow
+from fanfold.model.usage import kept
 from fanfold.store.store import Store
 
+log = logging.getLogger("fanfold.worker")
 EMIT_SECONDS = 0.25
 PROGRESS_SECONDS = 0.5
 ASKED_IN_VAIN = "$asked_in_vain"
@@ -183,9 +186,17 @@ class Work:
         return folder
 
     def used(self, *, model: str | None = None, **usage: Any) -> None:
-        """Note which model did the work and what it used (tokens, cost), also when the attempt fails later."""
-        self.model = model or self.model
-        self.usage = (self.usage or {}) | usage
+        """Note which model did the work and what it used (tokens, cost), also when the attempt fails later.
+
+        What cannot be kept (NaN, negative or absurd numbers, values that are not JSON) is left out with a warning in the log:
+        a slip here never costs the result.
+        """
+        if model is not None:
+            self.model = _name_of(model) or self.model
+        fitting, left_out = kept(usage)
+        self.usage = (self.usage or {}) | fitting
+        for name in left_out:
+            _warn_once(self._row.pipeline, self._claimed.stage, name)
 
     def degraded(self, reason: str) -> None:
         """Mark the result of this attempt as not what was asked for, and say why: people see it, and can redo just these.
@@ -303,6 +314,19 @@ class AskingWork:
         """Remember it with the item; a retry by a person forgets it."""
         known = self._work._memory.get(ASKED_IN_VAIN, {}) | {fingerprint: reasons}
         await asyncio.to_thread(self._work.remember, **{ASKED_IN_VAIN: known})
+
+
+def _name_of(model: Any) -> str:
+    try:
+        return str(model)
+    except Exception:
+        return type(model).__name__
+
+
+@lru_cache(maxsize=1_000)
+def _warn_once(pipeline: str, stage: str, field: str) -> None:
+    """One line per field, however many items say it."""
+    log.warning("[%s] %s: used(%s=…) is not a value that can be kept; it is left out", pipeline, stage, field[:100])
 
 
 async def _run_here(function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from fanfold.errors import BadInput, NotFound
-from fanfold.model.pipeline import Pipeline, TaskFunction, as_pipeline
+from fanfold.model.pipeline import Pipeline, TaskFunction, as_pipeline, by_name
 
 GROUP = "fanfold.pipelines"
 SERVICES = "fanfold.services"
@@ -70,19 +70,16 @@ def find_installed(name: str) -> Pipeline | None:
 
 
 def load_all(targets: tuple[str, ...] | list[str]) -> dict[str, Pipeline]:
-    """The named pipelines and every installed one, by name."""
-    found: dict[str, Pipeline] = {}
+    """The named pipelines and every installed one, by name; BadPipeline when two of them share one."""
+    found: list[Pipeline] = []
     for name, point in installed().items():
         try:
             pipeline = as_pipeline(point.load())
         except Exception as error:
             log.warning("[discovery] Passed over the installed pipeline %s: %s: %s", name, type(error).__name__, error)
             continue
-        found[pipeline.name] = pipeline
-    for target in targets:
-        pipeline = load(target)
-        found[pipeline.name] = pipeline
-    return found
+        found.append(pipeline)
+    return by_name([*found, *map(load, targets)])
 
 
 def load_file(path: Path, name: str | None = None) -> ModuleType:

@@ -52,7 +52,8 @@ def _check_one(value: Any, text_is_path: bool) -> Any:
 
 def fingerprint(pipeline: str, inputs: Sequence[Any], options: dict[str, Any]) -> str:
     """The same for the same pipeline, content and options: how `run` finds the task it should go on with."""
-    digest = hashlib.sha256(f"{pipeline}\0{serial.dump(sorted(options.items()), 'options')}".encode())
+    serial.dump(options, "The options")  # Before they are sorted: keys that clash cannot be.
+    digest = hashlib.sha256(f"{pipeline}\0{serial.dump(sorted(options.items(), key=_named), 'options')}".encode())
     for value in inputs:
         if isinstance(value, Path):
             digest.update(b"\0file " + os.fsencode(value.name) + b"\0")
@@ -61,6 +62,10 @@ def fingerprint(pipeline: str, inputs: Sequence[Any], options: dict[str, Any]) -
         else:
             digest.update(f"\0value {serial.dump(_plain(value), 'input')}".encode())
     return digest.hexdigest()
+
+
+def _named(option: tuple[Any, Any]) -> str:
+    return str(option[0])
 
 
 class Described:

@@ -12,6 +12,7 @@ from fanfold.engine.spool import Spool
 from fanfold.errors import BadInput, DatabaseProblem, FanfoldError, HandlerError, Permanent, Temporary
 from fanfold.model.item import Claimed
 from fanfold.model.pipeline import Stage
+from fanfold.model.usage import ledger
 from fanfold.store.refusals import DAMAGED, MISFIT, UNREACHABLE
 from fanfold.store.store import Transaction
 
@@ -186,11 +187,9 @@ def _is_kept(one: Settlement) -> bool:
 
 def _own_call(one: Settlement, verb: str) -> dict[str, Any] | None:
     """What a handler says it has used itself, for the ledger; what it asked through Fanfold is there already."""
-    used = json.loads(one.usage or "{}")
-    told = {name: used.get(name) for name in ("input_tokens", "output_tokens", "cost")}
-    if not any(isinstance(value, int | float) for value in told.values()):
+    known = ledger(json.loads(one.usage or "{}"))
+    if all(value is None for value in known.values()):
         return None
-    known = {name: value if isinstance(value, int | float) else None for name, value in told.items()}
     return {
         "item": one.claimed.id,
         "lease": one.claimed.lease,

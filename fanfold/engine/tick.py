@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fanfold.engine.sweep import close, recover, take_duty
 from fanfold.engine.worker import Worker
 from fanfold.errors import BadInput
-from fanfold.model.pipeline import Pipeline, Stage, TaskFunction, as_pipeline
+from fanfold.model.pipeline import Pipeline, Stage, TaskFunction, by_name
 from fanfold.store.store import Store
 
 MARGIN_SHARE = 0.2
@@ -61,7 +61,7 @@ def tick(
         raise BadInput(f"The budget is {budget:g} s; it must be more than 0.")
     started = time.monotonic()
     end = started + budget - min(LONGEST_MARGIN, budget * MARGIN_SHARE)
-    known = {pipeline.name: pipeline for pipeline in map(as_pipeline, pipelines)}
+    known = by_name(pipelines)
     recovered = _recover(store, known)
     worker = Worker(known.values(), store=store, concurrency=concurrency, name="tick")
     worker.claimer.tasks_per_stage = tasks_per_stage

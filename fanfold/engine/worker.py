@@ -22,9 +22,9 @@ from fanfold.engine.discovery import finish_services
 from fanfold.engine.pulse import Pulse
 from fanfold.engine.sweep import recover_now, sweep
 from fanfold.engine.turn import Turn, take_turn
-from fanfold.errors import DatabaseProblem
+from fanfold.errors import BadInput, DatabaseProblem
 from fanfold.model.item import Claimed
-from fanfold.model.pipeline import Pipeline, TaskFunction, as_pipeline
+from fanfold.model.pipeline import Pipeline, TaskFunction, by_name
 from fanfold.model.task import TaskRow
 from fanfold.settings import load as load_settings
 from fanfold.store.hints import Hints
@@ -68,7 +68,7 @@ class Worker:
         only: Container[int] | None = None,
     ) -> None:
         self.store = store or Store.open(load_settings(database=database, data=data))
-        self.pipelines = {pipeline.name: pipeline for pipeline in map(as_pipeline, pipelines)}
+        self.pipelines = by_name(pipelines)
         self.concurrency = concurrency or self.store.settings.concurrency
         self.children = children if isinstance(children, Children) else Children(self.store.settings, at_once=children)
         self.name = name
@@ -112,6 +112,7 @@ class Worker:
         signals: bool = False,
     ) -> None:
         """Work until stopped, until ``until()``, until there is nothing to do (``drain``), or for ``budget`` seconds."""
+        refuse_in_loop("A worker", "await asyncio.to_thread(worker.run)")
         self._end_at = None if budget is None else time.monotonic() + budget
         self._until = until
         self._drain = drain
@@ -364,3 +365,14 @@ class Worker:
             except DatabaseProblem as problem:
                 log.warning("[%s] No sweep: %s", self.id, problem)
             self._over.wait(self.store.settings.sweep_seconds)
+
+
+def refuse_in_loop(what: str, instead: str) -> None:
+    """Say what to do where an event loop runs already: blocking it would stop everything else in it."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise BadInput(
+        f"{what} blocks until it is over, and an event loop is running here. Write: {instead}", code="in_loop"
+    )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar, overload
 
 from fanfold.errors import BadPipeline
+from fanfold.model.alone import Alone
 from fanfold.model.plan import ON_CANCELLED, ON_FAILED, Kind, Plan, PlannedStage
 from fanfold.model.retry import Retry
 
@@ -88,6 +89,15 @@ class Pipeline:
         self.compensations: dict[str, Stage] = {}
         self.mirror: Callable[..., Any] | None = None
         self.calls_with_arguments = False
+
+    @property
+    def origin(self) -> str:
+        """Where its first handler is written: file and line."""
+        handlers = [inspect.unwrap(stage.handler) for stage in self.all_stages()]
+        code = getattr(handlers[0], "__code__", None) if handlers else None
+        if code is None:
+            return handlers[0].__module__ if handlers else "nowhere: it has no stages"
+        return f"{code.co_filename}:{code.co_firstlineno}"
 
     def __repr__(self) -> str:
         return f"Pipeline({self.name!r}: {' → '.join(self.stages) or 'no stages'})"
@@ -234,8 +244,15 @@ class TaskFunction:
         self.__module__ = function.__module__
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Call the function itself, here and now."""
+        """Call the function itself, here and now, with the arguments it would be submitted with; nothing is kept."""
+        if self.wants_task and "task" not in named and not (arguments and hasattr(arguments[0], "progress")):
+            arguments = (Alone(named), *arguments)
         return self.function(*arguments, **named)
+
+    @property
+    def wants_task(self) -> bool:
+        """Whether its first parameter is the task."""
+        return next(iter(inspect.signature(self.function).parameters), None) == "task"
 
 
 def task(function: Callable[..., Any] | None = None, /, *, name: str | None = None, **rules: Any) -> Any:
@@ -251,6 +268,19 @@ def task(function: Callable[..., Any] | None = None, /, *, name: str | None = No
     stage = make_stage(Kind.STEP, function, {"doing": "running", "timeout": None, **rules})
     pipeline.stages[stage.name] = stage
     return made
+
+
+def by_name(targets: Iterable[Pipeline | TaskFunction]) -> dict[str, Pipeline]:
+    """The pipelines by their names; BadPipeline when two different ones share a name, since only one could do the work."""
+    found: dict[str, Pipeline] = {}
+    for pipeline in map(as_pipeline, targets):
+        other = found.setdefault(pipeline.name, pipeline)
+        if other is not pipeline:
+            raise BadPipeline(
+                f"Two pipelines are named {pipeline.name}: one from {other.origin}, one from {pipeline.origin}. "
+                "Rename one of them, or leave it out."
+            )
+    return found
 
 
 def as_pipeline(target: Pipeline | TaskFunction) -> Pipeline:

@@ -11,6 +11,8 @@ from fanfold.model.files import File
 
 FILE_MARK = "$file"
 LARGE_MARK = "$large"
+ONLY_TEXT = frozenset({str})
+SIMPLE = frozenset({str, int, float, bool, type(None)})
 FILE_SHAPE = {"key": str, "name": str, "size": int}
 
 
@@ -28,6 +30,10 @@ def dump(value: Any, what: str | Callable[[], str], limit: int | None = None) ->
     if "\\u0000" in text and _has_nul(value):
         raise BadInput(
             f"{_named(what)} contains a NUL character, which no database keeps. Remove it, or write() the bytes to a file."
+        )
+    if (key := _lost_key(value)) is not None:
+        raise BadInput(
+            f"{_named(what)} has the key {key} twice, once as text: JSON has only text keys, so one value would be lost."
         )
     if limit is not None and size > limit:
         raise BadInput(
@@ -90,6 +96,34 @@ def _explain(error: Exception) -> str:
     if isinstance(error, RecursionError) or "Circular" in text:
         return "it refers to itself or is nested too deeply"
     return text or type(error).__name__
+
+
+def _lost_key(value: Any) -> str | None:
+    """A key that two entries of a mapping have in JSON, such as 1 and "1"; asked of what has proved to be JSON.
+
+    Texts and numbers are passed over without a look at each, at the speed of C.
+    """
+    found = [value]
+    while found:
+        one = found.pop()
+        if isinstance(one, dict):
+            if not ONLY_TEXT.issuperset(map(type, one)) and (key := _clash(one)) is not None:
+                return key
+            one = one.values()
+        elif not isinstance(one, list | tuple):
+            continue
+        if not SIMPLE.issuperset(map(type, one)):
+            found.extend(one)
+    return None
+
+
+def _clash(mapping: dict[Any, Any]) -> str | None:
+    for key in mapping:
+        if not isinstance(key, str):
+            [text] = json.loads(ENCODER.encode({key: None}))
+            if text in mapping:
+                return str(text)
+    return None
 
 
 def _has_nul(value: Any) -> bool:

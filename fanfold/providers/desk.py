@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 
 from fanfold.errors import BadAnswer, DatabaseProblem
 from fanfold.model.asking import NOT_TOLD, Answer, Asking, Question, Usage
+from fanfold.model.usage import ledger
 from fanfold.providers.configuration import Provider, load
 from fanfold.providers.lanes import PATIENCE, Lane
 from fanfold.providers.services import Kind, Reply, Request, Trouble
@@ -218,7 +219,7 @@ def _row(
         "seconds": seconds,
         "answer": key,
         "raw": None if raw is None else _storable(raw),
-        **asdict(usage),
+        **ledger(asdict(usage)),
     }
 
 

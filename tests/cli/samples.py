@@ -30,6 +30,14 @@ def join(task: ff.TaskWork, results: ff.Results) -> str:
     return " ".join(result.output for result in results)
 
 
+other_words = ff.Pipeline("words")
+
+
+@other_words.step
+def nothing(task: ff.TaskWork) -> None:
+    """Another pipeline of a name that is taken."""
+
+
 pages = ff.Pipeline("pages")
 
 

@@ -134,3 +134,10 @@ def test_a_broken_line_of_items_is_named(sqlite_shell: Shell, tmp_path: Path) ->
     path.write_text('"a"\n{"b"\n')
     said = sqlite_shell.fails(Exit.BAD_INPUT, "submit", f"{SAMPLES}:words", "--items", str(path))
     assert "Line 2" in said
+
+
+@pytest.mark.parametrize("command", ["worker", "tick", "serve"])
+def test_two_pipelines_of_one_name_are_refused(sqlite_shell: Shell, command: str) -> None:
+    said = sqlite_shell.fails(Exit.BAD_INPUT, command, f"{SAMPLES}:words", f"{SAMPLES}:other_words")
+    assert "Two pipelines are named words" in said
+    assert said.count("samples.py:") == 2

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from fanfold.errors import BadPipeline
-from fanfold.model.pipeline import Pipeline, TaskFunction, as_pipeline, task
+from fanfold.errors import BadInput, BadPipeline
+from fanfold.model.alone import Alone
+from fanfold.model.pipeline import Pipeline, TaskFunction, as_pipeline, by_name, task
 from fanfold.model.plan import Kind
 from fanfold.model.retry import Retry
 
@@ -214,3 +215,44 @@ def test_a_function_takes_the_rules_of_a_stage() -> None:
 def test_what_is_not_a_pipeline_is_refused(wrong: Any) -> None:
     with pytest.raises(BadPipeline, match="is not a pipeline"):
         as_pipeline(wrong)
+
+
+def test_two_pipelines_of_one_name_are_refused_with_where_they_come_from() -> None:
+    def one() -> Pipeline:
+        made = Pipeline("book")
+        made.step(name="only")(lambda task: 1)
+        return made
+
+    first, second = one(), one()
+    assert by_name([first, first]) == {"book": first}
+    with pytest.raises(BadPipeline, match=r"Two pipelines are named book: one from .*test_pipeline\.py:\d+, one from"):
+        by_name([first, second])
+    with pytest.raises(BadPipeline, match="it has no stages"):
+        by_name([first, Pipeline("book")])
+
+
+def test_a_function_that_wants_the_task_works_as_a_plain_function() -> None:
+    @task
+    def transcode(task: Any, source: str, quality: int = 5) -> Any:
+        task.progress(0.5, "half")
+        task.emit("a piece")
+        task.used(cost=1)
+        task.degraded("not really")
+        task.check()
+        task.remember(job=7)
+        return [source, quality, task.attempt, task.memory]
+
+    assert transcode("a.mov") == ["a.mov", 5, 1, {"job": 7}]
+    assert transcode("a.mov", quality=1)[1] == 1
+    assert transcode(source="b.mov")[0] == "b.mov"
+    assert transcode(Alone({}), "c.mov")[0] == "c.mov"
+    assert transcode(task=Alone({}), source="d.mov")[0] == "d.mov"
+
+
+def test_what_a_plain_call_cannot_do_is_said() -> None:
+    @task
+    def keep(task: Any) -> Any:
+        return task.write("a.txt", "text")
+
+    with pytest.raises(BadInput, match=r"task\.write needs a task that is kept"):
+        keep()

@@ -1,5 +1,6 @@
 """Is everything kept that can be, and the rest refused with the reason?"""
 
+from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fanfold.engine.inputs import fingerprint
 from fanfold.errors import BadInput
 from fanfold.model import serial
 from fanfold.model.files import File
@@ -113,3 +115,30 @@ def test_nothing_is_nothing() -> None:
 def test_an_unconnected_file_can_not_be_read() -> None:
     with pytest.raises(ValueError, match="not connected"):
         File("k", "a.txt", 1).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("value", "key"),
+    [
+        ({1: "a", "1": "b"}, "1"),
+        ({True: "a", "true": "b"}, "true"),
+        ({None: 1, "null": 2}, "null"),
+        ({1.5: 1, "1.5": 2}, "1.5"),
+        ([{"deep": ({"x": {7: 1, "7": 2}},)}], "7"),
+        (OrderedDict([("2", 1), (2, 2)]), "2"),
+    ],
+)
+def test_a_key_that_would_be_there_twice_is_refused_and_named(value: Any, key: str) -> None:
+    with pytest.raises(BadInput, match=f"The result has the key {key} twice"):
+        serial.dump(value, "The result")
+
+
+@pytest.mark.parametrize("value", [{1: "a", 2: "b"}, {1: "a", "2": "b"}, {True: 1, "1": 2}, {"1": {1: 2}}])
+def test_other_keys_that_are_not_text_are_kept_as_text(value: Any) -> None:
+    assert len(serial.load(serial.dump(value, "The result"))) == len(value)
+
+
+def test_clashing_options_of_a_run_are_refused() -> None:
+    with pytest.raises(BadInput, match="has the key 1 twice"):
+        fingerprint("book", [], {1: "a", "1": "b"})  # type: ignore[dict-item]
+    assert fingerprint("book", [], {1: "a", "b": "c"})  # type: ignore[dict-item]

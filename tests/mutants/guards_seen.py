@@ -6,6 +6,8 @@ from tests.mutants.mutant import Edit, mutant
 
 SETTLING, RESETTING = "fanfold/store/settling.py", "fanfold/store/resetting.py"
 CONTEXT, ASKING = "fanfold/engine/context.py", "fanfold/providers/asking.py"
+CALLING, SETTLEMENT, WORKER = "fanfold/engine/calling.py", "fanfold/engine/settlement.py", "fanfold/engine/worker.py"
+PIPELINE, SERIAL = "fanfold/model/pipeline.py", "fanfold/model/serial.py"
 DEGRADED, PDF = "engine/test_degraded.py", "apps/pdf/test_pipeline.py"
 
 MUTANTS = (
@@ -32,5 +34,39 @@ MUTANTS = (
         "an answer of a later model of the chain is marked",
         Edit(CONTEXT, "if answer.fallback:", "if False:"),
         test=f"{PDF}::test_a_page_of_a_later_model_of_the_chain_is_degraded",
+    ),
+    mutant(
+        "what a handler says about its usage cannot fail its result",
+        Edit(CONTEXT, "fitting, left_out = kept(usage)", "fitting, left_out = usage, []"),
+        Edit(CALLING, "serial.dump(kept(self.work.usage)[0], ", "serial.dump(self.work.usage, "),
+        test="engine/test_usage.py::test_odd_usage_never_fails_a_paid_item[sqlite-not a number]",
+    ),
+    mutant(
+        "the ledger takes only numbers that it can hold",
+        Edit(
+            SETTLEMENT,
+            'known = ledger(json.loads(one.usage or "{}"))',
+            'known = {name: json.loads(one.usage or "{}").get(name) for name in ("input_tokens", "output_tokens", "cost")}',
+        ),
+        test="engine/test_usage.py::test_the_ledger_takes_only_what_it_can_hold[postgresql]",
+    ),
+    mutant(
+        "two pipelines of one name are refused",
+        Edit(PIPELINE, "if other is not pipeline:", "if False:"),
+        test="model/test_pipeline.py::test_two_pipelines_of_one_name_are_refused_with_where_they_come_from",
+    ),
+    mutant(
+        "keys that are the same in JSON are refused",
+        Edit(SERIAL, "if (key := _lost_key(value)) is not None:", "if (key := None) is not None:"),
+        test="model/test_serial.py::test_a_key_that_would_be_there_twice_is_refused_and_named",
+    ),
+    mutant(
+        "nothing that blocks runs in an event loop",
+        Edit(
+            WORKER,
+            "    try:\n        asyncio.get_running_loop()\n",
+            "    return\n    try:\n        asyncio.get_running_loop()\n",
+        ),
+        test="cli/test_arun.py::test_run_in_a_running_loop_names_the_way_out",
     ),
 )
