@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from fanfold.engine.moves import Pipelines, can_move, move
@@ -46,22 +47,42 @@ def advance_locked(
     if row.ending is not None:
         return _end_compensation(tx, pipelines, row, actor, counts, decision)
     if decision is Verdict.GO_ON:
-        return enter(tx, pipelines, row, row.plan.after(stage.name), actor=actor, verb="advance", new_items=new_items)
-    failed = counts[stage.name][ItemState.FAILED]
-    if decision is Verdict.PARTIAL:
-        reason = f"{failed} of {counts[stage.name].total} items of {stage.name} failed"
-        move(
-            tx,
-            pipelines,
-            row,
-            "advance",
-            TaskState.PARTIAL,
-            actor=actor,
-            reason=reason,
-            values={"error_code": "partial", "error_message": reason},
-        )
-        return TaskState.PARTIAL
-    return fail(tx, pipelines, row, actor, _why(tx, row, stage, failed))
+        values: dict[str, Any] = {}
+        failed = counts.get(stage.name, Counts())[ItemState.FAILED]
+        if stage.passed > failed:  # What was made good since must not excuse another failure.
+            row = replace(row, plan=row.plan.passing({stage.name: failed}))
+            values = {"plan": row.plan.to_json()}
+        following = row.plan.after(stage.name)
+        return enter(tx, pipelines, row, following, actor=actor, verb="advance", new_items=new_items, values=values)
+    return _stop(tx, pipelines, row, actor, stage, counts[stage.name], decision)
+
+
+def _stop(
+    tx: Transaction,
+    pipelines: Pipelines,
+    row: TaskRow,
+    actor: str,
+    stage: PlannedStage,
+    counts: Counts,
+    decision: Verdict,
+) -> TaskState:
+    """Too much of a stage has failed: a person decides, or the task has failed."""
+    failed = counts[ItemState.FAILED]
+    if decision is Verdict.FAILED:
+        return fail(tx, pipelines, row, actor, _why(tx, row, stage, failed))
+    reason = f"{failed} of {counts.total} items of {stage.name} failed"
+    move(
+        tx,
+        pipelines,
+        row,
+        "advance",
+        TaskState.PARTIAL,
+        actor=actor,
+        stage=stage.name,
+        reason=reason,
+        values={"error_code": "partial", "error_message": reason},
+    )
+    return TaskState.PARTIAL
 
 
 def enter(
@@ -95,6 +116,10 @@ def enter(
             written = clear | started | {"missing": _missing(tx, row, stage)}
             move(tx, pipelines, row, verb, target, actor=actor, stage=stage.name, values=written)
             return target
+        left = stage_counts(tx, row).get(stage.name, Counts())
+        decision = verdict(stage, left)
+        if verb == "advance" and decision is not Verdict.GO_ON:  # Nothing to be done in it, but nobody has passed it.
+            return _stop(tx, pipelines, row, actor, stage, left, decision)
         new_items, stage = None, row.plan.after(stage.name)
     last = row.plan.stages[-1].name
     written = clear | started | {"missing": _missing(tx, row, None)}
@@ -225,8 +250,11 @@ def _why(tx: Transaction, row: TaskRow, stage: PlannedStage, failed: int) -> str
 
 
 def _missing(tx: Transaction, row: TaskRow, stage: PlannedStage | None) -> int:
-    """How many items a stage that begins now, or (None) the result, has to do without, over all `each` stages before it."""
+    """How many items a stage that begins now, or (None) the result, has to do without, over all phases before it."""
     counts = stage_counts(tx, row)
-    before = row.plan.stages[: row.plan.index(stage.name)] if stage else row.plan.stages
-    found = [counts.get(planned.name, Counts()) for planned in before if planned.kind is Kind.EACH]
-    return sum(one.total - one[ItemState.DONE] for one in found)
+    missing = 0
+    for chain in row.plan.chains(None if stage is None else stage.name):
+        # An item that failed early has none in the later stages of its chain: it is missing once.
+        entered = [counts[name] for name in chain if name in counts]
+        missing += entered[0].total - entered[-1][ItemState.DONE] if entered else 0
+    return missing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from fanfold.engine.advance import compensate, compensated, enter, new_generation, stage_counts, unfinished_stage
@@ -14,7 +15,7 @@ from fanfold.errors import BadInput, IllegalMove, NotFound
 from fanfold.model import serial
 from fanfold.model.asking import laid_over
 from fanfold.model.lifecycle import TASK_MOVES, ItemState, TaskState, legal, refusal
-from fanfold.model.plan import ON_CANCELLED, Kind
+from fanfold.model.plan import ON_CANCELLED, Kind, Plan
 from fanfold.model.progress import Counts
 from fanfold.model.task import TaskRow
 from fanfold.model.words import Facts, available_commands, objection
@@ -42,7 +43,7 @@ class Commands:
         self._do(number, "cancel", lambda tx, row: self._cancel(tx, row, reason))
 
     def merge(self, number: int) -> None:
-        """Merge with what there is: through the gate, or again; what is missing is counted and listed."""
+        """Go on to the next merge without what failed; through its gate; or merge again. What is missing is counted."""
         self._do(number, "merge", self._merge)
 
     def retry(
@@ -63,7 +64,10 @@ class Commands:
         )
 
     def rerun(self, number: int) -> None:
-        """Start over from the first stage; the results so far are thrown away."""
+        """Start over from the first stage; the results so far are thrown away, and so are options of single items.
+
+        The stages are those of the code as it is now, where this process knows the pipeline.
+        """
         self._do(number, "rerun", self._rerun)
 
     def delete(self, number: int) -> None:
@@ -126,8 +130,31 @@ class Commands:
     def _merge(self, tx: Transaction, row: TaskRow) -> None:
         if row.state is TaskState.WAITING:
             self._move(tx, row, "merge", TaskState.ACTIVE)
+        elif row.state is TaskState.COMPLETED:
+            last = row.plan.last_merge()
+            enter(tx, self.pipelines, row, last, actor=self.actor, verb="merge", through_gate=True)
         else:
-            enter(tx, self.pipelines, row, row.plan.merge_stage(), actor=self.actor, verb="merge", through_gate=True)
+            self._go_on(tx, row)
+
+    def _go_on(self, tx: Transaction, row: TaskRow) -> None:
+        """From a partial stage to the next one, which is not repeated, nor passed over; what failed on the way is passed."""
+        counts = stage_counts(tx, row)
+        target = row.plan.next_merge(row.stage)
+        assert target is not None, "the objection to a merge says so"
+        way = row.plan.stages[row.plan.index(row.stage) : row.plan.index(target.name)]
+        passed = {stage.name: counts.get(stage.name, Counts())[ItemState.FAILED] for stage in way}
+        row = replace(row, plan=row.plan.passing(passed))
+        following = row.plan.after(row.stage)
+        enter(
+            tx,
+            self.pipelines,
+            row,
+            following,
+            actor=self.actor,
+            verb="merge",
+            through_gate=following == target,
+            values={"plan": row.plan.to_json()},
+        )
 
     def _retry(
         self,
@@ -154,7 +181,7 @@ class Commands:
         if options and (pipeline := self.pipelines.get(row.pipeline) or find_installed(row.pipeline)):
             check_options(pipeline, laid_over(serial.load(row.options) or {}, options))
         overrides = None if not options else serial.dump(options, "The options")
-        moved = tx.resetting.retry(row.number, wanted, ids, overrides)
+        moved = tx.resetting.retry(row.number, wanted, ids, overrides, row.plan.followers(wanted))
         if keys and moved < len(set(keys)):
             raise IllegalMove(
                 f"Some of these items of task {row.id} are pending or being worked on; wait for them, or pause the task."
@@ -203,7 +230,8 @@ class Commands:
         raise IllegalMove(f"Task {row.id} can not be retried like this: none of its items is degraded.")
 
     def _failed_stage(self, row: TaskRow, counts: Any) -> str:
-        for stage in row.plan.stages:
+        """Where the task stands, if anything failed there: what failed before was passed. Else the first stage with failures."""
+        for stage in (row.plan.stage(row.stage), *row.plan.stages):
             if counts.get(stage.name, Counts())[ItemState.FAILED]:
                 return stage.name
         return unfinished_stage(row, counts)
@@ -219,12 +247,31 @@ class Commands:
         return ids
 
     def _rerun(self, tx: Transaction, row: TaskRow) -> None:
-        first = row.plan.stages[0]
-        others = [stage.name for stage in row.plan.stages if stage is not first or first.kind is not Kind.EACH]
+        plan = self._plan_now(row)
+        known = {stage.name: stage for stage in (*row.plan.stages, *plan.stages)}
+        first = plan.stages[0]
+        others = [name for name in known if name != first.name or first.kind is not Kind.EACH]
         tx.items.delete(row.number, others)
         if first.kind is Kind.EACH:
-            tx.resetting.reopen(row.number, first.name)
-        enter(tx, self.pipelines, row, first, actor=self.actor, verb="rerun", values=new_generation(tx, row))
+            tx.resetting.start_over(row.number, first.name)
+        row = replace(row, plan=plan)
+        values = {**new_generation(tx, row), "plan": plan.to_json()}
+        enter(tx, self.pipelines, row, first, actor=self.actor, verb="rerun", values=values)
+
+    def _plan_now(self, row: TaskRow) -> Plan:
+        """The plan of the code as it is now, where this process knows it; else the task's own, with nothing passed."""
+        pipeline = self.pipelines.get(row.pipeline) or find_installed(row.pipeline)
+        if pipeline is None:
+            return row.plan.passing({stage.name: 0 for stage in row.plan.stages})
+        plan = pipeline.plan()
+        first, before = plan.stages[0], row.plan.stages[0]
+        if Kind.EACH in (first.kind, before.kind) and (first.name, first.kind) != (before.name, before.kind):
+            raise IllegalMove(
+                f"Task {row.id} began with {before.name}, and its pipeline begins with {first.name} now: submit it again."
+            )
+        same = [stage.name for stage in plan.stages] == [stage.name for stage in row.plan.stages]
+        straight = same and not any(stage.gate for stage in row.plan.stages)
+        return plan.without_gates() if straight else plan
 
     def _delete(self, tx: Transaction, row: TaskRow) -> list[str]:
         move(tx, self.pipelines, row, "delete", None, actor=self.actor)

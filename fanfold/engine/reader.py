@@ -168,11 +168,15 @@ class Reader(Details):
         return file if isinstance(file, File) else None
 
     def missing(self, task_id: str) -> Iterator[Result]:
-        """The items without a result, of every `each` stage, in order, with the reason."""
+        """The items without a result, of every `each` stage, in order, with the reason; each where it failed first."""
         row = self._row(task_id)
-        for planned in row.plan.stages:
-            if planned.kind is Kind.EACH:
-                yield from Results(self.store, row.number, planned.name).missing()
+        for chain in row.plan.chains():
+            seen: set[int] = set()
+            for stage in chain:
+                for gap in Results(self.store, row.number, stage).missing():
+                    if gap.seq not in seen:
+                        seen.add(gap.seq)
+                        yield gap
 
     def wait(self, task_id: str, timeout: float | None = None, *, poll: float = POLL_SECONDS) -> Task:
         """Wait until the task is finished, or waits for a person; TimeoutError when it takes longer."""

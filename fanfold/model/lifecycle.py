@@ -110,7 +110,11 @@ TASK_MOVES = (
     Move("pause", (ACTIVE,), (PAUSED,), PERSON + WORKER, "nothing new starts, what runs is handed back"),
     Move("resume", (PAUSED, TaskState.WAITING), (ACTIVE,), PERSON, "go on; through the gate if it waits at one"),
     Move(
-        "merge", (TaskState.WAITING, PARTIAL, COMPLETED), (ACTIVE,), PERSON, "merge now, or again, with what there is"
+        "merge",
+        (TaskState.WAITING, PARTIAL, COMPLETED),
+        (ACTIVE, TaskState.WAITING),
+        PERSON,
+        "go on to the next merge without what failed, or merge again with what there is",
     ),
     Move(
         "cancel",

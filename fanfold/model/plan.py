@@ -7,8 +7,10 @@ that new code deployed meanwhile does not change the road of work already under 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
+from itertools import groupby, takewhile
 
 from fanfold.errors import NotFound
 
@@ -38,10 +40,13 @@ class PlannedStage:
     tolerate: float = 0
     fail_fast: bool = False
     weight: float = 5
+    passed: int = 0
+    """How many failures a person has gone on without: as long as there are no more, the stage stays passed."""
 
     def tolerated(self, total: int) -> int:
         """How many of ``total`` items may fail without stopping the task: a share below 1, a number otherwise."""
-        return int(total * self.tolerate + 1e-9) if 0 < self.tolerate < 1 else int(self.tolerate)
+        agreed = int(total * self.tolerate + 1e-9) if 0 < self.tolerate < 1 else int(self.tolerate)
+        return max(agreed, self.passed)
 
 
 @dataclass(frozen=True)
@@ -84,9 +89,30 @@ class Plan:
             stage = self.before(stage.name)
         return stage
 
-    def merge_stage(self) -> PlannedStage | None:
-        """The first merge, if there is one."""
-        return next((stage for stage in self.stages if stage.kind is Kind.MERGE), None)
+    def next_merge(self, name: str) -> PlannedStage | None:
+        """The first merge behind a stage, if there is one."""
+        behind = self.stages[self.index(name) + 1 :]
+        return next((stage for stage in behind if stage.kind is Kind.MERGE), None)
+
+    def last_merge(self) -> PlannedStage | None:
+        """The last merge, if there is one."""
+        return next((stage for stage in reversed(self.stages) if stage.kind is Kind.MERGE), None)
+
+    def followers(self, name: str) -> list[str]:
+        """The `each` stages whose items are made from those of the `each` stage ``name``, one from one."""
+        behind = self.stages[self.index(name) + 1 :] if self.stage(name).kind is Kind.EACH else ()
+        return [stage.name for stage in takewhile(lambda stage: stage.kind is Kind.EACH, behind)]
+
+    def chains(self, until: str | None = None) -> list[list[str]]:
+        """The names of `each` stages in runs that follow each other directly, of the stages before ``until``."""
+        before = self.stages if until is None else self.stages[: self.index(until)]
+        runs = groupby(before, key=lambda stage: stage.kind is Kind.EACH)
+        return [[stage.name for stage in run] for is_each, run in runs if is_each]
+
+    def passing(self, failed: Mapping[str, int]) -> Plan:
+        """The same plan, in which the stages named are passed with that many failures."""
+        kept = (replace(stage, passed=failed.get(stage.name, stage.passed)) for stage in self.stages)
+        return replace(self, stages=tuple(kept))
 
     def index(self, name: str) -> int:
         """The position of a stage; compensations come after all others."""

@@ -71,11 +71,17 @@ def objection(facts: Facts, verb: str) -> str:
 
 
 def _merge_objection(facts: Facts) -> str:
-    merge = facts.plan.merge_stage()
-    if merge is None:
+    last = facts.plan.last_merge()
+    if last is None:
         return "its pipeline has no merge"
-    if facts.state is TaskState.WAITING and facts.stage != merge.name:
-        return f"it waits before {facts.stage}, not before {merge.name}"
+    if facts.state is TaskState.WAITING and facts.plan.stage(facts.stage).kind is not Kind.MERGE:
+        return f"it waits before {facts.stage}, which is no merge"
+    if facts.state is TaskState.PARTIAL and facts.plan.next_merge(facts.stage) is None:
+        return f"no merge follows {facts.stage}"
+    behind = facts.plan.stages[facts.plan.index(last.name) :]
+    split = next((stage.name for stage in behind if stage.kind is Kind.SPLIT), None)
+    if facts.state is TaskState.COMPLETED and split:
+        return f"{split} follows its last merge and would run again"
     return ""
 
 
@@ -87,7 +93,8 @@ def wait_reason(facts: Facts) -> str | None:
     if facts.state is TaskState.PAUSED:
         return f"paused: {facts.reason}" if facts.reason else "paused"
     if facts.state is TaskState.PARTIAL:
-        return f"{facts.failed_items} failed: retry them, or merge without them"
+        failed = facts.counts[ItemState.FAILED]
+        return f"{failed} failed: retry them" + ("" if _merge_objection(facts) else ", or merge without them")
     if facts.state is TaskState.ACTIVE and facts.held:
         many = "1 item waits" if facts.held == 1 else f"{facts.held} items wait"
         return f"{many} for you: {facts.hold or 'no reason was kept'}"

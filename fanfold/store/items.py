@@ -28,6 +28,7 @@ from fanfold.store.tables import (
     attempts,
     emissions,
     events,
+    externals,
     item_data,
     items,
     permits,
@@ -122,11 +123,13 @@ class Items:
     def copy(self, task: int, source: str, target: str) -> None:
         """One pending item of ``target`` for each done item of ``source``, with its output as input.
 
-        Where the stage was entered before, only what is new or was redone since is made pending again.
+        Where the stage was entered before, only what is new or was redone since is made pending again, and what was made from
+        something that has no result any more is removed.
         """
         before = items.alias("before")
         done = sa.and_(before.c.task == task, before.c.stage == source, before.c.state == ItemState.DONE)
         same = sa.and_(items.c.task == task, items.c.stage == target, items.c.seq == before.c.seq)
+        self._remove_orphans(task, source, target)
         ours, theirs = item_data.alias("ours"), item_data.alias("theirs")
         redone = (
             sa.select(items.c.id)
@@ -142,14 +145,41 @@ class Items:
         )
         self.connection.execute(sa.insert(items).from_select([*start, "seq", "key"], new.order_by(before.c.seq)))
         bare = (
-            sa.select(items.c.id, item_data.c.output)
+            sa.select(items.c.id, item_data.c.output, item_data.c.generation)
             .join(before, sa.and_(done, same))
             .join(item_data, item_data.c.item == before.c.id)
         )
+        # A new item has the generation of the one before it: an item at this position may have been removed since.
         known_data = item_data.alias("known")
         known = sa.select(known_data.c.item).where(known_data.c.item == items.c.id).correlate(items)
-        self.connection.execute(sa.insert(item_data).from_select(["item", "input"], bare.where(~sa.exists(known))))
+        self.connection.execute(
+            sa.insert(item_data).from_select(["item", "input", "generation"], bare.where(~sa.exists(known)))
+        )
         put_rows(self.connection, item_data, generations)
+
+    def _remove_orphans(self, task: int, source: str, target: str) -> None:
+        """Remove items of a stage for which the stage before has no result any more.
+
+        Their generation is handed to the item before them, so that one made later in their place has a new idempotency key.
+        """
+        before, data, own = items.alias("before"), item_data.alias("data"), item_data.alias("own")
+        same = sa.and_(before.c.task == task, before.c.stage == source, before.c.seq == items.c.seq)
+        found = (
+            sa.select(items.c.id, before.c.id.label("source"), own.c.generation)
+            .outerjoin(before, same)
+            .outerjoin(own, own.c.item == items.c.id)
+            .outerjoin(data, data.c.item == before.c.id)
+            .where(items.c.task == task, items.c.stage == target)
+            .where(sa.or_(before.c.id.is_(None), before.c.state != ItemState.DONE))
+        )
+        rows = list(self.connection.execute(found.add_columns(data.c.generation.label("known"))))
+        used = [row for row in rows if row.source is not None and (row.generation or 0) > (row.known or 0)]
+        put_rows(self.connection, item_data, [{"item": row.source, "generation": row.generation} for row in used])
+        for start in range(0, len(rows), BATCH):
+            some = [row.id for row in rows[start : start + BATCH]]
+            for table in (item_data, attempts, emissions, permits, externals):
+                self.connection.execute(sa.delete(table).where(table.c.item.in_(some)))
+            self.connection.execute(sa.delete(items).where(items.c.id.in_(some)))
 
     def _begin_again(self, ids: Sequence[int]) -> list[dict[str, Any]]:
         """Any state → pending with nothing known; also for an item that still runs on what is out of date.
@@ -165,7 +195,9 @@ class Items:
             begun = sa.select(items.c.id, grown.label("generation")).outerjoin(
                 item_data, item_data.c.item == items.c.id
             )
-            found = self.connection.execute(begun.where(items.c.id.in_(some), items.c.lease > 0))
+            # What a retry has put back already was counted then.
+            tried = sa.or_(items.c.state != ItemState.PENDING, items.c.attempts > 0)
+            found = self.connection.execute(begun.where(items.c.id.in_(some), items.c.lease > 0, tried))
             generations += [{"item": row.id, "generation": row.generation} for row in found]
             self.connection.execute(sa.update(items).where(items.c.id.in_(some)).values(fresh | none))
             for table in (item_data, permits):

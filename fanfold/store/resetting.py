@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -38,11 +38,19 @@ class Resetting:
         self.connection = connection
         self.clock = clock
 
-    def retry(self, number: int, stage: str, ids: Sequence[int] | None, options: str | None = None) -> int:
+    def retry(
+        self,
+        number: int,
+        stage: str,
+        ids: Sequence[int] | None,
+        options: str | None = None,
+        followers: Sequence[str] = (),
+    ) -> int:
         """done, failed, retrying or waiting → pending: the named items, or (None) those that failed or are held.
 
         ``options`` (JSON) are laid over the task's own, and over what was said before, for these items from now on. Items that
-        were done get the option ``fresh``: who has a good answer and asks again wants another one.
+        were done get the option ``fresh``: who has a good answer and asks again wants another one. What the stages named as
+        ``followers`` made from these items is out of date from now on.
         """
         done = set() if ids is None else self._in_state(ids, ItemState.DONE)
         # Those that wait for a worker need no move, only to be told what is wanted of them now.
@@ -60,8 +68,24 @@ class Resetting:
             self.connection.execute(forget.values(FORGOTTEN))
             if options is not None or done:
                 self._lay_over(some, options, done)
+            self._outdate(number, followers, some)
         self._lay_over(sorted(waiting), options, set())
         return len(moved) + len(waiting)
+
+    def _outdate(self, number: int, followers: Sequence[str], ids: Sequence[int]) -> None:
+        """Any state → pending, with nothing known, for what later stages made of items that are done again.
+
+        It waits there until its input is made, or is removed when that fails: a result of something redone is none.
+        """
+        if not followers:
+            return
+        redone = items.alias("redone")
+        made = sa.select(items.c.id).join(redone, sa.and_(redone.c.task == number, redone.c.seq == items.c.seq))
+        made = made.where(items.c.task == number, items.c.stage.in_(followers), redone.c.id.in_(ids))
+        found = list(self.connection.execute(made).scalars())
+        for some in self._chunks(found):
+            self.count_generation(items.c.id.in_(some))
+            self._forget(some, kept=("item", "input", "generation", "options"))
 
     def reopen(self, number: int, stage: str, *, redo: bool = False) -> None:
         """Any state → pending for every item of a stage that begins again (the merge, after an item was redone).
@@ -75,6 +99,22 @@ class Resetting:
         ids = sa.select(items.c.id).where(*mine)
         self.connection.execute(sa.update(item_data).where(item_data.c.item.in_(ids)).values(FORGOTTEN))
         self.connection.execute(sa.delete(permits).where(permits.c.item.in_(ids)))
+
+    def start_over(self, number: int, stage: str) -> None:
+        """Any state → pending for every item of the first stage, with nothing known but its input."""
+        mine = sa.select(items.c.id).where(items.c.task == number, items.c.stage == stage)
+        for ids in self._chunks(list(self.connection.execute(mine.order_by(items.c.id)).scalars())):
+            self._forget(ids, kept=("item", "input"))
+
+    def _forget(self, ids: Sequence[int], kept: Sequence[str]) -> None:
+        fresh = FRESH | {"worker": None, "deadline_at": None}
+        self.connection.execute(sa.update(items).where(items.c.id.in_(ids)).values(fresh))
+        nothing = {column.name: None for column in item_data.c if column.name not in kept}
+        self.connection.execute(sa.update(item_data).where(item_data.c.item.in_(ids)).values(nothing))
+        self.connection.execute(sa.delete(permits).where(permits.c.item.in_(ids)))
+
+    def _chunks(self, ids: Sequence[int]) -> Iterator[Sequence[int]]:
+        return (ids[start : start + CHUNK] for start in range(0, len(ids), CHUNK))
 
     def count_generation(self, chosen: sa.ColumnElement[bool]) -> None:
         """What was begun of the chosen items belongs to an earlier generation: the next attempt has a new idempotency key."""

@@ -225,6 +225,51 @@ def test_a_split_can_be_done_again(installation: Installation) -> None:
     assert installation.completed(task)["pages"] == ["C"]
 
 
+def test_a_rerun_forgets_the_options_of_single_items(installation: Installation) -> None:
+    task = installation.client.submit(installation.know(batch()), items=["a", "b"])
+    installation.work()
+    installation.client.retry(task.id, ["2"], options={"instead": "z"})
+    assert installation.completed(task) == ["A", "Z"]
+    installation.client.rerun(task.id)
+    assert installation.completed(task) == ["A", "B"]
+
+
+def test_a_rerun_takes_the_stages_of_the_code_as_it_is_now(installation: Installation) -> None:
+    task = completed(installation)
+    newer = book()
+    newer.step(name="publish")(lambda task: task.previous["pages"])
+    installation.pipelines.clear()
+    installation.know(newer)
+    installation.client.rerun(task.id)
+    installation.work()
+    installation.client.merge(task.id)
+    assert installation.completed(task) == ["A"]
+
+
+def test_a_rerun_where_the_code_is_not_known_keeps_the_plan(installation: Installation) -> None:
+    task = completed(installation)
+    ff.Client(store=installation.store).rerun(task.id)
+    installation.work()
+    now = installation.client.get(task.id)
+    assert (now.state, now.stage) == ("partial", "convert"), "what a person passed before is not passed again"
+
+
+def test_a_rerun_of_given_items_for_which_there_is_no_stage_any_more_is_refused(installation: Installation) -> None:
+    task = installation.client.submit(installation.know(batch()), items=["a"])
+    installation.work()
+    installation.pipelines.clear()
+    installation.know(renamed_batch())
+    with pytest.raises(ff.IllegalMove, match="began with convert, and its pipeline begins with render now"):
+        installation.client.rerun(task.id)
+    assert installation.client.get(task.id).state == "completed"
+
+
+def renamed_batch() -> ff.Pipeline:
+    made = ff.Pipeline("batch")
+    made.each(name="render")(lambda item: item.input)
+    return made
+
+
 def test_a_rerun_starts_over(installation: Installation) -> None:
     task = completed(installation)
     installation.client.rerun(task.id)

@@ -50,7 +50,34 @@ def test_stages_follow_each_other() -> None:
     assert BOOK.after("chapters") == BOOK.stage("translate")
     assert BOOK.before("bind") == BOOK.stage("check")
     assert BOOK.after("bind") is None
-    assert BOOK.merge_stage() == BOOK.stage("bind")
+
+
+def phase(*names: str) -> list[PlannedStage]:
+    kinds = {"split": Kind.SPLIT, "merge": Kind.MERGE, "step": Kind.STEP}
+    return [PlannedStage(name, kinds.get(name.rstrip("12"), Kind.EACH)) for name in names]
+
+
+TWO_PHASES = Plan(tuple(phase("split1", "a", "b", "merge1", "split2", "c", "merge2", "step")))
+
+
+def test_a_plan_knows_the_merge_that_comes_next_and_the_last_one() -> None:
+    assert [getattr(TWO_PHASES.next_merge(name), "name", None) for name in ("a", "b", "merge1", "c", "merge2")] == [
+        "merge1", "merge1", "merge2", "merge2", None,
+    ]  # fmt: skip
+    assert TWO_PHASES.last_merge() == TWO_PHASES.stage("merge2")
+
+
+def test_stages_of_many_items_form_chains() -> None:
+    assert TWO_PHASES.chains() == [["a", "b"], ["c"]]
+    assert TWO_PHASES.chains("b") == [["a"]]
+    assert TWO_PHASES.chains("split1") == []
+    assert [TWO_PHASES.followers(name) for name in ("a", "b", "c", "merge1")] == [["b"], [], [], []]
+
+
+def test_a_stage_that_was_passed_tolerates_what_failed_then() -> None:
+    passed = TWO_PHASES.passing({"a": 2})
+    assert [stage.tolerated(5) for stage in passed.stages[1:3]] == [2, 0]
+    assert Plan.from_json(passed.to_json()) == passed
 
 
 def test_a_merge_binds_the_nearest_stage_of_many_items_before_it() -> None:

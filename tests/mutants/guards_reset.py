@@ -6,6 +6,8 @@ from tests.mutants.mutant import Edit, mutant
 
 ADVANCE, COMMANDS = "fanfold/engine/advance.py", "fanfold/engine/commands.py"
 RESETTING = "fanfold/store/resetting.py"
+PLAN, ITEMS = "fanfold/model/plan.py", "fanfold/store/items.py"
+MERGING = "engine/test_merging.py"
 COMPENSATION, GENERATIONS = "engine/test_compensation.py", "engine/test_generations.py"
 
 MUTANTS = (
@@ -28,5 +30,44 @@ MUTANTS = (
         "a redo with a result or with other options has a new idempotency key",
         Edit(RESETTING, "        self.count_generation(items.c.id.in_(other))\n", ""),
         test=f"{GENERATIONS}::test_a_redo_of_a_result_has_a_new_key_and_so_has_what_follows_from_it",
+    ),
+    mutant(
+        "a merge goes on to the next stage and skips none",
+        Edit(COMMANDS, "following = row.plan.after(row.stage)", "following = target"),
+        test=f"{MERGING}::test_merge_goes_on_to_the_next_stage_without_what_failed",
+    ),
+    mutant(
+        "a merge on a completed task repeats the last merge, not the first",
+        Edit(
+            PLAN,
+            "for stage in reversed(self.stages) if stage.kind is Kind.MERGE",
+            "for stage in self.stages if stage.kind is Kind.MERGE",
+        ),
+        test=f"{MERGING}::test_merge_on_a_completed_task_repeats_only_the_last_merge",
+    ),
+    mutant(
+        "a stage that a person passed stays passed",
+        Edit(PLAN, "return max(agreed, self.passed)", "return agreed"),
+        test=f"{MERGING}::test_a_stage_that_was_passed_stays_passed_when_its_failure_fails_again",
+    ),
+    mutant(
+        "a failure made good excuses no other one",
+        Edit(ADVANCE, "if stage.passed > failed:", "if False:"),
+        test=f"{MERGING}::test_a_failure_that_was_made_good_is_no_excuse_for_another",
+    ),
+    mutant(
+        "a stage with failures that nobody passed is not passed over when nothing is due in it",
+        Edit(ADVANCE, 'if verb == "advance" and decision is not Verdict.GO_ON:', "if False:"),
+        test=f"{MERGING}::test_a_later_stage_with_failures_is_not_passed_by_a_retry_before_it",
+    ),
+    mutant(
+        "what was made from an item is out of date once that is redone",
+        Edit(RESETTING, "            self._outdate(number, followers, some)\n", ""),
+        test=f"{MERGING}::test_a_stale_result_is_not_delivered_when_its_redo_fails",
+    ),
+    mutant(
+        "what was made from a result that is gone is removed",
+        Edit(ITEMS, "        self._remove_orphans(task, source, target)\n", ""),
+        test=f"{MERGING}::test_a_stale_result_is_not_delivered_when_its_redo_fails",
     ),
 )
