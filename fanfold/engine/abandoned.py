@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 
-from fanfold.engine.drafting import in_store, split_of
+from fanfold.engine.drafting import split_of
 from fanfold.model.task import TaskRow
 from fanfold.store.drafts import CHUNK, COPY, NEW, STALE_SECONDS, Draft
 from fanfold.store.store import Store, Transaction
@@ -80,9 +80,8 @@ def _remove(store: Store, draft: Draft, token: str, steps: int) -> int:
             tx.drafts.let_go(draft.task, draft.stage, token)
         return True
 
-    transact = in_store(store)
     while not over and steps > 0:
-        transact(step)
+        store.transact(step)
         store.shelf.delete(keys)
         steps -= 1
     return max(steps, 1) if over else 0

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from fanfold.engine.moves import Pipelines, can_move, move
+from fanfold.engine.spool import Spool
 from fanfold.model.lifecycle import ItemState, TaskState
 from fanfold.model.plan import ON_CANCELLED, ON_FAILED, Kind, PlannedStage
 from fanfold.model.progress import Counts
@@ -14,7 +15,9 @@ from fanfold.model.task import TaskRow
 from fanfold.model.verdict import Verdict, verdict
 from fanfold.store.store import Store, Transaction
 
-NewRows = Iterable[tuple[str | None, str | None]]
+
+class Leftovers(Exception):
+    """There are items of an earlier time, which have to be removed first, in transactions of their own."""
 
 
 def advance(store: Store, pipelines: Pipelines, number: int, actor: str) -> TaskState | None:
@@ -36,7 +39,7 @@ def advance(store: Store, pipelines: Pipelines, number: int, actor: str) -> Task
 
 
 def advance_locked(
-    tx: Transaction, pipelines: Pipelines, row: TaskRow, actor: str, new_items: NewRows | None = None
+    tx: Transaction, pipelines: Pipelines, row: TaskRow, actor: str, new_items: Spool | None = None
 ) -> TaskState | None:
     """Decide and move, under the task's lock. ``new_items`` are what a split that has just finished gave."""
     stage = row.plan.stage(row.stage)
@@ -93,7 +96,7 @@ def enter(
     *,
     actor: str,
     verb: str,
-    new_items: NewRows | None = None,
+    new_items: Spool | None = None,
     through_gate: bool = False,
     values: Mapping[str, Any] | None = None,
 ) -> TaskState:
@@ -109,7 +112,7 @@ def enter(
         **(values or {}),
     }
     while stage is not None:
-        begun = tx.items.have_begun(row.number, stage.name)
+        begun = tx.items.have_begun(row.number, stage.name) or (new_items is not None and new_items.begun)
         if make_items(tx, row, stage, new_items):
             stops = stage.gate and not begun and not through_gate
             target = TaskState.WAITING if stops else TaskState.ACTIVE
@@ -127,22 +130,29 @@ def enter(
     return TaskState.COMPLETED
 
 
-def make_items(tx: Transaction, row: TaskRow, stage: PlannedStage, new_items: NewRows | None = None) -> bool:
+def make_items(tx: Transaction, row: TaskRow, stage: PlannedStage, new_items: Spool | None = None) -> bool:
     """The items of a stage that begins, or begins again; False when there are none to be worked on.
 
-    What a split gives replaces whatever an earlier split of the same task gave.
+    What a split gives replaces whatever an earlier split of the same task gave; Leftovers when that is still there.
     """
     if stage.kind is not Kind.EACH:
         if tx.items.exist(row.number, stage.name):
             tx.resetting.reopen(row.number, stage.name, redo=True)
         else:
+            if tx.drafts.leftovers(row.number, [stage.name]):
+                tx.items.delete(row.number, [stage.name])
+                tx.drafts.end(row.number, [stage.name])
             tx.items.add(row.number, stage.name, [(None, None)])
         return True
     before = row.plan.before(stage.name)
     if new_items is not None:
-        later = row.plan.stages[row.plan.index(stage.name) :]
-        tx.items.delete(row.number, [planned.name for planned in later])
-        tx.items.add(row.number, stage.name, new_items)
+        later = [planned.name for planned in row.plan.stages[row.plan.index(stage.name) :]]
+        if new_items.token is not None:
+            tx.drafts.end(row.number, later)
+        elif tx.drafts.leftovers(row.number, later):
+            raise Leftovers
+        else:
+            tx.items.add(row.number, stage.name, new_items)
     elif before is not None and before.kind is Kind.EACH:
         tx.items.copy(row.number, before.name, stage.name)
     return tx.items.is_open(row.number, stage.name)

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 from collections.abc import Callable
 from typing import Any
 
 from fanfold.engine.children import Children
 from fanfold.engine.context import ItemWork, TaskWork, Work
 from fanfold.engine.settlement import Settlement, clean, failed, shortfall
+from fanfold.engine.splitting import refused, write_split
 from fanfold.engine.spool import Spool
 from fanfold.engine.threads import Threads
-from fanfold.errors import BadInput, Cancelled, ChildDied, HoldItem, PauseTask, Permanent, Temporary
+from fanfold.errors import BadInput, Cancelled, ChildDied, DatabaseProblem, HoldItem, PauseTask, Permanent, Temporary
 from fanfold.model import serial
 from fanfold.model.item import Claimed, Later
 from fanfold.model.pipeline import Pipeline, Stage
 from fanfold.model.plan import Kind
 from fanfold.model.task import TaskRow
 from fanfold.model.usage import kept
+from fanfold.store.refusals import REFUSED
 from fanfold.store.store import Store
 
+log = logging.getLogger("fanfold.worker")
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.1, 5.0
 SUSPECT_CRASHES = 2
 """Not after the first crash: most items in flight were innocent, and a child for each would slow down every restart."""
 SUSPECTS_AT_ONCE = 2
@@ -154,10 +159,41 @@ class Caller:
 
     def runs_in_loop(self, call: Call) -> bool:
         """Whether it is a coroutine for the worker's own loop: then it needs nothing of `run`, and is spared what that costs."""
-        return call.stage.runs_in_loop and not call.stage.isolate and not self._is_suspect(call)
+        plain = call.stage.runs_in_loop and call.stage.kind is not Kind.SPLIT
+        return plain and not call.stage.isolate and not self._is_suspect(call)
 
     async def run(self, call: Call) -> Settlement:
-        """One attempt in a thread or child from start to settlement; a suspect waits for its turn, or is handed back unharmed."""
+        """One attempt from start to settlement; of a split that gave many items, with these written."""
+        settlement = await self._run_in_time(call)
+        if settlement.spool is None or settlement.spool.fits_one_chunk:
+            return settlement
+        return await self._write(call, settlement)
+
+    async def _write(self, call: Call, one: Settlement) -> Settlement:
+        """Write many items beside the turns of the worker, which must not wait for them; the item is still leased meanwhile."""
+        assert one.spool is not None
+        pause = FIRST_PAUSE_SECONDS
+        while True:
+            try:
+                written = await asyncio.wrap_future(
+                    self.threads.submit(lambda: write_split(call.store, call.row.plan, one, call.work._stop.is_set))
+                )
+                return one if written else Settlement(call.claimed, "release")
+            except asyncio.CancelledError:
+                call.work._stop.set()
+                one.spool.remove()
+                raise
+            except BadInput as problem:
+                return refused(one, problem)
+            except DatabaseProblem as problem:
+                if problem.code == REFUSED:
+                    return refused(one, problem)
+                log.warning("%s Going on with the items of %s in %g s", problem, call.row.id, pause)
+            await asyncio.sleep(pause)
+            pause = min(LONGEST_PAUSE_SECONDS, pause * 2)
+
+    async def _run_in_time(self, call: Call) -> Settlement:
+        """A suspect waits for its turn, or is handed back unharmed."""
         if not self._is_suspect(call):
             return await self._run(call)
         try:
@@ -189,7 +225,9 @@ class Caller:
         in_child = call.stage.isolate or self._is_suspect(call)
         try:
             async with asyncio.timeout(call.stage.timeout):
-                return await (self._in_child(call) if in_child else self._in_thread(call))
+                if in_child:
+                    return await self._in_child(call)
+                return await (call.run_async() if call.stage.runs_in_loop else self._in_thread(call))
         except TimeoutError:
             return call.time_out()
         except ChildDied as death:

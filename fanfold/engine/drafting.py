@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fanfold.engine.spool import Spool
-from fanfold.store.store import Store, Transaction
+from fanfold.store.store import Transaction
 
 Check = Callable[[Transaction], bool]
 Note = Callable[[Transaction, int, int], None]
@@ -65,13 +65,3 @@ def split_of(token: str) -> tuple[int, int] | None:
     """The item and the lease of the attempt whose draft has this token; None for drafts of others."""
     kind, *numbers = token.split()
     return (int(numbers[0]), int(numbers[1])) if kind == "split" else None
-
-
-def in_store(store: Store) -> Transact:
-    """Short transactions of this store."""
-
-    def transact(act: Check) -> bool:
-        with store.write() as tx:
-            return act(tx)
-
-    return transact

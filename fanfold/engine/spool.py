@@ -32,6 +32,10 @@ class Spool:
         self.count = 0
         self.token: str | None = None
         """Whose draft has all of these items in the database already, where one has."""
+        self.cleared = False
+        """Whether what was there before these items is removed already."""
+        self.begun = False
+        """Whether items that these replace were begun: then the gate of their stage, if it has one, was passed."""
         self.digest: str | None = None
         """The same for the same items; only of a spool that was asked for it."""
         self._rows: list[Row] | None = []

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from fanfold.engine import inputs as given
 from fanfold.engine.advance import make_items
-from fanfold.engine.drafting import in_store, remove_items, write_items
+from fanfold.engine.drafting import remove_items, write_items
 from fanfold.engine.inputs import Described
 from fanfold.engine.moves import described, record
 from fanfold.engine.spool import KEY_LENGTH, Spool, digest_of
@@ -158,8 +158,9 @@ class Making:
             some = self._folded[bisect_left(positions, first) : bisect_left(positions, behind)]
             tx.blobs.add_files(number, [file for _, file in some])
 
-        transact = in_store(self.store)
-        if not write_items(transact, number, stage, self.task_id, self.spool, may=lambda tx: True, note=name_blobs):
+        if not write_items(
+            self.store.transact, number, stage, self.task_id, self.spool, may=lambda tx: True, note=name_blobs
+        ):
             return None
         with self.store.write() as tx:
             tx.items.analyze(self.spool.count)
@@ -174,7 +175,7 @@ class Making:
         """Remove what was written so far; when the database is gone, the sweep does."""
         try:
             remove_items(
-                in_store(self.store), number, stage, self.task_id, may=lambda tx: _unnamed(tx, number), keep=False
+                self.store.transact, number, stage, self.task_id, may=lambda tx: _unnamed(tx, number), keep=False
             )
         except DatabaseProblem as problem:
             log.warning("Left the items of a submission that failed to the sweep: %s", problem)

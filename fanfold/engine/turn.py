@@ -6,12 +6,13 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from fanfold.engine.advance import advance, advance_locked
+from fanfold.engine.advance import advance
 from fanfold.engine.claiming import Claimer, Room
 from fanfold.engine.commands import Commands
 from fanfold.engine.moves import Pipelines, left_for_later
 from fanfold.engine.settlement import Settlement, settle, unstorable
-from fanfold.errors import BadInput, DatabaseProblem, IllegalMove, NotFound
+from fanfold.engine.splitting import finish_split
+from fanfold.errors import DatabaseProblem, IllegalMove, NotFound
 from fanfold.model.item import Claimed
 from fanfold.model.task import TaskRow
 from fanfold.store.refusals import REFUSED
@@ -125,28 +126,6 @@ def _settle_alone(store: Store, worker: str, one: Settlement) -> None:
         raise misfit
     failed = unstorable(one, "The database refused its result.")
     store.transact(lambda tx: settle(tx, [failed], worker, limit))
-
-
-def finish_split(store: Store, pipelines: Pipelines, worker: str, one: Settlement) -> bool:
-    """A split's item is finished, its stage left and the next one entered with all its items, in one transaction."""
-    spool = one.spool
-    assert spool is not None
-    try:
-        with store.write() as tx:
-            row = tx.tasks.lock(one.claimed.task)
-            held = row is not None and bool(settle(tx, [one], worker, store.settings.crash_limit))
-            moved = advance_locked(tx, pipelines, row, worker, new_items=spool) if row is not None and held else None
-    except BadInput as problem:
-        duplicate = spool.first_duplicate()
-        reason = (
-            f"{one.claimed.stage} yields two items with the key {duplicate!r}; keys must differ."
-            if duplicate
-            else str(problem)
-        )
-        _settle_alone(store, worker, unstorable(one, reason))
-        moved = advance(store, pipelines, one.claimed.task, worker)
-    spool.remove()
-    return moved is not None
 
 
 def _failing_fast(settled: Sequence[Settlement], pipelines: Pipelines) -> set[int]:

@@ -91,6 +91,12 @@ class Drafts:
         mine = sa.select(items.c.id).where(items.c.task == task, items.c.stage == stage).limit(1)
         return self.connection.execute(mine).first() is not None
 
+    def leftovers(self, task: int, stages: list[str]) -> bool:
+        """Whether any of the stages has items, hidden or not, or is a draft; in one statement."""
+        mine = sa.select(items.c.task).where(items.c.task == task, items.c.stage.in_(stages)).limit(1).subquery()
+        draft = sa.select(drafts.c.task).where(drafts.c.task == task, drafts.c.stage.in_(stages)).limit(1).subquery()
+        return self.connection.execute(sa.union_all(sa.select(mine), sa.select(draft))).first() is not None
+
     def remove_items(self, task: int, stage: str, limit: int = CHUNK) -> bool:
         """Remove items of a stage with all that hangs on them, at most ``limit`` rows; True when nothing is left.
 

@@ -110,6 +110,10 @@ class Settling:
         held = sa.select(items.c.id).where(items.c.id == item, items.c.lease == lease, RUNNING).with_for_update()
         return self.connection.execute(held).first() is not None
 
+    def drop_deadline(self, item: int) -> None:
+        """An item whose lease is held has no time limit any more: its handler has ended, its result is being written."""
+        self.connection.execute(sa.update(items).where(items.c.id == item).values(deadline_at=None))
+
     def _while_held(self, item: int, lease: int, values: dict[str, Any]) -> bool:
         if not self.holds(item, lease):
             return False

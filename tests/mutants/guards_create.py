@@ -7,6 +7,10 @@ SPOOL = "fanfold/engine/spool.py"
 READING = "fanfold/store/reading.py"
 ABANDONED = "fanfold/engine/abandoned.py"
 DRAFTS = "fanfold/store/drafts.py"
+DRAFTING = "fanfold/engine/drafting.py"
+SPLITTING = "fanfold/engine/splitting.py"
+CALLING = "fanfold/engine/calling.py"
+LARGE_SPLIT = "engine/test_large_split.py"
 
 MUTANTS = (
     mutant(
@@ -70,5 +74,46 @@ MUTANTS = (
         "a fresh draft of somebody else is theirs",
         Edit(DRAFTS, "where=sa.or_(drafts.c.token == token, mine)", "where=sa.true()"),
         test="store/test_drafts.py::test_a_fresh_draft_of_somebody_else_is_left_to_them",
+    ),
+    mutant(
+        "the lease at every chunk of a split",
+        Edit(SPLITTING, "not stopped() and tx.settling.holds(claimed.id, claimed.lease)", "not stopped()"),
+        Edit(DRAFTING, "if not may(tx) or not tx.drafts.refresh(task, stage, token):", "if not may(tx):", count=2),
+        test=f"{LARGE_SPLIT}::test_a_splitter_that_lost_its_lease_stops_at_its_next_chunk",
+    ),
+    mutant(
+        "many items of a split in short transactions",
+        Edit(SPLITTING, "if one.spool.token is None and one.spool.fits_one_chunk:", "if one.spool.token is None:"),
+        test=f"{LARGE_SPLIT}::test_no_transaction_of_a_large_split_writes_more_than_a_bounded_number_of_rows[sqlite]",
+    ),
+    mutant(
+        "what an earlier split left is removed first",
+        Edit(
+            SPLITTING,
+            "        for stage in found:\n            if not remove",
+            "        for stage in ():\n            if not remove",
+        ),
+        test=f"{LARGE_SPLIT}::test_a_split_that_dies_between_chunks_shows_nothing_and_the_next_gives_each_item_once",
+    ),
+    mutant(
+        "a large split is written outside of the turn",
+        Edit(CALLING, "if settlement.spool is None or settlement.spool.fits_one_chunk:", "if True:"),
+        test=f"{LARGE_SPLIT}::test_a_large_split_does_not_hold_up_its_own_worker[sqlite]",
+    ),
+    mutant(
+        "a pause stops a split between chunks",
+        Edit(CALLING, "call.work._stop.is_set))", "lambda: False))"),
+        Edit(SPLITTING, "not stopped() and tx.settling.holds(claimed.id, claimed.lease)", "not stopped()"),
+        test=f"{LARGE_SPLIT}::test_pause_stops_a_large_split_between_chunks_and_resume_does_it_again[sqlite]",
+    ),
+    mutant(
+        "the sweep leaves living splits alone",
+        Edit(ABANDONED, "and (split := split_of(draft.token)) and tx.settling.holds(*split)", "and False"),
+        test=f"{LARGE_SPLIT}::test_the_sweep_leaves_a_split_alone_whose_lease_is_held",
+    ),
+    mutant(
+        "the sweep keeps items that an older worker uses",
+        Edit(ABANDONED, "    elif _is_entered(row, draft.stage):", "    elif False:"),
+        test=f"{LARGE_SPLIT}::test_a_draft_of_a_stage_that_an_older_worker_has_entered_is_only_dropped",
     ),
 )

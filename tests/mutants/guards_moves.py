@@ -6,6 +6,7 @@ from tests.mutants.mutant import Edit, mutant
 
 TASKS, RESETTING = "fanfold/store/tasks.py", "fanfold/store/resetting.py"
 TURN = "fanfold/engine/turn.py"
+SPLITTING = "fanfold/engine/splitting.py"
 ADVANCE = "fanfold/engine/advance.py"
 SWEEP = "fanfold/engine/sweep.py"
 COMMANDS = "fanfold/engine/commands.py"
@@ -81,17 +82,17 @@ ADVANCE_MUTANTS = (
     mutant(
         "the items of a stage in the same transaction as the move",
         Edit(
-            TURN,
-            "            moved = advance_locked(tx, pipelines, row, worker, new_items=spool)",
-            "        with store.write() as tx:\n"
-            "            moved = advance_locked(tx, pipelines, row, worker, new_items=spool)",
+            SPLITTING,
+            "        return advance_locked(tx, pipelines, row, worker, new_items=one.spool)",
+            "    with store.write() as tx:\n"
+            "        return advance_locked(tx, pipelines, row, worker, new_items=one.spool)",
         ),
         by="sqlite",
         test="mutants/test_guards.py::test_a_split_that_is_cut_off_leaves_nothing",
     ),
     mutant(
         "the lease at the end of a split",
-        Edit(TURN, "if row is not None and held else None", "if row is not None else None"),
+        Edit(SPLITTING, "if row is not None and held else None", "if row is not None else None"),
         by="sqlite",
         test="mutants/test_guards.py::test_a_split_that_comes_too_late_moves_nothing",
     ),

@@ -13,7 +13,7 @@ import pytest
 import sqlalchemy as sa
 
 import fanfold as ff
-from fanfold.engine import turn as turning
+from fanfold.engine import splitting
 from fanfold.engine.attempts import Attempts
 from fanfold.engine.pulse import Pulse
 from fanfold.engine.settlement import Settlement
@@ -130,7 +130,7 @@ def test_a_split_that_is_cut_off_leaves_nothing(installation: Installation, monk
         raise PulledPlug
 
     with monkeypatch.context() as patched:
-        patched.setattr(turning, "advance_locked", die)
+        patched.setattr(splitting, "advance_locked", die)
         with pytest.raises(PulledPlug):
             worker.settle(settlement)
     assert installation.rows() == before
