@@ -52,15 +52,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("--jobs", type=int, default=1, help="how many to try at a time")
     parser.add_argument("--only", action="append", default=[], help="only those whose name has this in it")
+    parser.add_argument("--missing", type=Path, help="only those that have no row in this table yet")
     parser.add_argument("--list", action="store_true", help="name them and their killers")
     parser.add_argument(
         "--seek", action="store_true", help="look for a seed also where none is known yet; takes longer"
     )
     parser.add_argument(
-        "--write", type=Path, help="write the table to this file; with --only, just the rows of those that were tried"
+        "--write",
+        type=Path,
+        help="write the table to this file; with --only or --missing, just the rows of those that were tried",
     )
     wanted = parser.parse_args()
     chosen = [one for one in MUTANTS if not wanted.only or any(part in one.guard for part in wanted.only)]
+    if wanted.missing:
+        chosen = [one for one in chosen if not _kept_row(wanted.missing.read_text(), one.guard)]
+    some = bool(wanted.only or wanted.missing)
     if wanted.list:
         print("\n".join(f"{one.guard}: {'; '.join(one.killers(seek=wanted.seek))}" for one in chosen))
         return 0
@@ -70,9 +76,9 @@ def main() -> int:
     living = [verdict.mutant.guard for verdict in verdicts if not verdict.killer]
     print(f"{len(verdicts)} mutants in {time.monotonic() - started:.0f} s; {len(living)} live: {', '.join(living)}")
     if wanted.write:
-        kept = wanted.write.read_text() if wanted.only and wanted.write.exists() else ""
+        kept = wanted.write.read_text() if some and wanted.write.exists() else ""
         wanted.write.write_text(INTRODUCTION + table(verdicts, kept))
-        known = json.loads(SEEN.read_text()) if wanted.only and SEEN.exists() else {}
+        known = json.loads(SEEN.read_text()) if some and SEEN.exists() else {}
         tried_now = {verdict.mutant.guard for verdict in verdicts}
         known = {guard: seed for guard, seed in known.items() if guard not in tried_now}
         SEEN.write_text(json.dumps(known | seen(verdicts), ensure_ascii=False, indent=1) + "\n")

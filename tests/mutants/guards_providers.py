@@ -1,0 +1,208 @@
+"""Guards between a handler and the services it asks: waits, refusals, bad answers, the answer cache, the ledger."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Edit, Mutant, mutant
+
+DESK, LANES, SERVICES = "fanfold/providers/desk.py", "fanfold/providers/lanes.py", "fanfold/providers/services.py"
+ASKING, VERDICTS, PRICES = "fanfold/providers/asking.py", "fanfold/providers/verdicts.py", "fanfold/providers/prices.py"
+QUESTION, LEDGER, SETTLEMENT = "fanfold/model/asking.py", "fanfold/store/answers.py", "fanfold/engine/settlement.py"
+WAITS = "mutants/test_guards_providers.py::test_a_service_that_asks_to_wait_is_left_alone_for_that_long_by_everybody"
+ASKED = "providers/test_asking.py::"
+PARTS = {
+    "address": '            "address": address,\n',
+    "model": '            "model": model,\n',
+    "system": '            "system": self.system,\n',
+    "prompt": '            "prompt": self.prompt,\n',
+    "images": '            "images": [hashlib.sha256(image).hexdigest() for image in self.images],\n',
+    "parameters": '            "parameters": self.parameters | (changes or {}),\n',
+    "salt": '            "salt": self.salt,\n',
+}
+"""What an answer is kept under, and its line in the fingerprint."""
+
+
+def without_part(part: str, line: str) -> Mutant:
+    """Answers to different questions are kept under one key."""
+    test = f"mutants/test_guards_providers.py::test_another_question_has_another_key[{part}]"
+    return mutant(f"the key of a kept answer has the {part}", Edit(QUESTION, line, ""), test=test)
+
+
+LANE_MUTANTS = (
+    mutant(
+        "Retry-After is read",
+        Edit(SERVICES, "return max(0.0, seconds) if math.isfinite(seconds) else None", "return None"),
+        test="providers/test_services.py::test_the_wait_that_is_asked_for_is_heard",
+    ),
+    mutant(
+        "the lane stays closed for as long as Retry-After says",
+        Edit(DESK, "lane.limited(trouble.after)", "lane.limited(None)"),
+        test=WAITS,
+    ),
+    mutant(
+        "a refusal for too many requests closes the lane for everybody",
+        Edit(LANES, "        self._open_at = max(self._open_at, now + pause)\n", ""),
+        test=WAITS,
+    ),
+    mutant(
+        "only so many calls at a time",
+        Edit(LANES, "asyncio.Semaphore(provider.concurrency)", "asyncio.Semaphore(1_000)"),
+        test=f"{ASKED}test_only_so_many_calls_are_made_at_a_time",
+    ),
+    mutant(
+        "too many requests use up no retry",
+        Edit(
+            ASKING,
+            "after=(trouble.after or 1.0) + spread, code=trouble.kind, counts=False)",
+            "after=(trouble.after or 1.0) + spread, code=trouble.kind)",
+        ),
+        test=f"{ASKED}test_a_long_wait_gives_the_place_to_others_and_is_not_counted",
+    ),
+    mutant(
+        "a service that wants to be left alone for hours pauses the task",
+        Edit(ASKING, "if (trouble.after or 0) > LONGEST_WAIT:", "if False:"),
+        test=f"{ASKED}test_a_service_that_wants_to_be_left_alone_for_hours_pauses_the_task",
+    ),
+    mutant(
+        "refusals in a row pause the task",
+        Edit(ASKING, "if lane.is_refused(asking.task_id, inquiry.model):", "if False:"),
+        test=f"{ASKED}test_three_refusals_in_a_row_pause_the_task_and_say_why",
+    ),
+    *(
+        mutant(
+            f"the library of {name} repeats no call by itself, which may have been paid",
+            Edit(f"fanfold/providers/{name}.py", "max_retries=0", "max_retries=2"),
+            test=f"mutants/test_guards_providers.py::test_a_call_goes_out_once_whatever_becomes_of_it[{name}]",
+        )
+        for name in ("openai", "anthropic")
+    ),
+    mutant(
+        "a key that the service repeats is not written down",
+        Edit(
+            SERVICES,
+            'self.message = f"{provider.name} {said}".replace(key, "…") if key',
+            'self.message = f"{provider.name} {said}" if key',
+        ),
+        test=f"{ASKED}test_a_key_that_the_service_repeats_is_not_written_down",
+    ),
+)
+ANSWER_MUTANTS = (
+    mutant(
+        "an answer that was cut off is not taken",
+        Edit(VERDICTS, "if reply.finish is Finish.CUT_OFF:\n        raise", "if False:\n        raise"),
+        test="providers/test_verdicts.py::test_what_can_not_be_taken_is_not_taken",
+    ),
+    mutant(
+        "an answer that a filter held back is not taken",
+        Edit(VERDICTS, "if reply.finish is Finish.FILTERED:", "if False:"),
+        test="providers/test_verdicts.py::test_what_can_not_be_taken_is_not_taken",
+    ),
+    mutant(
+        "an empty answer is not taken",
+        Edit(VERDICTS, "    if not text:\n", "    if False:\n"),
+        test="providers/test_verdicts.py::test_what_can_not_be_taken_is_not_taken",
+    ),
+    mutant(
+        "an answer that repeats itself is not taken",
+        Edit(
+            VERDICTS,
+            "if repeats(text, REPEATED_LENGTH if reply.finish is Finish.CUT_OFF else REPEATED_LONG):",
+            "if False:",
+        ),
+        test="providers/test_verdicts.py::test_what_can_not_be_taken_is_not_taken",
+    ),
+    mutant(
+        "a model that refuses gives no answer",
+        Edit(VERDICTS, "if len(text) < SHORT and REFUSALS.match(text):", "if False:"),
+        test="providers/test_verdicts.py::test_what_can_not_be_taken_is_not_taken",
+    ),
+    mutant(
+        "the check of the pipeline decides as well",
+        Edit(VERDICTS, "return check(text) if check is not None else text", "return text"),
+        test=f"{ASKED}test_a_check_of_the_pipeline_decides_as_well",
+    ),
+    mutant(
+        "a bad answer is not kept",
+        Edit(
+            DESK,
+            "        except BadAnswer as bad:\n"
+            "            await self._persistently(self._account, inquiry, None, bad.code, reply.usage, seconds, reply.text)\n"
+            "            raise\n",
+            "        except BadAnswer:\n            text = reply.text\n",
+        ),
+        test=f"{ASKED}test_a_bad_answer_is_asked_for_again_with_changed_parameters",
+    ),
+    mutant(
+        "a kept answer is checked by whoever wants it now",
+        Edit(DESK, "        if inquiry.question.check is not None:\n", "        if False:\n"),
+        test=f"{ASKED}test_a_kept_answer_that_a_new_check_refuses_is_asked_for_again",
+    ),
+    mutant(
+        "a model that was asked in vain is not paid again for the same item",
+        Edit(ASKING, "        if spent:\n", "        if False:\n"),
+        test=f"{ASKED}test_bad_answers_are_not_paid_again_when_the_next_model_has_to_wait",
+    ),
+    mutant(
+        "a deleted task leaves no answers behind",
+        Edit(
+            LEDGER,
+            "delete(answers).where(answers.c.key.in_(mine), ~others.exists())",
+            "delete(answers).where(sa.false())",
+        ),
+        test=f"{ASKED}test_a_deleted_task_takes_the_answers_along_that_only_it_has_used",
+    ),
+    mutant(
+        "an answer that another task has used stays",
+        Edit(LEDGER, "answers.c.key.in_(mine), ~others.exists())", "answers.c.key.in_(mine))"),
+        test=f"{ASKED}test_a_deleted_task_takes_the_answers_along_that_only_it_has_used",
+    ),
+    *(without_part(part, line) for part, line in PARTS.items()),
+)
+LEDGER_MUTANTS = (
+    mutant(
+        "a bad answer is accounted for",
+        Edit(
+            DESK,
+            "            await self._persistently(self._account, inquiry, None, bad.code, reply.usage, seconds, reply.text)\n",
+            "",
+        ),
+        test=f"{ASKED}test_a_bad_answer_is_asked_for_again_with_changed_parameters",
+    ),
+    mutant(
+        "what a failed attempt used is accounted for",
+        Edit(
+            SETTLEMENT,
+            "    tx.calls.add([call for one in group if one.usage",
+            '    tx.calls.add([call for one in group if one.usage and verb == "finish"',
+        ),
+        test="store/test_answers.py::test_what_a_handler_used_by_itself_counts_as_well",
+    ),
+    mutant(
+        "a call is one row of the ledger",
+        Edit(
+            DESK,
+            "tx.calls.add([_row(inquiry, key, TAKEN, reply.usage, answer.seconds, raw)])",
+            "tx.calls.add([_row(inquiry, key, TAKEN, reply.usage, answer.seconds, raw)] * 2)",
+        ),
+        test=f"{ASKED}test_an_answer_and_its_cost_are_kept",
+    ),
+    mutant(
+        "a kept answer costs nothing",
+        Edit(LEDGER, "paid = calls.c.outcome != CACHED", "paid = sa.true()"),
+        test=f"{ASKED}test_the_same_question_is_not_paid_twice",
+    ),
+    mutant(
+        "an unknown price stays unknown",
+        Edit(
+            PRICES,
+            "    except (LookupError, ValueError):\n        return None",
+            "    except (LookupError, ValueError):\n        return 0.0",
+        ),
+        test="providers/test_prices.py::test_unknown_stays_unknown_and_is_not_nothing",
+    ),
+    mutant(
+        "calls without a price are counted",
+        Edit(LEDGER, "sa.case((sa.and_(paid, calls.c.cost.is_(None)), 1), else_=0)", "sa.literal(0)"),
+        test="store/test_answers.py::test_the_ledger_adds_up_per_item_and_task",
+    ),
+)
+MUTANTS = (*LANE_MUTANTS, *ANSWER_MUTANTS, *LEDGER_MUTANTS)
