@@ -113,7 +113,7 @@ def attempt(place: Path, killer: str) -> tuple[str, str] | None:
     words = ["-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", killer]
     if not killer.startswith("tests/"):
         words = ["-m", "tests.mutants.seeds", *killer.split()]
-    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(place)}
+    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0", "PYTHONPATH": str(place)}
     try:
         ran = subprocess.run(
             [sys.executable, *words],

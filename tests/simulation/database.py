@@ -21,7 +21,7 @@ from tests.simulation.faults import AFTER_COMMIT, BEFORE_COMMIT, STATEMENT, Faul
 from tests.simulation.parts import STAGE
 from tests.simulation.schedule import Actor, ProcessDied, Violation
 
-TOUCHING = re.compile(r"(INSERT INTO|UPDATE|DELETE FROM) (items|tasks|events|permits)\b")
+TOUCHING = re.compile(r"(INSERT INTO|UPDATE|DELETE FROM) (items|tasks|events|permits|drafts)\b")
 SHORT_SECONDS = 0.004
 """A statement that takes longer than this may wait for a lock: then the server is asked."""
 MOMENT_SECONDS = 0.002
@@ -40,6 +40,8 @@ class SimulatedDatabase(Database):
         """Commits that others hear of."""
         self.ends = 0
         self.writer: Actor | None = None
+        self.writing: set[Actor] = set()
+        """Who has a write transaction open."""
         super().__init__(url, synchronous="OFF", read_clock=lambda: self._faults().clock())
         event.listen(self.engine, "before_cursor_execute", self._before_statement)
         if self.dialect == "postgresql":
@@ -58,6 +60,7 @@ class SimulatedDatabase(Database):
                 yield connection
             return
         me = STAGE.schedule.current
+        self.writing.add(me)
         try:
             with super().write() as connection:
                 connection.info.pop("touched", None)
@@ -71,16 +74,23 @@ class SimulatedDatabase(Database):
             self.changes += heard
         except ProcessDied:
             raise
-        except BaseException:
+        except BaseException as error:
             STAGE.schedule.note("ROLLBACK")
+            if "deadlock detected" in str(error):
+                STAGE.schedule.fail(Violation(f"a deadlock: {error}"))
             raise
         finally:
             self.ends += 1
+            self.writing.discard(me)
             self.writer = None if self.writer is me else self.writer
         if touched is not None and self.on_commit is not None:
             self.on_commit(touched)
         self.faults.at(AFTER_COMMIT)
         self.faults.answer()
+
+    def in_transaction(self) -> bool:
+        """Whether the actor that runs now has a write transaction open."""
+        return STAGE.schedule.current in self.writing
 
     def _is_heard(self, connection: sa.Connection, before: int = 0) -> int:
         """Whether others get a hint of this transaction: of any change on SQLite, of announcements on PostgreSQL."""
@@ -148,6 +158,7 @@ class SimulatedDatabase(Database):
                 for name in ("tasks_number_seq", "items_id_seq", "attempts_id_seq", "events_id_seq", "calls_id_seq"):
                     connection.execute(sa.text(f"ALTER SEQUENCE {name} RESTART"))
         self.faults, self.writer = faults, None
+        self.writing.clear()
 
     @contextmanager
     def undisturbed(self) -> Iterator[sa.Connection]:

@@ -1,4 +1,4 @@
-"""What came of it? After the calm nothing is lost, nothing was done twice in effect, and all is as in a run without trouble."""
+"""What must hold in the end: nothing is lost, nothing was done twice in effect, and all is as in a run without trouble."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ from fanfold.model.lifecycle import FINISHED_TASKS
 from fanfold.model.plan import Kind
 from fanfold.model.task import TaskRow
 from fanfold.store.workers import Report
+from tests.simulation.handlers import mark
+from tests.simulation.leftovers import nothing_is_left_over
 from tests.simulation.parts import Asyncio
 from tests.simulation.schedule import Violation
-from tests.simulation.watch import outputs, require
+from tests.simulation.watch import Row, outputs, require
 
 if TYPE_CHECKING:
     from tests.simulation.world import Told, World
@@ -30,37 +32,39 @@ def reckon(world: World) -> None:
     _undisturbed_twins(world)
     found = {number: world.store.unfold(text) for number, text in outputs(world.store.database).items()}
     for item in world.watch.now.items.values():
-        given_up = world.watch.now.tasks[item["task"]]["state"] == "failed" and world.fail_fast
-        require(item["state"] in ("done", "failed") or given_up, f"left behind: {item}")
+        task = world.watch.now.tasks[item["task"]]
+        given_up = (task["state"] == "failed" and world.fail_fast) or _lies_ahead(world, task, item)
+        require(item["state"] in ("done", "failed") or given_up, f"left behind: {item}, {task}")
         if given_up and item["lease"] == 0:
             continue
         require((item["id"], item["lease"]) in world.witness.begun, f"nobody ever worked on it: {item}")
         if item["state"] == "done" and isinstance(found.get(item["id"]), dict):
-            require(found[item["id"]]["lease"] == item["lease"], f"the output of another attempt: {item}")
+            require(found[item["id"]]["mark"] == _mark(item), f"the output of another attempt: {item}")
     require(not world.watch.now.permits or world.fail_fast, f"permits left: {world.watch.now.permits}")
     twins = {told.number: told for told in world.told}
     for told in list(twins.values()):
         if told.number in world.watch.now.tasks:
             _merges_saw_what_is_there(world, told, found)
+            _nothing_is_out_of_date(world, told.number)
+            _missing_is_what_is_missing(world, told.number)
             _failures_are_those_of_the_handlers(world, told)
+    nothing_is_left_over(world)
 
 
 def _undisturbed_twins(world: World) -> None:
     """Submit everything once more and let it run in peace: the results are the same."""
     first = {told.number: told for told in world.told if told.number in world.watch.now.tasks}
     pairs = [(told, world.submit(told.pipeline, told.options)) for told in first.values()]
-    _work_in_peace(world)
+    _work_in_peace(world, {twin.number for told, twin in pairs if told.merged_by_hand})
     for told, twin in pairs:
         mine, theirs = (_summary(world, one.number) for one in (told, twin))
-        if told.merged_by_hand or world.fail_fast:
-            mine, theirs = (_items_only(one) for one in (mine, theirs))
-            if world.fail_fast:
-                continue
+        if told.spoiled or world.fail_fast:
+            continue
         require(mine == theirs, f"not as in an undisturbed run: {told.number} {mine} ≠ {twin.number} {theirs}")
 
 
-def _work_in_peace(world: World) -> None:
-    """One worker, nobody else, no time lost: claim, run, settle, until everything is finished."""
+def _work_in_peace(world: World, merged: set[int]) -> None:
+    """One worker, nobody else, no time lost: claim, run, settle, until everything is finished, and merged where it is to be."""
     store, pipelines, name = world.store, world.pipelines, "peace"
     with store.write() as tx:
         tx.workers.register(name, "elsewhere", 1, [], 100)
@@ -83,9 +87,13 @@ def _work_in_peace(world: World) -> None:
         held_up = [number for number, state in open_tasks.items() if state in ("paused", "waiting")]
         for number in held_up:
             steering.resume(number)
-        if not open_tasks:
+        to_merge = sorted(merged - world.cannot_merge)
+        partial = [number for number in to_merge if world.watch.now.tasks[number]["state"] == "partial"]
+        for number in partial:
+            world.merge(steering, number)
+        if not open_tasks and not partial:
             return
-        if held_up:
+        if held_up or partial:
             continue
         # What runs of a task that has failed meanwhile is handed back by the sweep, with its permits.
         world.schedule.sleep(30.0 if claimer.seconds_to_next is None else claimer.seconds_to_next + 0.01)
@@ -105,7 +113,7 @@ def _called(world: World, row: TaskRow, claimed: Claimed) -> Settlement:
 def _summary(world: World, number: int) -> dict[str, Any]:
     """The state of a task and what its items came to, without who made it and when."""
     found = outputs(world.store.database)
-    plan = world.watch._plan(number)
+    plan = world.watch.plan(number)
     names = [stage.name for stage in plan.stages]
     items = {
         (item["stage"], item["key"] or item["seq"]): (item["state"], _value(world, found.get(item["id"])))
@@ -113,10 +121,6 @@ def _summary(world: World, number: int) -> dict[str, Any]:
         if item["stage"] in names
     }
     return {"state": world.watch.now.tasks[number]["state"], "items": items}
-
-
-def _items_only(summary: dict[str, Any]) -> dict[str, Any]:
-    return {"items": {name: value for name, value in summary["items"].items() if "each" in name[0]}}
 
 
 def _value(world: World, text: str | None) -> Any:
@@ -142,19 +146,65 @@ def _merges_saw_what_is_there(world: World, told: Told, found: dict[int, Any]) -
     """What a merge was given are the results that are there now, each made by the attempt that counts."""
     if world.watch.now.tasks[told.number]["state"] != "completed":
         return
-    plan = world.watch._plan(told.number)
+    plan = world.watch.plan(told.number)
     for stage in plan.stages:
         source = plan.last_each(stage.name) if stage.kind is Kind.MERGE else None
         if source is None:
             continue
         (merged,) = world.watch.now.of(told.number, stage.name)
-        there = {
-            item["key"]: item["lease"]
-            for item in world.watch.now.of(told.number, source.name)
-            if item["state"] == "done"
-        }
+        there = {_name(item): _mark(item) for item in world.watch.now.of(told.number, source.name) if _is_done(item)}
         saw = found[merged["id"]]["saw"]
         require(saw == there, f"task {told.number} was merged from {saw}, and there is {there}")
+
+
+def _nothing_is_out_of_date(world: World, number: int) -> None:
+    """Each result of a completed task was made from what the stage before it has now."""
+    task, plan = world.watch.now.tasks[number], world.watch.plan(number)
+    if task["state"] != "completed":
+        return
+    for stage in plan.stages:
+        before = plan.before(stage.name)
+        if before is None or stage.kind is Kind.MERGE:
+            continue
+        sources = {_name(item): _mark(item) for item in world.watch.now.of(number, before.name) if _is_done(item)}
+        for item in filter(_is_done, world.watch.now.of(number, stage.name)):
+            source = sources.get(_name(item)) if before.kind is Kind.EACH else next(iter(sources.values()), None)
+            made_from = world.witness.made_from[item["id"], item["lease"]]
+            require(made_from == source, f"made from {made_from}, and there is {source}: {item}")
+
+
+def _missing_is_what_is_missing(world: World, number: int) -> None:
+    """The number of items that the result of a completed task does without."""
+    task, plan = world.watch.now.tasks[number], world.watch.plan(number)
+    if task["state"] != "completed":
+        return
+    missing = 0
+    for stage in plan.stages:
+        before, after = plan.before(stage.name), plan.after(stage.name)
+        here = world.watch.now.of(number, stage.name) if stage.kind is Kind.EACH else []
+        if before is None or before.kind is not Kind.EACH:
+            missing += len(here)
+        if after is None or after.kind is not Kind.EACH:
+            missing -= sum(map(_is_done, here))
+    require(task["missing"] == missing, f"{missing} are missing: {task}")
+
+
+def _lies_ahead(world: World, task: Row, item: Row) -> bool:
+    """Whether an item is of a stage that its task has gone back behind and not come to again."""
+    plan = world.watch.plan(item["task"])
+    return bool(task["state"] != "completed" and plan.index(item["stage"]) > plan.index(task["stage"]))
+
+
+def _is_done(item: Row) -> bool:
+    return bool(item["state"] == "done")
+
+
+def _name(item: Row) -> str:
+    return item["key"] or str(item["seq"])
+
+
+def _mark(item: Row) -> str:
+    return mark(item["id"], item["lease"])
 
 
 def _failures_are_those_of_the_handlers(world: World, told: Told) -> None:

@@ -1,8 +1,9 @@
-"""What must hold after every single commit? A picture of the whole database is compared with the one before."""
+"""What must hold after every commit: a picture of the whole database is compared with the one before."""
 
 from __future__ import annotations
 
 import itertools
+import json
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -12,19 +13,27 @@ import sqlalchemy as sa
 from fanfold.model.lifecycle import ITEM_MOVES, OPEN_ITEMS, TASK_MOVES, legal, pairs, targets
 from fanfold.model.pipeline import Pipeline
 from fanfold.model.plan import ON_CANCELLED, ON_FAILED, Kind, Plan
+from fanfold.store.reading import Reading
 from fanfold.store.tables import item_data, items
 from tests.simulation.database import SimulatedDatabase
+from tests.simulation.handlers import Witness
 from tests.simulation.schedule import Violation
 
 Row = Mapping[str, Any]
 ITEM_CHANGES, TASK_CHANGES = set(pairs(ITEM_MOVES)), set(pairs(TASK_MOVES))
-TASK_COLUMNS = ("number", "pipeline", "state", "stage", "ending", '"plan"', "updated_at", "owner", '"key"')
+TASK_COLUMNS = (
+    "number", "pipeline", "state", "stage", "ending", '"plan"', "updated_at", "owner", '"key"', "missing", "generation",
+)  # fmt: skip
 ITEM_COLUMNS = ("id", "task", "stage", "seq", '"key"', "state", "lease", "worker", "failures", "crashes")
 EVENT_COLUMNS = ("id", "task", "verb", "source", "target", "stage")
 
 
+READ_EVERY = 5
+"""The public reads are compared with the tables at one look in so many."""
+
+
 class Picture:
-    """Everything that counts, at one moment."""
+    """Everything that counts, at one moment; items of a stage that is still being written, or removed, do not."""
 
     def __init__(self, connection: sa.Connection) -> None:
         driver: Any = connection.connection.driver_connection
@@ -35,7 +44,12 @@ class Picture:
             return [dict(zip(keys, row, strict=True)) for row in found]
 
         self.tasks = {row["number"]: row for row in rows("tasks", TASK_COLUMNS, "ORDER BY number")}
-        self.items = {row["id"]: row for row in rows("items", ITEM_COLUMNS, "ORDER BY id")}
+        self.drafts = {(row["task"], row["stage"]) for row in rows("drafts", ("task", "stage"))}
+        self.items = {
+            row["id"]: row
+            for row in rows("items", ITEM_COLUMNS, "ORDER BY id")
+            if (row["task"], row["stage"]) not in self.drafts and row["task"] in self.tasks
+        }
         self.permits = rows("permits", ("item", "lease", "name"), "ORDER BY item")
         self.events: dict[int, list[Row]] = {}
         for row in rows("events", EVENT_COLUMNS, "WHERE item IS NULL ORDER BY id"):
@@ -56,12 +70,21 @@ def require(condition: object, what: str) -> None:
 class Watch:
     """Looks after every commit."""
 
-    def __init__(self, database: SimulatedDatabase, pipelines: Mapping[str, Pipeline], sizes: dict[int, int]) -> None:
+    def __init__(
+        self,
+        database: SimulatedDatabase,
+        pipelines: Mapping[str, Pipeline],
+        witness: Witness,
+        sizes: Mapping[int, int],
+    ) -> None:
         self.database = database
         self.pipelines = pipelines
+        self.witness = witness
         self.sizes = sizes
-        """How many items each task's split gives."""
-        self.plans: dict[int, Plan] = {}
+        """How many items each task was submitted with."""
+        self.plans: dict[str, Plan] = {}
+        self.undone: dict[tuple[int, int], str] = {}
+        """Which compensation was done for a task and its generation."""
         self.looks = 0
         self.now = self._picture()
 
@@ -76,11 +99,29 @@ class Watch:
         self._items(before, seen)
         self._tasks(before)
         self._permits()
+        if self.looks % READ_EVERY == 0:
+            self._reads()
 
-    def _plan(self, task: int) -> Plan:
-        if task not in self.plans:
-            self.plans[task] = Plan.from_json(self.now.tasks[task]["plan"])
-        return self.plans[task]
+    def plan(self, task: int) -> Plan:
+        """The plan that a task has now."""
+        text = self.now.tasks[task]["plan"]
+        if text not in self.plans:
+            self.plans[text] = Plan.from_json(text)
+        return self.plans[text]
+
+    def _reads(self) -> None:
+        """The counts that people see are those of the stages that are whole."""
+        with self.database.undisturbed() as connection:
+            seen = Reading(connection, self.database.clock).counts(sorted(self.now.tasks)) if self.now.tasks else {}
+        shown = {
+            (task, stage, state): count
+            for task, stages in seen.items()
+            for stage, counts in stages.items()
+            for state, count in counts.by_state.items()
+            if count
+        }
+        there = Counter((item["task"], item["stage"], item["state"]) for item in self.now.items.values())
+        require(shown == dict(there), f"people see {shown}, and there is {dict(there)}")
 
     def _items(self, before: Picture, seen: Picture) -> None:
         """Leases only grow, one at a time, with a claim; states change as the table says."""
@@ -105,13 +146,36 @@ class Watch:
                 task = self.now.tasks[now["task"]]
                 wanted = task["state"] == "active" and task["stage"] == now["stage"]
                 require(wanted, f"claimed of a task that does not want it: {task}, {now}")
+            if was["state"] == "done" and now["state"] == "pending":
+                self._not_repeated(before, now)
             if was["state"] == "running" and now["state"] == "done":
+                self._undone_once(now)
                 # On PostgreSQL a command may commit between that look and this commit: then the result came before it.
                 task = seen.tasks[was["task"]]
                 require(
                     task["state"] == "active" and task["stage"] == was["stage"],
                     f"a result was taken for a task that did not want it: {task}, {was}",
                 )
+
+    def _not_repeated(self, before: Picture, item: Row) -> None:
+        """What is done of an `each` stage runs again when a person wants it, or when it was made from something else."""
+        moves = self.now.events[item["task"]][len(before.events.get(item["task"], ())) :]
+        if self.plan(item["task"]).stage(item["stage"]).kind is not Kind.EACH:
+            return
+        if any(move["verb"] in ("retry", "rerun") for move in moves):
+            return
+        given = stored(self.database, item_data.c.input)[item["id"]]
+        made_from = self.witness.made_from.get((item["id"], item["lease"]))
+        same = given is not None and json.loads(given).get("mark", "in a blob") == made_from
+        require(not same, f"done, and to be done again from the same input: {item}, {[dict(move) for move in moves]}")
+
+    def _undone_once(self, item: Row) -> None:
+        """At most one compensation for each generation of a task."""
+        if item["stage"] not in (ON_FAILED, ON_CANCELLED):
+            return
+        one = (item["task"], self.now.tasks[item["task"]]["generation"])
+        require(one not in self.undone, f"{self.undone.get(one)} and {item['stage']} of one generation: {item}")
+        self.undone[one] = item["stage"]
 
     def _tasks(self, before: Picture) -> None:
         keys = [(task["owner"], task["key"]) for task in self.now.tasks.values() if task["key"] is not None]
@@ -141,18 +205,61 @@ class Watch:
             require(later["target"] in targets(TASK_MOVES, later["verb"]), f"illegal: {dict(later)}")
             if later["verb"] == "advance" and later["target"] in ("active", "waiting"):
                 require(later["stage"] != earlier["stage"], f"moved on twice: {dict(earlier)} → {dict(later)}")
+        if len(moves) > 1:
+            self._road(number, moves[-2], moves[-1])
         last = moves[-1]
         require(
             (last["target"], last["stage"]) == (task["state"], task["stage"]),
             f"not where it went: {dict(last)}, {task}",
         )
 
+    def _road(self, number: int, earlier: Row, later: Row) -> None:
+        """A task goes from one stage to the next, passes only stages with nothing to work on, and never goes back by itself."""
+        plan, goes_on = self.plan(number), later["target"] in ("active", "waiting", "completed")
+        names = [stage.name for stage in plan.stages]
+        if later["verb"] not in ("advance", "merge") or not goes_on or earlier["stage"] not in names:
+            return
+        told = f"{dict(earlier)} → {dict(later)}"
+        if later["verb"] == "merge" and earlier["target"] == "waiting":
+            require(later["stage"] == earlier["stage"], f"merged elsewhere than it waited: {told}")
+            return
+        if later["verb"] == "merge" and earlier["target"] == "completed":
+            last = [stage.name for stage in plan.stages if stage.kind is Kind.MERGE][-1]
+            require(later["stage"] == last, f"merged again, but not at the last merge: {told}")
+            return
+        if later["stage"] not in names:
+            return
+        start = names.index(earlier["stage"]) + 1
+        end = len(names) if later["target"] == "completed" else names.index(later["stage"])
+        require(end >= start, f"back to a stage that is over: {told}")
+        for stage in plan.stages[start:end]:
+            require(stage.kind is Kind.EACH and self._has_nothing_to_do(number, stage.name), f"skipped a stage: {told}")
+
+    def _has_nothing_to_do(self, number: int, stage: str) -> bool:
+        """Whether an `each` stage has all of its items, and none that is open."""
+        before, here = self.plan(number).before(stage), self.now.of(number, stage)
+        wanted = self._expected(number, stage)
+        if before is not None and before.kind is Kind.EACH:
+            done = [item for item in self.now.of(number, before.name) if item["state"] == "done"]
+            wanted = len(done)
+        return len(here) == wanted and not any(item["state"] in OPEN_ITEMS for item in here)
+
+    def _expected(self, number: int, stage: str) -> int | None:
+        """How many items a stage has that a split, or the submission, gave; None where that is not known."""
+        before = self.plan(number).before(stage)
+        if before is None:
+            return self.sizes.get(number)
+        if before.kind is not Kind.SPLIT:
+            return None
+        (split,) = self.now.of(number, before.name) or [{"id": 0, "lease": 0, "state": "pending"}]
+        return self.witness.yielded.get((split["id"], split["lease"])) if split["state"] == "done" else None
+
     def _left_behind(self, before: Picture, number: int, move: Row) -> None:
         """A worker moves a task on only when nothing of its stage is open."""
         was = before.tasks.get(number)
         if move["verb"] != "advance" or was is None:
             return
-        stage = self._plan(number).stage(was["stage"])
+        stage = self.plan(number).stage(was["stage"])
         if stage.fail_fast or was["ending"]:
             return
         open_items = [item for item in self.now.of(number, was["stage"]) if item["state"] in OPEN_ITEMS]
@@ -161,17 +268,14 @@ class Watch:
 
     def _standing(self, number: int) -> None:
         """A task has all items of the stage where it stands, and none that are open when it is completed."""
-        task, plan = self.now.tasks[number], self._plan(number)
+        task, plan = self.now.tasks[number], self.plan(number)
         here = self.now.of(number, task["stage"])
         if task["state"] in ("active", "waiting", "paused"):
             require(here, f"no items where it stands: {task}")
         for stage in plan.stages:
-            found = self.now.of(number, stage.name)
-            size = self.sizes.get(number)
-            if stage.kind is Kind.EACH and found and size is not None:
-                before = plan.before(stage.name)
-                chained = before is not None and before.kind is Kind.EACH
-                require(len(found) <= size if chained else len(found) == size, f"{len(found)} of {size} items: {task}")
+            if stage.kind is Kind.EACH and (found := self.now.of(number, stage.name)):
+                size = self._expected(number, stage.name)
+                require(size in (None, len(found)), f"{len(found)} of {size} items of {stage.name}: {task}")
         if task["state"] == "completed":
             left = [item for item in self.now.of(number) if item["state"] in OPEN_ITEMS]
             require(not left, f"completed with open items: {task}, {left}")
@@ -195,6 +299,12 @@ class Watch:
         pipeline, _, stage = name.partition(".")
         found = self.pipelines[pipeline].find(stage)
         return None if found is None else found.limit
+
+
+def stored(database: SimulatedDatabase, column: sa.Column[Any]) -> dict[int, Any]:
+    """One column of what is kept with each item."""
+    with database.undisturbed() as connection:
+        return {row.item: row[1] for row in connection.execute(sa.select(item_data.c.item, column))}
 
 
 def outputs(database: SimulatedDatabase) -> dict[int, str | None]:

@@ -1,11 +1,12 @@
-"""What happens in one run? Workers, ticks, people and trouble as a seed deals them out; then calm, and a reckoning."""
+"""One run: workers, people and trouble as a seed deals them out; then calm, and a reckoning."""
 
 from __future__ import annotations
 
 import json
 import logging
 import random
-from collections.abc import Callable, Iterator
+import shutil
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +14,6 @@ from typing import Any
 from unittest.mock import patch
 
 from fanfold.engine import (
-    advance,
     attempts,
     claiming,
     commands,
@@ -25,14 +25,10 @@ from fanfold.engine import (
     tally,
     threads,
     tick,
-    turn,
     worker,
 )
-from fanfold.engine.settlement import Settlement, settle
-from fanfold.errors import DatabaseProblem, FanfoldError
+from fanfold.errors import DatabaseProblem, FanfoldError, IllegalMove
 from fanfold.model import retry
-from fanfold.model.item import Claimed, NewItem
-from fanfold.model.lifecycle import FINISHED_TASKS, TASK_MOVES, legal
 from fanfold.model.pipeline import Pipeline
 from fanfold.settings import Settings
 from fanfold.store import blobs, resetting
@@ -40,15 +36,14 @@ from fanfold.store import store as store_room
 from fanfold.store.migrate import ensure
 from tests.simulation.database import SimulatedStore, wait_for_a_deadlock
 from tests.simulation.faults import Faults, Odds
+from tests.simulation.handlers import LARGE, Witness, new_items
 from tests.simulation.parts import STAGE, Asyncio, Executor, Queue, Threading, Time
-from tests.simulation.pipelines import LARGE, Shape, Witness, drawn_items, made
+from tests.simulation.people import OWNERS, People
+from tests.simulation.pipelines import Shape, drawn_items, made
 from tests.simulation.reckoning import reckon
 from tests.simulation.schedule import Process, Schedule, Violation
-from tests.simulation.watch import Picture, Watch, require
+from tests.simulation.watch import Picture, Watch
 
-STEERING = ("pause", "resume", "cancel", "rerun", "merge", "retry", "delete")
-ENDINGS = ("finish", "fail", "back_off", "postpone", "release", "crash")
-MOST_WORKERS = 4
 LOOK_SECONDS = 0.2
 """A hint is never heard sooner than this."""
 PATIENCE = 600.0
@@ -109,6 +104,8 @@ class Told:
     pipeline: str
     options: dict[str, Any]
     merged_by_hand: bool = False
+    spoiled: bool = False
+    """Whether a retry was given an option that made items fail."""
 
 
 @dataclass(eq=False)
@@ -165,7 +162,6 @@ class World:
     seed: int
     crews: list[Crew] = field(default_factory=list)
     told: list[Told] = field(default_factory=list)
-    deliveries: list[tuple[Any, str, list[Settlement]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.dice = random.Random(self.seed)
@@ -183,19 +179,24 @@ class World:
         }
         self.fail_fast = any(shape.fail_fast for shape in shapes)
         self.sizes: dict[int, int] = {}
+        self.cannot_merge: set[int] = set()
+        self.people = People(self)
         Hints.world = self
 
     def run(self) -> None:
         """From the first submission to the reckoning; raises Violation."""
         database = self.store.database
         database.reset()
+        shutil.rmtree(self.store.settings.data_folder, ignore_errors=True)
         database.faults = self.faults
-        self.watch = Watch(database, self.pipelines, self.sizes)
+        self.witness.in_transaction = database.in_transaction
+        self.watch = Watch(database, self.pipelines, self.witness, self.sizes)
         database.on_commit, database.seen = self._look, lambda: self.watch.now
         self.schedule.blocked = wait_for_a_deadlock if database.dialect == "postgresql" else None
         try:
             self._trouble()
             self._calm()
+            self._aftermath()
             reckon(self)
         finally:
             database.on_commit = None
@@ -211,12 +212,11 @@ class World:
     def _trouble(self) -> None:
         """Everything at once, with faults."""
         for _ in range(self.dice.choice(self.size.tasks)):
-            self._person("submits", self.submit_drawn)
+            self.people.does("submits", self.submit_drawn)
         for _ in range(self.dice.choice(self.size.workers)):
             self.hire()
         self.faults.on = True
-        acts = [self._command] * 4 + [self._hire, self._tick, self._sweep, self._probe, self._redeliver, self._late] * 2
-        acts += [self._kill, self._stop, self._twice]
+        acts = self.people.acts()
         for _ in range(self.dice.choice(self.size.acts)):
             self.schedule.sleep(self.dice.choice((0.1, 0.5, 2.0, 6.0, 17.0)))
             self.dice.choice(acts)()
@@ -229,9 +229,17 @@ class World:
         for actor in self.schedule.actors:
             actor.process.frozen_until = min(actor.process.frozen_until, self.schedule.now)
         self.hire(at_risk=False)
-        if not self.schedule.pause("the people", self._people_are_gone, PATIENCE):
+        if not self.schedule.pause("the people", self.people.are_gone, PATIENCE):
             raise Violation(f"people wait for ever: {self.schedule.standing()}")
         self.let_all_finish()
+
+    def _aftermath(self) -> None:
+        """Everything is finished, and people are not content: they merge with gaps, redo items, cancel and begin again."""
+        for _ in range(self.dice.choice((0, 0, 1, 1, 2))):
+            self.people.comes_back()
+            if not self.schedule.pause("the people", self.people.are_gone, PATIENCE):
+                raise Violation(f"people wait for ever: {self.schedule.standing()}")
+            self.let_all_finish()
 
     def let_all_finish(self) -> None:
         """Wait until every task is finished, which takes a bounded time."""
@@ -242,23 +250,32 @@ class World:
                 raise Violation(f"stuck: {open_tasks} with {[self.watch.now.of(number) for number in open_tasks]}")
             self.schedule.sleep(5.0)
 
-    def _people_are_gone(self) -> bool:
-        return not any(actor.process.name.startswith("person") for actor in self.schedule.actors)
-
     def _let_go(self, steering: commands.Commands) -> list[int]:
         """Resume what waits for a person; returns what is not finished."""
+        merged = {told.number for told in self.told if told.merged_by_hand} - self.cannot_merge
         unfinished = []
         for number, task in list(self.watch.now.tasks.items()):
             try:
                 if task["state"] in ("paused", "waiting"):
                     steering.resume(number)
+                elif task["state"] == "partial" and number in merged:
+                    self.merge(steering, number)
                 elif task["state"] == "cancelled":
                     steering.retry(number) if self._has_failed(number) else steering.rerun(number)
             except FanfoldError as error:
                 self.schedule.note(f"is told: {error}")
-            if task["state"] not in FINISHED_TASKS or task["state"] == "cancelled":
+            ended = task["state"] in ("completed", "failed") or (task["state"] == "partial" and number not in merged)
+            if not ended:
                 unfinished.append(number)
         return unfinished
+
+    def merge(self, steering: commands.Commands, number: int) -> None:
+        """Merge a task as it is; some have nothing to merge."""
+        try:
+            steering.merge(number)
+        except IllegalMove as refused:
+            self.schedule.note(f"is told: {refused}")
+            self.cannot_merge.add(number)
 
     def _has_failed(self, number: int) -> bool:
         return any(item["state"] == "failed" for item in self.watch.now.of(number))
@@ -285,138 +302,31 @@ class World:
         self.schedule.spawn(name, live, crew.process)
         return crew
 
-    def _person(self, what: str, act: Callable[[], object], *, at_risk: bool = True) -> None:
-        """Somebody at a terminal of their own does one thing."""
-        process = self.schedule.process(f"person-{self.schedule.processes}", at_risk=at_risk)
-
-        def do() -> None:
-            try:
-                act()
-            except FanfoldError as error:
-                self.schedule.note(f"is told: {error}")
-
-        self.schedule.note(f"*** {process.name} {what}", "-")
-        self.schedule.spawn(process.name, do, process)
-
-    def submit_drawn(self, key: str | None = None) -> None:
+    def submit_drawn(self, key: str | None = None, owner: str | None = None) -> None:
         """A new task of any pipeline."""
         name = self.dice.choice(sorted(self.pipelines))
-        self.submit(name, {"items": drawn_items(self.dice, self.dice.choice(self.size.items))}, key)
+        owner = self.dice.choice(OWNERS) if owner is None else owner
+        plans = drawn_items(self.dice, self.dice.choice(self.size.items))
+        self.submit(name, {"items": plans}, key=key, owner=owner, priority=self.dice.choice((0, 0, 0, 1, 7)))
 
-    def submit(self, name: str, options: dict[str, Any], key: str | None = None) -> Told:
+    def submit(self, name: str, options: dict[str, Any], **wanted: Any) -> Told:
         """A new task; it is remembered how it was submitted."""
         pipeline = self.pipelines[name]
         begins_with_items = pipeline.plan().stages[0].kind == "each"
-        new = [NewItem(key=plan["key"], input={"plan": plan}) for plan in options["items"]]
-        wanted = submit.Submission(items=new if begins_with_items else None, options=options, key=key)
-        row = submit.submit(self.store, pipeline, wanted)
+        new = new_items(self.witness, options["items"], None) if begins_with_items else None
+        row = submit.submit(self.store, pipeline, submit.Submission(items=new, options=options, **wanted))
         told = Told(row.number, row.pipeline, json.loads(row.options or "{}"))
+        if begins_with_items:
+            self.sizes[told.number] = len(told.options["items"])
         self.told.append(told)
         return told
 
-    def _command(self) -> None:
-        """A person steers a task, mostly as the table allows."""
-        if not self.watch.now.tasks:
-            return
-        number = self.dice.choice(sorted(self.watch.now.tasks))
-        state = self.watch.now.tasks[number]["state"]
-        possible = [verb for verb in STEERING if legal(TASK_MOVES, state, verb)]
-        verb = self.dice.choice(possible if possible and self.dice.random() < 0.8 else STEERING)
-        steering = commands.Commands(self.store, self.pipelines)
-        if verb == "delete" and self.dice.random() < 0.8:
-            return
-        if verb == "retry" and self.dice.random() < 0.6:
-            redoable = [item for item in self.watch.now.of(number) if item["state"] in ("done", "failed")]
-            if redoable:
-                item = self.dice.choice(redoable)
-                key = item["key"] or str(item["seq"])
-                self._person(f"retries {key} of {number}", lambda: steering.retry(number, [key], item["stage"]))
-                return
-        if verb == "merge":
-            for told in self.told:
-                told.merged_by_hand = told.merged_by_hand or told.number == number
-        self._person(f"{verb}s {number}", lambda: getattr(steering, verb)(number))
-
-    def _hire(self) -> None:
-        if sum(not crew.process.dead and not crew.ended for crew in self.crews) < MOST_WORKERS:
-            self.hire()
-
-    def _kill(self) -> None:
-        if living := [crew for crew in self.crews if not crew.process.dead and not crew.ended]:
-            self.schedule.kill(self.dice.choice(living).process)
-
-    def _stop(self) -> None:
-        """Somebody sends SIGTERM, perhaps twice."""
-        if living := [
-            crew for crew in self.crews if crew.worker is not None and not crew.process.dead and not crew.ended
-        ]:
-            crew = self.dice.choice(living)
-            assert crew.worker is not None
-            for _ in range(self.dice.choice((1, 1, 2))):
-                self.schedule.note(f"*** {crew.process.name} is told to stop", "-")
-                crew.worker.stop()
-
-    def _tick(self) -> None:
-        """One tick, or two that overlap."""
-        for _ in range(self.dice.choice((1, 1, 2))):
-            self._person("ticks", lambda: tick.tick(self.store, self.pipelines.values(), budget=8.0, concurrency=2))
-
-    def _sweep(self) -> None:
-        self._person("sweeps", lambda: sweep.sweep(self.store, self.pipelines, force=True))
-
-    def _probe(self) -> None:
-        if self.watch.now.tasks:
-            number = self.dice.choice(sorted(self.watch.now.tasks))
-            self._person(f"probes {number}", lambda: advance.advance(self.store, self.pipelines, number, "anyone"))
-
-    def _twice(self) -> None:
-        """Two people submit the same thing under one key."""
-        key = self.dice.choice(("mine", "yours"))
-        for _ in range(2):
-            self._person(f"submits {key}", lambda: self.submit_drawn(key))
-
-    def _redeliver(self) -> None:
-        """What a worker has settled before, or never got through with, comes in once more: late, and perhaps twice."""
-        if not self.deliveries:
-            return
-        claimer, name, settled = self.dice.choice(self.deliveries[-20:])
-        room = claiming.Room(0)
-        self._person(
-            f"delivers again what {name} had",
-            lambda: turn.take_turn(
-                self.store, claimer, self.pipelines, name, settled, room, in_flight=set(), hinted=False
-            ),
-        )
-
-    def _late(self) -> None:
-        """Somebody whose lease on an item is over settles it in every way, and writes to it: nothing moves."""
-        over = [item for item in self.watch.now.items.values() if item["lease"] > (item["state"] == "running")]
-        if not over:
-            return
-        item = self.dice.choice(over)
-        lease, key = item["lease"] - (item["state"] == "running"), item["key"] or str(item["seq"])
-        claimed = Claimed(
-            item["id"], lease, item["task"], item["stage"], item["seq"], key, 1, 0, 0, None, None, None, 0.0
-        )
-
-        def come() -> None:
-            for verb in ENDINGS:
-                with self.store.write() as tx:
-                    late = Settlement(claimed, verb, error_code="late", error_message="simulated: too late")
-                    moved = settle(tx, [late], "late", self.store.settings.crash_limit)
-                    require(not moved, f"{verb} under a lease that is over: {item}")
-                    require(not tx.settling.holds(claimed.id, lease), f"a lease that is over is held: {item}")
-
-        self._person(f"comes too late with {key} of {item['task']}", come)
-
-    def note_turn(
-        self, store: Any, claimer: Any, pipelines: Any, name: str, settled: Any, room: Any, **rest: Any
-    ) -> Any:
-        """A turn of a worker, whose settlements may be delivered again some day; splits only while their file is there."""
-        kept = [one for one in settled if one.spool is None]
-        if kept:
-            self.deliveries.append((claimer, name, kept))
-        return turn.take_turn(store, claimer, pipelines, name, settled, room, **rest)
+    def mark(self, number: int, *, merged_by_hand: bool = False, spoiled: bool = False) -> None:
+        """Remember that people did something to a task that an undisturbed run does not know of."""
+        for told in self.told:
+            if told.number == number:
+                told.merged_by_hand = told.merged_by_hand or merged_by_hand
+                told.spoiled = told.spoiled or spoiled
 
     def is_dead(self, _host: str, pid: int) -> bool:
         """Whether a process of this machine is gone, where all are on one machine."""
@@ -428,7 +338,7 @@ class World:
 
 def turn_of_the_run(*words: Any, **named: Any) -> Any:
     """A turn, in the world of the run that is under way."""
-    return Hints.world.note_turn(*words, **named)
+    return Hints.world.people.note_turn(*words, **named)
 
 
 def dead_in_the_run(host: str, pid: int) -> bool:

@@ -1,0 +1,214 @@
+"""The handlers of a run, and the witness who sees every attempt outside of the database.
+
+Their results depend on their input alone, whatever happens on the way. Each result carries a mark of the attempt that made it and
+of what it was made from, so that the reckoning can tell a result that stands on something out of date.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from fanfold.engine.context import ItemWork, TaskWork, Work
+from fanfold.engine.results import Results
+from fanfold.errors import PauseTask, Permanent, Temporary
+from fanfold.model.item import NewItem, later
+from tests.simulation.faults import HANDLER, Faults
+from tests.simulation.parts import STAGE
+from tests.simulation.schedule import Violation
+
+RETRIES = 3
+LARGE = 400
+"""Characters beyond which a result goes to a blob, in this world."""
+SPOILED = "spoiled"
+"""The option of a retry that makes an item fail for good."""
+Attempt = tuple[int, int]
+"""The id and the lease of an item."""
+
+
+def mark(item: int, lease: int) -> str:
+    """How results name the attempt that made them."""
+    return f"{item}.{lease}"
+
+
+@dataclass
+class Witness:
+    """Saw every attempt that began, outside of the database."""
+
+    faults: Faults
+    in_transaction: Callable[[], bool] = lambda: False
+    """Whether the actor that runs now has a write transaction open."""
+    begun: dict[Attempt, str] = field(default_factory=dict)
+    made_from: dict[Attempt, Any] = field(default_factory=dict)
+    """The mark of the input, for each attempt that came to a result."""
+    yielded: dict[Attempt, int] = field(default_factory=dict)
+    """How many items each split gave."""
+
+    def begins(self, work: Work) -> None:
+        """A handler begins: no lease is ever given out twice."""
+        claimed, who = work._claimed, STAGE.schedule.current.process.name
+        STAGE.schedule.note(f"begins {claimed.stage} {claimed.key}, lease {claimed.lease}")
+        before = self.begun.get((claimed.id, claimed.lease))
+        if before is not None:
+            told = f"lease {claimed.lease} of {claimed.stage} {claimed.key} was given to {before} and to {who}"
+            STAGE.schedule.fail(Violation(told))
+        self.begun[claimed.id, claimed.lease] = who
+        self.user_code(claimed.stage)
+
+    def user_code(self, what: str) -> None:
+        """User code runs here: others may come between, and no transaction of ours may be open meanwhile."""
+        if self.in_transaction():
+            STAGE.schedule.fail(Violation(f"user code inside a write transaction: {what}"))
+        self.faults.at(HANDLER)
+
+    def ends(self, work: Work, source: Any) -> str:
+        """A handler has a result, made from the attempts that ``source`` names; returns its mark."""
+        claimed = work._claimed
+        self.made_from[claimed.id, claimed.lease] = source
+        return mark(claimed.id, claimed.lease)
+
+
+def each(witness: Witness, in_loop: bool, ordinal: int) -> Any:
+    """The handler of the `each` stage that comes as number ``ordinal`` among those of its pipeline."""
+
+    def work(item: ItemWork) -> Any:
+        """One attempt at one item; the same input gives the same result in the end."""
+        plan = item.input["plan"]
+        if plan["progress"]:
+            item.progress(0.5, "half")
+        looked = item.memory.get("looks", 0)
+        if looked < plan["looks"]:
+            item.remember(looks=looked + 1)
+            return later(3)
+        for piece in range(plan["pieces"]):
+            item.emit(piece)
+        return _ended(witness, item, plan, ordinal)
+
+    def in_thread(item: ItemWork) -> Any:
+        witness.begins(item)
+        for number in range(item.input["plan"]["writes"]):
+            _write(item, number)
+            STAGE.schedule.sleep(0.6)
+        STAGE.schedule.sleep(item.input["plan"]["seconds"])
+        item.check()
+        return work(item)
+
+    async def in_the_loop(item: ItemWork) -> Any:
+        witness.begins(item)
+        for number in range(item.input["plan"]["writes"]):
+            _write(item, number)
+            await asyncio.sleep(0.6)
+        await asyncio.sleep(item.input["plan"]["seconds"])
+        return work(item)
+
+    return in_the_loop if in_loop else in_thread
+
+
+def _write(item: ItemWork, number: int) -> None:
+    """Everything that a handler can write while its task may be deleted."""
+    item.emit(f"piece {number}")
+    item.flush()
+    item.write(f"part-{number}.txt", "x" * number)
+    item.remember(written=number)
+    item.progress(number / 10, "writing")
+
+
+def _ended(witness: Witness, item: ItemWork, plan: dict[str, Any], ordinal: int) -> dict[str, Any]:
+    if plan["pauses"] and not item.memory.get("paused"):
+        item.remember(paused=True)
+        raise PauseTask("simulated: the account is empty")
+    if plan["limited"] and not item.memory.get("limited"):
+        item.remember(limited=True)
+        raise Temporary("simulated: too many requests", after=5, counts=False)
+    note = item.options.get("note")
+    if plan["hopeless"] == ordinal or note == SPOILED:
+        raise Permanent("simulated: hopeless")
+    if RETRIES - item.retries_left < plan["fails"]:
+        raise ValueError("simulated: this time it fails")
+    value = f"{item.input.get('value', '')}/{item._claimed.stage}:{item.key}"
+    made = witness.ends(item, item.input["mark"])
+    return {"value": value, "plan": plan, "mark": made, "note": note, "pad": "x" * LARGE if plan["large"] else ""}
+
+
+def new_items(witness: Witness, plans: list[dict[str, Any]], made_by: str | None) -> Iterator[NewItem]:
+    """One item per plan, with a point before each where others may come between."""
+    for plan in plans:
+        witness.user_code("making items")
+        yield NewItem(key=None if plan["unkeyed"] else plan["key"], input={"plan": plan, "mark": made_by})
+
+
+def split(witness: Witness) -> Any:
+    """The handler of a split: of the task's options, or of what the merge before it saw."""
+
+    def split(task: TaskWork) -> Iterator[NewItem]:
+        """One item per plan."""
+        witness.begins(task)
+        before = task.previous
+        plans = task.options["items"] if before is None or before["plans"] is None else before["plans"]
+        claimed = task._claimed
+        yield from new_items(witness, plans, witness.ends(task, before and before["mark"]))
+        witness.yielded[claimed.id, claimed.lease] = len(plans)
+
+    return split
+
+
+def merge(witness: Witness) -> Any:
+    """The handler of a merge."""
+
+    def merge(task: TaskWork, results: Results) -> dict[str, Any]:
+        """Everything that is there, with the marks of what it was made from."""
+        witness.begins(task)
+        seen = []
+        for result in results:
+            witness.user_code("reading results")
+            seen.append((result.key, result.output))
+        saw = {key: output["mark"] for key, output in seen}
+        return {
+            "value": [(key, output["value"]) for key, output in seen],
+            "plans": [output["plan"] for _, output in seen],
+            "saw": saw,
+            "mark": witness.ends(task, saw),
+        }
+
+    return merge
+
+
+def step(witness: Witness) -> Any:
+    """The handler of a step."""
+
+    def step(task: TaskWork) -> dict[str, Any]:
+        """Passes on what was before."""
+        witness.begins(task)
+        before = task.previous
+        return {
+            "value": [before and before["value"], task._claimed.stage],
+            "plans": before and before["plans"],
+            "mark": witness.ends(task, before and before["mark"]),
+        }
+
+    return step
+
+
+def compensation(witness: Witness) -> Any:
+    """The handler of on_failed and on_cancelled."""
+
+    def undo(task: TaskWork) -> str:
+        """Gives something back."""
+        witness.begins(task)
+        return "undone"
+
+    return undo
+
+
+def mirror(witness: Witness) -> Any:
+    """A record of the user's own that refuses a move now and then, while there is trouble."""
+
+    def on_move(_connection: Any, change: Any) -> None:
+        faults = witness.faults
+        if faults.on and faults.schedule.dice.random() < 0.05:
+            STAGE.schedule.note(f"*** on_move refuses {change.verb}")
+            raise RuntimeError("simulated: the record of the user's own is locked")
+
+    return on_move

@@ -1,0 +1,62 @@
+"""What may be left in the end: no row without its task or item, no file without a row, no row without its file."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+from unittest.mock import patch
+
+import sqlalchemy as sa
+
+from fanfold.engine import sweep
+from fanfold.store import blobs as blob_room
+from fanfold.store import tables
+from tests.simulation.watch import require
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+SWEEPS = 2
+"""Enough to remove whatever a dead process left half done."""
+OF_TASKS = ("items", "events", "blobs", "emissions", "attempts", "calls", "drafts", "externals", "task_tags")
+OF_ITEMS = ("item_data", "permits", "emissions", "attempts", "externals")
+
+
+class MuchLater:
+    """Stands for the module `time` where files are old when they were written long ago."""
+
+    @staticmethod
+    def time() -> float:
+        """Far in the future: every file is old."""
+        return time.time() + 1e12
+
+
+def nothing_is_left_over(world: World) -> None:
+    """Sweep until nothing more can be found, and look into every table and into the data folder."""
+    for _ in range(SWEEPS):
+        world.schedule.sleep(60.0)
+        sweep.sweep(world.store, world.pipelines, force=True)
+    with patch.object(blob_room, "time", MuchLater), patch.object(sweep, "time", MuchLater):
+        sweep.clean(world.store, world.pipelines, "director")
+    with world.store.database.undisturbed() as connection:
+        for name in OF_TASKS:
+            _has_its(connection, name, "task", tables.tasks.c.number)
+        for name in OF_ITEMS:
+            _has_its(connection, name, "item", tables.items.c.id)
+        for name in ("drafts", "deleted_tasks"):
+            left = [tuple(row) for row in connection.execute(sa.select(tables.metadata.tables[name]))]
+            require(not left, f"left in {name}: {left}")
+        named = set(connection.execute(sa.select(tables.blobs.c.key)).scalars())
+    folder = world.store.settings.data_folder
+    files = {path.relative_to(folder / "blobs").as_posix() for path in (folder / "blobs").glob("*/*")}
+    require(files <= named, f"files that no row names: {sorted(files - named)}")
+    require(named <= files, f"rows whose file is gone: {sorted(named - files)}")
+    scratch = [path.name for path in world.store.scratch.glob("*")]
+    require(not scratch, f"left in the scratch folder: {scratch}")
+
+
+def _has_its(connection: sa.Connection, name: str, column: str, whole: sa.Column[int]) -> None:
+    table = tables.metadata.tables[name]
+    there = sa.select(whole)
+    orphans = [tuple(row) for row in connection.execute(sa.select(table).where(table.c[column].not_in(there)).limit(5))]
+    require(not orphans, f"without their {column}, in {name}: {orphans}")

@@ -1,0 +1,216 @@
+"""What people and other processes do to a run, beside its workers: commands, ticks, sweeps, kills, late results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from fanfold.engine import advance, claiming, commands, sweep, tick, turn
+from fanfold.engine.settlement import Settlement, settle
+from fanfold.errors import FanfoldError
+from fanfold.model.item import Claimed
+from fanfold.model.lifecycle import TASK_MOVES, legal
+from tests.simulation.handlers import SPOILED
+from tests.simulation.watch import Row, require
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+STEERING = ("pause", "resume", "cancel", "rerun", "merge", "retry", "delete")
+ENDINGS = ("finish", "fail", "back_off", "postpone", "release", "crash")
+MOST_WORKERS = 4
+OWNERS = ("", "", "ann", "bob")
+BUDGETS = (0.5, 1.0, 3.0, 8.0, 30.0)
+"""Seconds of a tick: some are too short for any step."""
+
+
+class People:
+    """Everybody who is not a worker."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.dice = world.dice
+        self.schedule = world.schedule
+        self.deliveries: list[tuple[Any, str, list[Settlement]]] = []
+
+    def acts(self) -> list[Callable[[], None]]:
+        """What may happen next, as often as it is likely."""
+        often = [self._hire, self._tick, self._sweep, self._probe, self._redeliver, self._late]
+        return [self._command] * 4 + often * 2 + [self._kill, self._stop, self._twice, self._series, self._series]
+
+    def does(self, what: str, act: Callable[[], object], *, at_risk: bool = True) -> None:
+        """Somebody at a terminal of their own does one thing."""
+        process = self.schedule.process(f"person-{self.schedule.processes}", at_risk=at_risk)
+
+        def do() -> None:
+            self._told(act)
+
+        self.schedule.note(f"*** {process.name} {what}", "-")
+        self.schedule.spawn(process.name, do, process)
+
+    def _told(self, act: Callable[[], object]) -> None:
+        try:
+            act()
+        except FanfoldError as error:
+            self.schedule.note(f"is told: {error}")
+
+    def are_gone(self) -> bool:
+        """Whether nobody does anything any more."""
+        return not any(actor.process.name.startswith("person") for actor in self.schedule.actors)
+
+    def _command(self) -> None:
+        """A person steers a task, mostly as the table allows."""
+        tasks = self.world.watch.now.tasks
+        if not tasks:
+            return
+        number = self.dice.choice(sorted(tasks))
+        possible = [verb for verb in STEERING if legal(TASK_MOVES, tasks[number]["state"], verb)]
+        verb = self.dice.choice(possible if possible and self.dice.random() < 0.8 else STEERING)
+        if verb == "delete" and self.dice.random() < 0.8:
+            return
+        self.does(f"{verb}s {number}", self._steering(number, verb))
+
+    def comes_back(self) -> None:
+        """Somebody finds a task finished: partial ones are merged as they are, or redone; others may be redone too."""
+        tasks = self.world.watch.now.tasks
+        partial = [number for number in sorted(tasks) if tasks[number]["state"] == "partial"]
+        if not tasks:
+            return
+        number = self.dice.choice(partial or sorted(tasks))
+        verb = self.dice.choice(("merge", "merge", "retry") if partial else ("retry", "retry", "merge", "rerun"))
+        self.does(f"{verb}s {number}", self._steering(number, verb))
+
+    def _series(self) -> None:
+        """One person does several things to one task, one after the other: cancel and delete, retry and cancel …"""
+        if not self.world.watch.now.tasks:
+            return
+        number = self.dice.choice(sorted(self.world.watch.now.tasks))
+        verbs = self.dice.choice(
+            (
+                ("cancel", "delete"),
+                ("cancel", "retry", "cancel"),
+                ("retry", "cancel"),
+                ("merge", "retry", "merge"),
+                ("cancel", "rerun", "pause", "resume"),
+                ("pause", "cancel", "delete"),
+                ("rerun", "rerun"),
+            )
+        )
+
+        def do() -> None:
+            for verb in verbs:
+                self._told(self._steering(number, verb))
+                self.schedule.sleep(self.dice.choice((0.0, 0.0, 0.5, 5.0)))
+
+        self.does(f"will {', '.join(verbs)} {number}", do)
+
+    def _steering(self, number: int, verb: str) -> Callable[[], object]:
+        """One command on a task."""
+        steering = commands.Commands(self.world.store, self.world.pipelines)
+        if verb == "retry" and self.dice.random() < 0.6 and (some := self._redoable(number)):
+            keys, stage = [item["key"] or str(item["seq"]) for item in some], some[0]["stage"]
+            note = self.dice.choice((None, None, None, "other", "spoiled"))
+            options = None if note is None else {"note": note}
+            self.schedule.note(f"*** retry of {', '.join(keys)} in {stage} of {number} with {options}", "-")
+            if note == SPOILED:
+                self.world.mark(number, spoiled=True)
+            return lambda: steering.retry(number, keys, stage, options)
+        if verb == "merge":
+            self.world.mark(number, merged_by_hand=True)
+        return lambda: getattr(steering, verb)(number)
+
+    def _redoable(self, number: int) -> list[Row]:
+        """One item that is settled, or several of its stage."""
+        settled = [item for item in self.world.watch.now.of(number) if item["state"] in ("done", "failed")]
+        if not settled:
+            return []
+        one = self.dice.choice(settled)
+        others = [item for item in settled if item["stage"] == one["stage"] and item is not one]
+        return [one, *(item for item in others if self.dice.random() < 0.3)]
+
+    def _hire(self) -> None:
+        if sum(not crew.process.dead and not crew.ended for crew in self.world.crews) < MOST_WORKERS:
+            self.world.hire()
+
+    def _kill(self) -> None:
+        if living := [crew for crew in self.world.crews if not crew.process.dead and not crew.ended]:
+            self.schedule.kill(self.dice.choice(living).process)
+
+    def _stop(self) -> None:
+        """Somebody sends SIGTERM, perhaps twice."""
+        if living := [
+            crew for crew in self.world.crews if crew.worker is not None and not crew.process.dead and not crew.ended
+        ]:
+            crew = self.dice.choice(living)
+            assert crew.worker is not None
+            for _ in range(self.dice.choice((1, 1, 2))):
+                self.schedule.note(f"*** {crew.process.name} is told to stop", "-")
+                crew.worker.stop()
+
+    def _tick(self) -> None:
+        """One tick, or two that overlap; the budget may be too small for anything."""
+        for _ in range(self.dice.choice((1, 1, 2))):
+            budget = self.dice.choice(BUDGETS)
+            self.does(f"ticks for {budget:g} s", lambda budget=budget: self._ticks(budget))  # type: ignore[misc]
+
+    def _ticks(self, budget: float) -> None:
+        tick.tick(self.world.store, self.world.pipelines.values(), budget=budget, concurrency=2)
+
+    def _sweep(self) -> None:
+        self.does("sweeps", lambda: sweep.sweep(self.world.store, self.world.pipelines, force=True))
+
+    def _probe(self) -> None:
+        if self.world.watch.now.tasks:
+            number = self.dice.choice(sorted(self.world.watch.now.tasks))
+            self.does(
+                f"probes {number}", lambda: advance.advance(self.world.store, self.world.pipelines, number, "anyone")
+            )
+
+    def _twice(self) -> None:
+        """Two people submit the same thing under one key."""
+        key, owner = self.dice.choice(("mine", "yours")), self.dice.choice(OWNERS)
+        for _ in range(2):
+            self.does(f"submits {key}", lambda: self.world.submit_drawn(key, owner))
+
+    def _redeliver(self) -> None:
+        """What a worker has settled before, or never got through with, comes in once more: late, and perhaps twice."""
+        if not self.deliveries:
+            return
+        claimer, name, settled = self.dice.choice(self.deliveries[-20:])
+        room = claiming.Room(0)
+        self.does(
+            f"delivers again what {name} had",
+            lambda: turn.take_turn(
+                self.world.store, claimer, self.world.pipelines, name, settled, room, in_flight=set(), hinted=False
+            ),
+        )
+
+    def _late(self) -> None:
+        """Somebody whose lease on an item is over settles it in every way, and writes to it: nothing moves."""
+        over = [item for item in self.world.watch.now.items.values() if item["lease"] > (item["state"] == "running")]
+        if not over:
+            return
+        item = self.dice.choice(over)
+        lease, key = item["lease"] - (item["state"] == "running"), item["key"] or str(item["seq"])
+        claimed = Claimed(
+            item["id"], lease, item["task"], item["stage"], item["seq"], key, 1, 0, 0, None, None, None, 0.0
+        )
+
+        def come() -> None:
+            for verb in ENDINGS:
+                with self.world.store.write() as tx:
+                    late = Settlement(claimed, verb, error_code="late", error_message="simulated: too late")
+                    moved = settle(tx, [late], "late", self.world.store.settings.crash_limit)
+                    require(not moved, f"{verb} under a lease that is over: {item}")
+                    require(not tx.settling.holds(claimed.id, lease), f"a lease that is over is held: {item}")
+
+        self.does(f"comes too late with {key} of {item['task']}", come)
+
+    def note_turn(
+        self, store: Any, claimer: Any, pipelines: Any, name: str, settled: Any, room: Any, **rest: Any
+    ) -> Any:
+        """A turn of a worker, whose settlements may be delivered again some day; splits only while their file is there."""
+        kept = [one for one in settled if one.spool is None]
+        if kept:
+            self.deliveries.append((claimer, name, kept))
+        return turn.take_turn(store, claimer, pipelines, name, settled, room, **rest)
