@@ -53,6 +53,7 @@ def test_a_server_for_others_answers_to_addresses_and_to_the_names_it_was_given(
     [
         {"origin": "http://evil.example"},
         {"origin": "null"},
+        {"origin": "http://evil.example", "authorization": "Basic YW5uOnBhc3M="},
         {"origin": "http://127.0.0.1:9999"},
         {"origin": "https://127.0.0.1.evil.example:8700"},
         {"sec-fetch-site": "cross-site"},
