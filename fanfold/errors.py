@@ -124,17 +124,25 @@ class Permanent(HandlerError):
 class Temporary(HandlerError):
     """Trying again may help: the item waits (``after`` seconds, or the stage's back-off) and runs again.
 
-    ``counts=False`` says that nothing was tried, as after a 429: the item's retries are not used up.
+    ``counts=False`` says that nothing was tried, as after a 429: the item's retries are not used up. ``by`` names the service
+    that is waited for, for the people who look at the task.
     """
 
     code = "temporary"
 
     def __init__(
-        self, message: str = "", *, after: float | None = None, code: str | None = None, counts: bool = True
+        self,
+        message: str = "",
+        *,
+        after: float | None = None,
+        code: str | None = None,
+        counts: bool = True,
+        by: str | None = None,
     ) -> None:
         super().__init__(message, code=code)
         self.after = None if after is None else float(after)
         self.counts = counts
+        self.by = by
 
 
 class PauseTask(HandlerError):

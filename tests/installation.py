@@ -104,8 +104,13 @@ class Installation:
         self._workers = 0
 
     def know(self, *pipelines: Pipeline | TaskFunction) -> Pipeline:
-        """Make pipelines known to the client and to every worker made from now on; returns the first."""
-        self.pipelines += [as_pipeline(pipeline) for pipeline in pipelines]
+        """Make pipelines known to the client and to every worker made from now on; returns the first.
+
+        A pipeline takes the place of an earlier one of the same name, as when its code has changed.
+        """
+        new = [as_pipeline(pipeline) for pipeline in pipelines]
+        names = {pipeline.name for pipeline in new}
+        self.pipelines = [*(known for known in self.pipelines if known.name not in names), *new]
         self.client.pipelines.update({pipeline.name: pipeline for pipeline in self.pipelines})
         return self.pipelines[-len(pipelines)]
 

@@ -193,7 +193,9 @@ class Watcher(threading.Thread):
     def run(self) -> None:
         """Watch until the task is over or the worker has stopped."""
         try:
-            self.task = watch(self.client, self.task_id, self.shown, self._enough, quiet_seconds=QUIET_SECONDS)
+            self.task = watch(
+                self.client, self.task_id, self.shown, self._enough, quiet_seconds=QUIET_SECONDS, patient=True
+            )
         except BaseException as problem:
             self.problem = problem
         # Twice is at once: what the worker may be doing for other tasks of the pipeline is handed back.

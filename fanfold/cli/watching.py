@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from fanfold.errors import NotFound
+from fanfold.errors import DatabaseProblem, NotFound
 from fanfold.model.lifecycle import TaskState
 
 if TYPE_CHECKING:
+    from fanfold.cli.conversion.showing import Show
     from fanfold.cli.progress import Display
     from fanfold.engine.client import Client
     from fanfold.model.task import Task
@@ -21,33 +23,66 @@ SHOW_SHARE = 20
 
 
 def watch(
-    client: Client, task_id: str, shown: Display, enough: Callable[[float], bool], *, quiet_seconds: float = 0.0
+    client: Client,
+    task_id: str,
+    shown: Display,
+    enough: Callable[[float], bool],
+    *,
+    quiet_seconds: float = 0.0,
+    patient: bool = False,
 ) -> Task:
     """Show a task until it is not active any more, or ``enough(seconds)`` says so after that many; returns it as it is then.
 
     It ends as well when only items are left that wait for a person. Nothing is shown in the first ``quiet_seconds``, nor of a
-    task that is over already.
+    task that is over already. With ``patient``, a database that is lost is said once and waited for, as the worker does.
     """
     started = time.monotonic()
     with client.store.read() as tx:
         number = tx.tasks.resolve(task_id).number
     show_at = started + quiet_seconds
     looks = 0
+    lost = Lost(shown)
     while True:
-        with client.store.read() as tx:
-            row = tx.tasks.get(number)
-        if row is None:
-            raise NotFound(f"Task {task_id} was deleted.")
-        now = time.monotonic()
-        looks += 1
-        over = row.state is not TaskState.ACTIVE or enough(now - started)
-        if over or now >= show_at:
-            task = client.get(row.id)
-            over = over or task.stalled
-            if not over or (looks > 1 and task.state is not TaskState.ACTIVE):
-                shown.update(task)
-            asked = time.monotonic() - now
-            show_at = now + max(SHOW_SECONDS, asked * SHOW_SHARE)
-        if over:
-            return task
+        try:
+            with client.store.read() as tx:
+                row = tx.tasks.get(number)
+            if row is None:
+                raise NotFound(f"Task {task_id} was deleted.")
+            now = time.monotonic()
+            looks += 1
+            over = row.state is not TaskState.ACTIVE or enough(now - started)
+            if over or now >= show_at:
+                task = client.get(row.id)
+                over = over or task.stalled
+                if not over or (looks > 1 and task.state is not TaskState.ACTIVE):
+                    shown.update(task)
+                asked = time.monotonic() - now
+                show_at = now + max(SHOW_SECONDS, asked * SHOW_SHARE)
+            lost.found()
+            if over:
+                return task
+        except DatabaseProblem as problem:
+            if not patient or problem.code != "unreachable" or enough(time.monotonic() - started):
+                raise
+            lost.note()
         time.sleep(LOOK_SECONDS)
+
+
+class Lost:
+    """Says once that the database is lost, and once that it is there again."""
+
+    def __init__(self, shown: Display | Show) -> None:
+        self._shown = shown
+        self._is_lost = False
+
+    def note(self) -> None:
+        """It can not be reached; the work in hand is kept."""
+        if not self._is_lost:
+            self._is_lost = True
+            self._shown.say(f"database lost since {datetime.now(UTC):%H:%M:%S} UTC, trying again; nothing is lost")
+
+    def found(self) -> None:
+        """It answers."""
+        if self._is_lost:
+            self._is_lost = False
+            self._shown.say(f"database found again at {datetime.now(UTC):%H:%M:%S} UTC")

@@ -46,10 +46,14 @@ class Reader(Details):
         owner: str | None = None,
         tag: str | None = None,
         text: str | None = None,
+        needs_you: bool = False,
         after: str | None = None,
         limit: int = 50,
     ) -> builtins.list[Task]:
-        """Tasks, newest first; ``after`` is the id of the last one of the page before."""
+        """Tasks, newest first; ``after`` is the id of the last one of the page before.
+
+        ``needs_you=True`` gives those that a person should look at: their ``needs_you`` says why.
+        """
         if not 1 <= limit <= 1_000:
             raise BadInput(f"The limit is {limit}; it must be from 1 to 1000.")
         unknown = [state for state in states if state not in [*TaskState]]
@@ -57,7 +61,14 @@ class Reader(Details):
             raise BadInput(f"There is no task state {', '.join(unknown)}. There are: {', '.join(TaskState)}.")
         number = None if after is None else self._row(after).number
         wanted = Filter(
-            tuple(states), pipeline, self.owner if self.owner is not None else owner, tag, text, number, limit
+            tuple(states),
+            pipeline,
+            self.owner if self.owner is not None else owner,
+            tag,
+            text,
+            number,
+            limit,
+            needs_you,
         )
         with self.store.read() as tx:
             return view(self.store, tx, tx.tasks.find(wanted))

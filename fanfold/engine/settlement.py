@@ -21,10 +21,12 @@ LONGEST_WAIT = 10 * 365 * 86_400.0
 """Seconds; beyond this a time can not be told."""
 DETAIL_LENGTH = 20_000
 DEGRADED_LENGTH = 300
+SERVICE_LENGTH = 63
 NOT_COUNTED_STEPS = 5
 """The wait after what is no fault of the item grows so many times: with the usual back-off to 16 s, not to minutes."""
 SCARCE = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE)
 NO_FAULT = (UNREACHABLE, MISFIT, DAMAGED)
+NO_TROUBLE = {"troubled_since": None, "troubled_by": None}
 FIRST_KEPT = 20
 """Of failures that do not count, so many are kept of an item, then the 32nd, the 64th …: a rate limit may last for days."""
 
@@ -49,6 +51,8 @@ class Settlement(NamedTuple):
     """Why the result is not what was asked for; None when it is."""
     hold: str | None = None
     """Why the item waits for a person, if it does."""
+    by: str | None = None
+    """The service that is waited for, where a failure does not count."""
 
 
 def failed(claimed: Claimed, stage: Stage, error: BaseException, retry_limit: int | None = None) -> Settlement:
@@ -59,7 +63,8 @@ def failed(claimed: Claimed, stage: Stage, error: BaseException, retry_limit: in
         asked = error.after if isinstance(error, Temporary) else None
         step = min(NOT_COUNTED_STEPS, max(1, claimed.attempts - claimed.failures))
         delay = stage.retry.delay(step) if asked is None else asked
-        return Settlement(claimed, "back_off", delay=delay, counted=False, **known)
+        by = clean(str(error.by), SERVICE_LENGTH) if isinstance(error, Temporary) and error.by else None
+        return Settlement(claimed, "back_off", delay=delay, counted=False, by=by, **known)
     limit = stage.retry.limit if retry_limit is None else retry_limit
     if isinstance(error, Permanent | BadInput) or claimed.failures + 1 > limit:
         return Settlement(claimed, "fail", **known)
@@ -155,17 +160,13 @@ def _keep(tx: Transaction, verb: str, group: Sequence[Settlement], worker: str) 
             ]
         )
     if verb in ("fail", "back_off", "crash"):
-        tx.settling.put_data(
-            [
-                {
-                    "item": one.claimed.id,
-                    "error_code": one.error_code,
-                    "error_message": one.error_message,
-                    "error_detail": one.error_detail,
-                }
-                for one in group
-            ]
-        )
+        # A counted failure ends the time for which a service was waited for; a lost worker tells nothing about it.
+        ended = [one for one in group if one.counted and verb != "crash"]
+        others = [one for one in group if not one.counted or verb == "crash"]
+        tx.settling.put_data([_error(one) | NO_TROUBLE for one in ended])
+        tx.settling.put_data([_error(one) for one in others])
+        if verb == "back_off":
+            tx.settling.note_trouble([{"item": one.claimed.id, "by": one.by} for one in others])
         group = [one for one in group if _is_kept(one)]
         tx.events.add([_event(one, verb, worker) for one in group])
     if verb == "hold":
@@ -177,6 +178,15 @@ def _keep(tx: Transaction, verb: str, group: Sequence[Settlement], worker: str) 
         tx.settling.add_attempts(
             [_attempt(one, outcome, worker) for one in group if verb in ("fail", "back_off", "crash") or one.usage]
         )
+
+
+def _error(one: Settlement) -> dict[str, Any]:
+    return {
+        "item": one.claimed.id,
+        "error_code": one.error_code,
+        "error_message": one.error_message,
+        "error_detail": one.error_detail,
+    }
 
 
 def _is_kept(one: Settlement) -> bool:

@@ -13,7 +13,7 @@ from fanfold.model.lifecycle import ItemState, TaskState
 from fanfold.model.plan import Kind, Plan
 from fanfold.model.progress import Counts, percent
 from fanfold.model.task import StageView, Task, TaskRow
-from fanfold.model.words import Facts, available_commands, state_word, wait_reason
+from fanfold.model.words import Facts, available_commands, needs_you, state_word, wait_reason
 from fanfold.store.reading import ItemRow
 from fanfold.store.store import Store, Transaction
 
@@ -73,7 +73,10 @@ def _task(
     due = tx.reading.next_due_at(row.number) if here[ItemState.RETRYING] or here[ItemState.WAITING] else None
     trouble = tx.reading.trouble(row.number, row.stage) if here[ItemState.RETRYING] else None
     standing = unfinished_stage(row, stages) if row.ending else row.stage
-    facts = Facts(row.state, row.stage, row.plan, here, row.ending, row.reason, failed, due, served, trouble, *held)
+    now = tx.time() if trouble else None
+    facts = Facts(
+        row.state, row.stage, row.plan, here, row.ending, row.reason, failed, due, served, trouble, *held, now
+    )
     shown = stages.get(counted_stage(row.plan, row.stage, stages), Counts())
     return Task(
         id=row.id,
@@ -108,6 +111,7 @@ def _task(
         finished_at=row.finished_at,
         inputs=tuple(serial.load(row.input) or ()),
         held=held[0],
+        needs_you=needs_you(facts),
     )
 
 

@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Container, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -282,16 +283,21 @@ class Worker:
 
     async def _persistently(self, function: Callable[[], Any]) -> Any:
         """Run in the database thread, again and again while the database can not be reached; work in hand is kept."""
-        pause = 0.1
+        pause, lost_at = 0.1, None
         while True:
             try:
-                return await self._in_database(function)
+                found = await self._in_database(function)
+                if lost_at is not None:
+                    log.warning("[%s] The database is there again, after %s", self.name, _ago(lost_at))
+                return found
             except DatabaseProblem as problem:
                 if misfit := self._misfit or await self._in_database(partial(self._misfit_behind, problem)):
                     raise misfit from problem
                 if problem.code != UNREACHABLE or self._stops > 1 or self._is_past_grace():
                     raise
-                log.warning("[%s] %s Trying again in %.1f s", self.name, problem, pause)
+                lost_at = lost_at or datetime.now(UTC)
+                line = "[%s] %s Database lost since %s UTC, trying again in %.1f s"
+                log.warning(line, self.name, problem, f"{lost_at:%H:%M:%S}", pause)
                 await asyncio.sleep(pause)
                 pause = min(LONGEST_PAUSE, pause * 2)
 
@@ -365,6 +371,10 @@ class Worker:
             except DatabaseProblem as problem:
                 log.warning("[%s] No sweep: %s", self.id, problem)
             self._over.wait(self.store.settings.sweep_seconds)
+
+
+def _ago(moment: datetime) -> str:
+    return f"{(datetime.now(UTC) - moment).total_seconds():.1f} s"
 
 
 def refuse_in_loop(what: str, instead: str) -> None:

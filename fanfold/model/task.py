@@ -96,6 +96,8 @@ class Task:
     """How many of its items are done, but not as they were asked for."""
     held: int = 0
     """How many items of its stage wait for a person."""
+    needs_you: str | None = None
+    """Why a person should look at it; None when it gets on without one."""
 
     @property
     def finished(self) -> bool:

@@ -4,10 +4,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from math import ceil
 
 from fanfold.model.lifecycle import COMMANDS, TASK_MOVES, ItemState, TaskState, legal
 from fanfold.model.plan import Kind, Plan
 from fanfold.model.progress import Counts
+
+PATIENCE_SECONDS = 600.0
+"""A task that has waited for a service for longer than this is listed among what needs a person."""
+RATE_LIMITED, UNREACHABLE = "rate_limited", "unreachable"
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """Why an item that waits for its next try failed the last time, and how long it has been waiting."""
+
+    message: str | None
+    code: str | None = None
+    by: str | None = None
+    """The service that it waits for, where that is known."""
+    since: datetime | None = None
+    """Since when it has been waiting for what is no fault of its own."""
+    stuck_since: datetime | None = None
+    """The same of an item that has been waiting for longer than a person's patience; None when there is none."""
+    others_move: bool = False
+    """Whether an item is running that does not wait like this."""
 
 
 @dataclass(frozen=True)
@@ -23,12 +44,14 @@ class Facts:
     failed_items: int = 0
     next_due_at: datetime | None = None
     served: bool = True
-    trouble: str | None = None
-    """Why one of the items that wait for their next try failed the last time."""
+    trouble: Trouble | None = None
+    """What became of the item that is tried again next."""
     held: int = 0
     """How many items of the stage wait for a person."""
     hold: str | None = None
     """Why one of them does."""
+    now: datetime | None = None
+    """The database's time."""
 
 
 def state_word(facts: Facts) -> str:
@@ -98,12 +121,43 @@ def wait_reason(facts: Facts) -> str | None:
     if facts.state is TaskState.ACTIVE and facts.held:
         many = "1 item waits" if facts.held == 1 else f"{facts.held} items wait"
         return f"{many} for you: {facts.hold or 'no reason was kept'}"
-    if facts.state is not TaskState.ACTIVE or counts[ItemState.RUNNING]:
+    if facts.state is not TaskState.ACTIVE:
         return None
-    if counts[ItemState.PENDING]:
-        return None if facts.served else f"no worker serves stage {facts.stage}"
-    if counts[ItemState.RETRYING] or counts[ItemState.WAITING]:
-        cause = "an external job" if counts[ItemState.WAITING] else "the next try"
-        when = f" at {facts.next_due_at:%H:%M:%S} UTC" if facts.next_due_at else ""
-        return f"waits for {cause}{when}" + (f": {facts.trouble}" if facts.trouble else "")
-    return None
+    timed = counts[ItemState.RETRYING] or counts[ItemState.WAITING]
+    if not facts.served and not counts[ItemState.RUNNING] and (counts[ItemState.PENDING] or timed):
+        return f"no worker serves stage {facts.stage}"
+    trouble = facts.trouble
+    if trouble is not None and trouble.by and not trouble.others_move:
+        return f"{_wait_for(trouble)}, {_next_try(facts)}"
+    if counts[ItemState.RUNNING] or counts[ItemState.PENDING] or not timed:
+        return None
+    cause = "an external job" if counts[ItemState.WAITING] else "the next try"
+    when = f" at {facts.next_due_at:%H:%M:%S} UTC" if facts.next_due_at else ""
+    return f"waits for {cause}{when}" + (f": {trouble.message}" if trouble and trouble.message else "")
+
+
+def needs_you(facts: Facts) -> str | None:
+    """Why a person should look at the task; None when it gets on without one."""
+    if facts.state in (TaskState.WAITING, TaskState.PAUSED, TaskState.PARTIAL) or facts.held:
+        return wait_reason(facts)
+    trouble = facts.trouble
+    if facts.state is not TaskState.ACTIVE or trouble is None or trouble.stuck_since is None:
+        return None
+    since = f"since {trouble.stuck_since:%H:%M} UTC"
+    if trouble.by is None:
+        return f"waits {since}: {trouble.message}"
+    what = f"{trouble.by} unreachable" if trouble.code == UNREACHABLE else _wait_for(trouble)
+    return f"{what} {since}; it goes on by itself as soon as {trouble.by} answers"
+
+
+def _wait_for(trouble: Trouble) -> str:
+    if trouble.code == RATE_LIMITED:
+        return f"rate limited by {trouble.by}"
+    if trouble.code == UNREACHABLE and trouble.since:
+        return f"{trouble.by} unreachable since {trouble.since:%H:%M} UTC"
+    return f"waits for {trouble.by}"
+
+
+def _next_try(facts: Facts) -> str:
+    left = (facts.next_due_at - facts.now).total_seconds() if facts.next_due_at and facts.now else 0.0
+    return f"next try in {ceil(left)} s" if left > 0 else "trying now"

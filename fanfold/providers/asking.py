@@ -22,6 +22,8 @@ AGAIN: dict[str, dict[str, Any]] = {
 }
 """What is changed after a bad answer, by what was bad about it; otherwise a little chance."""
 OTHERWISE = {"temperature": 0.4}
+SPREAD_SECONDS = 1.0
+"""Items that wait for the same lane come back spread over this time."""
 
 
 async def ask(store: Store, asking: Asking, question: Question) -> Answer:
@@ -98,20 +100,18 @@ async def _asked_twice(here: Desk, lane: Lane, inquiry: Inquiry, tried: list[str
 
 def _react(trouble: Trouble, lane: Lane, inquiry: Inquiry) -> None:
     """What trouble means for the item: wait without counting, pause the task, try again; or go on to the next model."""
-    spread = random.uniform(0, 1)
+    spread = random.uniform(0, SPREAD_SECONDS)
     asking = inquiry.asking
-    if trouble.kind is Kind.LIMITED:
-        if (trouble.after or 0) > LONGEST_WAIT:
-            raise PauseTask(f"{trouble.message} It wants to be left alone for {(trouble.after or 0) / 60:.0f} min.")
-        raise Temporary(trouble.message, after=(trouble.after or 1.0) + spread, code=trouble.kind, counts=False)
+    if trouble.kind is Kind.LIMITED and (trouble.after or 0) > LONGEST_WAIT:
+        raise PauseTask(f"{trouble.message} It wants to be left alone for {(trouble.after or 0) / 60:.0f} min.")
+    if trouble.kind in (Kind.LIMITED, Kind.UNREACHABLE):
+        wait = max(trouble.after or 0.0, lane.closed_seconds()) + spread
+        name = inquiry.provider.name
+        raise Temporary(trouble.message, after=wait, code=trouble.kind, counts=False, by=name)
     if trouble.kind is Kind.REFUSED and not lane.is_refused_alone(asking.item):
         if lane.is_refused(asking.task_id, inquiry.model):
             raise PauseTask(f"{trouble.message} Put that right, then resume.")
         raise Temporary(trouble.message, after=1 + spread, code=trouble.kind, counts=False)
-    if trouble.kind is Kind.UNREACHABLE:
-        if lane.unreachable():
-            raise PauseTask(f"{trouble.message} Start it, or mend the connection, then resume.")
-        raise Temporary(trouble.message, after=2 + spread, code=trouble.kind, counts=False)
     if trouble.kind in (Kind.BUSY, Kind.LATE) and asking.retries_left > 0:
         raise Temporary(trouble.message, after=trouble.after, code=trouble.kind)
 

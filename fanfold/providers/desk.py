@@ -98,16 +98,19 @@ class Desk:
             async with lane.place():
                 begun = await asyncio.to_thread(self._begin, key, inquiry)
                 if begun is True:
+                    begun_at = time.monotonic()
                     try:
                         return await self._call(lane, inquiry, changes, key)
                     except Trouble as trouble:
                         await asyncio.to_thread(self._give_up, key)
                         if trouble.kind is Kind.REFUSED:
                             lane.refused(inquiry.asking.task_id, inquiry.model)
+                        if trouble.kind is Kind.UNREACHABLE:
+                            lane.unreachable(begun_at)
                         if trouble.kind is not Kind.LIMITED:
                             raise
-                        lane.limited(trouble.after)
-                        if time.monotonic() + (trouble.after or 0) > give_up_at:
+                        lane.limited(trouble.after, begun_at)
+                        if time.monotonic() + lane.closed_seconds() > give_up_at:
                             raise
                         continue
                     except BaseException:

@@ -1,4 +1,8 @@
-"""How fast may a service be asked? Each has a lane in a worker: so many at a time, closed for a while when it says so."""
+"""The lanes to the providers: so many calls at a time, and closed for a while when a service refuses or is not there.
+
+All items of a process wait on one lane instead of each asking for itself. A refusal closes it; each further refusal without an
+answer in between closes it for longer, whatever short time the service names. When it opens, one call tries for all.
+"""
 
 from __future__ import annotations
 
@@ -6,39 +10,50 @@ import asyncio
 import random
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from fanfold.providers.configuration import Provider
 from fanfold.providers.services import Kind, Service, Trouble, connect
 
-PATIENCE = 20.0
-"""So long a caller waits for a closed lane; when it stays closed for longer, the item gives its place to others."""
+PATIENCE = 5.0
+"""Seconds a call waits inside its item; when the lane stays closed for longer, the item gives its place to other work."""
+LOOK_SECONDS = 0.05
+"""How often a call looks whether the one that tries has an answer."""
 SHORTEST_PAUSE = 0.1
-LONGEST_PAUSE = 60.0
+FIRST_PAUSE = 1.0
+"""The first pause where the service does not say how long."""
+LONGEST_PAUSE = 300.0
+"""Refusals in a row close the lane for this long at most, unless the service asks for more."""
+LONGEST_ABSENCE = 60.0
+"""A service that is not there is looked for at least this often: that costs nobody anything."""
 LONGEST_WAIT = 600.0
 """A service that wants to be left alone for longer than this pauses the tasks that need it."""
 REFUSALS = 3
 """So many refusals in a row (key, account, model) pause the task that met them."""
-UNREACHABLE_SECONDS = 300.0
-"""A service that nobody could reach for so long pauses the tasks that need it."""
 
 
 class Lane:
     """The way to one provider, in one event loop."""
 
-    def __init__(self, provider: Provider) -> None:
+    def __init__(self, provider: Provider, now: Callable[[], float] = time.monotonic) -> None:
         self.provider = provider
         self.places = asyncio.Semaphore(provider.concurrency)
         self.answered = 0
         """How many calls were answered; what was refused before and is refused after is refused for a reason of its own."""
+        self.waiting = 0
+        """How many calls have a place and wait for the lane to open."""
+        self._now = now
         self._service: Service | None = None
         self._connecting = asyncio.Lock()
+        self._closed_at = float("-inf")
         self._open_at = 0.0
-        self._limited = 0
+        self._in_a_row = 0
+        self._busy = 0
+        self._allowed = provider.concurrency
+        self._is_absent = False
         self._refusals: Counter[tuple[str, str]] = Counter()
         self._refused_at: dict[int, int] = {}
-        self._unreachable: tuple[float, float] | None = None
 
     async def connected(self) -> Service:
         """The connection, made when it is first needed: in a thread, since loading its library takes a second."""
@@ -51,44 +66,61 @@ class Lane:
     async def place(self) -> AsyncIterator[None]:
         """A place in the lane, once it is open; Trouble when it stays closed for longer than one should wait."""
         async with self.places:
-            waited_since = time.monotonic()
-            while (closed := self._open_at - time.monotonic()) > 0:
-                if self._unreachable or closed + time.monotonic() - waited_since > PATIENCE:
-                    why = f"can not be reached at {self.provider.address}." if self._unreachable else "asked to wait."
-                    raise Trouble(self.provider, Kind.LIMITED, why, closed)
-                await asyncio.sleep(closed + random.uniform(0, 0.05))
-            yield
+            self.waiting += 1
+            try:
+                await self._opened()
+            finally:
+                self.waiting -= 1
+            self._busy += 1
+            try:
+                yield
+            finally:
+                self._busy -= 1
+
+    async def _opened(self) -> None:
+        since = time.monotonic()
+        while (closed := self.closed_seconds()) > 0 or self._busy >= self._allowed:
+            left = since + PATIENCE - time.monotonic()
+            if (closed > 0 and (self._is_absent or closed > left)) or left <= 0:
+                kind = Kind.UNREACHABLE if self._is_absent else Kind.LIMITED
+                why = f"can not be reached at {self.provider.address}." if self._is_absent else "asked to wait."
+                raise Trouble(self.provider, kind, why, max(closed, FIRST_PAUSE if left <= 0 else 0.0))
+            await asyncio.sleep(closed + random.uniform(0, LOOK_SECONDS) if closed > 0 else LOOK_SECONDS)
+
+    def closed_seconds(self) -> float:
+        """For how long it stays closed; 0 when it is open."""
+        return max(0.0, self._open_at - self._now())
 
     def went_well(self, model: str) -> None:
-        """An answer came: whatever was counted in a row is not in a row any more."""
+        """An answer came: whatever was counted in a row is not in a row any more, and twice as many calls may go at a time."""
         self.answered += 1
-        self._limited = 0
-        self._unreachable = None
+        self._in_a_row = 0
+        self._is_absent = False
+        self._allowed = min(self.provider.concurrency, 2 * self._allowed)
         for task, refused in list(self._refusals):
             if refused == model:
                 del self._refusals[task, refused]
 
-    def limited(self, after: float | None) -> None:
-        """The service said that it is asked too often: close the lane, longer each time when it does not say how long.
+    def limited(self, after: float | None, begun_at: float) -> None:
+        """The service said that it is asked too often: close the lane for as long as it says, and longer with each in a row."""
+        self._close(FIRST_PAUSE if after is None else max(SHORTEST_PAUSE, after), begun_at, LONGEST_PAUSE)
 
-        Calls that were under way when it closed say the same thing once more: that does not make it worse.
-        """
-        now = time.monotonic()
-        if after is None and self._open_at > now:
-            return
-        self._limited += 1
-        growing = min(LONGEST_PAUSE, 2.0 ** (min(self._limited, 10) - 1) * random.uniform(0.5, 1))
-        pause = growing if after is None else min(LONGEST_WAIT, max(SHORTEST_PAUSE, after))
+    def unreachable(self, begun_at: float) -> None:
+        """Nobody is there: close the lane for a while."""
+        self._is_absent = True
+        self._close(FIRST_PAUSE, begun_at, LONGEST_ABSENCE)
+
+    def _close(self, asked: float, begun_at: float, longest: float) -> None:
+        now = self._now()
+        pause = min(LONGEST_WAIT, asked)
+        # Calls that were under way when it closed say the same thing once more: that does not make it worse.
+        if begun_at >= self._closed_at:
+            growing = asked * 2.0 ** min(self._in_a_row, 30)
+            pause = max(pause, min(longest, growing) * random.uniform(0.75, 1))
+            self._in_a_row += 1
+            self._closed_at = now
+            self._allowed = 1
         self._open_at = max(self._open_at, now + pause)
-
-    def unreachable(self) -> bool:
-        """Nobody is there: close the lane for a while; True when this has gone on for so long that a person should know."""
-        now = time.monotonic()
-        since, last = self._unreachable or (now, now)
-        # What happened long ago was another time.
-        self._unreachable = (since if now - last < UNREACHABLE_SECONDS else now, now)
-        self.limited(None)
-        return now - self._unreachable[0] > UNREACHABLE_SECONDS
 
     def refused(self, task: str, model: str) -> None:
         """The service refused a call, which counts once however many wait for it."""

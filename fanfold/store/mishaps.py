@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from fanfold.model.item import Attempt
 from fanfold.model.lifecycle import ItemState
+from fanfold.model.words import PATIENCE_SECONDS, Trouble
 from fanfold.store.clock import Clock
 from fanfold.store.drafts import counts_at, counts_in_group, counts_of
 from fanfold.store.tables import HELD, attempts, item_data, items
@@ -44,16 +45,21 @@ class Mishaps:
         )
         return {row[0]: row[1] for row in self.connection.execute(summed.group_by(attempts.c.task))}
 
-    def trouble(self, task: int, stage: str) -> str | None:
-        """Why the item that is tried again next has failed."""
-        wanted = (
-            sa.select(item_data.c.error_message)
-            .join(items, items.c.id == item_data.c.item)
-            .where(items.c.task == task, items.c.stage == stage, items.c.state == ItemState.RETRYING)
-            .where(counts_at(task, stage))
-            .limit(1)
-        )
-        return self.connection.execute(wanted).scalar()
+    def trouble(self, task: int, stage: str) -> Trouble | None:
+        """Why the item that is tried again next has failed, and how long and for whom the task has been waiting."""
+        kept = (item_data.c.error_message, item_data.c.error_code, item_data.c.troubled_by, item_data.c.troubled_since)
+        mine = (items.c.task == task, items.c.stage == stage, counts_at(task, stage))
+        joined = sa.select(*kept).join(items, items.c.id == item_data.c.item).where(*mine)
+        retried = joined.where(items.c.state == ItemState.RETRYING)
+        row = self.connection.execute(retried.order_by(items.c.available_at).limit(1)).first()
+        if row is None or row.troubled_since is None:
+            return None if row is None else Trouble(row.error_message, row.error_code)
+        fresh = sa.select(items.c.id).outerjoin(item_data, item_data.c.item == items.c.id)
+        fresh = fresh.where(*mine, items.c.state == ItemState.RUNNING, item_data.c.troubled_since.is_(None)).limit(1)
+        longest = retried.where(item_data.c.troubled_since <= self.clock.before(PATIENCE_SECONDS)).limit(1)
+        stuck = self.connection.execute(longest).first()
+        others_move = self.connection.execute(fresh).first() is not None
+        return Trouble(*row, stuck_since=None if stuck is None else stuck.troubled_since, others_move=others_move)
 
     def held(self, tasks: Sequence[int]) -> dict[tuple[int, str], tuple[int, str | None]]:
         """By (task, stage): how many items wait for a person, and why one of them does."""

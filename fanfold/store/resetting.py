@@ -26,7 +26,9 @@ FRESH: dict[str, Any] = {
     "degraded": None,
 }
 """What an item starts over with. Its lease is kept: it only grows."""
-FORGOTTEN = dict.fromkeys(("memory", "waiting_since", "progress", "message", "hold", "handed_back"))
+FORGOTTEN = dict.fromkeys(
+    ("memory", "waiting_since", "progress", "message", "hold", "handed_back", "troubled_since", "troubled_by")
+)
 """What it no longer knows of its earlier attempts."""
 BEGUN = items.c.lease > 0
 

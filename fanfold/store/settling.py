@@ -84,6 +84,11 @@ class Settling:
         if rows:
             run(self.connection, degraded_statement(self.clock), {"rows": list(rows)})
 
+    def note_trouble(self, rows: Sequence[Row]) -> None:
+        """Items wait for something that is no fault of theirs: since when, if not already, and for which service (``by``)."""
+        if rows:
+            run(self.connection, trouble_statement(self.clock), {"rows": list(rows)})
+
     def add_attempts(self, rows: Sequence[Row]) -> None:
         """Keep attempts that failed, were lost, or cost money."""
         if not rows:
@@ -146,6 +151,15 @@ def attempts_statement(clock: Clock) -> sa.Insert:
     batch = unfolded(clock.dialect, ATTEMPT_COLUMNS)
     chosen = sa.select(*batch.c, items.c.task, items.c.started_at, clock.now).join(items, items.c.id == batch.c.item)
     return sa.insert(attempts).from_select([*ATTEMPT_COLUMNS, "task", "started_at", "ended_at"], chosen)
+
+
+@lru_cache(maxsize=16)
+def trouble_statement(clock: Clock) -> sa.Update:
+    """Since when many items wait, and for whom, in one statement."""
+    batch = unfolded(clock.dialect, {"item": sa.BigInteger(), "by": sa.Text()})
+    since = sa.func.coalesce(item_data.c.troubled_since, clock.now)
+    noted = sa.update(item_data).where(item_data.c.item == batch.c.item)
+    return noted.values(troubled_since=since, troubled_by=batch.c.by)
 
 
 @lru_cache(maxsize=16)

@@ -163,6 +163,7 @@ item_data = Table(
     Column("hold", Text),
     Column("handed_back", Integer),
     Column("troubled_since", UtcTime),
+    Column("troubled_by", String(63)),
     Column("crash_progress", Float),
     Column("crash_memory", Integer),
 )

@@ -9,14 +9,29 @@ from typing import Any
 import sqlalchemy as sa
 
 from fanfold.errors import Ambiguous, KeyTaken, NotFound
-from fanfold.model.lifecycle import FINISHED_TASKS, TaskState
+from fanfold.model.lifecycle import FINISHED_TASKS, ItemState, TaskState
 from fanfold.model.plan import Plan
 from fanfold.model.task import TaskRow
+from fanfold.model.words import PATIENCE_SECONDS
 from fanfold.store.answers import Answers
 from fanfold.store.clock import Clock
 from fanfold.store.statements import run
+from fanfold.store.tables import (
+    ACTIVE,
+    HELD,
+    TIMED,
+    blobs,
+    calls,
+    drafts,
+    emissions,
+    events,
+    item_data,
+    items,
+    permits,
+    task_tags,
+    tasks,
+)
 from fanfold.store.tables import attempts as attempts_table
-from fanfold.store.tables import blobs, calls, drafts, emissions, events, item_data, items, permits, task_tags, tasks
 
 BY_NUMBER = sa.select(tasks).where(tasks.c.number == sa.bindparam("wanted"))
 BY_NUMBER_LOCKED = BY_NUMBER.with_for_update(key_share=True)
@@ -40,6 +55,7 @@ class Filter:
     text: str | None = None
     after: int | None = None
     limit: int = 50
+    needs_you: bool = False
 
 
 class Tasks:
@@ -134,11 +150,22 @@ class Tasks:
                     tasks.c.error_message.icontains(wanted.text, autoescape=True),
                 )
             )
+        if wanted.needs_you:
+            found = found.where(self._needs_you())
         if wanted.after is not None:
             found = found.where(tasks.c.number < wanted.after)
         rows = self.connection.execute(found).all()
         tags = self._tags([row.number for row in rows])
         return [self._task(row, tags.get(row.number, ())) for row in rows]
+
+    def _needs_you(self) -> sa.ColumnElement[bool]:
+        """The tasks that ``words.needs_you`` has something to say about."""
+        rests = tasks.c.state.in_((TaskState.WAITING, TaskState.PAUSED, TaskState.PARTIAL))
+        here = sa.and_(items.c.task == tasks.c.number, items.c.stage == tasks.c.stage)
+        long_ago = item_data.c.troubled_since <= self.clock.before(PATIENCE_SECONDS)
+        stuck = sa.and_(items.c.state == ItemState.RETRYING, long_ago)
+        joined = sa.select(items.c.id).outerjoin(item_data, item_data.c.item == items.c.id)
+        return sa.or_(rests, sa.and_(ACTIVE, joined.where(here, TIMED, sa.or_(HELD, stuck)).correlate(tasks).exists()))
 
     def count_by_state(self, owner: str | None = None) -> dict[str, int]:
         """How many tasks, or tasks of an owner, are in each state."""

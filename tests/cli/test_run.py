@@ -1,6 +1,7 @@
 """Is `run` resumable, and does it say what happens?"""
 
 import signal
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -185,3 +186,20 @@ def key_of(pipeline: str, items: list[str]) -> str:
     from fanfold.engine.inputs import fingerprint
 
     return "run:" + fingerprint(pipeline, [{"items": items}], {})
+
+
+def test_a_lost_database_is_said_and_waited_for(sqlite_shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    from fanfold.store.tasks import Tasks
+
+    real, refusals = Tasks.get, iter(range(3))
+
+    def get(self: Tasks, number: int) -> Any:
+        if threading.current_thread().name == "run-watcher" and next(refusals, None) is not None:
+            raise ff.DatabaseProblem("Can not use the database.", code="unreachable")
+        return real(self, number)
+
+    monkeypatch.setattr(Tasks, "get", get)
+    result = sqlite_shell.type("run", f"{SAMPLES}:words", "a")
+    assert (result.exit_code, result.stdout) == (0, "A\n")
+    assert result.stderr.count("database lost since") == 1
+    assert "database found again" in result.stderr

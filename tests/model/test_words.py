@@ -1,6 +1,7 @@
 """Do the words that people see come out of one machine?"""
 
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -9,7 +10,12 @@ from fanfold.model.lifecycle import TaskState
 from fanfold.model.pipeline import Pipeline, task
 from fanfold.model.plan import Plan
 from fanfold.model.progress import Counts
-from fanfold.model.words import Facts, available_commands, objection, state_word, wait_reason
+from fanfold.model.words import Facts, Trouble, available_commands, needs_you, objection, state_word, wait_reason
+
+SINCE = datetime(2030, 1, 1, 12, 2, tzinfo=UTC)
+IN_8_S = {"now": SINCE, "next_due_at": SINCE + timedelta(seconds=7.2)}
+LIMITED = Trouble("fake said 429.", "rate_limited", "fake", SINCE)
+ABSENT = Trouble("fake can not be reached.", "unreachable", "fake", SINCE)
 
 
 def nothing(_work: object) -> None:
@@ -162,6 +168,23 @@ def test_a_pipeline_without_a_merge_can_not_be_merged() -> None:
         ("active", {"running": 1, "pending": 5}, {}, None),
         ("active", {"pending": 1}, {}, None),
         ("active", {"pending": 1}, {"served": False}, "no worker serves stage convert"),
+        ("active", {"retrying": 1}, {"served": False}, "no worker serves stage convert"),
+        ("active", {"retrying": 1}, {"trouble": Trouble("oops")}, "waits for the next try: oops"),
+        (
+            "active",
+            {"retrying": 2, "pending": 3},
+            {"trouble": LIMITED, **IN_8_S},
+            "rate limited by fake, next try in 8 s",
+        ),
+        ("active", {"retrying": 2, "running": 1}, {"trouble": LIMITED}, "rate limited by fake, trying now"),
+        ("active", {"retrying": 2, "running": 1}, {"trouble": replace(LIMITED, others_move=True)}, None),
+        ("active", {"retrying": 1}, {"trouble": ABSENT, **IN_8_S}, "fake unreachable since 12:02 UTC, next try in 8 s"),
+        (
+            "active",
+            {"retrying": 1},
+            {"trouble": replace(LIMITED, code="odd"), **IN_8_S},
+            "waits for fake, next try in 8 s",
+        ),
         ("active", {"retrying": 1}, {}, "waits for the next try"),
         ("active", {"waiting": 1}, {}, "waits for an external job"),
         ("active", {"waiting": 1, "running": 1}, {}, None),
@@ -176,6 +199,42 @@ def test_a_task_that_stands_still_says_why(
     state: str, counts: dict[str, int], more: dict[str, object], reason: str | None
 ) -> None:
     assert wait_reason(facts(pdf(), state, "convert", counts, **more)) == reason
+
+
+@pytest.mark.parametrize(
+    ("state", "counts", "more", "reason"),
+    [
+        ("active", {"retrying": 1}, {"trouble": LIMITED}, None),
+        (
+            "active",
+            {"retrying": 1},
+            {"trouble": replace(LIMITED, stuck_since=SINCE)},
+            "rate limited by fake since 12:02 UTC; it goes on by itself as soon as fake answers",
+        ),
+        (
+            "active",
+            {"retrying": 1, "running": 1},
+            {"trouble": replace(ABSENT, stuck_since=SINCE)},
+            "fake unreachable since 12:02 UTC; it goes on by itself as soon as fake answers",
+        ),
+        (
+            "active",
+            {"retrying": 1},
+            {"trouble": Trouble("no space", since=SINCE, stuck_since=SINCE)},
+            "waits since 12:02 UTC: no space",
+        ),
+        ("active", {"waiting": 1}, {"held": 1, "hold": "look"}, "1 item waits for you: look"),
+        ("paused", {"pending": 1}, {"reason": "over budget"}, "paused: over budget"),
+        ("waiting", {"pending": 1}, {}, "waits for you before convert"),
+        ("partial", {"failed": 2}, {"failed_items": 2}, "2 failed: retry them, or merge without them"),
+        ("active", {"pending": 1}, {"served": False}, None),
+        ("completed", {}, {}, None),
+    ],
+)
+def test_what_needs_a_person_says_why(
+    state: str, counts: dict[str, int], more: dict[str, object], reason: str | None
+) -> None:
+    assert needs_you(facts(pdf(), state, "convert", counts, **more)) == reason
 
 
 def test_a_task_that_waits_for_a_time_names_it() -> None:

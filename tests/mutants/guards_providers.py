@@ -35,7 +35,7 @@ LANE_MUTANTS = (
     ),
     mutant(
         "the lane stays closed for as long as Retry-After says",
-        Edit(DESK, "lane.limited(trouble.after)", "lane.limited(None)"),
+        Edit(DESK, "lane.limited(trouble.after, begun_at)", "lane.limited(None, begun_at)"),
         test=WAITS,
     ),
     mutant(
@@ -50,16 +50,12 @@ LANE_MUTANTS = (
     ),
     mutant(
         "too many requests use up no retry",
-        Edit(
-            ASKING,
-            "after=(trouble.after or 1.0) + spread, code=trouble.kind, counts=False)",
-            "after=(trouble.after or 1.0) + spread, code=trouble.kind)",
-        ),
+        Edit(ASKING, "code=trouble.kind, counts=False, by=name)", "code=trouble.kind, by=name)"),
         test=f"{ASKED}test_a_long_wait_gives_the_place_to_others_and_is_not_counted",
     ),
     mutant(
         "a service that wants to be left alone for hours pauses the task",
-        Edit(ASKING, "if (trouble.after or 0) > LONGEST_WAIT:", "if False:"),
+        Edit(ASKING, "if trouble.kind is Kind.LIMITED and (trouble.after or 0) > LONGEST_WAIT:", "if False:"),
         test=f"{ASKED}test_a_service_that_wants_to_be_left_alone_for_hours_pauses_the_task",
     ),
     mutant(

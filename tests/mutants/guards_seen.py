@@ -8,6 +8,7 @@ SETTLING, RESETTING = "fanfold/store/settling.py", "fanfold/store/resetting.py"
 CONTEXT, ASKING = "fanfold/engine/context.py", "fanfold/providers/asking.py"
 CALLING, SETTLEMENT, WORKER = "fanfold/engine/calling.py", "fanfold/engine/settlement.py", "fanfold/engine/worker.py"
 PIPELINE, SERIAL = "fanfold/model/pipeline.py", "fanfold/model/serial.py"
+LANES, IN_LANES, WAITING = "fanfold/providers/lanes.py", "providers/test_lanes.py", "providers/test_waiting.py"
 DEGRADED, PDF = "engine/test_degraded.py", "apps/pdf/test_pipeline.py"
 
 MUTANTS = (
@@ -68,5 +69,36 @@ MUTANTS = (
             "    return\n    try:\n        asyncio.get_running_loop()\n",
         ),
         test="cli/test_arun.py::test_run_in_a_running_loop_names_the_way_out",
+    ),
+    mutant(
+        "the lane closes for as long as Retry-After says",
+        Edit(LANES, "pause = min(LONGEST_WAIT, asked)", "pause = SHORTEST_PAUSE"),
+        Edit(LANES, "growing = asked * 2.0", "growing = SHORTEST_PAUSE * 2.0"),
+        test=f"{IN_LANES}::test_a_refusal_closes_the_lane_for_as_long_as_the_service_asks",
+    ),
+    mutant(
+        "refusals in a row close the lane for longer",
+        Edit(LANES, "            self._in_a_row += 1\n", ""),
+        test=f"{IN_LANES}::test_refusals_in_a_row_grow_the_pause_though_the_service_says_two_seconds",
+    ),
+    mutant(
+        "calls that were under way when the lane closed do not make it worse",
+        Edit(LANES, "if begun_at >= self._closed_at:", "if True:"),
+        test=f"{IN_LANES}::test_calls_that_were_under_way_when_it_closed_do_not_make_it_worse",
+    ),
+    mutant(
+        "one call tries when the lane opens",
+        Edit(LANES, "            self._allowed = 1\n", ""),
+        test=f"{IN_LANES}::test_after_a_refusal_one_call_tries_then_more_with_each_answer",
+    ),
+    mutant(
+        "an item keeps since when it has been waiting",
+        Edit(SETTLING, "since = sa.func.coalesce(item_data.c.troubled_since, clock.now)", "since = clock.now"),
+        test=f"{WAITING}::test_after_ten_minutes_a_person_is_called_and_it_still_goes_on_by_itself[sqlite]",
+    ),
+    mutant(
+        "a retry by a person begins a new time of waiting",
+        Edit(RESETTING, '"handed_back", "troubled_since", "troubled_by"', '"handed_back"'),
+        test=f"{WAITING}::test_a_counted_failure_or_a_retry_by_a_person_begins_a_new_time[sqlite]",
     ),
 )

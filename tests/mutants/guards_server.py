@@ -30,7 +30,7 @@ OWNER_MUTANTS = (
     ),
     mutant(
         "a list shows the tasks of the owner",
-        Edit(READER, "self.owner if self.owner is not None else owner, tag", "owner, tag"),
+        Edit(READER, "            self.owner if self.owner is not None else owner,\n", "            owner,\n"),
         test=LISTS,
     ),
     mutant(

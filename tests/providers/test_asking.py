@@ -96,7 +96,7 @@ def test_a_done_item_that_is_retried_is_asked_anew(live: Live, ai: AIServer) -> 
 
 
 def test_too_many_requests_do_not_use_up_retries(live: Live, ai: AIServer) -> None:
-    ai.next(*[too_many_requests(0.05)] * 12)
+    ai.next(*[too_many_requests(0.05)] * 6)
     task = run(live, asking(retry=ff.Retry(limit=0)), ["one", "two", "three"])
     assert (task.failed, len(ai.paid)) == (0, 3)
     assert task.retries == 0, "a short wait is not even a retry"

@@ -2,6 +2,7 @@
 
 import re
 import string
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -10,13 +11,14 @@ from fanfold.apps.pdf.options import MEANINGS
 from fanfold.model.lifecycle import COMMANDS, ItemState, TaskState
 from fanfold.model.plan import Kind, Plan, PlannedStage
 from fanfold.model.progress import Counts
-from fanfold.model.words import Facts, wait_reason
+from fanfold.model.words import Facts, Trouble, wait_reason
 from fanfold.server.web.chinese import WORDS
 from fanfold.server.web.words import Words
 
 WEB = Path(__file__).parents[2] / "fanfold" / "server" / "web"
 SAID = re.compile(r"""\bt\(\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""")
 CHINESE = Words("zh")
+NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
 
 def texts() -> list[tuple[str, str]]:
@@ -60,7 +62,16 @@ def test_the_options_of_the_pdf_application_are_explained_in_chinese(meaning: st
         {"state": TaskState.PAUSED, "reason": "the key was refused"},
         {"state": TaskState.PARTIAL, "failed_items": 3},
         {"state": TaskState.ACTIVE, "counts": Counts({"pending": 1}), "served": False},
-        {"state": TaskState.ACTIVE, "counts": Counts({"retrying": 1}), "trouble": "429"},
+        {"state": TaskState.ACTIVE, "counts": Counts({"retrying": 1}), "trouble": Trouble("429")},
+        {"state": TaskState.ACTIVE, "counts": Counts({"retrying": 1}), "trouble": Trouble("", "rate_limited", "fake")},
+        {
+            "state": TaskState.ACTIVE,
+            "counts": Counts({"retrying": 1}),
+            "trouble": Trouble("", "unreachable", "fake", NOON),
+            "next_due_at": NOON + timedelta(seconds=8),
+            "now": NOON,
+        },
+        {"state": TaskState.ACTIVE, "counts": Counts({"retrying": 1}), "trouble": Trouble("", "odd", "fake")},
         {"state": TaskState.ACTIVE, "counts": Counts({"waiting": 1})},
     ],
 )

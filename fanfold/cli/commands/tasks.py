@@ -26,6 +26,7 @@ HEADINGS = ("id", "pipeline", "status", "progress", "done", "failed", "degraded"
 @click.option("--owner", help="Of this owner.")
 @click.option("--tag", help="With this tag.")
 @click.option("--text", help="With this text in the title or the error.")
+@click.option("--needs-you", is_flag=True, help="That a person should look at, with the reason.")
 @click.option("--after", metavar="ID", help="The next page: those older than this one.")
 @click.option("--limit", type=int, default=50, show_default=True, help="How many, up to 1000.")
 @click.pass_obj
@@ -36,19 +37,32 @@ def command(
     owner: str | None,
     tag: str | None,
     text: str | None,
+    needs_you: bool,
     after: str | None,
     limit: int,
 ) -> None:
     """List tasks, newest first."""
     found = invocation.client().list(
-        states=states, pipeline=pipeline, owner=owner, tag=tag, text=text, after=after, limit=limit
+        states=states,
+        pipeline=pipeline,
+        owner=owner,
+        tag=tag,
+        text=text,
+        needs_you=needs_you,
+        after=after,
+        limit=limit,
     )
     if invocation.json:
         printing.print_json(found)
     elif not found:
         click.echo("No tasks.", err=True)
     else:
-        printing.print_table(HEADINGS, map(row, found), right=("progress", "done", "failed", "degraded"))
+        right = ("progress", "done", "failed", "degraded")
+        if needs_you:
+            rows = ((*row(task)[:-1], task.needs_you or "") for task in found)
+            printing.print_table((*HEADINGS[:-1], "why"), rows, right=right)
+        else:
+            printing.print_table(HEADINGS, map(row, found), right=right)
         if len(found) == limit:
             click.echo(f"More: --after {found[-1].id}", err=True)
 

@@ -17,12 +17,13 @@ from fanfold.apps.pdf.document import unlock
 from fanfold.cli.conversion.saving import Saving
 from fanfold.cli.conversion.showing import Show
 from fanfold.cli.running import interrupts
+from fanfold.cli.watching import Lost
 from fanfold.engine import inputs
 from fanfold.engine.children import Children
 from fanfold.engine.client import Client
 from fanfold.engine.sweep import close, recover
 from fanfold.engine.worker import Worker
-from fanfold.errors import FanfoldError, HandlerError, IllegalMove, KeyReused
+from fanfold.errors import DatabaseProblem, FanfoldError, HandlerError, IllegalMove, KeyReused
 from fanfold.model.lifecycle import FINISHED_TASKS, TaskState
 from fanfold.model.task import Task, TaskRow
 
@@ -93,6 +94,7 @@ class Conversion(threading.Thread):
         self._begun = 0
         self._left = threading.Event()
         self._said = False
+        self._lost = Lost(run.shown)
         self.interrupted = threading.Event()
 
     def run(self) -> None:
@@ -101,8 +103,7 @@ class Conversion(threading.Thread):
             while (self._waiting or self._active) and not self._left.is_set():
                 while self._waiting and len(self._active) < AT_ONCE:
                     self._begin(self._waiting.popleft())
-                for document in list(self._active):
-                    self._look(document)
+                self._look_at_all()
                 if self.interrupted.is_set() and not self._said:
                     self._said = True
                     self.given.shown.say("Stopping; once more to stop at once")
@@ -110,6 +111,16 @@ class Conversion(threading.Thread):
         except BaseException as problem:
             self.problem = problem
         self.worker.stop()
+
+    def _look_at_all(self) -> None:
+        try:
+            for document in list(self._active):
+                self._look(document)
+            self._lost.found()
+        except DatabaseProblem as problem:
+            if problem.code != "unreachable":
+                raise
+            self._lost.note()  # The worker waits for it as well.
 
     def leave(self) -> None:
         """Look no longer."""

@@ -81,11 +81,21 @@ def list_tasks(
     owner: Annotated[Text | None, Query(description="Only for who sees all owners.")] = None,
     tag: Text | None = None,
     text: Annotated[Text | None, Query(description="In the title or the error.")] = None,
+    needs_you: Annotated[bool, Query(description="Only those that a person should look at.")] = False,
     after: Annotated[Text | None, Query(description="The `next` of the page before.", max_length=64)] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 50,
 ) -> TaskList:
     """List tasks, the newest first."""
-    found = client.list(states=state, pipeline=pipeline, owner=owner, tag=tag, text=text, after=after, limit=limit)
+    found = client.list(
+        states=state,
+        pipeline=pipeline,
+        owner=owner,
+        tag=tag,
+        text=text,
+        needs_you=needs_you,
+        after=after,
+        limit=limit,
+    )
     return TaskList.model_construct(
         tasks=[TaskShape.of(task) for task in found], next=found[-1].id if len(found) == limit else None
     )

@@ -29,6 +29,11 @@ class Words:
         """Why a task waits, beside its state: the word for the state is not said twice."""
         return self.sentence((text or "").removeprefix("paused: "))
 
+    def next_try(self, text: str) -> str:
+        """`, next try in 8 s`, or `, trying now`."""
+        seconds = "".join(letter for letter in text if letter.isdecimal())
+        return self(", next try in {seconds} s", seconds=seconds) if seconds else self(", trying now")
+
     def sentence(self, text: str | None) -> str:
         """A sentence that the engine has made, such as why a task waits, where its pattern is known."""
         if text is None or self.language != "zh":
@@ -53,12 +58,28 @@ SENTENCES: tuple[tuple[re.Pattern[str], Callable[[Words, re.Match[str]], str]], 
         lambda t, m: t("{count} failed: retry them, or merge without them", count=m["count"]),
     ),
     (
+        re.compile(r"(?P<count>\d+) failed: retry them"),
+        lambda t, m: t("{count} failed: retry them", count=m["count"]),
+    ),
+    (
         re.compile(r"no worker serves stage (?P<stage>\S+)"),
         lambda t, m: t("no worker serves stage {stage}", stage=m["stage"]),
     ),
     (
         re.compile(r"(?P<count>\d+) items? waits? for you: (?P<why>.+)", re.DOTALL),
         lambda t, m: t("{count} items wait for you", count=m["count"]) + f": {m['why']}",
+    ),
+    (
+        re.compile(r"rate limited by (?P<name>\S+), (?P<next>.+)"),
+        lambda t, m: t("rate limited by {name}", name=m["name"]) + t.next_try(m["next"]),
+    ),
+    (
+        re.compile(r"(?P<name>\S+) unreachable since (?P<time>[\d:]+) UTC, (?P<next>.+)"),
+        lambda t, m: t("{name} unreachable since {time} UTC", name=m["name"], time=m["time"]) + t.next_try(m["next"]),
+    ),
+    (
+        re.compile(r"waits for (?P<name>\S+), (?P<next>.+)"),
+        lambda t, m: t("waits for {name}", name=m["name"]) + t.next_try(m["next"]),
     ),
     (
         re.compile(r"\d+ (waiting|paused|partial)(, \d+ (waiting|paused|partial))*"),

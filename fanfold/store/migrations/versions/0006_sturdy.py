@@ -31,6 +31,7 @@ def upgrade() -> None:
         ("hold", sa.Text()),
         ("handed_back", sa.Integer()),
         ("troubled_since", UtcTime()),
+        ("troubled_by", sa.String(length=63)),
         ("crash_progress", sa.Float()),
         ("crash_memory", sa.Integer()),
     ):

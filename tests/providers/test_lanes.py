@@ -1,0 +1,134 @@
+"""A lane closes when a service refuses, waits longer each time, lets one call try, and opens again by itself."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from fanfold.providers import lanes
+from fanfold.providers.configuration import Provider
+from fanfold.providers.lanes import Lane
+from fanfold.providers.services import Kind, Trouble
+
+NO_JITTER: Callable[[float, float], float] = lambda low, high: high  # noqa: E731
+
+
+class Clock:
+    """Seconds that pass only when told to."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """The clock of the lane."""
+    return Clock()
+
+
+@pytest.fixture
+def lane(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Lane:
+    """A lane of four places whose dice always show the highest number."""
+    monkeypatch.setattr("random.uniform", NO_JITTER)
+    return Lane(Provider("fake", concurrency=4), clock)
+
+
+def test_a_refusal_closes_the_lane_for_as_long_as_the_service_asks(lane: Lane, clock: Clock) -> None:
+    lane.limited(7, clock())
+    assert lane.closed_seconds() == 7
+    clock.now += 7
+    assert lane.closed_seconds() == 0
+
+
+def test_refusals_in_a_row_grow_the_pause_though_the_service_says_two_seconds(lane: Lane, clock: Clock) -> None:
+    pauses = []
+    for _ in range(12):
+        lane.limited(2, clock())
+        pauses.append(lane.closed_seconds())
+        clock.now += lane.closed_seconds() + 1
+    assert pauses == [2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300, 300]
+
+
+def test_the_pause_is_never_shorter_than_what_the_service_asks(lane: Lane, clock: Clock) -> None:
+    for _ in range(3):
+        lane.limited(500, clock())
+        assert lane.closed_seconds() == 500
+        clock.now += 501
+
+
+def test_calls_that_were_under_way_when_it_closed_do_not_make_it_worse(lane: Lane, clock: Clock) -> None:
+    begun = clock()
+    clock.now += 1
+    for _ in range(4):
+        lane.limited(2, begun)
+    assert lane.closed_seconds() == 2
+
+
+def test_an_answer_ends_the_row(lane: Lane, clock: Clock) -> None:
+    for _ in range(5):
+        lane.limited(2, clock())
+        clock.now += lane.closed_seconds() + 1
+    lane.went_well("m")
+    lane.limited(2, clock())
+    assert lane.closed_seconds() == 2
+
+
+def test_nobody_there_is_asked_again_after_a_minute_at_most(lane: Lane, clock: Clock) -> None:
+    for _ in range(12):
+        lane.unreachable(clock())
+        assert 0 < lane.closed_seconds() <= 60
+        clock.now += lane.closed_seconds() + 1
+
+
+async def entered(lane: Lane, inside: list[int], number: int, leave: asyncio.Event) -> None:
+    async with lane.place():
+        inside.append(number)
+        await leave.wait()
+
+
+def test_after_a_refusal_one_call_tries_then_more_with_each_answer(lane: Lane, clock: Clock) -> None:
+    async def story() -> list[int]:
+        counts = []
+        lane.limited(2, clock())
+        clock.now += 3
+        for _ in range(4):
+            inside: list[int] = []
+            leave = asyncio.Event()
+            calls = [asyncio.create_task(entered(lane, inside, number, leave)) for number in range(6)]
+            while lane.waiting + len(inside) < 4:
+                await asyncio.sleep(0.001)
+            counts.append(len(inside))
+            for call in calls:
+                call.cancel()
+            await asyncio.gather(*calls, return_exceptions=True)
+            lane.went_well("m")
+        return counts
+
+    assert asyncio.run(story()) == [1, 2, 4, 4]
+
+
+def test_a_lane_that_stays_closed_gives_the_place_to_other_work(lane: Lane, clock: Clock) -> None:
+    async def story() -> Any:
+        lane.limited(lanes.PATIENCE + 50, clock())
+        async with lane.place():
+            return "inside"
+
+    with pytest.raises(Trouble, match="fake asked to wait") as caught:
+        asyncio.run(story())
+    assert caught.value.kind is Kind.LIMITED
+    assert caught.value.after == lanes.PATIENCE + 50
+
+
+def test_a_lane_to_nobody_says_so_at_once(lane: Lane, clock: Clock) -> None:
+    async def story() -> None:
+        lane.unreachable(clock())
+        async with lane.place():
+            pass
+
+    with pytest.raises(Trouble, match="can not be reached") as caught:
+        asyncio.run(story())
+    assert caught.value.kind is Kind.UNREACHABLE
