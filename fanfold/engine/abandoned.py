@@ -13,17 +13,17 @@ from fanfold.store.store import Store, Transaction
 log = logging.getLogger("fanfold.sweep")
 SUBMIT_SECONDS = 600.0
 """A submit belongs to no worker that would be missed, so it gets longer: the machine may have slept."""
-DRAFTS, STEPS = 20, 100
+DRAFTS, STEPS = 200, 100
 """Most drafts that one sweep looks at, and most short transactions that it spends on removing."""
 
 
 def remove_abandoned(store: Store, actor: str) -> int:
     """Remove the items of drafts that nobody works on any more, in bounded steps; returns how many drafts are gone.
 
-    Copies are left alone: whoever moves their task on takes them over.
+    Copies of a task that has yet to move on are left alone: whoever moves it on takes them over.
     """
     with store.read() as tx:
-        old = [draft for draft in tx.drafts.abandoned(STALE_SECONDS, DRAFTS) if draft.kind != COPY]
+        old = [draft for draft in tx.drafts.abandoned(STALE_SECONDS, DRAFTS) if not _is_waiting_copy(tx, draft)]
     gone, steps = 0, STEPS
     for draft in old:
         token = f"sweep {secrets.token_hex(8)}"
@@ -39,6 +39,11 @@ def remove_abandoned(store: Store, actor: str) -> int:
     return gone
 
 
+def _is_waiting_copy(tx: Transaction, draft: Draft) -> bool:
+    row = tx.tasks.get(draft.task) if draft.kind == COPY else None
+    return row is not None and not _is_entered(row, draft.stage)
+
+
 def _take(tx: Transaction, draft: Draft, token: str) -> bool:
     """Take a draft over if its items are to be removed; a draft whose items are in use is only dropped."""
     row = tx.tasks.lock(draft.task)
@@ -49,7 +54,7 @@ def _take(tx: Transaction, draft: Draft, token: str) -> bool:
         # A worker of an older version, which knows nothing of drafts, has moved the task on.
         tx.drafts.end(draft.task, [draft.stage])
         return False
-    elif draft.kind == NEW and (split := split_of(draft.token)) and tx.settling.holds(*split):
+    elif draft.kind == COPY or (draft.kind == NEW and (split := split_of(draft.token)) and tx.settling.holds(*split)):
         return False
     return tx.drafts.begin(draft.task, draft.stage, draft.kind, token, stale_seconds=STALE_SECONDS)
 

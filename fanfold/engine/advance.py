@@ -13,6 +13,7 @@ from fanfold.model.plan import ON_CANCELLED, ON_FAILED, Kind, PlannedStage
 from fanfold.model.progress import Counts
 from fanfold.model.task import TaskRow
 from fanfold.model.verdict import Verdict, verdict
+from fanfold.store.items import COPY_CHUNK
 from fanfold.store.store import Store, Transaction
 
 
@@ -20,8 +21,25 @@ class Leftovers(Exception):
     """There are items of an earlier time, which have to be removed first, in transactions of their own."""
 
 
+class LargeCopy(Exception):
+    """Many items of a stage have to be copied into the next, in transactions of their own, before the task moves."""
+
+    def __init__(self, task: int, source: str, target: str) -> None:
+        super().__init__(f"the items of {source} are to be copied into {target}")
+        self.task = task
+        self.source = source
+        self.target = target
+
+
+COPIED = "copied "
+"""The token of a complete copy starts with this; the newest event of the task follows."""
+
+
 def advance(store: Store, pipelines: Pipelines, number: int, actor: str) -> TaskState | None:
-    """Move a task on if its stage is over; returns its new state, or None when nothing was to be done."""
+    """Move a task on if its stage is over; returns its new state, or None when nothing was to be done.
+
+    LargeCopy when many items must be copied first; see `copying.move_on`.
+    """
     with store.read() as tx:
         row = tx.tasks.get(number)
         if row is None or row.state is not TaskState.ACTIVE or not can_move(pipelines, row):
@@ -133,7 +151,8 @@ def enter(
 def make_items(tx: Transaction, row: TaskRow, stage: PlannedStage, new_items: Spool | None = None) -> bool:
     """The items of a stage that begins, or begins again; False when there are none to be worked on.
 
-    What a split gives replaces whatever an earlier split of the same task gave; Leftovers when that is still there.
+    What a split gives replaces whatever an earlier split of the same task gave; Leftovers when that is still there. LargeCopy
+    when more items are to be copied than fit into one short transaction.
     """
     if stage.kind is not Kind.EACH:
         if tx.items.exist(row.number, stage.name):
@@ -154,7 +173,13 @@ def make_items(tx: Transaction, row: TaskRow, stage: PlannedStage, new_items: Sp
         else:
             tx.items.add(row.number, stage.name, new_items)
     elif before is not None and before.kind is Kind.EACH:
-        tx.items.copy(row.number, before.name, stage.name)
+        draft = tx.drafts.hidden(row.number).get(stage.name)
+        if draft is not None and draft.token == f"{COPIED}{tx.events.last(row.number)}":
+            tx.drafts.end(row.number, [stage.name])
+        elif draft is not None or tx.items.last_position(row.number, before.name) > COPY_CHUNK:
+            raise LargeCopy(row.number, before.name, stage.name)
+        else:
+            tx.items.copy(row.number, before.name, stage.name)
     return tx.items.is_open(row.number, stage.name)
 
 

@@ -6,7 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from fanfold.engine.advance import compensate, compensated, enter, new_generation, stage_counts, unfinished_stage
+from fanfold.engine.advance import (
+    LargeCopy,
+    compensate,
+    compensated,
+    enter,
+    new_generation,
+    stage_counts,
+    unfinished_stage,
+)
+from fanfold.engine.copying import TRIES, copy_ahead
 from fanfold.engine.discovery import find_installed
 from fanfold.engine.moves import Pipelines, mirror_of, move
 from fanfold.engine.submit import check_options
@@ -85,7 +94,13 @@ class Commands:
             self._check(tx, row, verb, named)
             return act(tx, row)
 
-        return self.store.transact(decide)
+        for _ in range(TRIES):
+            try:
+                return self.store.transact(decide)
+            except LargeCopy as large:
+                if not copy_ahead(self.store, large):
+                    raise IllegalMove("The task is just moving on; try again in a moment.") from None
+        raise IllegalMove("The task is steered by others at the same time; try again.")
 
     def _check(self, tx: Transaction, row: TaskRow, verb: str, named: bool) -> None:
         """Only a retry of whatever failed looks at the items: the other commands cost the same for 10 and for 10 million."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fanfold.engine.advance import Leftovers, advance, advance_locked
+from fanfold.engine.advance import Leftovers, advance_locked
+from fanfold.engine.copying import move_on
 from fanfold.engine.drafting import remove_items, split_token, write_items
 from fanfold.engine.moves import Pipelines
 from fanfold.engine.settlement import Settlement, settle, unstorable
@@ -31,7 +32,7 @@ def finish_split(store: Store, pipelines: Pipelines, worker: str, one: Settlemen
             raise
         failed = refused(one, problem)
         store.transact(lambda tx: settle(tx, [failed], worker, store.settings.crash_limit))
-        moved = advance(store, pipelines, one.claimed.task, worker)
+        moved = move_on(store, pipelines, one.claimed.task, worker)
     spool.remove()
     return moved is not None
 

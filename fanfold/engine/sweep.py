@@ -9,7 +9,7 @@ from collections.abc import Callable
 from itertools import islice
 
 from fanfold.engine.abandoned import remove_abandoned
-from fanfold.engine.advance import advance
+from fanfold.engine.copying import move_on
 from fanfold.engine.machine import is_dead
 from fanfold.engine.moves import Pipelines, can_move, left_for_later, move
 from fanfold.model.lifecycle import FINISHED_TASKS, ItemState
@@ -144,7 +144,7 @@ def close(store: Store, pipelines: Pipelines, actor: str) -> int:
     moved = 0
     for number in stuck:
         with left_for_later(actor):
-            moved += advance(store, pipelines, number, actor) is not None
+            moved += move_on(store, pipelines, number, actor) is not None
     return moved
 
 

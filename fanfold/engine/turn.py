@@ -6,9 +6,10 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from fanfold.engine.advance import advance
+from fanfold.engine.advance import LargeCopy, advance
 from fanfold.engine.claiming import Claimer, Room
 from fanfold.engine.commands import Commands
+from fanfold.engine.copying import move_on
 from fanfold.engine.moves import Pipelines, left_for_later
 from fanfold.engine.settlement import Settlement, settle, unstorable
 from fanfold.engine.splitting import finish_split
@@ -43,14 +44,18 @@ def take_turn(
     *,
     in_flight: set[int],
     hinted: bool,
+    large: set[int] | None = None,
 ) -> Turn:
-    """One turn. It may be repeated after a lost connection: what was committed before is simply found done."""
+    """One turn. It may be repeated after a lost connection: what was committed before is simply found done.
+
+    Tasks that move on only after many items were copied are noted in ``large``, if given, and left to the caller.
+    """
     turn = Turn(settled=len(settled))
     if pausing := [one for one in settled if one.pause]:
         # Results of a task count only while it is active, and what is handed back must not be claimed again at once: so
         # what has ended otherwise comes first, then the pause, then the items that asked for it.
         others = [one for one in settled if not one.pause]
-        take_turn(store, claimer, pipelines, worker, others, Room(0), in_flight=in_flight, hinted=hinted)
+        take_turn(store, claimer, pipelines, worker, others, Room(0), in_flight=in_flight, hinted=hinted, large=large)
         _pause(store, pipelines, worker, pausing)
         _settle_and_claim(store, claimer, worker, pausing, Room(0))
         return replace(turn, again=True)
@@ -64,23 +69,29 @@ def take_turn(
         # A task that may move on does so before places are given away, so that it does not wait for them in its next stage.
         _settle_and_claim(store, claimer, worker, plain, Room(0))
         unsettled = []
-        turn.again = _advance(store, pipelines, worker, over) or turn.again
+        turn.again = _advance(store, pipelines, worker, over, large) or turn.again
     if room.free > 0:
         claimer.look(hinted, now=turn.again)
     if unsettled or (room.free > 0 and claimer.has_candidates):
         turn.claimed = _settle_and_claim(store, claimer, worker, unsettled, room)
     busy = in_flight | {row.number for row, _ in turn.claimed} | over
     left = {one.claimed.task for one in settled} - busy | _failing_fast(plain, pipelines)
-    turn.again = _advance(store, pipelines, worker, left) or turn.again
+    turn.again = _advance(store, pipelines, worker, left, large) or turn.again
     return turn
 
 
-def _advance(store: Store, pipelines: Pipelines, worker: str, numbers: set[int]) -> bool:
-    """Move these tasks on where their stage is over; whether any moved."""
+def _advance(store: Store, pipelines: Pipelines, worker: str, numbers: set[int], large: set[int] | None) -> bool:
+    """Move these tasks on where their stage is over; whether any moved. Those that take long are noted in ``large``, if given."""
     moved = False
     for number in sorted(numbers):
         with left_for_later(worker):
-            moved = advance(store, pipelines, number, worker) is not None or moved
+            try:
+                moved = advance(store, pipelines, number, worker) is not None or moved
+            except LargeCopy:
+                if large is None:
+                    moved = move_on(store, pipelines, number, worker) is not None or moved
+                else:
+                    large.add(number)
     return moved
 
 

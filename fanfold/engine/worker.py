@@ -19,7 +19,9 @@ from fanfold.engine.attempts import Attempts, Held
 from fanfold.engine.calling import Call, Caller
 from fanfold.engine.children import Children
 from fanfold.engine.claiming import Claimer, Room
+from fanfold.engine.copying import move_on
 from fanfold.engine.discovery import finish_services
+from fanfold.engine.moves import left_for_later
 from fanfold.engine.pulse import Pulse
 from fanfold.engine.sweep import recover_now, sweep
 from fanfold.engine.turn import Turn, take_turn
@@ -79,6 +81,8 @@ class Worker:
         self._misfit: DatabaseProblem | None = None
         self._hinted = True
         self._turning = False
+        self._moving: set[int] = set()
+        """Tasks whose many items are being copied into their next stage, beside the turns."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._database_thread = ThreadPoolExecutor(
             1, thread_name_prefix=f"{name}-database", initializer=self.store.database.own_connections
@@ -158,6 +162,7 @@ class Worker:
         finally:
             self._over.set()
             await self._hand_back()
+            await self._end_moves()
             if self._stops < 2:
                 await finish_services(self._grace_left())
             self._caller.close()
@@ -183,7 +188,7 @@ class Worker:
 
     def _is_drained(self, turn: Turn) -> bool:
         """Whether nothing runs, nothing can be claimed, and nothing falls due in a moment that this run still has."""
-        if self._attempts or self._attempts.settled or turn.claimed or self.claimer.can_claim:
+        if self._attempts or self._attempts.settled or turn.claimed or self.claimer.can_claim or self._moving:
             return False
         if turn.settled:
             # What has just been settled may be due again soon, and was not looked at yet.
@@ -204,17 +209,55 @@ class Worker:
         room = Room(min(free, most), self._attempts.per_stage(), self._attempts.per_task())
         in_flight = set(room.per_task)
         self._turning = True
+        large: set[int] = set()
         turn: Turn = await self._persistently(
             lambda: take_turn(
-                self.store, self.claimer, self.pipelines, self.id, settled, room, in_flight=in_flight, hinted=hinted
+                self.store,
+                self.claimer,
+                self.pipelines,
+                self.id,
+                settled,
+                room,
+                in_flight=in_flight,
+                hinted=hinted,
+                large=large,
             )
         )
         for row, claimed in turn.claimed:
             self._start(row, claimed)
+        for number in large - self._moving:
+            self._move_on(number)
         turn.cut_short = len(turn.claimed) == most < free
         self._turning = False
         self._hinted = self._hinted or turn.again
         return turn
+
+    def _move_on(self, number: int) -> None:
+        """Copy many items into a task's next stage beside the turns, which must not wait for it, and move the task."""
+        self._moving.add(number)
+
+        def move() -> None:
+            try:
+                with left_for_later(self.id):
+                    move_on(self.store, self.pipelines, number, self.id, self._over.is_set)
+            except DatabaseProblem as problem:
+                log.warning("[%s] A task is moved on by a later sweep: %s", self.id, problem)
+            except Exception:
+                log.exception("[%s] A task could not be moved on; the next sweep tries again", self.id)
+            finally:
+                self._from_thread(self._moved)(number)
+
+        self._caller.threads.submit(move)
+
+    async def _end_moves(self) -> None:
+        """Wait a moment for what is copied just now: it ends with its chunk, and whoever comes next goes on with it."""
+        end = time.monotonic() + LEAVE_SECONDS
+        while self._moving and time.monotonic() < end:
+            await asyncio.sleep(0.01)
+
+    def _moved(self, number: int) -> None:
+        self._moving.discard(number)
+        self._note_hint()
 
     def _grace_left(self) -> float:
         if self._end_at is not None:

@@ -72,6 +72,11 @@ class Events:
         """The id of the newest event of all, 0 when there is none."""
         return int(self.connection.execute(sa.select(sa.func.max(events.c.id))).scalar() or 0)
 
+    def last(self, task: int) -> int:
+        """The id of the newest event of a task, 0 when there is none: every command on it adds one."""
+        newest = sa.select(events.c.id).where(events.c.task == task).order_by(events.c.id.desc()).limit(1)
+        return int(self.connection.execute(newest).scalar() or 0)
+
     def touched(self, after: int, limit: int = 10_000) -> dict[int, int]:
         """Event → task (its number) for the events of all tasks with an id above ``after``."""
         wanted = sa.select(events.c.id, events.c.task).where(events.c.id > after).order_by(events.c.id).limit(limit)

@@ -36,6 +36,9 @@ from fanfold.store.tables import (
 )
 
 BATCH = 2_000
+COPY_CHUNK = 1_000
+"""Most positions that one transaction copies into the next stage; a redone item is several rows."""
+MOST_POSITIONS = 2**31 - 1
 MANY, MUCH = 200, 0.1
 """So many new items at once, and so large a share of all, are news for the planner."""
 MOST_ATTEMPTS = 32_767
@@ -120,16 +123,24 @@ class Items:
         run(self.connection, NEW_ITEMS, values | {"first_id": int(last) + 1})
         return range(int(last) + 1, int(last) + len(keys) + 1)
 
-    def copy(self, task: int, source: str, target: str) -> None:
+    def last_position(self, task: int, stage: str) -> int:
+        """The last position of a stage, hidden or not; 0 when it has no items."""
+        mine = sa.select(items.c.seq).where(items.c.task == task, items.c.stage == stage)
+        return int(self.connection.execute(mine.order_by(items.c.seq.desc()).limit(1)).scalar() or 0)
+
+    def copy(self, task: int, source: str, target: str, *, after: int = 0, upto: int = MOST_POSITIONS) -> None:
         """One pending item of ``target`` for each done item of ``source``, with its output as input.
 
         Where the stage was entered before, only what is new or was redone since is made pending again, and what was made from
-        something that has no result any more is removed.
+        something that has no result any more is removed. Only for positions above ``after``, up to ``upto``.
         """
         before = items.alias("before")
-        done = sa.and_(before.c.task == task, before.c.stage == source, before.c.state == ItemState.DONE)
-        same = sa.and_(items.c.task == task, items.c.stage == target, items.c.seq == before.c.seq)
-        self._remove_orphans(task, source, target)
+        some = before.c.seq.between(after + 1, upto)
+        done = sa.and_(before.c.task == task, before.c.stage == source, before.c.state == ItemState.DONE, some)
+        # The range is said of both sides: PostgreSQL knows little of a stage that is new, and may compare each with each.
+        there = sa.and_(items.c.task == task, items.c.stage == target, items.c.seq.between(after + 1, upto))
+        same = sa.and_(there, items.c.seq == before.c.seq)
+        self._remove_orphans(task, source, target, after, upto)
         ours, theirs = item_data.alias("ours"), item_data.alias("theirs")
         redone = (
             sa.select(items.c.id)
@@ -157,19 +168,20 @@ class Items:
         )
         put_rows(self.connection, item_data, generations)
 
-    def _remove_orphans(self, task: int, source: str, target: str) -> None:
+    def _remove_orphans(self, task: int, source: str, target: str, after: int, upto: int) -> None:
         """Remove items of a stage for which the stage before has no result any more.
 
         Their generation is handed to the item before them, so that one made later in their place has a new idempotency key.
         """
         before, data, own = items.alias("before"), item_data.alias("data"), item_data.alias("own")
-        same = sa.and_(before.c.task == task, before.c.stage == source, before.c.seq == items.c.seq)
+        near = before.c.seq.between(after + 1, upto)
+        same = sa.and_(before.c.task == task, before.c.stage == source, near, before.c.seq == items.c.seq)
         found = (
             sa.select(items.c.id, before.c.id.label("source"), own.c.generation)
             .outerjoin(before, same)
             .outerjoin(own, own.c.item == items.c.id)
             .outerjoin(data, data.c.item == before.c.id)
-            .where(items.c.task == task, items.c.stage == target)
+            .where(items.c.task == task, items.c.stage == target, items.c.seq.between(after + 1, upto))
             .where(sa.or_(before.c.id.is_(None), before.c.state != ItemState.DONE))
         )
         rows = list(self.connection.execute(found.add_columns(data.c.generation.label("known"))))

@@ -1,7 +1,6 @@
 """Are the many items of a split written in short transactions, all or nothing, beside the worker's other work?"""
 
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -118,8 +117,8 @@ def test_a_split_that_dies_between_chunks_shows_nothing_and_the_next_gives_each_
 def test_a_splitter_that_lost_its_lease_stops_at_its_next_chunk(
     installation: Installation, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pipeline = installation.know(book())
-    task = installation.client.submit(pipeline, options=texts(10))
+    pipeline = installation.know(shrinking(10, 5))
+    task = installation.client.submit(pipeline)
     zombie = installation.worker("zombie")
     settlement = split(installation, zombie)
     plain = write_items
@@ -135,13 +134,24 @@ def test_a_splitter_that_lost_its_lease_stops_at_its_next_chunk(
                 tx.items.add_some(arguments[1], arguments[2], *first)
             clock.advance(60)
             installation.sweep()
-            assert installation.completed(task) == outputs(10)
+            assert installation.completed(task) == ["2.0", "2.1", "2.2", "2.3", "2.4"]
         return plain(*arguments, **named)
 
     monkeypatch.setattr(splitting, "write_items", overtaken)
     zombie.settle(settlement)
-    assert installation.client.result(task.id) == outputs(10)
-    assert len(installation.sql("SELECT id FROM items")) == 12
+    assert installation.client.result(task.id) == ["2.0", "2.1", "2.2", "2.3", "2.4"]
+    assert len(installation.sql("SELECT id FROM items")) == 7
+
+
+@pytest.mark.usefixtures("small_chunks")
+@pytest.mark.parametrize("counts", [(10, 6), (6, 10), (10, 2), (2, 10), (3, 2)])
+def test_a_new_split_replaces_all_that_an_earlier_one_gave(installation: Installation, counts: tuple[int, int]) -> None:
+    task = installation.client.submit(installation.know(shrinking(*counts)))
+    assert installation.completed(task) == [f"1.{n}" for n in range(counts[0])]
+    installation.client.retry(task.id, ["1"], stage="cut")
+    assert installation.completed(task) == [f"2.{n}" for n in range(counts[1])]
+    assert len(installation.sql("SELECT id FROM items")) == counts[1] + 2
+    assert installation.rows()["drafts"] == []
 
 
 @pytest.mark.usefixtures("small_chunks")
@@ -205,6 +215,25 @@ def test_a_draft_of_a_stage_that_an_older_worker_has_entered_is_only_dropped(
     assert installation.completed(task) == outputs(3)
 
 
+def shrinking(*counts: int) -> ff.Pipeline:
+    """A split that gives another number of items each time."""
+    made = ff.Pipeline("shrinking")
+    calls: list[int] = []
+
+    @made.split
+    def cut(task: Any) -> Any:
+        calls.append(counts[len(calls)])
+        return [f"{len(calls)}.{n}" for n in range(calls[-1])]
+
+    made.each(name="convert")(lambda item: item.input)
+
+    @made.merge
+    def bind(task: Any, results: Any) -> Any:
+        return [result.output for result in results]
+
+    return made
+
+
 def slow_book(name: str, count: int, stopping: Callable[[], None] = lambda: None) -> ff.Pipeline:
     """A split of many items, and handlers that do next to nothing."""
     made = ff.Pipeline(name)
@@ -248,12 +277,15 @@ def test_pause_stops_a_large_split_between_chunks_and_resume_does_it_again(
 ) -> None:
     monkeypatch.setattr(spooling, "CHUNK", 2)
     large = slow_book("large", 12)
-    plain, at_work, go_on = write_items, threading.Event(), threading.Event()
+    at_work, go_on, ended = threading.Event(), threading.Event(), threading.Event()
 
     def waits(*arguments: Any, **named: Any) -> bool:
         at_work.set()
         assert go_on.wait(60)
-        return plain(*arguments, **named)
+        try:
+            return write_items(*arguments, **named)
+        finally:
+            ended.set()
 
     monkeypatch.setattr(splitting, "write_items", waits)
     live.know(large)
@@ -263,7 +295,7 @@ def test_pause_stops_a_large_split_between_chunks_and_resume_does_it_again(
         live.client.pause(task.id)
         eventually(lambda: live.states(task, "cut") == "pending", 30)
         go_on.set()
-        time.sleep(0.2)
+        assert ended.wait(30)
         assert live.client.items(task.id, stage="convert") == []
         assert live.sql("SELECT id FROM items WHERE stage = 'convert'") == []
         live.client.resume(task.id)

@@ -11,6 +11,9 @@ DRAFTING = "fanfold/engine/drafting.py"
 SPLITTING = "fanfold/engine/splitting.py"
 CALLING = "fanfold/engine/calling.py"
 LARGE_SPLIT = "engine/test_large_split.py"
+COPYING = "fanfold/engine/copying.py"
+ADVANCE = "fanfold/engine/advance.py"
+LARGE_COPY = "engine/test_large_copy.py"
 
 MUTANTS = (
     mutant(
@@ -93,7 +96,7 @@ MUTANTS = (
             "        for stage in found:\n            if not remove",
             "        for stage in ():\n            if not remove",
         ),
-        test=f"{LARGE_SPLIT}::test_a_split_that_dies_between_chunks_shows_nothing_and_the_next_gives_each_item_once",
+        test=f"{LARGE_SPLIT}::test_a_new_split_replaces_all_that_an_earlier_one_gave",
     ),
     mutant(
         "a large split is written outside of the turn",
@@ -103,6 +106,7 @@ MUTANTS = (
     mutant(
         "a pause stops a split between chunks",
         Edit(CALLING, "call.work._stop.is_set))", "lambda: False))"),
+        Edit(CALLING, "                one.spool.remove()\n", ""),
         Edit(SPLITTING, "not stopped() and tx.settling.holds(claimed.id, claimed.lease)", "not stopped()"),
         test=f"{LARGE_SPLIT}::test_pause_stops_a_large_split_between_chunks_and_resume_does_it_again[sqlite]",
     ),
@@ -115,5 +119,34 @@ MUTANTS = (
         "the sweep keeps items that an older worker uses",
         Edit(ABANDONED, "    elif _is_entered(row, draft.stage):", "    elif False:"),
         test=f"{LARGE_SPLIT}::test_a_draft_of_a_stage_that_an_older_worker_has_entered_is_only_dropped",
+    ),
+    mutant(
+        "a large copy in short transactions",
+        Edit(ADVANCE, "tx.items.last_position(row.number, before.name) > COPY_CHUNK", "False"),
+        test=f"{LARGE_COPY}::test_no_transaction_of_a_large_copy_writes_more_than_a_bounded_number_of_rows[sqlite]",
+    ),
+    mutant(
+        "a copy under way is left to who makes it",
+        Edit(COPYING, "stale_seconds=None if free else STALE_SECONDS", "stale_seconds=None"),
+        test=f"{LARGE_COPY}::test_a_copy_that_somebody_makes_just_now_is_left_to_them",
+    ),
+    mutant(
+        "a copy ends when its task is steered",
+        Edit(COPYING, "tx.tasks.lock(task) is not None and tx.events.last(task) == self.event", "True"),
+        test=f"{LARGE_COPY}::test_what_is_redone_while_its_stage_is_copied_is_copied_anew",
+    ),
+    mutant(
+        "a large copy beside the turns",
+        Edit("fanfold/engine/worker.py", "large=large,", "large=None,"),
+        test=f"{LARGE_COPY}::test_a_large_copy_does_not_hold_up_its_own_worker[sqlite]",
+    ),
+    mutant(
+        "a complete copy belongs to one moment of its task",
+        Edit(
+            ADVANCE,
+            'draft.token == f"{COPIED}{tx.events.last(row.number)}"',
+            "draft.token.startswith(COPIED)",
+        ),
+        test=f"{LARGE_COPY}::test_a_complete_copy_is_made_again_when_the_task_was_steered_since",
     ),
 )
