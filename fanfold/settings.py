@@ -24,6 +24,7 @@ class Settings:
     """Every setting, its meaning in ``MEANINGS`` below; the environment variable is ``FANFOLD_`` and the name in capitals."""
 
     database: str = ""
+    direct_database: str = ""
     data: str = ""
     concurrency: int = 8
     children: int = 0
@@ -58,6 +59,7 @@ class Settings:
 
 MEANINGS = {
     "database": "Database URL, `sqlite:///path` or `postgresql://…`; default: SQLite in the data folder.",
+    "direct_database": "URL of the same PostgreSQL without the pooler, for notifications; only needed behind one.",
     "data": "Data folder for blobs, scratch files and the embedded database; default: the user's data directory.",
     "concurrency": "Items one worker runs at the same time.",
     "children": "Child processes a worker runs parts of handlers in (`in_child`) at the same time; 0: one per core.",

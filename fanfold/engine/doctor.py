@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from fanfold.errors import DatabaseProblem
 from fanfold.model.lifecycle import TaskState
 from fanfold.settings import Settings
 from fanfold.store import migrate
+from fanfold.store.hints import Hints
 from fanfold.store.sqlite import SAFE_SQLITE, sqlite_version
 from fanfold.store.store import Store
 from fanfold.store.urls import shown
@@ -24,6 +26,7 @@ OK, WARNING, PROBLEM = "ok", "warning", "problem"
 LOW_BYTES, FEW_BYTES = 5_000_000_000, 500_000_000
 CLOCK_SECONDS = 2.0
 TICK_SECONDS = 600.0
+HEARING_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ def database(store: Store) -> list[Check]:
         return [Check("database", PROBLEM, str(problem), "Start it, or give another one: --database URL")]
     checks = [
         Check("database", OK, shown(store.database.url)),
-        *([sqlite()] if store.database.dialect == "sqlite" else []),
+        *([sqlite()] if store.database.dialect == "sqlite" else postgres(store)),
     ]
     if misfit is not None and misfit.code not in ("older_database", "newer_database"):
         return [*checks, Check("schema", PROBLEM, misfit.message)]
@@ -77,6 +80,25 @@ def sqlite() -> Check:
     safe = ".".join(map(str, SAFE_SQLITE))
     advice = f"Several processes on one file are at risk: use a Python with SQLite {safe}, install pysqlite3, or use PostgreSQL."
     return Check("sqlite", WARNING, f"version {version} has a bug that can corrupt the file", advice)
+
+
+def postgres(store: Store) -> list[Check]:
+    """A pooler in between, and whether workers are told of news at once."""
+    database = store.database
+    advice = "Give a URL without the pooler: FANFOLD_DIRECT_DATABASE"
+    found = [Check("pooler", OK, "transactions share connections; nothing is prepared")] if database.is_pooled else []
+    hints = Hints(database)
+    if not hints.possible:
+        fact = f"none behind a pooler: idle workers look for work every {store.settings.poll_seconds:g} s"
+        return [*found, Check("notifications", OK, fact, advice)]
+    stop = threading.Event()
+    hints.wait(stop, HEARING_SECONDS)
+    with store.write() as tx:
+        tx.announce()
+    heard = hints.wait(stop, HEARING_SECONDS)
+    hints.close()
+    fact = "arrive" if heard else f"do not arrive within {HEARING_SECONDS:g} s: workers look every few seconds only"
+    return [*found, Check("notifications", OK if heard else WARNING, fact, "" if heard else advice)]
 
 
 def schema(revision: str | None, *, fits: bool = False) -> Check:

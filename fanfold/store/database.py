@@ -12,10 +12,11 @@ import sqlalchemy as sa
 
 from fanfold.store.clock import Clock
 from fanfold.store.connections import Connections
+from fanfold.store.poolers import Pooler
 from fanfold.store.postgres import ACTIVE_SERVERS, postgres_engine
 from fanfold.store.refusals import told
 from fanfold.store.sqlite import sqlite_engine
-from fanfold.store.urls import is_in_memory, parse, shown
+from fanfold.store.urls import is_in_memory, parse, shown, split_pooler
 
 
 class Database:
@@ -28,8 +29,12 @@ class Database:
         synchronous: str = "FULL",
         read_clock: Callable[[], datetime] | None = None,
         patience: float = 15.0,
+        direct: str = "",
     ) -> None:
-        self.url = parse(url)
+        self.url, told_pooler = split_pooler(parse(url))
+        self.direct = split_pooler(parse(direct))[0] if direct else None
+        """A URL that goes around a pooler, for notifications."""
+        self.pooler = Pooler(told_pooler, direct=bool(direct))
         self.dialect = self.url.get_backend_name()
         self.clock = Clock(self.dialect, read_clock)
         self.patience = patience
@@ -42,7 +47,7 @@ class Database:
     def _new_engine(self, **pool: int) -> sa.Engine:
         if self.dialect == "sqlite":
             return sqlite_engine(self.url, self._synchronous, pool)
-        return postgres_engine(self.url, self.patience, self.connections, pool)
+        return postgres_engine(self.url, self.patience, self.connections, self.pooler, pool)
 
     @cached_property
     def _reserve(self) -> sa.Engine:
@@ -77,6 +82,14 @@ class Database:
             with connection.begin():
                 yield connection
 
+    @property
+    def is_pooled(self) -> bool:
+        """Whether a pooler gives each transaction another connection of the server."""
+        if self.dialect == "postgresql" and self.pooler.found is None:
+            with self.read():
+                pass
+        return bool(self.pooler.found)
+
     def end_silent(self) -> int:
         """End connections on which somebody waits for an answer that will not come; returns how many.
 
@@ -84,12 +97,9 @@ class Database:
         a statement that takes an hour is left alone. Behind a pooler, which has process ids of its own, nothing can be told.
         """
         waiting = self.connections.waiting(self.patience)
-        if not waiting or self.dialect != "postgresql":
+        if not waiting or self.dialect != "postgresql" or self.is_pooled:
             return 0
         with self.read() as connection:
-            known = connection.connection.dbapi_connection.info.backend_pid  # type: ignore[union-attr]
-            if connection.execute(sa.select(sa.func.pg_backend_pid())).scalar_one() != known:
-                return 0
             active = set(connection.execute(ACTIVE_SERVERS, {"pids": list(waiting), "quiet": self.patience}).scalars())
         silent = [use for pid, use in waiting.items() if pid not in active]
         return self.connections.end(silent.__contains__)

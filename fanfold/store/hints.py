@@ -6,6 +6,7 @@ import threading
 import time
 from typing import Any
 
+from fanfold.errors import DatabaseProblem
 from fanfold.store.database import Database
 from fanfold.store.postgres import postgres_options
 from fanfold.store.refusals import is_driver_error
@@ -28,13 +29,23 @@ class Hints:
     def wait(self, stop: threading.Event, seconds: float) -> bool:
         """True as soon as something may have changed; False when ``seconds`` are over or there is no connection."""
         try:
-            return self._listen(seconds) if self.database.dialect == "postgresql" else self._compare(stop, seconds)
+            if self.database.dialect != "postgresql":
+                return self._compare(stop, seconds)
+            if not self.possible:
+                stop.wait(seconds)
+                return False
+            return self._listen(seconds)
         except Exception as error:
-            if not is_driver_error(error):
+            if not is_driver_error(error) and not isinstance(error, DatabaseProblem | OSError):
                 raise
             self.close()
             stop.wait(min(seconds, RECONNECT_SECONDS))
             return False
+
+    @property
+    def possible(self) -> bool:
+        """Whether there is a connection to listen on: not behind a pooler, unless there is a way around it."""
+        return self.database.direct is not None or not self.database.is_pooled
 
     def close(self) -> None:
         """Let the connection go."""
@@ -47,8 +58,9 @@ class Hints:
             import psycopg
 
             database = self.database
-            arguments = database.engine.dialect.create_connect_args(database.url)[1]
-            options = postgres_options(database.url, database.patience, "fanfold-hints")
+            url = database.direct or database.url
+            arguments = database.engine.dialect.create_connect_args(url)[1]
+            options = postgres_options(url, database.patience, "fanfold-hints")
             self._connection = psycopg.connect(**{**arguments, **options}, autocommit=True)
             self._say(f"LISTEN {CHANNEL}")
             return True

@@ -10,6 +10,7 @@ from sqlalchemy import event
 
 from fanfold.errors import DatabaseProblem
 from fanfold.store.connections import Connections, client_options, server_options
+from fanfold.store.poolers import Pooler
 from fanfold.store.refusals import drop_spoiled
 
 ACTIVE_SERVERS = sa.text(
@@ -22,8 +23,10 @@ ACTIVE_SERVERS = sa.text(
 """Which of these server processes are at work, or were a moment ago."""
 
 
-def postgres_engine(url: sa.URL, patience: float, connections: Connections, pool: dict[str, int]) -> sa.Engine:
-    """A pool of connections, each prepared for a peer that may vanish."""
+def postgres_engine(
+    url: sa.URL, patience: float, connections: Connections, pooler: Pooler, pool: dict[str, int]
+) -> sa.Engine:
+    """A pool of connections, each prepared for a peer that may vanish, or for a pooler in between."""
     try:
         importlib.import_module("psycopg")
     except ImportError:
@@ -35,6 +38,9 @@ def postgres_engine(url: sa.URL, patience: float, connections: Connections, pool
     preparing = "SELECT " + ", ".join(["set_config(%s, %s, false)"] * (len(options) // 2))
 
     def prepare(connection: Any) -> None:
+        if pooler.stands_before(connection):
+            connection.prepare_threshold = None
+            return
         connection.execute(preparing, options)
         connection.commit()
 

@@ -152,6 +152,7 @@ class Store:
             synchronous=settings.sqlite_synchronous,
             read_clock=read_clock,
             patience=settings.lease_seconds,
+            direct=settings.direct_database,
         )
         self.shelf: BlobStore = Directory(settings.data_folder / "blobs")
 

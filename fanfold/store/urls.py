@@ -6,9 +6,25 @@ import sqlalchemy as sa
 
 from fanfold.errors import DatabaseProblem
 
+POOLERS = {"transaction": True, "session": False, "none": False}
+"""What a URL may say with ``?pooler=``, and whether connections are then shared between transactions."""
+
 
 def parse(url: str) -> sa.URL:
     """A database URL, checked, with the driver filled in; DatabaseProblem says what is wrong with it."""
+    parsed = _checked(url)
+    mode = parsed.query.get("pooler")
+    if mode is not None and (parsed.get_backend_name() != "postgresql" or mode not in POOLERS):
+        raise DatabaseProblem(f"pooler={mode} is not possible here: a PostgreSQL URL takes {', '.join(POOLERS)}.")
+    return parsed
+
+
+def split_pooler(url: sa.URL) -> tuple[sa.URL, bool | None]:
+    """The URL as the driver takes it, and whether it says that a pooler shares connections; None when it does not say."""
+    return url.difference_update_query(["pooler"]), POOLERS.get(str(url.query.get("pooler")))
+
+
+def _checked(url: str) -> sa.URL:
     try:
         parsed = sa.make_url(url)
     except (sa.exc.ArgumentError, ValueError):

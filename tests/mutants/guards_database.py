@@ -69,4 +69,18 @@ MUTANTS = (
         test="engine/test_lock_order.py::test_the_sweep_waits_for_nobody",
         note="it would wait for as long as the other's transaction lasts",
     ),
+    mutant(
+        "nothing is prepared behind a pooler",
+        Edit("fanfold/store/postgres.py", "            connection.prepare_threshold = None\n", ""),
+        test="store/test_poolers.py::test_a_pooler_is_noticed_or_told_and_nothing_outlives_a_transaction",
+    ),
+    mutant(
+        "a pooler is noticed",
+        Edit(
+            "fanfold/store/poolers.py",
+            "self.found = server != connection.info.backend_pid",
+            "self.found = server is None",
+        ),
+        test="store/test_poolers.py::test_a_pooler_is_noticed_or_told_and_nothing_outlives_a_transaction",
+    ),
 )
