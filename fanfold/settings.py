@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +29,7 @@ class Settings:
     database: str = ""
     direct_database: str = ""
     data: str = ""
-    concurrency: int = 8
+    concurrency: int = 0
     children: int = 0
     poll_seconds: float = 2.0
     heartbeat_seconds: float = 4.0
@@ -35,6 +38,7 @@ class Settings:
     sweep_seconds: float = 5.0
     grace_seconds: float = 10.0
     crash_limit: int = 3
+    owner_weights: str = ""
     inline_bytes: int = 1_000_000
     result_bytes: int = 64_000_000
     retention_days: float = 30.0
@@ -56,12 +60,30 @@ class Settings:
         """The database as given, or SQLite in the data folder."""
         return self.database or f"sqlite:///{self.data_folder / 'fanfold.db'}"
 
+    @cached_property
+    def weights(self) -> Mapping[str, float]:
+        """``owner_weights`` by owner; an owner that is not named has the weight 1."""
+        text = self.owner_weights.strip()
+        try:
+            if text.startswith("{"):
+                found = {str(owner): float(weight) for owner, weight in json.loads(text).items()}
+            else:
+                pairs = (part.rpartition("=") for part in text.split(",") if part.strip())
+                found = {owner.strip(): float(weight) for owner, _, weight in pairs}
+        except (TypeError, ValueError):
+            found = {"": 0.0}
+        if not all(0 < weight < math.inf for weight in found.values()):
+            raise BadInput(
+                f"owner_weights is {self.owner_weights!r}; write owner=weight, separated by commas, with weights above 0."
+            )
+        return found
+
 
 MEANINGS = {
     "database": "Database URL, `sqlite:///path` or `postgresql://…`; default: SQLite in the data folder.",
     "direct_database": "URL of the same PostgreSQL without the pooler, for notifications; only needed behind one.",
     "data": "Data folder for blobs, scratch files and the embedded database; default: the user's data directory.",
-    "concurrency": "Items one worker runs at the same time.",
+    "concurrency": "Items one worker runs at the same time; 0: as many as its stages allow, at least 8.",
     "children": "Child processes a worker runs parts of handlers in (`in_child`) at the same time; 0: one per core.",
     "poll_seconds": "How long an idle worker waits before it looks for work without having been told.",
     "heartbeat_seconds": "How often a worker says that it lives.",
@@ -70,6 +92,7 @@ MEANINGS = {
     "sweep_seconds": "How often lost items are recovered and unfinished moves are closed, by one worker at a time.",
     "grace_seconds": "How long a stopping worker lets running handlers finish before it hands them back.",
     "crash_limit": "An item that was lost with its worker so many times fails as poison.",
+    "owner_weights": "Shares of owners whose tasks wait at the same time, as `alice=3, bob=0.5`; 1 for everyone else.",
     "inline_bytes": "Larger inputs and results are kept as blobs instead of in the database's row.",
     "result_bytes": "The largest result a handler may return; larger ones belong into a file.",
     "retention_days": "Finished tasks older than this are pruned with their files; 0 keeps them forever.",
@@ -109,6 +132,8 @@ def _read(path: Path) -> dict[str, Any]:
 def _from_file(path: Path) -> dict[str, Any]:
     found = _read(path)
     flat = {name: value for name, value in found.items() if not isinstance(value, dict)}
+    if isinstance(weights := found.get("owner_weights"), dict):
+        flat["owner_weights"] = json.dumps(weights)
     unknown = sorted(set(flat) - set(MEANINGS))
     if unknown:
         raise BadInput(f"{path} has unknown settings: {', '.join(unknown)}. There are: {', '.join(MEANINGS)}.")
@@ -136,7 +161,12 @@ def _checked(settings: Settings) -> Settings:
         )
     if settings.sqlite_synchronous.upper() not in ("FULL", "NORMAL", "EXTRA"):
         raise BadInput(f"sqlite_synchronous is {settings.sqlite_synchronous!r}; use FULL, EXTRA or NORMAL.")
-    for name in ("concurrency", "poll_seconds", "heartbeat_seconds", "look_seconds", "sweep_seconds", "crash_limit"):
+    _ = settings.weights
+    for name in ("poll_seconds", "heartbeat_seconds", "look_seconds", "sweep_seconds", "crash_limit"):
         if not getattr(settings, name) > 0:
             raise BadInput(f"Setting {name} is {getattr(settings, name)}; it must be more than 0.")
+    if settings.concurrency < 0:
+        raise BadInput(
+            f"Setting concurrency is {settings.concurrency}; it must be more than 0, or 0 to follow the stages."
+        )
     return settings

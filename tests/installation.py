@@ -46,9 +46,15 @@ class HandWorker:
         self.store = store
         self.name = name
         self.pipelines = {pipeline.name: pipeline for pipeline in pipelines}
-        self.claimer = Claimer(store, self.pipelines)
+        self.claimer = self._new_claimer()
         with store.write() as tx:
             tx.workers.register(name, "elsewhere", 1, list(self.claimer.served.pairs), 100)
+
+    def _new_claimer(self) -> Claimer:
+        """One that looks whenever it is asked to: here nobody waits for the time between two looks to pass."""
+        claimer = Claimer(self.store, self.pipelines)
+        claimer.candidates.hurry()
+        return claimer
 
     def turn(self, settled: Sequence[Settlement] = (), free: int = 100) -> Turn:
         """Settle and claim, as one turn of a real worker does."""
@@ -58,7 +64,7 @@ class HandWorker:
 
     def claim(self, free: int = 100) -> list[Claimed]:
         """Claim up to so many items, having looked for work anew."""
-        self.claimer = Claimer(self.store, self.pipelines)
+        self.claimer = self._new_claimer()
         return [claimed for _, claimed in self.turn(free=free).claimed]
 
     def settle(self, *settled: Settlement) -> Turn:

@@ -160,6 +160,8 @@ def work(client: Client, wanted: Wanted, task: Task, shown: Display, ending: End
     recover(client.store, "run")
     close(client.store, client.pipelines, "run")
     worker = Worker([wanted.pipeline], store=client.store, concurrency=wanted.concurrency, name="run")
+    for sentence in worker.capped:
+        shown.say(sentence)
     watcher = Watcher(client, task, shown, worker)
     watcher.start()
     ending.call(watcher.interrupt)

@@ -16,11 +16,14 @@ from fanfold.cli.invocation import Invocation
 from fanfold.cli.processes import Supervisor, worker_command
 from fanfold.engine import tokens
 from fanfold.engine.discovery import load_all
+from fanfold.engine.places import places_for
 from fanfold.errors import BadInput
 from fanfold.server.app import make_app
 from fanfold.server.place import Place, is_loopback
 from fanfold.settings import Settings
 
+DEFAULT_CONCURRENCY = 64
+"""Pages wait for one another's windows and for models, not for the processor: many at a time keep it busy."""
 GRACE_SECONDS = 3
 """How long answers under way may take when the server stops; open streams are told to end at once."""
 
@@ -55,6 +58,11 @@ class Serving:
                 code="no_tokens",
             )
         self.place = Place(store, load_all(list(targets)), settings.host, names, demands)
+
+    def default_concurrency(self) -> int:
+        """Places of a worker where nobody said a number: 64, or as many as the stages ask for."""
+        stages = [(one, stage) for one in self.place.pipelines.values() for stage in one.all_stages()]
+        return max(DEFAULT_CONCURRENCY, places_for(stages))
 
     def add_workers(self, count: int, concurrency: int) -> None:
         """Have so many worker processes run beside the server; one that dies is replaced."""

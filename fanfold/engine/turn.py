@@ -63,35 +63,42 @@ def take_turn(
     plain = [one for one in settled if one.spool is None]
     for one in splits:
         with left_for_later(worker):
-            turn.again = finish_split(store, pipelines, worker, one) or turn.again
+            if finish_split(store, pipelines, worker, one):
+                claimer.candidates.note_move(one.claimed.task)
+                turn.again = True
     unsettled = plain
     if over := {one.claimed.task for one in plain} - in_flight - claimer.known_tasks:
         # A task that may move on does so before places are given away, so that it does not wait for them in its next stage.
         _settle_and_claim(store, claimer, worker, plain, Room(0))
         unsettled = []
-        turn.again = _advance(store, pipelines, worker, over, large) or turn.again
+        turn.again = _advance(store, claimer, pipelines, worker, over, large) or turn.again
     if room.free > 0:
-        claimer.look(hinted, now=turn.again)
+        claimer.look(hinted, now=turn.again, room=room)
     if unsettled or (room.free > 0 and claimer.has_candidates):
         turn.claimed = _settle_and_claim(store, claimer, worker, unsettled, room)
     busy = in_flight | {row.number for row, _ in turn.claimed} | over
     left = {one.claimed.task for one in settled} - busy | _failing_fast(plain, pipelines)
-    turn.again = _advance(store, pipelines, worker, left, large) or turn.again
+    turn.again = _advance(store, claimer, pipelines, worker, left, large) or turn.again
     return turn
 
 
-def _advance(store: Store, pipelines: Pipelines, worker: str, numbers: set[int], large: set[int] | None) -> bool:
+def _advance(
+    store: Store, claimer: Claimer, pipelines: Pipelines, worker: str, numbers: set[int], large: set[int] | None
+) -> bool:
     """Move these tasks on where their stage is over; whether any moved. Those that take long are noted in ``large``, if given."""
     moved = False
     for number in sorted(numbers):
         with left_for_later(worker):
             try:
-                moved = advance(store, pipelines, number, worker) is not None or moved
+                row = advance(store, pipelines, number, worker)
             except LargeCopy:
-                if large is None:
-                    moved = move_on(store, pipelines, number, worker) is not None or moved
-                else:
+                if large is not None:
                     large.add(number)
+                    continue
+                row = move_on(store, pipelines, number, worker)
+            if row is not None:
+                claimer.candidates.note_move(number)
+                moved = True
     return moved
 
 

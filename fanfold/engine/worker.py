@@ -22,6 +22,7 @@ from fanfold.engine.claiming import Claimer, Room
 from fanfold.engine.copying import move_on
 from fanfold.engine.discovery import finish_services
 from fanfold.engine.moves import left_for_later
+from fanfold.engine.places import capped, places_for
 from fanfold.engine.pulse import Pulse
 from fanfold.engine.sweep import recover_now, sweep
 from fanfold.engine.turn import Turn, take_turn
@@ -72,10 +73,13 @@ class Worker:
     ) -> None:
         self.store = store or Store.open(load_settings(database=database, data=data))
         self.pipelines = by_name(pipelines)
-        self.concurrency = concurrency or self.store.settings.concurrency
         self.children = children if isinstance(children, Children) else Children(self.store.settings, at_once=children)
         self.name = name
         self.claimer = Claimer(self.store, self.pipelines, stages, only=only)
+        served = self.claimer.served_stages()
+        self.concurrency = concurrency or self.store.settings.concurrency or places_for(served)
+        self.capped = capped(served, self.concurrency)
+        """What to tell people of stages that could use more places than there are."""
         self._stops = 0
         self._stop_at: float | None = None
         self._misfit: DatabaseProblem | None = None
@@ -121,6 +125,8 @@ class Worker:
         self._end_at = None if budget is None else time.monotonic() + budget
         self._until = until
         self._drain = drain
+        if drain:
+            self.claimer.candidates.hurry()
         gc.freeze()  # What is there already stays: without it each full collection looks through all modules again.
         try:
             asyncio.run(self._main(signals))
@@ -157,6 +163,8 @@ class Worker:
         for thread in threads:
             thread.start()
         log.info("[%s] Started: serves %s", self.id, ", ".join(f"{pipeline}.{stage}" for pipeline, stage in serves))
+        for sentence in self.capped:
+            log.info("[%s] %s", self.id, sentence)
         try:
             await self._work()
         finally:
@@ -195,6 +203,8 @@ class Worker:
             self._hinted = True
             self._wake.set()
             return False
+        if self.claimer.candidates.seconds_to_look is not None:
+            return False
         left = DRAIN_SECONDS if self._end_at is None else self._end_at - time.monotonic()
         soon = self.claimer.seconds_to_next
         return soon is None or soon > min(DRAIN_SECONDS, left)
@@ -206,8 +216,8 @@ class Worker:
         hinted, self._hinted = self._hinted, False
         free = self._free()
         most = max(CLAIM_LEAST, int(self.concurrency * CLAIM_SHARE))
-        room = Room(min(free, most), self._attempts.per_stage(), self._attempts.per_task())
-        in_flight = set(room.per_task)
+        room = Room(min(free, most), self._attempts.per_stage())
+        in_flight = set(self._attempts.per_task())
         self._turning = True
         large: set[int] = set()
         turn: Turn = await self._persistently(
@@ -288,6 +298,8 @@ class Worker:
         longest = self.store.settings.poll_seconds
         if self.claimer.seconds_to_next is not None and self._free() > 0:
             longest = min(longest, max(0.01, self.claimer.seconds_to_next + 0.005))
+        if self.claimer.candidates.seconds_to_look is not None and self._free() > 0:
+            longest = min(longest, max(0.001, self.claimer.candidates.seconds_to_look))
         for moment in (self._end_at, self._stop_at):
             if moment is not None:
                 longest = min(longest, max(0.0, moment - time.monotonic()) + 0.01)

@@ -1,9 +1,8 @@
-"""How is an item made and claimed? New items of a stage, the search for due work, and the claim with its lease."""
+"""How is an item made and claimed? New items of a stage, and the claim with its lease."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from itertools import islice
@@ -18,10 +17,10 @@ from fanfold.model.lifecycle import ItemState
 from fanfold.store.batches import Rows, append_rows, listed, put_rows
 from fanfold.store.clock import Clock
 from fanfold.store.drafts import counts_at
+from fanfold.store.looking import Ready
 from fanfold.store.statements import run
 from fanfold.store.tables import (
     ACTIVE,
-    DUE_SOME_TIME,
     OPEN,
     PENDING,
     TIMED,
@@ -44,23 +43,6 @@ MANY, MUCH = 200, 0.1
 MOST_ATTEMPTS = 32_767
 """What the narrow column holds; a job that is looked at every second for ten hours gets there."""
 NEW_COLUMNS = ("task", "stage", "state", "lease", "attempts", "failures", "crashes", "seq", "key")
-
-
-@dataclass(frozen=True)
-class Ready:
-    """A task with items that a worker could claim now."""
-
-    task: int
-    pipeline: str
-    stage: str
-    priority: int
-
-
-class Served:
-    """The stages a worker serves."""
-
-    def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
-        self.pairs = tuple(sorted(set(pairs)))
 
 
 class Items:
@@ -216,21 +198,6 @@ class Items:
                 self.connection.execute(sa.delete(table).where(table.c.item.in_(some)))
         return generations
 
-    def ready(self, served: Served, limit: int, known: Iterable[Ready] = ()) -> list[Ready]:
-        """Active tasks in served stages with a pending item, by priority, then oldest first; without those ``known`` already."""
-        values = {"most": limit, "known": [f"{ready.task} {ready.stage}" for ready in known]}
-        return [Ready(*row) for row in run(self.connection, ready_statement(self.clock.dialect, served.pairs), values)]
-
-    def due(self, served: Served, limit: int) -> list[Ready]:
-        """Active tasks in served stages with an item whose time has come (a back-off is over, a job wants a look)."""
-        found = run(self.connection, due_statement(self.clock, served.pairs), {"most": limit})
-        return [Ready(*row) for row in found]
-
-    def seconds_to_next(self) -> float | None:
-        """How long until the next timed item is due, or None when there is none."""
-        [(found,)] = run(self.connection, next_statement(self.clock), {})
-        return None if found is None else float(found)
-
     def claim(
         self,
         ready: Ready,
@@ -326,50 +293,6 @@ OPEN_PROBE = (
     .order_by(items.c.state)
     .limit(1)
 )
-
-
-def serving(pairs: tuple[tuple[str, str], ...]) -> sa.Select[Any]:
-    """Active tasks that stand in one of the served stages."""
-    standing = (sa.and_(tasks.c.pipeline == pipeline, tasks.c.stage == stage) for pipeline, stage in pairs)
-    columns = (tasks.c.number, tasks.c.pipeline, tasks.c.stage, tasks.c.priority)
-    return sa.select(*columns).where(ACTIVE, sa.or_(sa.false(), *standing))
-
-
-@lru_cache(maxsize=64)
-def ready_statement(dialect: str, pairs: tuple[tuple[str, str], ...]) -> sa.Select[Any]:
-    """Tasks with something to be claimed; built once, since building costs more than asking.
-
-    Of the open states `pending` is the first in the alphabet. Asked in the order of the states, PostgreSQL walks to the first
-    entry of an index; asked for the first pending item, it reads all of them, or everything that is done already.
-    """
-    first = sa.select(items.c.state).where(items.c.task == tasks.c.number, items.c.stage == tasks.c.stage, OPEN)
-    probe = first.order_by(items.c.state).limit(1).scalar_subquery()
-    standing = sa.cast(tasks.c.number, sa.Text) + " " + tasks.c.stage
-    news = (
-        standing != sa.all_(sa.bindparam("known", type_=postgresql.ARRAY(sa.Text)))
-        if dialect == "postgresql"  # As a sub-select it would be asked after the probe.
-        else standing.not_in(listed(dialect, "known"))
-    )
-    found = serving(pairs).where(news, probe == ItemState.PENDING.value)
-    found = found.order_by(tasks.c.priority.desc(), tasks.c.number)
-    return found.limit(sa.bindparam("most", type_=sa.Integer))
-
-
-@lru_cache(maxsize=64)
-def due_statement(clock: Clock, pairs: tuple[tuple[str, str], ...]) -> sa.Select[Any]:
-    """Tasks with something whose time has come."""
-    ripe = sa.and_(TIMED, items.c.available_at <= clock.now)
-    mine = sa.and_(tasks.c.number == items.c.task, tasks.c.stage == items.c.stage)
-    found = serving(pairs).join(items, mine).where(ripe).distinct().order_by(tasks.c.priority.desc(), tasks.c.number)
-    return found.limit(sa.bindparam("most", type_=sa.Integer))
-
-
-@lru_cache(maxsize=64)
-def next_statement(clock: Clock) -> sa.Select[Any]:
-    """Seconds until something falls due."""
-    later = sa.select(items.c.available_at).where(DUE_SOME_TIME, items.c.available_at > clock.now)
-    first = later.order_by(items.c.available_at).limit(1).scalar_subquery()
-    return sa.select(-clock.seconds_since(first))
 
 
 def new_item_values(task: int, stage: str) -> dict[str, sa.ColumnElement[Any]]:

@@ -29,6 +29,7 @@ from fanfold.store.events import Events
 from fanfold.store.health import Health
 from fanfold.store.hints import CHANNEL
 from fanfold.store.items import Items
+from fanfold.store.looking import Looking
 from fanfold.store.reading import Reading
 from fanfold.store.recovery import Recovery
 from fanfold.store.refusals import is_conflict
@@ -60,8 +61,13 @@ class Transaction:
 
     @cached_property
     def items(self) -> Items:
-        """Items: add, ready, claim, load."""
+        """Items: add, claim, load."""
         return Items(self.connection, self.clock)
+
+    @cached_property
+    def looking(self) -> Looking:
+        """The search for work: walk, news, due."""
+        return Looking(self.connection, self.clock)
 
     @cached_property
     def drafts(self) -> Drafts:

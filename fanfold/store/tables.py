@@ -68,6 +68,7 @@ Index(
     tasks.c.stage,
     tasks.c.priority.desc(),
     tasks.c.number,
+    tasks.c.owner,
     postgresql_where=ACTIVE,
     sqlite_where=ACTIVE,
 )

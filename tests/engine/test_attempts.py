@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fanfold.engine.attempts import Attempts, Held
-from fanfold.store.items import Ready
+from fanfold.store.looking import Ready
 from tests.engine.live import Live
 from tests.engine.pipelines import batch
 from tests.installation import number_of

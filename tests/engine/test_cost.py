@@ -126,7 +126,7 @@ def test_a_claim_touches_what_it_claims_and_nothing_else(installation: Installat
         before -= AT_ONCE
     installation.sql("ANALYZE items")  # As the server does by itself within a minute, and Fanfold for larger tasks.
     worker.claimer.look(hinted=True)
-    [ready] = worker.claimer._fresh
+    [ready] = worker.claimer.candidates.stages["nothing", "idle"].fresh.values()
     touched = sa.text(
         "SELECT idx_tup_fetch, seq_tup_read, n_tup_upd FROM pg_stat_xact_user_tables WHERE relname = 'items'"
     )

@@ -102,7 +102,7 @@ def test_nothing_falls_due_because_of_a_held_item(installation: Installation) ->
     task = submit(installation, Puzzled("a", "b", "c"))
     installation.work()
     with installation.store.read() as tx:
-        assert tx.items.seconds_to_next() is None
+        assert tx.looking.seconds_to_next() is None
         assert tx.reading.next_due_at(1) is None
     assert installation.client.get(task.id).stalled
 

@@ -136,7 +136,7 @@ class World:
         self, worker: SimulatedWorker, settled: Iterable[Settlement], free: int, *, look: bool = True
     ) -> list[Claimed]:
         """One real turn of a worker; without ``look`` it goes by what it knows already, however old that is."""
-        worker.claimer._looked_at = LONG_AGO if look else NEVER
+        worker.claimer.candidates._looked_at = LONG_AGO if look else NEVER
         settlements = list(settled)
         ending = {(one.claimed.id, one.claimed.lease) for one in settlements}
         worker.held = [one for one in worker.held if (one.claimed.id, one.claimed.lease) not in ending]

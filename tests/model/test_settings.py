@@ -35,7 +35,11 @@ def test_other_variables_and_tables_of_the_file_are_left_to_others(tmp_path: Pat
     [
         ({"FANFOLD_CONCURRENCY": "many"}, "concurrency is 'many', which is not a number. Items one worker"),
         ({"FANFOLD_CONCURRENCY": "1.5"}, "not a number"),
-        ({"FANFOLD_CONCURRENCY": "0"}, "must be more than 0"),
+        ({"FANFOLD_CONCURRENCY": "-1"}, "must be more than 0"),
+        ({"FANFOLD_OWNER_WEIGHTS": "alice"}, "write owner=weight"),
+        ({"FANFOLD_OWNER_WEIGHTS": "alice=0"}, "write owner=weight"),
+        ({"FANFOLD_OWNER_WEIGHTS": "alice=nan"}, "write owner=weight"),
+        ({"FANFOLD_OWNER_WEIGHTS": '{"alice": [1]}'}, "write owner=weight"),
         ({"FANFOLD_POLL_SECONDS": "-1"}, "must be more than 0"),
         ({"FANFOLD_POLL_SECONDS": "nan"}, "must be more than 0"),
         ({"FANFOLD_CRASH_LIMIT": "0"}, "must be more than 0"),
@@ -73,3 +77,10 @@ def test_the_database_is_in_the_data_folder_unless_said_otherwise() -> None:
     assert Settings(data="/srv/fanfold").database_url == "sqlite:////srv/fanfold/fanfold.db"
     assert Settings(data="/srv", database="postgresql://db/x").database_url == "postgresql://db/x"
     assert Settings().data_folder.name == "fanfold"
+
+
+def test_weights_of_owners_are_written_in_a_line_or_as_a_table(tmp_path: Path) -> None:
+    assert load({"FANFOLD_OWNER_WEIGHTS": " alice = 3, bob@x=0.5,"}, tmp_path).weights == {"alice": 3, "bob@x": 0.5}
+    (tmp_path / "fanfold.toml").write_text('[owner_weights]\nalice = 3\n"a, b=c" = 2\n')
+    assert load({}, tmp_path).weights == {"alice": 3, "a, b=c": 2}
+    assert Settings().weights == {}

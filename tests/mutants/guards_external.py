@@ -18,7 +18,7 @@ MUTANTS = (
     ),
     mutant(
         "a held item is nothing that falls due",
-        Edit("fanfold/store/items.py", "where(DUE_SOME_TIME, items.c", "where(TIMED, items.c"),
+        Edit("fanfold/store/looking.py", "where(DUE_SOME_TIME, items.c", "where(TIMED, items.c"),
         test=f"{HOLD}::test_nothing_falls_due_because_of_a_held_item[sqlite]",
     ),
     mutant(

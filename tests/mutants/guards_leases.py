@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.mutants.mutant import Edit, Mutant, mutant
 
 SETTLING = "fanfold/store/settling.py"
-ITEMS = "fanfold/store/items.py"
+ITEMS, LOOKING = "fanfold/store/items.py", "fanfold/store/looking.py"
 VERBS = ("finish", "fail", "back_off", "postpone", "release", "crash")
 HELD = "held = [items.c.id == batch.c.id, items.c.lease == batch.c.lease, running]"
 
@@ -105,7 +105,7 @@ CLAIM_MUTANTS = (
     ),
     mutant(
         "the due time in the search for work",
-        Edit(ITEMS, "sa.and_(TIMED, items.c.available_at <= clock.now)", "TIMED"),
+        Edit(LOOKING, "where(TIMED, items.c.available_at <= clock.now, passed)", "where(TIMED, passed)"),
         test="store/test_claim.py::TestClaim::test_an_item_is_due_when_its_time_has_come_and_not_before",
     ),
     mutant(

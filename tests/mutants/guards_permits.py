@@ -26,7 +26,11 @@ MUTANTS = (
     ),
     mutant(
         "a permit for each claim",
-        Edit("fanfold/engine/claiming.py", "            tx.workers.grant(name, [one.id for one in claimed])\n", ""),
+        Edit(
+            "fanfold/engine/claiming.py",
+            '            tx.workers.grant(".".join(pair), [one.id for one in claimed])\n',
+            "",
+        ),
         by="sqlite",
         test="store/test_settling.py::test_a_permit_is_held_while_an_item_runs",
     ),

@@ -21,7 +21,7 @@ from fanfold.engine.sweep import prune
 from fanfold.engine.threads import Threads
 from fanfold.errors import DatabaseProblem, IllegalMove
 from fanfold.model.item import Claimed
-from fanfold.store.items import Ready
+from fanfold.store.looking import Ready
 from fanfold.store.store import Transaction
 from fanfold.store.workers import Report, Workers
 from tests.engine.live import Live

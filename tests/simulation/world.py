@@ -15,6 +15,7 @@ from unittest.mock import patch
 
 from fanfold.engine import (
     attempts,
+    candidates,
     claiming,
     commands,
     context,
@@ -93,7 +94,7 @@ class Luck:
 
 
 LUCK = Luck()
-CLOCKED = (worker, pulse, claiming, attempts, tally, repeats, threads, context, tick, sweep, store_room)
+CLOCKED = (worker, pulse, candidates, claiming, attempts, tally, repeats, threads, context, tick, sweep, store_room)
 
 
 @dataclass

@@ -7,10 +7,11 @@ import pytest
 from fanfold.model.item import Claimed
 from fanfold.model.pipeline import Pipeline
 from fanfold.model.task import Task
-from fanfold.store.items import Ready, Served
+from fanfold.store.looking import TOP, Ready, Served
 from tests.installation import HandClock, Installation, number_of
 
 SERVED = Served([("book", "pages"), ("book", "bind")])
+EVERYWHERE = dict.fromkeys(SERVED.pairs, TOP)
 
 
 def work(_work: object, *_more: object) -> None:
@@ -37,14 +38,14 @@ def claim(
         return tx.items.claim(ready, worker, count, timed=timed, timeout=60)
 
 
-def ready(installation: Installation, limit: int = 10) -> list[int]:
+def ready(installation: Installation, size: int = 10) -> list[int]:
     with installation.store.read() as tx:
-        return [found.task for found in tx.items.ready(SERVED, limit)]
+        return [found.task for found in tx.looking.walk(SERVED, EVERYWHERE, size).found]
 
 
-def due(installation: Installation, limit: int = 10) -> list[int]:
+def due(installation: Installation, size: int = 10) -> list[int]:
     with installation.store.read() as tx:
-        return [found.task for found in tx.items.due(SERVED, limit)]
+        return [found.task for found in tx.looking.due(SERVED, size).found]
 
 
 def settle(installation: Installation, verb: str, claimed: list[Claimed], **more: float) -> set[int]:
@@ -145,46 +146,18 @@ class TestClaim:
         settle(installation, "back_off", claim(installation, task, 1), delay=10, counted=1)
         settle(installation, "postpone", claim(installation, task, 1), delay=20)
         with installation.store.read() as tx:
-            assert tx.items.seconds_to_next() == pytest.approx(10)
+            assert tx.looking.seconds_to_next() == pytest.approx(10)
         assert ready(installation) == due(installation) == []
         assert claim(installation, task, 5, timed=True) == []
         clock.advance(10)
         assert due(installation) == [number_of(installation, task)]
         assert [one.seq for one in claim(installation, task, 5, timed=True)] == [1]
         with installation.store.read() as tx:
-            assert tx.items.seconds_to_next() == pytest.approx(10)
+            assert tx.looking.seconds_to_next() == pytest.approx(10)
         clock.advance(10)
         assert [one.seq for one in claim(installation, task, 5, timed=True)] == [2]
         with installation.store.read() as tx:
-            assert tx.items.seconds_to_next() is None
-
-    def test_tasks_are_ready_by_priority_and_then_by_age(self, installation: Installation) -> None:
-        low, high, middle, high_too = (submit(installation, 1, priority) for priority in (-1, 5, 0, 5))
-        expected = [number_of(installation, task) for task in (high, high_too, middle, low)]
-        assert ready(installation) == expected
-        assert ready(installation, limit=2) == expected[:2]
-
-    def test_a_task_whose_items_are_all_in_flight_does_not_stand_in_the_way(self, installation: Installation) -> None:
-        busy, waiting = submit(installation, 3, priority=9), submit(installation, 3)
-        claim(installation, busy, 3)
-        assert ready(installation, limit=1) == [number_of(installation, waiting)]
-
-    def test_paused_tasks_with_overdue_items_do_not_hide_an_active_one(
-        self, installation: Installation, clock: HandClock
-    ) -> None:
-        tasks = [submit(installation, 1) for _ in range(4)]
-        for task in tasks:
-            settle(installation, "back_off", claim(installation, task, 1), delay=1, counted=1)
-            clock.advance(1)
-        for task in tasks[:3]:
-            installation.client.pause(task.id)
-        assert due(installation, limit=2) == [number_of(installation, tasks[3])]
-
-    def test_only_served_stages_are_looked_for(self, installation: Installation) -> None:
-        submit(installation)
-        with installation.store.read() as tx:
-            assert tx.items.ready(Served([("book", "bind"), ("other", "pages")]), 10) == []
-            assert tx.items.ready(Served([]), 10) == []
+            assert tx.looking.seconds_to_next() is None
 
     def test_the_cursor_skips_what_lies_behind_it(self, installation: Installation) -> None:
         task = submit(installation, 4)

@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from fanfold.model.pipeline import Pipeline
-from fanfold.store.items import Ready, Served
+from fanfold.store.looking import TOP, Ready, Served
 from fanfold.store.store import Transaction
 from tests.databases import Databases
 from tests.installation import HandClock, Installation
@@ -88,6 +88,7 @@ def plan(crowd: Installation, act: Callable[[Transaction], Any]) -> str:
 
 LARGE = Ready(1, "book", "pages", 0)
 SERVED = Served([("book", "pages"), ("book", "bind")])
+EVERYWHERE = dict.fromkeys(SERVED.pairs, TOP)
 
 
 def no_full_scan(text: str) -> bool:
@@ -104,10 +105,11 @@ def no_full_scan(text: str) -> bool:
         (lambda tx: tx.items.claim(LARGE, "w", 10, cursor=15_000), "items_progress", "items_open"),
         (lambda tx: tx.items.claim(LARGE, "w", 10, timed=True), "items_(timed|progress)", "items_timed"),
         (lambda tx: tx.items.is_open(1, "pages"), "items_progress", "items_open"),
-        (lambda tx: tx.items.ready(SERVED, 500), "items_progress", "items_open"),
-        (lambda tx: tx.items.ready(SERVED, 500), "tasks_(active|state)", "tasks_active|tasks_serving"),
-        (lambda tx: tx.items.due(SERVED, 500), "items_progress", "items_(timed|open)"),
-        (lambda tx: tx.items.seconds_to_next(), "items_timed", "items_timed"),
+        (lambda tx: tx.looking.walk(SERVED, EVERYWHERE, 200), "items_progress", "items_open"),
+        (lambda tx: tx.looking.walk(SERVED, EVERYWHERE, 200), "COVERING INDEX tasks_serving", "tasks_serving"),
+        (lambda tx: tx.looking.due(SERVED, 1_000), "items_timed", "items_timed"),
+        (lambda tx: tx.looking.news(SERVED, 100, [1, 2], 200), "PRIMARY KEY", "pk_tasks"),
+        (lambda tx: tx.looking.seconds_to_next(), "items_timed", "items_timed"),
         (lambda tx: tx.reading.counts([1]), "COVERING INDEX items_progress", "Index Only Scan using items_order"),
         (lambda tx: tx.reading.results(1, "pages", 10_000), "items_order", "items_order"),
         (lambda tx: tx.recovery.reclaim_dead(15, 3), "items_running", "items_running"),
@@ -118,7 +120,7 @@ def no_full_scan(text: str) -> bool:
         (lambda tx: tx.reading.ids(1, "pages", ["a"]), "items_", "items_"),
     ],
     ids=[
-        "claim", "claim behind a cursor", "claim of timed items", "probe", "ready", "ready by task", "due", "next due",
+        "claim", "claim behind a cursor", "claim of timed items", "probe", "walk", "walk by task", "due", "news", "next due",
         "progress", "results", "dead", "hung", "idle", "unclosed", "held", "ids",
     ],
 )  # fmt: skip

@@ -14,9 +14,6 @@ from fanfold.errors import BadInput
 if TYPE_CHECKING:
     from fanfold.settings import Settings
 
-DEFAULT_CONCURRENCY = 64
-"""Pages wait for one another's windows and for models, not for the processor: many at a time keep it busy."""
-
 
 @click.command("serve", cls=Command)
 @click.argument("targets", metavar="[TARGET]...", nargs=-1)
@@ -57,7 +54,7 @@ def command(
     settings = said(invocation.settings(), host, port, names)
     serving = Serving(invocation, settings, targets, demand_token=demand_token)
     if not no_workers:
-        serving.add_workers(workers, concurrency or default_concurrency(settings))
+        serving.add_workers(workers, concurrency or settings.concurrency or serving.default_concurrency())
     serving.run(browse=browse)
 
 
@@ -70,8 +67,3 @@ def said(settings: Settings, host: str | None, port: int | None, names: tuple[st
         port=settings.port if port is None else port,
         allowed_hosts=allowed,
     )
-
-
-def default_concurrency(settings: Settings) -> int:
-    """What the settings say, where somebody has said something."""
-    return settings.concurrency if settings.concurrency != type(settings)().concurrency else DEFAULT_CONCURRENCY

@@ -19,7 +19,7 @@ def upgrade() -> None:
     op.create_index(
         "tasks_serving",
         "tasks",
-        ["pipeline", "stage", sa.text("priority DESC"), "number"],
+        ["pipeline", "stage", sa.text("priority DESC"), "number", "owner"],
         postgresql_where=active,
         sqlite_where=active,
     )
