@@ -1,0 +1,85 @@
+"""Guards of the search for work, and of fair shares."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Edit, mutant
+
+CANDIDATES, FAIRNESS, CLAIMING = (
+    "fanfold/engine/candidates.py",
+    "fanfold/engine/fairness.py",
+    "fanfold/engine/claiming.py",
+)
+LOOKING, PLACES, WORKER = "fanfold/store/looking.py", "fanfold/engine/places.py", "fanfold/engine/worker.py"
+
+MUTANTS = (
+    mutant(
+        "the walk goes on where it stopped",
+        Edit(CANDIDATES, "            self._lap = page.ends\n", "            self._lap = {}\n"),
+        test="engine/test_looking.py::test_what_comes_back_to_an_old_task_is_found_within_a_lap",
+    ),
+    mutant(
+        "news are asked for by number",
+        Edit(CANDIDATES, "                self._ask_for_news(tx)\n", "                pass\n"),
+        test="engine/test_looking.py::test_a_newcomer_is_found_at_once_beside_thousands_that_wait",
+    ),
+    mutant(
+        "a task that moves on is asked for by number",
+        Edit(CANDIDATES, "            self._moved.add(task)\n", "            pass\n"),
+        test="engine/test_looking.py::test_a_task_that_moves_on_is_found_at_once_beside_thousands_that_wait",
+    ),
+    mutant(
+        "a look is bounded",
+        Edit(CANDIDATES, "        for _ in range(PAGES):\n", "        while True:\n"),
+        test="engine/test_looking.py::test_a_look_probes_a_bounded_number_of_tasks",
+        note="for the cost: without it a look probes every task",
+    ),
+    mutant(
+        "due items are walked to the end",
+        Edit(LOOKING, "                end = (latest, task)\n", "                pass\n"),
+        test="engine/test_looking.py::test_due_items_of_paused_tasks_hide_nobody",
+    ),
+    mutant(
+        "known tasks are probed again",
+        Edit(CANDIDATES, "                    del fresh[ready.task]\n", "                    pass\n"),
+        test="engine/test_looking.py::test_tasks_whose_work_is_gone_are_forgotten",
+    ),
+    mutant(
+        "every owner is among the known tasks",
+        Edit(CANDIDATES, "ranked.append((-ready.priority, rank, ready))", "ranked.append((-ready.priority, 0, ready))"),
+        test="engine/test_looking.py::test_no_more_tasks_are_known_than_needed_and_every_owner_is_among_them",
+    ),
+    mutant(
+        "a run ends only when it has seen every task",
+        Edit(
+            WORKER,
+            "        if self.claimer.candidates.seconds_to_look is not None:\n            return False\n",
+            "",
+        ),
+        test="engine/test_looking.py::test_a_run_that_ends_when_nothing_is_left_sees_every_task_first",
+    ),
+    mutant(
+        "newcomers go first in turn",
+        Edit(FAIRNESS, "        if self._newcomer_is_next:\n", "        if False:\n"),
+        test="engine/test_fairness.py::test_a_newcomer_is_served_within_one_turn_of_the_slots",
+    ),
+    mutant(
+        "newcomers without end do not go before the others",
+        Edit(FAIRNESS, "        self.now += count / self._total\n", ""),
+        test="engine/test_fairness.py::test_small_tasks_without_end_do_not_starve_a_huge_one",
+    ),
+    mutant(
+        "owners share by their weights",
+        Edit(FAIRNESS, "self._weights.get(owner, 1.0) for owner", "1.0 for owner"),
+        test="engine/test_fairness.py::test_weights_divide_the_slots_between_owners",
+    ),
+    mutant(
+        "a worker's places follow its stages",
+        Edit(PLACES, "return max(DEFAULT_PLACES, sum(_wanted(stage) for _, stage in served))", "return DEFAULT_PLACES"),
+        test="engine/test_places.py::test_places_follow_what_the_stages_ask_for",
+    ),
+    mutant(
+        "no thousand threads by surprise",
+        Edit(PLACES, "min(allowed, MOST_THREADS)", "allowed"),
+        test="engine/test_places.py::test_plain_functions_get_no_thousand_threads_by_surprise",
+    ),
+)
