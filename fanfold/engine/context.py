@@ -68,6 +68,8 @@ class Work:
     """How many more failures this item may have before it counts as failed."""
     usage: dict[str, Any] | None = None
     model: str | None = None
+    _attempt_of: Work | None = None
+    """The item through whose `task` this was reached: marks and usage belong to its attempt."""
     shortfalls: tuple[str, ...] = ()
     """Why the result of this attempt is not what was asked for; empty when it is."""
 
@@ -191,6 +193,9 @@ class Work:
         What cannot be kept (NaN, negative or absurd numbers, values that are not JSON) is left out with a warning in the log:
         a slip here never costs the result.
         """
+        if self._attempt_of is not None:
+            self._attempt_of.used(model=model, **usage)
+            return
         if model is not None:
             self.model = _name_of(model) or self.model
         fitting, left_out = kept(usage)
@@ -203,6 +208,9 @@ class Work:
 
         The item is done all the same. Several reasons are joined; a later attempt starts without any.
         """
+        if self._attempt_of is not None:
+            self._attempt_of.degraded(reason)
+            return
         self.shortfalls = (*self.shortfalls, str(reason).strip() or "no reason given")
 
     async def in_child(self, function: Callable[..., Found], *arguments: Any, **named: Any) -> Found:
@@ -401,4 +409,6 @@ class ItemWork(Work):
     @property
     def task(self) -> TaskWork:
         """The task this item belongs to."""
-        return TaskWork(self._store, self._row, self._claimed, self._stop)
+        made = TaskWork(self._store, self._row, self._claimed, self._stop)
+        made._attempt_of = self
+        return made

