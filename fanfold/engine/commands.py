@@ -18,6 +18,7 @@ from fanfold.engine.advance import (
 from fanfold.engine.copying import TRIES, copy_ahead
 from fanfold.engine.discovery import find_installed
 from fanfold.engine.moves import Pipelines, mirror_of, move
+from fanfold.engine.removal import finish_removal, remove
 from fanfold.engine.submit import check_options
 from fanfold.engine.views import held_of
 from fanfold.errors import BadInput, IllegalMove, NotFound
@@ -81,8 +82,8 @@ class Commands:
 
     def delete(self, number: int) -> None:
         """Remove the task for good, with its items, events and files."""
-        keys = self._do(number, "delete", self._delete)
-        self.store.shelf.delete(keys)
+        if not self._do(number, "delete", self._delete):
+            finish_removal(self.store, number)
 
     def _do(self, number: int, verb: str, act: Callable[[Transaction, TaskRow], Any], *, named: bool = False) -> Any:
         def decide(tx: Transaction) -> Any:
@@ -288,9 +289,8 @@ class Commands:
         straight = same and not any(stage.gate for stage in row.plan.stages)
         return plan.without_gates() if straight else plan
 
-    def _delete(self, tx: Transaction, row: TaskRow) -> list[str]:
-        move(tx, self.pipelines, row, "delete", None, actor=self.actor)
-        return tx.tasks.delete(row.number)
+    def _delete(self, tx: Transaction, row: TaskRow) -> bool:
+        return remove(tx, self.pipelines, row, "delete", self.actor)
 
 
 def facts_of(tx: Transaction, row: TaskRow, served: bool = True) -> Facts:

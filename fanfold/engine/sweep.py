@@ -11,8 +11,9 @@ from itertools import islice
 from fanfold.engine.abandoned import remove_abandoned
 from fanfold.engine.copying import move_on
 from fanfold.engine.machine import is_dead
-from fanfold.engine.moves import Pipelines, can_move, left_for_later, move
-from fanfold.model.lifecycle import FINISHED_TASKS, ItemState
+from fanfold.engine.moves import Pipelines, left_for_later
+from fanfold.engine.removal import SLICE_SECONDS, late_after, prune, remove_deleted
+from fanfold.model.lifecycle import ItemState
 from fanfold.store.recovery import Lost
 from fanfold.store.store import Store, Transaction
 
@@ -28,8 +29,11 @@ def sweep(store: Store, pipelines: Pipelines, actor: str = "sweep", *, force: bo
     found = False
     if take_duty(store, "recover", store.settings.sweep_seconds, force):
         found = _recover_and_close(store, pipelines, actor)
+        is_late = late_after(SLICE_SECONDS)
+        remove_deleted(store, is_late)
+        prune(store, pipelines, actor, is_late=is_late)
     if take_duty(store, "clean", CLEAN_SECONDS, force):
-        clean(store, pipelines, actor)
+        clean(store)
     return found
 
 
@@ -148,9 +152,8 @@ def close(store: Store, pipelines: Pipelines, actor: str) -> int:
     return moved
 
 
-def clean(store: Store, pipelines: Pipelines, actor: str, days: float | None = None) -> None:
-    """Prune old tasks, and remove files that nothing refers to."""
-    prune(store, pipelines, actor, days)
+def clean(store: Store) -> None:
+    """Remove files that nothing refers to, and answers that are too old."""
     with store.write() as tx:
         superseded = tx.blobs.drop_superseded(BATCH)
         if store.settings.answer_days > 0:
@@ -165,24 +168,3 @@ def clean(store: Store, pipelines: Pipelines, actor: str, days: float | None = N
     for leftover in store.scratch.glob("*"):
         if leftover.stat().st_mtime < threshold:
             shutil.rmtree(leftover, ignore_errors=True) if leftover.is_dir() else leftover.unlink(missing_ok=True)
-
-
-def prune(store: Store, pipelines: Pipelines, actor: str, days: float | None = None) -> int:
-    """Remove tasks that finished longer ago than the retention time, or than ``days``, with their files."""
-    age = store.settings.retention_days if days is None else days
-    if age <= 0:
-        return 0
-    with store.read() as tx:
-        old = tx.tasks.finished_before(age, BATCH)
-    removed = 0
-    for number in old:
-        with store.write() as tx:
-            row = tx.tasks.lock(number)
-            if row is None or row.state not in FINISHED_TASKS or not can_move(pipelines, row):
-                continue
-            move(tx, pipelines, row, "prune", None, actor=actor)
-            keys = tx.tasks.delete(number)
-        store.shelf.delete(keys)
-        removed += 1
-        log.info("[%s] Pruned %s: finished more than %g days ago", actor, row.id, age)
-    return removed

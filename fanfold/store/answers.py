@@ -104,11 +104,10 @@ class Answers:
         """Forget an answer that turned out not to be good."""
         self.connection.execute(sa.delete(answers).where(answers.c.key == key))
 
-    def drop_unused(self, task: int) -> None:
-        """Forget the answers that only this task has used: a deleted task leaves nothing of its texts behind."""
-        mine = sa.select(calls.c.answer).where(calls.c.task == task, calls.c.answer.is_not(None))
+    def drop_unused(self, task: int, keys: Sequence[str]) -> None:
+        """Forget those of the answers that only this task has used: a deleted task leaves nothing of its texts behind."""
         others = sa.select(calls.c.answer).where(calls.c.task != task, calls.c.answer == answers.c.key)
-        self.connection.execute(sa.delete(answers).where(answers.c.key.in_(mine), ~others.exists()))
+        self.connection.execute(sa.delete(answers).where(answers.c.key.in_(keys), ~others.exists()))
 
     def drop_old(self, days: float, limit: int) -> int:
         """Forget answers older than so many days, and questions that a dead worker has left; returns how many."""
@@ -132,6 +131,8 @@ class Calls:
             return True
         batch = unfolded(self.clock.dialect, COLUMNS)
         chosen = sa.select(*batch.c, items.c.task, self.clock.now).join(items, items.c.id == batch.c.item)
+        # Whoever removes the items waits for this, and then finds the calls.
+        chosen = chosen.with_for_update(read=True, key_share=True, of=items)
         made = sa.insert(calls).from_select([*COLUMNS, "task", "at"], chosen).returning(calls.c.id)
         kept = self.connection.execute(made, {"rows": [_shortened(row) for row in rows]})
         return len(list(kept)) == len(rows)

@@ -116,8 +116,9 @@ class Directory:
         for key in keys:
             path = self.path(key)
             path.unlink(missing_ok=True)
-            if path.parent != self.folder and path.parent.is_dir() and not any(path.parent.iterdir()):
-                path.parent.rmdir()
+            if path.parent != self.folder:
+                with suppress(OSError):  # It is not empty, or somebody else has removed it.
+                    path.parent.rmdir()
 
     def older_than(self, seconds: float) -> Iterator[str]:
         """Keys of files last written longer ago than that."""

@@ -15,7 +15,7 @@ from fanfold.store.batches import LEASE_COLUMNS, Row, put_rows, short_values, un
 from fanfold.store.clock import Clock
 from fanfold.store.items import task_is_active
 from fanfold.store.statements import run
-from fanfold.store.tables import RUNNING, attempts, item_data, items, permits
+from fanfold.store.tables import RUNNING, attempts, item_data, items, permits, tasks
 
 
 class Settling:
@@ -111,9 +111,13 @@ class Settling:
         return self._while_held(item, lease, {"memory": memory})
 
     def holds(self, item: int, lease: int) -> bool:
-        """Whether the lease is still held; on PostgreSQL the row stays locked until the transaction ends."""
-        held = sa.select(items.c.id).where(items.c.id == item, items.c.lease == lease, RUNNING).with_for_update()
-        return self.connection.execute(held).first() is not None
+        """Whether the lease is still held and the task still there.
+
+        On PostgreSQL the task can not be deleted, and the item's row stays locked, until the transaction ends.
+        """
+        return self.connection.execute(TASK_OF_ITEM, {"wanted": item}).first() is not None and (
+            self.connection.execute(HELD_ITEM, {"wanted": item, "shown": lease}).first() is not None
+        )
 
     def drop_deadline(self, item: int) -> None:
         """An item whose lease is held has no time limit any more: its handler has ended, its result is being written."""
@@ -126,6 +130,17 @@ class Settling:
         return True
 
 
+TASK_OF_ITEM = (
+    sa.select(tasks.c.number)
+    .where(tasks.c.number == sa.select(items.c.task).where(items.c.id == sa.bindparam("wanted")).scalar_subquery())
+    .with_for_update(read=True, key_share=True)
+)
+"""A delete waits for this short lock, so that nothing is written for a task that is gone."""
+HELD_ITEM = (
+    sa.select(items.c.id)
+    .where(items.c.id == sa.bindparam("wanted"), items.c.lease == sa.bindparam("shown"), RUNNING)
+    .with_for_update()
+)
 ATTEMPT_COLUMNS: dict[str, sa.types.TypeEngine[Any]] = {"item": sa.BigInteger(), "lease": sa.Integer()} | {
     name: sa.Text() for name in ("worker", "outcome", "error_code", "error_message", "error_detail", "model", "usage")
 }

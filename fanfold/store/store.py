@@ -33,6 +33,7 @@ from fanfold.store.looking import Looking
 from fanfold.store.reading import Reading
 from fanfold.store.recovery import Recovery
 from fanfold.store.refusals import is_conflict
+from fanfold.store.removal import Removal
 from fanfold.store.resetting import Resetting
 from fanfold.store.settling import Settling
 from fanfold.store.streams import Streams
@@ -83,6 +84,11 @@ class Transaction:
     def resetting(self) -> Resetting:
         """Items that are done again: retry, reopen."""
         return Resetting(self.connection, self.clock)
+
+    @cached_property
+    def removal(self) -> Removal:
+        """Tasks that are removed: begin, remove, end."""
+        return Removal(self.connection, self.clock)
 
     @cached_property
     def recovery(self) -> Recovery:

@@ -13,25 +13,9 @@ from fanfold.model.lifecycle import FINISHED_TASKS, ItemState, TaskState
 from fanfold.model.plan import Plan
 from fanfold.model.task import TaskRow
 from fanfold.model.words import PATIENCE_SECONDS
-from fanfold.store.answers import Answers
 from fanfold.store.clock import Clock
 from fanfold.store.statements import run
-from fanfold.store.tables import (
-    ACTIVE,
-    HELD,
-    TIMED,
-    blobs,
-    calls,
-    drafts,
-    emissions,
-    events,
-    item_data,
-    items,
-    permits,
-    task_tags,
-    tasks,
-)
-from fanfold.store.tables import attempts as attempts_table
+from fanfold.store.tables import ACTIVE, HELD, TIMED, item_data, items, task_tags, tasks
 
 BY_NUMBER = sa.select(tasks).where(tasks.c.number == sa.bindparam("wanted"))
 BY_NUMBER_LOCKED = BY_NUMBER.with_for_update(key_share=True)
@@ -193,24 +177,13 @@ class Tasks:
         tags = self._tags([row.number for row in rows])
         return [self._task(row, tags.get(row.number, ())) for row in rows]
 
-    def finished_before(self, days: float, limit: int) -> list[int]:
-        """Finished tasks older than so many days."""
-        old = sa.select(tasks.c.number).where(
+    def finished_before(self, days: float, limit: int, skip: int = 0) -> list[TaskRow]:
+        """Finished tasks older than so many days, the oldest first, without the first ``skip`` of them."""
+        old = sa.select(tasks).where(
             tasks.c.state.in_(FINISHED_TASKS), tasks.c.finished_at < self.clock.before(days * 86400.0)
         )
-        return list(self.connection.execute(old.order_by(tasks.c.finished_at).limit(limit)).scalars())
-
-    def delete(self, number: int) -> list[str]:
-        """Remove a task with everything that hangs on it; returns the keys of its blobs, to be removed after the commit."""
-        keys = list(self.connection.execute(sa.select(blobs.c.key).where(blobs.c.task == number)).scalars())
-        mine = sa.select(items.c.id).where(items.c.task == number)
-        for table in (permits, item_data):
-            self.connection.execute(sa.delete(table).where(table.c.item.in_(mine)))
-        Answers(self.connection, self.clock).drop_unused(number)
-        for table in (attempts_table, calls, emissions, events, blobs, drafts, task_tags, items):
-            self.connection.execute(sa.delete(table).where(table.c.task == number))
-        self.connection.execute(sa.delete(tasks).where(tasks.c.number == number))
-        return keys
+        found = old.order_by(tasks.c.finished_at, tasks.c.number).offset(skip).limit(limit)
+        return [self._task(row, ()) for row in self.connection.execute(found)]
 
     def _one(self, found: sa.Select[Any], values: dict[str, Any] | None = None) -> TaskRow | None:
         row = self.connection.execute(found, values).first()

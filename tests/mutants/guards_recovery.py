@@ -28,7 +28,11 @@ MUTANTS = (
     ),
     mutant(
         "“is finished” looked at again under the lock, before a task is pruned",
-        Edit(SWEEP, "if row is None or row.state not in FINISHED_TASKS or not", "if row is None or not"),
+        Edit(
+            "fanfold/engine/removal.py",
+            "if row is None or row.state not in FINISHED_TASKS or not",
+            "if row is None or not",
+        ),
         test="mutants/test_guards.py::test_a_task_that_is_begun_again_while_it_is_to_be_pruned_stays",
     ),
     mutant(

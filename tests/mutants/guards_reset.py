@@ -8,6 +8,8 @@ ADVANCE, COMMANDS = "fanfold/engine/advance.py", "fanfold/engine/commands.py"
 RESETTING = "fanfold/store/resetting.py"
 PLAN, ITEMS = "fanfold/model/plan.py", "fanfold/store/items.py"
 MERGING = "engine/test_merging.py"
+SETTLING, REMOVAL, SWEEP = "fanfold/store/settling.py", "fanfold/engine/removal.py", "fanfold/engine/sweep.py"
+REMOVING = "engine/test_removal.py"
 COMPENSATION, GENERATIONS = "engine/test_compensation.py", "engine/test_generations.py"
 
 MUTANTS = (
@@ -69,5 +71,34 @@ MUTANTS = (
         "what was made from a result that is gone is removed",
         Edit(ITEMS, "        self._remove_orphans(task, source, target)\n", ""),
         test=f"{MERGING}::test_a_stale_result_is_not_delivered_when_its_redo_fails",
+    ),
+    mutant(
+        "a handler writes nothing for a task that is gone",
+        Edit(
+            SETTLING,
+            'return self.connection.execute(TASK_OF_ITEM, {"wanted": item}).first() is not None and (',
+            "return bool(",
+        ),
+        test=f"{REMOVING}::test_a_handler_writes_nothing_for_a_task_whose_row_is_gone",
+    ),
+    mutant(
+        "a delete waits for handlers that are writing (PostgreSQL)",
+        Edit(SETTLING, "    .with_for_update(read=True, key_share=True)\n", ""),
+        test=f"{REMOVING}::test_a_delete_waits_for_a_handler_that_is_writing",
+    ),
+    mutant(
+        "a removal that was cut off is finished by a sweep",
+        Edit(SWEEP, "        remove_deleted(store, is_late)\n", ""),
+        test=f"{REMOVING}::test_a_removal_that_is_cut_off_is_gone_at_once_and_finished_by_a_sweep",
+    ),
+    mutant(
+        "a prune goes on until nothing old is left",
+        Edit(REMOVAL, "if len(old) < BATCH:", "if True:"),
+        test=f"{REMOVING}::test_many_old_tasks_are_pruned_without_waiting_for_the_next_hour",
+    ),
+    mutant(
+        "tasks that cannot be pruned here are skipped",
+        Edit(REMOVAL, "stuck += not gone", "stuck += 0"),
+        test=f"{REMOVING}::test_tasks_that_can_not_be_pruned_here_do_not_hide_the_others",
     ),
 )

@@ -16,8 +16,8 @@ import fanfold as ff
 from fanfold.engine import splitting
 from fanfold.engine.attempts import Attempts
 from fanfold.engine.pulse import Pulse
+from fanfold.engine.removal import prune
 from fanfold.engine.settlement import Settlement
-from fanfold.engine.sweep import prune
 from fanfold.engine.threads import Threads
 from fanfold.errors import DatabaseProblem, IllegalMove
 from fanfold.model.item import Claimed

@@ -37,7 +37,7 @@ def nothing_is_left_over(world: World) -> None:
         world.schedule.sleep(60.0)
         sweep.sweep(world.store, world.pipelines, force=True)
     with patch.object(blob_room, "time", MuchLater), patch.object(sweep, "time", MuchLater):
-        sweep.clean(world.store, world.pipelines, "director")
+        sweep.clean(world.store)
     with world.store.database.undisturbed() as connection:
         for name in OF_TASKS:
             _has_its(connection, name, "task", tables.tasks.c.number)

@@ -20,6 +20,7 @@ from fanfold.engine import (
     commands,
     context,
     pulse,
+    removal,
     repeats,
     submit,
     sweep,
@@ -94,7 +95,9 @@ class Luck:
 
 
 LUCK = Luck()
-CLOCKED = (worker, pulse, candidates, claiming, attempts, tally, repeats, threads, context, tick, sweep, store_room)
+CLOCKED = (
+    worker, pulse, candidates, claiming, attempts, tally, repeats, threads, context, tick, sweep, removal, store_room,
+)  # fmt: skip
 
 
 @dataclass

@@ -20,17 +20,16 @@ from fanfold.cli.invocation import Command, Invocation
 def command(invocation: Invocation, days: float | None, targets: tuple[str, ...]) -> None:
     """Remove tasks that finished long ago, with their files.
 
-    Workers do this by themselves, once an hour.
+    Workers do this by themselves, a little with every sweep.
     """
     from fanfold.engine.discovery import load_all
-    from fanfold.engine.sweep import clean, prune
+    from fanfold.engine.removal import prune
+    from fanfold.engine.sweep import clean
 
     store = invocation.store()
     pipelines = load_all(targets)
-    removed = 0
-    while some := prune(store, pipelines, "person", days):
-        removed += some
-    clean(store, pipelines, "person", days)
+    removed = prune(store, pipelines, "person", days)
+    clean(store)
     if invocation.json:
         printing.print_json({"removed": removed})
     else:

@@ -11,7 +11,8 @@ from starlette.responses import Response
 
 from fanfold.engine import doctor, tokens
 from fanfold.engine.metrics import Metrics
-from fanfold.engine.sweep import clean, prune
+from fanfold.engine.removal import prune
+from fanfold.engine.sweep import clean
 from fanfold.engine.tick import TickReport, tick
 from fanfold.errors import BadInput
 from fanfold.model.plan import PlannedStage
@@ -144,10 +145,8 @@ def prune_tasks(
     """Remove tasks that finished so many days ago, by default `retention_days`, with their files."""
     if days is None and not place.store.settings.retention_days:
         raise BadInput("retention_days is 0, which keeps tasks forever: say how old they must be with `days`.")
-    removed = 0
-    while some := prune(place.store, place.pipelines, access.name, days):
-        removed += some
-    clean(place.store, place.pipelines, access.name, days)
+    removed = prune(place.store, place.pipelines, access.name, days)
+    clean(place.store)
     return Pruned(removed=removed)
 
 

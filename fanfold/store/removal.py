@@ -1,0 +1,104 @@
+"""Removes tasks: the task's row in one short transaction, everything that belonged to it in more of them.
+
+A row of `deleted_tasks` stays until nothing is left, so that a sweep can go on after a crash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from fanfold.store.answers import Answers
+from fanfold.store.clock import Clock
+from fanfold.store.tables import (
+    attempts,
+    blobs,
+    calls,
+    deleted_tasks,
+    drafts,
+    emissions,
+    events,
+    externals,
+    item_data,
+    items,
+    permits,
+    task_tags,
+    tasks,
+)
+
+CHUNK = 2_000
+"""Most rows that one transaction removes: some 20 ms on SQLite."""
+ITEMS_AT_ONCE = CHUNK // 4
+"""An item has a row of data, perhaps a permit and an external job."""
+
+
+class Removal:
+    """Verbs that remove a task, inside one transaction."""
+
+    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+        self.connection = connection
+        self.clock = clock
+
+    def begin(self, number: int) -> None:
+        """Remove the task's row, so that it is gone for everybody; the caller holds its lock.
+
+        On PostgreSQL this waits for handlers that are writing for the task at this moment. Later ones find it gone.
+        """
+        self._delete(tasks, tasks.c.number == number)
+        self._delete(task_tags, task_tags.c.task == number)
+        self.connection.execute(sa.insert(deleted_tasks).values(task=number, deleted_at=self.clock.now))
+
+    def unfinished(self, limit: int) -> list[int]:
+        """Tasks of which something is left, the first deleted first."""
+        found = sa.select(deleted_tasks.c.task).order_by(deleted_tasks.c.deleted_at).limit(limit)
+        return list(self.connection.execute(found).scalars())
+
+    def remove_some(self, number: int, limit: int = CHUNK) -> bool:
+        """Remove what belonged to a deleted task, except the names of its files, at most ``limit`` rows; True when all is gone.
+
+        Items go first, locked by id: this waits for whoever settles one, and nothing can be added to an item that is gone.
+        """
+        some = sa.select(items.c.id).where(items.c.task == number).order_by(items.c.id)
+        ids = list(self.connection.execute(some.limit(ITEMS_AT_ONCE).with_for_update()).scalars())
+        for table in (item_data, permits, externals):
+            limit -= self._delete(table, table.c.item.in_(ids))
+        limit -= self._delete(items, items.c.id.in_(ids))
+        if len(ids) == ITEMS_AT_ONCE:
+            return False
+        for table in (attempts, emissions, events, externals, drafts):
+            limit -= self._remove_rows(table, number, limit)
+            if limit <= 0:
+                return False
+        return self._remove_calls(number, limit // 2)
+
+    def files(self, number: int, limit: int = CHUNK) -> list[str]:
+        """Keys of blobs that are still named."""
+        return list(
+            self.connection.execute(sa.select(blobs.c.key).where(blobs.c.task == number).limit(limit)).scalars()
+        )
+
+    def unname(self, keys: Sequence[str]) -> None:
+        """Forget blobs whose files are removed."""
+        self._delete(blobs, blobs.c.key.in_(keys))
+
+    def end(self, number: int) -> None:
+        """Nothing is left."""
+        self._delete(deleted_tasks, deleted_tasks.c.task == number)
+
+    def _remove_rows(self, table: sa.Table, number: int, limit: int) -> int:
+        key = tuple(table.primary_key)
+        some = sa.select(*key).where(table.c.task == number).order_by(*key).limit(limit)
+        return self._delete(table, key[0].in_(some) if len(key) == 1 else sa.tuple_(*key).in_(some))
+
+    def _remove_calls(self, number: int, limit: int) -> bool:
+        """Remove calls, and the answers that no other task has used: a deleted task leaves nothing of its texts behind."""
+        some = sa.select(calls.c.id, calls.c.answer).where(calls.c.task == number).order_by(calls.c.id)
+        found = list(self.connection.execute(some.limit(max(1, limit))))
+        Answers(self.connection, self.clock).drop_unused(number, [row.answer for row in found if row.answer])
+        self._delete(calls, calls.c.id.in_([row.id for row in found]))
+        return len(found) < max(1, limit)
+
+    def _delete(self, table: sa.Table, chosen: sa.ColumnElement[Any]) -> int:
+        return self.connection.execute(sa.delete(table).where(chosen)).rowcount
