@@ -17,7 +17,7 @@ from fanfold.store.urls import is_in_memory
 SAFE_SQLITE = (3, 51, 3)
 """Older versions have a bug in which resetting the WAL can corrupt the file."""
 BUSY_SECONDS = 60
-"""How long a writer waits for another one; a split of a million items holds the lock for several seconds."""
+"""How long a writer waits for others; each holds the lock for a moment only, but there may be many, and slow disks."""
 
 
 def sqlite_module() -> Any:
