@@ -7,7 +7,7 @@ from typing import TypeVar
 Found = TypeVar("Found")
 
 
-def eventually(condition: Callable[[], Found], seconds: float = 20.0) -> Found:
+def eventually(condition: Callable[[], Found], seconds: float = 60.0) -> Found:
     """What ``condition`` gives as soon as it is true; a failure when it is not within ``seconds``."""
     end = time.monotonic() + seconds
     while not (found := condition()):

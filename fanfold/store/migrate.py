@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ from fanfold.store.revisions import (
     refuse_read_only,
     standing,
 )
-from fanfold.store.tables import revisions, workers
+from fanfold.store.tables import items, revisions, workers
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -51,6 +52,7 @@ LOCK_SECONDS = 2.0
 """Whoever wants a table that the upgrade waits for queues behind it: so it waits no longer, and makes room for a while."""
 LOCK_TRIES = 10
 LOCK_PAUSE_SECONDS = 1.0
+LOCK_STEP_SECONDS = 0.1
 LOCKED_OUT = ("55P03", "40P01")
 """PostgreSQL's codes of a lock that was not given in time, and of a deadlock that it has ended at our cost."""
 
@@ -174,9 +176,9 @@ def _upgrade(database: Database, revision: str, force: bool, circumstances: dict
             connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": UPGRADE_LOCK})
             connection.execute(sa.text(f"SET LOCAL lock_timeout = {round(LOCK_SECONDS * 1000)}"))
         planned = _plan(database, connection, revision, **circumstances)
-        if database.dialect == "postgresql" and planned.before and _shuts_out(planned):
+        if database.dialect == "postgresql" and planned.before and planned.steps:
+            _lock_tables(connection)
             # From here on no worker begins to live unseen: it registers afterwards, and then looks at the revision.
-            connection.execute(sa.text("LOCK TABLE workers IN EXCLUSIVE MODE"))
             planned = _plan(database, connection, revision, **circumstances)
         _refuse_beneath(planned, force)
         configuration = config()
@@ -225,9 +227,25 @@ def _alive(
     return list(connection.execute(wanted.where(seen).order_by(workers.c.started_at)))
 
 
-def _shuts_out(planned: Plan) -> bool:
-    """Whether there is code that may work on the database now, and may not afterwards."""
-    return oldest_after(planned.after) != oldest_after(planned.before)
+def _lock_tables(connection: sa.Connection) -> None:
+    """Lock every table for this transaction, without ever waiting for one while holding another.
+
+    Changing tables one by one could deadlock with a worker's transaction, and PostgreSQL might end the worker's. So wait for the
+    busiest table alone, then take the others only if they are free at once; else let all go and try again.
+    """
+    others = [name for name in sorted(sa.inspect(connection).get_table_names()) if name != items.name]
+    named = ", ".join(f'"{name}"' for name in others)
+    end = time.monotonic() + LOCK_SECONDS
+    while True:
+        try:
+            with connection.begin_nested():
+                connection.execute(sa.text(f"LOCK TABLE {items.name} IN ACCESS EXCLUSIVE MODE"))
+                connection.execute(sa.text(f"LOCK TABLE {named} IN ACCESS EXCLUSIVE MODE NOWAIT"))
+            return
+        except sa.exc.OperationalError as error:
+            if sqlstate(error) not in LOCKED_OUT or time.monotonic() >= end:
+                raise
+        time.sleep(random.uniform(0.01, LOCK_STEP_SECONDS))
 
 
 def _refuse_beneath(planned: Plan, force: bool) -> None:
