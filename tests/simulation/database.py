@@ -40,6 +40,8 @@ class SimulatedDatabase(Database):
         """Commits that others hear of."""
         self.ends = 0
         self.writer: Actor | None = None
+        self.most_rows = 0
+        """The most rows that one commit has changed; known on SQLite."""
         self.writing: set[Actor] = set()
         """Who has a write transaction open."""
         super().__init__(url, synchronous="OFF", read_clock=lambda: self._faults().clock())
@@ -97,7 +99,10 @@ class SimulatedDatabase(Database):
         if self.dialect == "postgresql":
             return int(connection.info.pop("announced", 0))
         driver: Any = connection.connection.driver_connection
-        return int(driver.total_changes) + 1 if before == 0 else int(driver.total_changes + 1 > before)
+        if before == 0:
+            return int(driver.total_changes) + 1
+        self.most_rows = max(self.most_rows, driver.total_changes + 1 - before)
+        return int(driver.total_changes + 1 > before)
 
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
@@ -158,6 +163,7 @@ class SimulatedDatabase(Database):
                 for name in ("tasks_number_seq", "items_id_seq", "attempts_id_seq", "events_id_seq", "calls_id_seq"):
                     connection.execute(sa.text(f"ALTER SEQUENCE {name} RESTART"))
         self.faults, self.writer = faults, None
+        self.most_rows = 0
         self.writing.clear()
 
     @contextmanager

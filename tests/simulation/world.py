@@ -14,6 +14,7 @@ from typing import Any
 from unittest.mock import patch
 
 from fanfold.engine import (
+    abandoned,
     attempts,
     candidates,
     claiming,
@@ -22,6 +23,7 @@ from fanfold.engine import (
     pulse,
     removal,
     repeats,
+    spool,
     submit,
     sweep,
     tally,
@@ -33,7 +35,7 @@ from fanfold.errors import DatabaseProblem, FanfoldError, IllegalMove
 from fanfold.model import retry
 from fanfold.model.pipeline import Pipeline
 from fanfold.settings import Settings
-from fanfold.store import blobs, resetting
+from fanfold.store import blobs, drafts, resetting
 from fanfold.store import store as store_room
 from fanfold.store.migrate import ensure
 from tests.simulation.database import SimulatedStore, wait_for_a_deadlock
@@ -41,13 +43,17 @@ from tests.simulation.faults import Faults, Odds
 from tests.simulation.handlers import LARGE, Witness, new_items
 from tests.simulation.parts import STAGE, Asyncio, Executor, Queue, Threading, Time
 from tests.simulation.people import OWNERS, People
-from tests.simulation.pipelines import Shape, drawn_items, made
+from tests.simulation.pipelines import Shape, drawn_items, made, plain_item
 from tests.simulation.reckoning import reckon
 from tests.simulation.schedule import Process, Schedule, Violation
 from tests.simulation.watch import Picture, Watch
 
 LOOK_SECONDS = 0.2
 """A hint is never heard sooner than this."""
+CHUNK = 3
+"""Rows that one transaction writes or removes at most, instead of thousands: so a few items need several."""
+MANY = 30
+"""Items of a large task, which would show in the size of a transaction."""
 PATIENCE = 600.0
 """Seconds of calm after which every task must be finished: leases, back-offs and slow handlers included."""
 
@@ -311,6 +317,8 @@ class World:
         name = self.dice.choice(sorted(self.pipelines))
         owner = self.dice.choice(OWNERS) if owner is None else owner
         plans = drawn_items(self.dice, self.dice.choice(self.size.items))
+        if self.dice.random() < 0.02:
+            plans = [plain_item(number) for number in range(MANY)]
         self.submit(name, {"items": plans}, key=key, owner=owner, priority=self.dice.choice((0, 0, 0, 1, 7)))
 
     def submit(self, name: str, options: dict[str, Any], **wanted: Any) -> Told:
@@ -373,6 +381,8 @@ def on_stage() -> Iterator[None]:
         (submit, "secrets", LUCK),
         (blobs, "secrets", LUCK),
         (resetting, "uuid", LUCK),
+        *((module, "CHUNK", CHUNK) for module in (drafts, resetting, abandoned, spool, submit)),
+        (drafts.Drafts.remove_items, "__defaults__", (2 * CHUNK,)),
         (store_room, "random", LUCK),
     ]
     with ExitStack() as stack:
