@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -39,7 +40,7 @@ from fanfold.store import blobs, drafts, resetting
 from fanfold.store import store as store_room
 from fanfold.store.migrate import ensure
 from tests.simulation.database import SimulatedStore, wait_for_a_deadlock
-from tests.simulation.faults import Faults, Odds
+from tests.simulation.faults import BEGINNING, Faults, Odds
 from tests.simulation.handlers import LARGE, Witness, new_items
 from tests.simulation.parts import STAGE, Asyncio, Executor, Queue, Threading, Time
 from tests.simulation.people import OWNERS, People
@@ -154,6 +155,15 @@ class ThisProcess:
     def getpid() -> int:
         """The process that runs now."""
         return STAGE.schedule.current.process.pid
+
+
+class Moments:
+    """Stands for `datetime` where the engine says in its log since when something lasts."""
+
+    @staticmethod
+    def now(_zone: Any) -> datetime:
+        """The schedule's clock."""
+        return BEGINNING + timedelta(seconds=STAGE.schedule.now)
 
 
 class TraceHandler(logging.Handler):
@@ -370,6 +380,7 @@ def on_stage() -> Iterator[None]:
         *((module, "time", Time) for module in CLOCKED),
         *((module, "threading", Threading) for module in (worker, pulse, tick, threads)),
         (worker, "asyncio", Asyncio()),
+        (worker, "datetime", Moments),
         (worker, "ThreadPoolExecutor", Executor),
         (worker, "Hints", Hints),
         (worker, "take_turn", turn_of_the_run),
