@@ -22,6 +22,7 @@ from fanfold.model.files import File
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.pipeline import Pipeline
 from fanfold.model.plan import Kind, Plan
+from fanfold.model.retry import MOST_RETRIES
 from fanfold.model.task import TaskRow
 from fanfold.store.drafts import CHUNK, NEW
 from fanfold.store.store import Store, Transaction
@@ -270,8 +271,8 @@ def check_submission(pipeline: Pipeline, plan: Plan, wanted: Submission) -> list
         raise BadInput(
             f"Pipeline {pipeline.name} makes its own items in `{plan.stages[0].name}`; give it inputs, not items."
         )
-    if wanted.retry_limit is not None and wanted.retry_limit < 0:
-        raise BadInput(f"The retry limit is {wanted.retry_limit}; it must be 0 or more.")
+    if wanted.retry_limit is not None and not 0 <= wanted.retry_limit <= MOST_RETRIES:
+        raise BadInput(f"The retry limit is {wanted.retry_limit}; it must be from 0 to {MOST_RETRIES}.")
     if not -(2**31) < wanted.priority < 2**31:
         raise BadInput(f"The priority {wanted.priority} is out of range; use small numbers, higher first.")
     serial.dump([wanted.options, wanted.metadata], "What was submitted")

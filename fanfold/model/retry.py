@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from fanfold.errors import BadPipeline
 
+MOST_RETRIES = 32_766
+"""What the narrow columns of an item can count."""
+
 
 @dataclass(frozen=True)
 class Retry:
@@ -27,6 +30,9 @@ class Retry:
             raise BadPipeline(
                 f"{self} makes no sense: limit, first and cap are at least 0, factor at least 1, jitter from 0 to 1."
             )
+
+        if self.limit > MOST_RETRIES:
+            raise BadPipeline(f"The retry limit is {self.limit}; it must be at most {MOST_RETRIES}.")
 
     def delay(self, failures: int, luck: float | None = None) -> float:
         """Seconds to wait after the given number of failures; ``luck`` (0 to 1) replaces the dice in tests."""

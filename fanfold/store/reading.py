@@ -173,6 +173,12 @@ class Reading(Mishaps):
 
     def ids(self, task: int, stage: str | None, keys: Sequence[str]) -> list[int]:
         """The items with these keys; an item without a key answers to its position."""
+        found: set[int] = set()
+        for start in range(0, len(keys), AT_ONCE):
+            found |= self._ids(task, stage, keys[start : start + AT_ONCE])
+        return sorted(found)
+
+    def _ids(self, task: int, stage: str | None, keys: Sequence[str]) -> set[int]:
         positions = [position for key in keys if (position := position_of(key)) is not None]
         named = sa.or_(items.c.key.in_(keys), sa.and_(items.c.key.is_(None), items.c.seq.in_(positions)))
         wanted = sa.select(items.c.id).where(items.c.task == task, named)
@@ -180,7 +186,7 @@ class Reading(Mishaps):
             wanted = wanted.where(counts_of(task))
         else:
             wanted = wanted.where(items.c.stage == stage, counts_at(task, stage))
-        return list(self.connection.execute(wanted).scalars())
+        return set(self.connection.execute(wanted).scalars())
 
     def keys_at(self, task: int, stage: str, positions: Sequence[int], states: Sequence[str]) -> list[str]:
         """The keys of the items at these positions of a stage that are in one of the states, in order."""

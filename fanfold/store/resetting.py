@@ -58,11 +58,15 @@ class Resetting:
         # Those that wait for a worker need no move, only to be told what is wanted of them now.
         waiting = set() if ids is None or options is None else self._in_state(ids, ItemState.PENDING)
         chosen = sa.update(items).where(items.c.task == number, items.c.stage == stage).values(FRESH)
+        chosen = chosen.returning(items.c.id)
+        moved: list[int] = []
         if ids is None:
-            chosen = chosen.where(sa.or_(items.c.state == ItemState.FAILED, HELD))
+            failed = sa.or_(items.c.state == ItemState.FAILED, HELD)
+            moved += self.connection.execute(chosen.where(failed)).scalars()
         else:
-            chosen = chosen.where(items.c.id.in_(ids), items.c.state.in_((ItemState.DONE, ItemState.FAILED)) | TIMED)
-        moved = list(self.connection.execute(chosen.returning(items.c.id)).scalars())
+            settled = items.c.state.in_((ItemState.DONE, ItemState.FAILED)) | TIMED
+            for some in self._chunks(ids):
+                moved += self.connection.execute(chosen.where(items.c.id.in_(some), settled)).scalars()
         self._set_aside(sorted(done))
         for start in range(0, len(moved), CHUNK):
             some = moved[start : start + CHUNK]
@@ -71,7 +75,8 @@ class Resetting:
             if options is not None or done:
                 self._lay_over(some, options, done)
             self._outdate(number, followers, some)
-        self._lay_over(sorted(waiting), options, set())
+        for some in self._chunks(sorted(waiting)):
+            self._lay_over(some, options, set())
         return len(moved) + len(waiting)
 
     def _outdate(self, number: int, followers: Sequence[str], ids: Sequence[int]) -> None:
@@ -134,8 +139,11 @@ class Resetting:
             self.connection.execute(sa.update(item_data).where(chosen).values(kept))
 
     def _in_state(self, ids: Sequence[int], state: ItemState) -> set[int]:
-        chosen = sa.select(items.c.id).where(items.c.id.in_(ids), items.c.state == state)
-        return set(self.connection.execute(chosen).scalars())
+        found: set[int] = set()
+        for some in self._chunks(ids):
+            chosen = sa.select(items.c.id).where(items.c.id.in_(some), items.c.state == state)
+            found |= set(self.connection.execute(chosen).scalars())
+        return found
 
     def _lay_over(self, ids: Sequence[int], options: str | None, done: set[int]) -> None:
         """Add to the options of single items. Done items and those with other options than before are other work now."""

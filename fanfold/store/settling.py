@@ -13,7 +13,7 @@ from fanfold.model.item import HELD_SECONDS
 from fanfold.model.lifecycle import ItemState
 from fanfold.store.batches import LEASE_COLUMNS, Row, put_rows, short_values, unfolded, unnested
 from fanfold.store.clock import Clock
-from fanfold.store.items import task_is_active
+from fanfold.store.items import MOST_ATTEMPTS, task_is_active
 from fanfold.store.statements import run
 from fanfold.store.tables import RUNNING, attempts, item_data, items, permits, tasks
 
@@ -207,12 +207,12 @@ def _values(clock: Clock, verb: str, batch: sa.FromClause) -> dict[str, Any]:
         # A mark of an earlier result does not belong to this one; the few that are degraded are marked right after.
         return {"state": ItemState.DONE.value, "finished_at": clock.now, "degraded": None}
     if verb == "fail":
-        return {"state": ItemState.FAILED.value, "finished_at": clock.now, "failures": items.c.failures + 1}
+        return {"state": ItemState.FAILED.value, "finished_at": clock.now, "failures": counted(items.c.failures, 1)}
     if verb == "back_off":
         return {
             "state": ItemState.RETRYING.value,
             "available_at": clock.after(batch.c.delay),
-            "failures": items.c.failures + batch.c.counted,
+            "failures": counted(items.c.failures, batch.c.counted),
         }
     if verb == "postpone":
         return {"state": ItemState.WAITING.value, "available_at": clock.after(batch.c.delay)}
@@ -221,13 +221,18 @@ def _values(clock: Clock, verb: str, batch: sa.FromClause) -> dict[str, Any]:
     return crash_values(clock, batch.c.limit)
 
 
+def counted(column: sa.Column[int], more: Any) -> sa.ColumnElement[int]:
+    """A counter that stops at what its narrow column holds: an overflow would end the worker."""
+    return sa.case((column < MOST_ATTEMPTS, column + more), else_=column)
+
+
 def crash_values(clock: Clock, limit: Any) -> dict[str, Any]:
     """What a lost worker does to its items: run again, and fail as poison at the limit. No retry is used up."""
     poison = items.c.crashes + 1 >= limit
     return {
         "state": sa.case((poison, ItemState.FAILED.value), else_=ItemState.PENDING.value),
         "finished_at": sa.case((poison, clock.now), else_=sa.null()),
-        "crashes": items.c.crashes + 1,
+        "crashes": counted(items.c.crashes, 1),
         "worker": None,
         "deadline_at": None,
     }

@@ -349,3 +349,28 @@ def test_merging_again_gives_the_same_result(installation: Installation, clock: 
     clock.advance(5)
     installation.client.merge(task.id)
     assert installation.completed(task) == first
+
+
+def test_a_retry_may_name_seventy_thousand_items(installation: Installation) -> None:
+    task = installation.client.submit(
+        installation.know(batch()), items=[ff.NewItem(f"k{n}", "a") for n in range(70_000)]
+    )
+    installation.sql("UPDATE items SET state = 'running', worker = 'w', lease = 1")
+    over = "UPDATE items SET state = 'failed', worker = NULL, finished_at = (SELECT created_at FROM tasks)"
+    installation.sql(over)
+    installation.client.retry(task.id, [f"k{n}" for n in range(70_000)])
+    assert installation.client.get(task.id).stages[0].counts == {"pending": 70_000}
+
+
+def test_a_failure_count_at_its_end_does_not_overflow(installation: Installation) -> None:
+    installation.client.submit(installation.know(batch()), items=["a"], retry_limit=32_766)
+    worker = installation.worker()
+    [claimed] = worker.claim()
+    installation.sql("UPDATE items SET failures = 32767, crashes = 32767")
+    worker.fail(claimed)
+    assert installation.sql("SELECT state, failures FROM items")[0] == ("failed", 32_767)
+
+
+def test_a_retry_limit_that_can_not_be_counted_is_refused_at_submit(installation: Installation) -> None:
+    with pytest.raises(ff.BadInput, match="from 0 to 32766"):
+        installation.client.submit(installation.know(batch()), items=["a"], retry_limit=32_767)

@@ -44,3 +44,9 @@ def test_items_that_fail_together_come_back_spread_out() -> None:
 def test_a_rule_that_makes_no_sense_is_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(BadPipeline, match="makes no sense"):
         Retry(**wrong)  # type: ignore[arg-type]
+
+
+def test_a_limit_that_can_not_be_counted_is_refused() -> None:
+    assert Retry(limit=32_766).limit == 32_766
+    with pytest.raises(BadPipeline, match="at most 32766"):
+        Retry(limit=32_767)
