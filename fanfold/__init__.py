@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from fanfold.errors import HandlerError as HandlerError
     from fanfold.errors import HoldItem as HoldItem
     from fanfold.errors import IllegalMove as IllegalMove
+    from fanfold.errors import JobFailed as JobFailed
     from fanfold.errors import LeaseLost as LeaseLost
     from fanfold.errors import NoAnswer as NoAnswer
     from fanfold.errors import NotFound as NotFound
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from fanfold.model.asking import Answer as Answer
     from fanfold.model.asking import Check as Check
     from fanfold.model.asking import Spending as Spending
+    from fanfold.model.external import ExternalJob as ExternalJob
     from fanfold.model.files import File as File
     from fanfold.model.item import Item as Item
     from fanfold.model.item import NewItem as NewItem
@@ -71,6 +73,7 @@ _HOMES = {
     "Client": "engine.client",
     "DatabaseProblem": "errors",
     "Event": "model.task",
+    "ExternalJob": "model.external",
     "FanfoldError": "errors",
     "File": "model.files",
     "HandlerError": "errors",
@@ -79,6 +82,7 @@ _HOMES = {
     "Item": "model.item",
     "ItemState": "model.lifecycle",
     "ItemWork": "engine.context",
+    "JobFailed": "errors",
     "LeaseLost": "errors",
     "NewItem": "model.item",
     "NoAnswer": "errors",
@@ -116,6 +120,7 @@ __all__ = [
     "Client",
     "DatabaseProblem",
     "Event",
+    "ExternalJob",
     "FanfoldError",
     "File",
     "HandlerError",
@@ -124,6 +129,7 @@ __all__ = [
     "Item",
     "ItemState",
     "ItemWork",
+    "JobFailed",
     "LeaseLost",
     "NewItem",
     "NoAnswer",

@@ -16,6 +16,7 @@ HandlerError            what a handler may raise on purpose
 ├── Permanent           do not try again
 │   └── NoAnswer        no model of the chain gave an answer that could be taken
 ├── Temporary           try again, after a while
+│   └── JobFailed       an external job came to a bad end: start another one
 ├── PauseTask           nothing of this task can go well now: pause it for a person
 ├── HoldItem            this item cannot go on without a person; the others can
 ├── BadAnswer           a model's answer that must not be taken
@@ -143,6 +144,15 @@ class Temporary(HandlerError):
         self.after = None if after is None else float(after)
         self.counts = counts
         self.by = by
+
+
+class JobFailed(Temporary):
+    """What ``look`` raises for an external job that came to a bad end: the next attempt starts a new one, with a new key.
+
+    It counts as a failure of the item. ``Permanent`` says the same, but without another attempt.
+    """
+
+    code = "job_failed"
 
 
 class PauseTask(HandlerError):

@@ -9,10 +9,10 @@ import fanfold
 
 PROMISED = [
     "Ambiguous", "Answer", "BadAnswer", "BadInput", "BadPipeline", "Cancelled", "Change", "Check", "ChildDied", "Client",
-    "DatabaseProblem", "Event", "FanfoldError", "File", "HandlerError", "HoldItem", "IllegalMove", "Item", "ItemState",
-    "ItemWork", "LeaseLost", "NewItem", "NoAnswer", "NotFound", "PauseTask", "Permanent", "Pipeline", "Result", "Results",
-    "Retry", "Spending", "Task", "TaskState", "TaskStopped", "TaskWork", "Temporary", "Upload", "Worker", "arun",
-    "later", "run", "task",
+    "DatabaseProblem", "Event", "ExternalJob", "FanfoldError", "File", "HandlerError", "HoldItem", "IllegalMove", "Item",
+    "ItemState", "ItemWork", "JobFailed", "LeaseLost", "NewItem", "NoAnswer", "NotFound", "PauseTask", "Permanent", "Pipeline",
+    "Result", "Results", "Retry", "Spending", "Task", "TaskState", "TaskStopped", "TaskWork", "Temporary", "Upload", "Worker",
+    "arun", "later", "run", "task",
 ]  # fmt: skip
 
 

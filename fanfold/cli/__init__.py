@@ -18,7 +18,7 @@ SECTIONS = {
     "Convert": ("convert", "providers"),
     "Work": ("run", "submit", "worker", "serve", "tick"),
     "Look": ("tasks", "show", "items", "events", "calls", "wait", "result", "output", "stream", "top"),
-    "Steer": ("pause", "resume", "cancel", "retry", "rerun", "merge", "delete"),
+    "Steer": ("pause", "resume", "cancel", "retry", "rerun", "merge", "external", "delete"),
     "Operate": ("pipelines", "workers", "metrics", "doctor", "prune", "tokens", "db"),
 }
 NAMES = tuple(name for names in SECTIONS.values() for name in names)

@@ -10,6 +10,7 @@ from typing import Any
 
 from fanfold.engine.children import Children
 from fanfold.engine.context import ItemWork, TaskWork, Work
+from fanfold.engine.external import LookLater
 from fanfold.engine.settlement import Settlement, clean, failed, shortfall
 from fanfold.engine.splitting import refused, write_split
 from fanfold.engine.spool import Spool
@@ -47,6 +48,7 @@ class Call:
         self.work: Work = kind(store, row, claimed)
         limit = stage.retry.limit if row.retry_limit is None else row.retry_limit
         self.work.retries_left = max(0, limit - claimed.failures)
+        self.work.wait_limit = stage.wait_limit
 
     def handler_arguments(self) -> tuple[list[Any], dict[str, Any]]:
         """What the handler is called with."""
@@ -105,6 +107,8 @@ class Call:
         """The settlement for what a handler raised: handed back if it was told to stop, else failed."""
         if isinstance(error, Cancelled) and self.work.cancelled:
             return Settlement(self.claimed, "release")
+        if isinstance(error, LookLater):
+            return Settlement(self.claimed, "postpone", delay=error.seconds, **self._cost())
         if isinstance(error, PauseTask):
             return Settlement(self.claimed, "release", pause=clean(str(error) or "no reason given", 1_000))
         if isinstance(error, HoldItem):

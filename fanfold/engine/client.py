@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any
 
 from fanfold.engine.commands import Commands
+from fanfold.engine.deciding import Wish, decide
 from fanfold.engine.reader import Reader
 from fanfold.engine.submit import Submission, submit_or_find
 from fanfold.errors import NotFound
@@ -131,6 +132,23 @@ class Client(Reader):
     def merge(self, task_id: str) -> Task:
         """Merge now, or again, with what there is."""
         return self._command(task_id, self.commands.merge)
+
+    def external(
+        self,
+        task_id: str,
+        verb: str,
+        items: Sequence[str] = (),
+        *,
+        stage: str | None = None,
+        reason: str | None = None,
+    ) -> Task:
+        """Decide about external jobs whose outcome is unknown, or about those of the named items.
+
+        ``check`` asks the service again now. ``lost`` says that no job was started, or that it was lost: the next one gets a
+        new key. ``resend`` starts it again with the same key, for services that de-duplicate.
+        """
+        wish = Wish(verb, tuple(items), stage, reason)
+        return self._command(task_id, lambda number: decide(self.store, number, wish, self.actor))
 
     def delete(self, task_id: str) -> None:
         """Remove the task with all its files."""

@@ -12,6 +12,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
+from fanfold.engine.external import GRACE_SECONDS, External, Service
 from fanfold.engine.results import Results
 from fanfold.engine.settlement import MESSAGE_LENGTH, clean
 from fanfold.errors import BadInput, Cancelled, DatabaseProblem, LeaseLost, Temporary
@@ -70,12 +71,21 @@ class Work:
     model: str | None = None
     _attempt_of: Work | None = None
     """The item through whose `task` this was reached: marks and usage belong to its attempt."""
+    wait_limit = 600.0
+    """How many seconds an external job may take in all."""
+    grace_seconds = GRACE_SECONDS
+    """How long an attempt that is told to stop may wait for the start of an external job that is under way."""
     shortfalls: tuple[str, ...] = ()
     """Why the result of this attempt is not what was asked for; empty when it is."""
 
     @cached_property
     def _memory(self) -> dict[str, Any]:
-        return serial.load(self._claimed.memory, self._store.bind) or {}
+        text = self._claimed.memory
+        if self._claimed.lease > 1:
+            # The attempt before may have remembered something after it was handed back, while this one was being claimed.
+            with self._store.read() as tx:
+                text = tx.settling.memory(self._claimed.id)
+        return serial.load(text, self._store.bind) or {}
 
     @property
     def task_id(self) -> str:
@@ -124,11 +134,14 @@ class Work:
         return {name: value for name, value in self._memory.items() if name != ASKED_IN_VAIN}
 
     def remember(self, **values: Any) -> None:
-        """Keep values durably, at once: above all the id of an external job, before anything else is done with it."""
+        """Keep values durably, at once, for later attempts; also when the task was paused or cancelled just now.
+
+        To start external jobs, use ``external``: between a call and ``remember`` a process can die.
+        """
         self._memory |= values
         text = serial.dump(self._memory, "What is to be remembered", self._store.settings.inline_bytes)
         with self._store.write() as tx:
-            held = tx.settling.remember(self._claimed.id, self._claimed.lease, text)
+            held = tx.settling.remember(self._claimed.id, self._claimed.lease, text, self._claimed.generation)
         self._still(held)
 
     def progress(self, share: float, message: str | None = None) -> None:
@@ -264,6 +277,24 @@ class Work:
                 f"answered by {answer.source} instead of {answer.asked}: {' '.join(dict.fromkeys(answer.tried))}"
             )
         return answer
+
+    async def external(
+        self,
+        *,
+        start: Callable[[str], Any],
+        look: Callable[[Any], Any],
+        find: Callable[[str], Any] | None = None,
+        cancel: Callable[[Any], Any] | None = None,
+        name: str = "job",
+    ) -> Any:
+        """Have an external service do a job, start it once, and return its result; until then the item waits without a worker.
+
+        ``start(key)`` starts the job and returns its id; ``look(id)`` returns the result or ``later(seconds)``. ``find(key)``
+        returns the id of a job that may have been started before, or None if there is surely none; without it, a person
+        decides when that is not known. ``cancel(id)`` is called when the task is cancelled while this runs, and when the job
+        takes too long. All may be `def` or `async def`. ``name`` tells several jobs of one item apart.
+        """
+        return await External(self, name, Service(start, look, find, cancel)).result()
 
     def _scratch(self) -> Path:
         return self._store.scratch / f"{self._row.id}-{self._claimed.id}-{self._claimed.lease}"
@@ -411,4 +442,5 @@ class ItemWork(Work):
         """The task this item belongs to."""
         made = TaskWork(self._store, self._row, self._claimed, self._stop)
         made._attempt_of = self
+        made.wait_limit, made.grace_seconds = self.wait_limit, self.grace_seconds
         return made

@@ -13,6 +13,7 @@ from fanfold.engine.views import counted_stage, item_view, view
 from fanfold.errors import NotFound
 from fanfold.model import serial
 from fanfold.model.asking import NOTHING_SPENT
+from fanfold.model.external import ExternalJob
 from fanfold.model.files import File
 from fanfold.model.item import Item, ItemDetail
 from fanfold.model.lifecycle import ItemState, TaskState
@@ -141,6 +142,12 @@ class Details:
         row = self._row(task_id)
         with self.store.read() as tx:
             return tx.reading.failed_keys(row.number, stage, code, message, limit)
+
+    def external_jobs(self, task_id: str) -> list[ExternalJob]:
+        """The external jobs of a task, in the order of their items."""
+        row = self._row(task_id)
+        with self.store.read() as tx:
+            return [job for _, job in tx.externals.of_task(row.number, self.store.settings.lease_seconds)]
 
     def file(self, task_id: str, name: str) -> File:
         """A file of the task by the last part of its key; only what the database says is the task's is ever opened."""

@@ -42,6 +42,8 @@ DRAIN_SECONDS = 1.0
 """A worker that runs until there is nothing to do waits so long for what falls due next."""
 LEAVE_SECONDS = 0.5
 """A worker with a time budget waits no longer than this for its own threads at the end."""
+TICK_GRACE_SECONDS = 1.5
+"""A worker with a time budget waits no longer than this for the start of an external job that is under way at the end."""
 HINT_SECONDS = 0.25
 CLAIM_SHARE, CLAIM_LEAST = 0.5, 100
 """Of its places a worker fills at most this share in one turn, but so many at least: while the next are claimed, these run."""
@@ -291,6 +293,8 @@ class Worker:
         assert stage is not None, "only items of served stages are claimed"
         call = Call(self.store, pipeline, stage, row, claimed)
         call.work._run_errand = self._caller.run_errand
+        if self._end_at is not None:
+            call.work.grace_seconds = TICK_GRACE_SECONDS
         self._attempts.start(call)
 
     async def _rest(self) -> None:

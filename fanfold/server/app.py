@@ -10,7 +10,7 @@ from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI
 
 import fanfold
-from fanfold.server.api import items, operating, results, streams, tasks
+from fanfold.server.api import external, items, operating, results, streams, tasks
 from fanfold.server.api.documented import completed
 from fanfold.server.guard import Guard
 from fanfold.server.place import Place
@@ -20,7 +20,7 @@ from fanfold.server.web import pages
 THREADS = 24
 """Requests that are answered at the same time; fewer than the connections to the database."""
 API = "/api/v1"
-MODULES = (tasks, items, results, streams, operating)
+MODULES = (tasks, external, items, results, streams, operating)
 DESCRIPTION = """
 One task is split into items, every item is processed by itself, and the results are merged.
 

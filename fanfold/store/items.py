@@ -254,7 +254,7 @@ class Items:
         if not stages:
             return
         mine = sa.select(items.c.id).where(items.c.task == task, items.c.stage.in_(stages))
-        for table in (item_data, attempts, emissions, permits):
+        for table in (item_data, attempts, emissions, permits, externals):
             self.connection.execute(sa.delete(table).where(table.c.item.in_(mine)))
         self.connection.execute(sa.delete(items).where(items.c.task == task, items.c.stage.in_(stages)))
 

@@ -106,9 +106,25 @@ class Settling:
         so_far = self.connection.execute(sa.select(item_data.c.progress).where(item_data.c.item == item)).scalar()
         return self._while_held(item, lease, {"progress": max(share, so_far or 0.0), "message": message})
 
-    def remember(self, item: int, lease: int, memory: str) -> bool:
-        """Keep a running item's memory (such as the id of its external job). False when the lease was lost."""
-        return self._while_held(item, lease, {"memory": memory})
+    def remember(self, item: int, lease: int, memory: str, generation: int = 0) -> bool:
+        """Keep an item's memory as long as nobody else has claimed it, whatever became of it and its task meanwhile.
+
+        False when it was claimed anew, or is to be redone on purpose: then it is other work.
+        """
+        last = sa.select(items.c.id).where(items.c.id == item, items.c.lease == lease).with_for_update()
+        if self.connection.execute(last).first() is None or self.generation(item) != generation:
+            return False
+        put_rows(self.connection, item_data, [{"item": item, "memory": memory}])
+        return True
+
+    def memory(self, item: int) -> str | None:
+        """What an item remembers."""
+        return self.connection.execute(sa.select(item_data.c.memory).where(item_data.c.item == item)).scalar()
+
+    def generation(self, item: int) -> int:
+        """How often an item was redone on purpose."""
+        found = sa.select(item_data.c.generation).where(item_data.c.item == item)
+        return self.connection.execute(found).scalar() or 0
 
     def holds(self, item: int, lease: int) -> bool:
         """Whether the lease is still held and the task still there.

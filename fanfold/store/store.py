@@ -26,6 +26,7 @@ from fanfold.store.clock import Clock
 from fanfold.store.database import Database
 from fanfold.store.drafts import Drafts
 from fanfold.store.events import Events
+from fanfold.store.externals import Externals
 from fanfold.store.health import Health
 from fanfold.store.hints import CHANNEL
 from fanfold.store.items import Items
@@ -119,6 +120,11 @@ class Transaction:
     def streams(self) -> Streams:
         """Streamed output."""
         return Streams(self.connection, self.clock)
+
+    @cached_property
+    def externals(self) -> Externals:
+        """External jobs: intended, started, unknown."""
+        return Externals(self.connection, self.clock)
 
     @cached_property
     def answers(self) -> Answers:

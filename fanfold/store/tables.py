@@ -198,6 +198,7 @@ externals = Table(
     Column("key", String(400), nullable=False),
     Column("state", String(16), nullable=False),
     Column("job", Text),
+    Column("worker", String(100)),
     Column("intended_at", UtcTime, nullable=False),
     Column("updated_at", UtcTime, nullable=False),
 )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
@@ -20,13 +21,23 @@ class Service:
         self.address = address
         self.starts: Counter[str] = Counter()
         self.looks: Counter[str] = Counter()
+        self.jobs: dict[str, str] = {}
+        self.answer_seconds = 0.0
+        """How long the answer to a start takes after the job was begun."""
         self._lock = threading.Lock()
 
     def start(self, key: str) -> str:
         """A new job, even for a key it knows: whoever asks twice pays twice."""
         with self._lock:
             self.starts[key] += 1
-            return f"job-{sum(self.starts.values())}"
+            job = self.jobs[key] = f"job-{sum(self.starts.values())}"
+        time.sleep(self.answer_seconds)
+        return job
+
+    def find(self, key: str) -> str | None:
+        """The job that was started with a key."""
+        with self._lock:
+            return self.jobs.get(key)
 
     def look(self, job: str) -> str:
         """`busy`, until it was looked at a few times."""
@@ -43,12 +54,14 @@ def service() -> Iterator[Service]:
         def do_GET(self) -> None:
             asked = urlsplit(self.path)
             values = {name: found[0] for name, found in parse_qs(asked.query).items()}
-            answer = made.start(values["key"]) if asked.path == "/start" else made.look(values["job"])
+            verbs = {"/start": made.start, "/look": made.look, "/find": made.find}
+            answer = verbs[asked.path](*values.values())
             body = json.dumps(answer).encode()
             self.send_response(200)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(body)
+            with suppress(ConnectionError):  # Whoever asked may have been killed meanwhile.
+                self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:
             """Silence."""

@@ -1,9 +1,13 @@
 """What happens when several do the same at once? It is done once: overlapping ticks and workers, submits with one key."""
 
 import subprocess
+from collections.abc import Sized
+from functools import partial
 from pathlib import Path
 
-from tests.acceptance.fleet import Fleet, fleet
+import pytest
+
+from tests.acceptance.fleet import Fleet, fleet, patiently
 from tests.acceptance.service import service
 from tests.acceptance.work import __name__ as work
 from tests.acceptance.work import external
@@ -25,7 +29,8 @@ def test_overlapping_ticks_and_a_worker_start_each_job_once(database_url: str, t
         assert outside.starts == dict.fromkeys(wanted, 1)
         results = [result.output for task in tasks for result in ours.client.results(task)]
         assert sorted(results) == sorted(f"result of job-{number}" for number in range(1, TASKS * ITEMS + 1))
-        assert all(row.failures == row.crashes == 0 for task in tasks for row in ours.rows(task, "render"))
+        troubled = [row for task in tasks for row in ours.rows(task, "render") if row.failures or row.crashes]
+        assert not troubled, f"{troubled}\n{ours.said()}"
 
 
 def test_two_overlapping_ticks_do_all_of_it_alone(database_url: str, tmp_path: Path) -> None:
@@ -41,6 +46,39 @@ def test_two_overlapping_ticks_do_all_of_it_alone(database_url: str, tmp_path: P
         assert states == {"completed"}, ours.said()
         assert set(outside.starts.values()) == {1}
         assert len(outside.starts) == 5 * ITEMS
+
+
+@pytest.mark.parametrize("find", [True, False], ids=["find", "no_find"])
+def test_killed_workers_start_no_job_twice(database_url: str, tmp_path: Path, find: bool) -> None:
+    """Each is killed in the middle of calls that start jobs. What nobody can know, a person decides."""
+    with service() as outside, fleet(database_url, tmp_path, FANFOLD_CRASH_LIMIT="20") as ours:
+        outside.answer_seconds = 0.3
+        options = {"service": outside.address, "find": find}
+        task = ours.client.submit(external, items=range(16), options=options).id
+        for _ in range(3):
+            worker = ours.worker("external", 4)
+            before = len(outside.starts)
+            patiently(partial(has_more, outside.starts, before), 60, ours.said)
+            worker.kill()
+            worker.wait(10)
+        ours.worker("external", 4)
+        patiently(lambda: is_over(ours, task), 90, ours.said)
+        assert set(outside.starts.values()) == {1}
+        assert ours.client.get(task).state == ("completed" if find else "active")
+        if not find:
+            assert ours.client.get(task).held == len([job for job in ours.client.external_jobs(task) if job.held])
+            ours.client.external(task, "lost", reason="the test says so")
+            ours.until(task, seconds=90)
+            assert set(outside.starts.values()) == {1}
+
+
+def has_more(starts: Sized, before: int) -> bool:
+    return len(starts) > before
+
+
+def is_over(ours: Fleet, task: str) -> bool:
+    now = ours.client.get(task)
+    return now.finished or now.stalled
 
 
 def start_tick(ours: Fleet) -> "subprocess.Popen[bytes]":

@@ -83,14 +83,19 @@ external = ff.Pipeline("external")
 
 
 @external.each
-def render(item: ff.ItemWork) -> Any:
-    """Starts a job elsewhere, remembers its id before anything else, and looks again until it is done."""
+async def render(item: ff.ItemWork) -> Any:
+    """Has a job done elsewhere."""
     service = item.options["service"]
-    if "job" not in item.memory:
-        item.remember(job=asked(f"{service}/start?key={item.idempotency_key}"))
-        return ff.later(0.1)
-    state = asked(f"{service}/look?job={item.memory['job']}")
-    return ff.later(0.1) if state == "busy" else state
+
+    def look(job: str) -> Any:
+        state = asked(f"{service}/look?job={job}")
+        return ff.later(0.1) if state == "busy" else state
+
+    return await item.external(
+        start=lambda key: asked(f"{service}/start?key={key}"),
+        look=look,
+        find=(lambda key: asked(f"{service}/find?key={key}")) if item.options.get("find", True) else None,
+    )
 
 
 def asked(url: str) -> Any:

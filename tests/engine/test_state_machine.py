@@ -211,9 +211,10 @@ class AnyHistory(RuleBasedStateMachine):
         """What an attempt keeps on the way carries its lease as well."""
         claimed = chosen_of([*self.held(), *self.lost()], pick).claimed
         item = self.now.items.get(claimed.id)
-        held = item is not None and (item["state"], item["lease"]) == ("running", claimed.lease)
         with self.world.store.write() as tx:
-            assert tx.settling.remember(claimed.id, claimed.lease, str(value)) is held
+            same = tx.settling.generation(claimed.id) == claimed.generation
+            held = item is not None and item["lease"] == claimed.lease and same
+            assert tx.settling.remember(claimed.id, claimed.lease, str(value), claimed.generation) is held
         before = self.look()
         changed = {number for number, row in self.now.items.items() if row != before.items[number]}
         assert changed <= ({claimed.id} if held else set())

@@ -5,6 +5,11 @@ from __future__ import annotations
 from tests.mutants.mutant import Edit, mutant
 
 HOLD = "engine/test_hold.py"
+JOBS = "engine/test_external.py"
+ENGINE = "fanfold/engine/external.py"
+STORE = "fanfold/store/externals.py"
+SETTLING = "fanfold/store/settling.py"
+EXTERNAL = "engine/test_external.py::test_a_crash_between_any_two_steps_starts_no_job_twice"
 
 MUTANTS = (
     mutant(
@@ -25,5 +30,79 @@ MUTANTS = (
         "a held compensation can be told to go on",
         Edit("fanfold/model/words.py", 'if verb == "retry" and facts.held:', "if False:"),
         test=f"{HOLD}::test_a_compensation_that_is_held_can_be_told_to_go_on[sqlite]",
+    ),
+    mutant(
+        "the intent is kept before the job is started",
+        Edit(
+            STORE,
+            'self.connection.execute(made.on_conflict_do_update(index_elements=["item", "name"], set_=values))',
+            "pass",
+        ),
+        test=f"{EXTERNAL}[sqlite-2-before-find]",
+    ),
+    mutant(
+        "an intent without an id is not started again blindly",
+        Edit(ENGINE, "raise HoldItem(self._unclear(row.key))", "return await self._start(row.key)"),
+        test=f"{EXTERNAL}[sqlite-2-before-no_find]",
+    ),
+    mutant(
+        "a job that the service knows is not started again",
+        Edit(
+            ENGINE,
+            "if found is None:\n            return await self._start(row.key)",
+            "if found:\n            return await self._start(row.key)",
+        ),
+        test=f"{EXTERNAL}[sqlite-2-before-find]",
+    ),
+    mutant(
+        "a start that may be under way is waited for",
+        Edit(ENGINE, "if row.in_flight:", "if False:"),
+        test=f"{JOBS}::test_a_start_that_may_be_under_way_is_waited_for[sqlite]",
+    ),
+    mutant(
+        "the call that starts a job is not cut in two",
+        Edit(ENGINE, "return await asyncio.shield(starting)", "return await starting"),
+        test="engine/test_external_live.py::test_an_id_is_kept_when_the_attempt_is_stopped_during_the_call[sqlite-pause-def]",
+    ),
+    mutant(
+        "a timeout is no refusal",
+        Edit(ENGINE, "if _is_refusal(error):", "if True:"),
+        test=f"{JOBS}::test_without_a_way_to_find_it_a_person_decides_at_once[sqlite]",
+    ),
+    mutant(
+        "no job is started for a task that is not active",
+        Edit(STORE, "items.c.lease == lease, RUNNING, wanted", "items.c.lease == lease, RUNNING"),
+        test=f"{JOBS}::test_no_job_is_started_for_a_task_that_was_paused_just_now[sqlite]",
+    ),
+    mutant(
+        "an id that comes late does not replace a newer intent",
+        Edit(STORE, "            externals.c.lease == lease,\n", ""),
+        test=f"{JOBS}::test_an_id_that_comes_too_late_does_not_replace_a_newer_intent[sqlite]",
+    ),
+    mutant(
+        "the lease in remember",
+        Edit(
+            SETTLING,
+            "sa.select(items.c.id).where(items.c.id == item, items.c.lease == lease).with_for_update()",
+            "sa.select(items.c.id).where(items.c.id == item).with_for_update()",
+        ),
+        test="store/test_settling.py::test_progress_and_memory_need_the_lease_too[sqlite-remember]",
+    ),
+    mutant(
+        "the generation in remember",
+        Edit(SETTLING, "is None or self.generation(item) != generation:", "is None:"),
+        test=f"{JOBS}::test_an_attempt_from_before_a_redo_remembers_nothing_for_it[sqlite]",
+    ),
+    mutant(
+        "what was remembered while the item was claimed is read again",
+        Edit("fanfold/engine/context.py", "if self._claimed.lease > 1:", "if False:"),
+        test=f"{JOBS}::test_what_is_remembered_while_the_next_attempt_is_claimed_is_not_lost[sqlite]",
+    ),
+    mutant(
+        "a started job is called lost only by name",
+        Edit(
+            "fanfold/engine/deciding.py", "(named and job.state is JobState.STARTED)", "job.state is JobState.STARTED"
+        ),
+        test=f"{JOBS}::test_a_started_job_is_called_lost_only_by_name[sqlite]",
     ),
 )

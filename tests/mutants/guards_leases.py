@@ -36,17 +36,17 @@ SETTLING_MUTANTS = (
         test="store/test_settling.py::test_no_result_is_taken_for_a_task_that_is_not_active[sqlite-finish-pause]",
     ),
     mutant(
-        "the lease in remember, progress and emit",
+        "the lease in progress and emit",
         Edit(SETTLING, "items.c.id == item, items.c.lease == lease, RUNNING", "items.c.id == item, RUNNING"),
-        test="store/test_settling.py::test_progress_and_memory_need_the_lease_too[sqlite-remember]",
+        test="store/test_settling.py::test_progress_and_memory_need_the_lease_too[sqlite-note_progress]",
     ),
     mutant(
-        "“is running” in remember, progress and emit",
+        "“is running” in progress and emit",
         Edit(SETTLING, "items.c.lease == lease, RUNNING", "items.c.lease == lease"),
         test="mutants/test_guards.py::test_what_was_handed_back_can_not_be_written_to_by_its_old_holder",
     ),
     mutant(
-        "the row lock in remember, progress and emit (PostgreSQL)",
+        "the row lock in progress and emit (PostgreSQL)",
         Edit(SETTLING, "items.c.lease == lease, RUNNING).with_for_update()", "items.c.lease == lease, RUNNING)"),
         test="mutants/test_guards.py::test_nobody_takes_an_item_away_while_it_is_written_to",
     ),

@@ -125,7 +125,7 @@ async def wait_for_task(
     watcher = place.live.watch(task.id)
     try:
         async with asyncio.timeout(seconds):
-            while task.state is TaskState.ACTIVE and (moment := await watcher.next()) is not None:
+            while task.state is TaskState.ACTIVE and not task.stalled and (moment := await watcher.next()) is not None:
                 if moment.task is None:
                     raise NotFound(f"Task {task.id} was deleted.")
                 task = moment.task

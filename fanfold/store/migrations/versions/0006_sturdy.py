@@ -61,6 +61,7 @@ def upgrade() -> None:
         sa.Column("key", sa.String(length=400), nullable=False),
         sa.Column("state", sa.String(length=16), nullable=False),
         sa.Column("job", sa.Text()),
+        sa.Column("worker", sa.String(length=100)),
         sa.Column("intended_at", UtcTime(), nullable=False),
         sa.Column("updated_at", UtcTime(), nullable=False),
         sa.PrimaryKeyConstraint("item", "name", name=op.f("pk_externals")),

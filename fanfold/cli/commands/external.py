@@ -1,0 +1,62 @@
+"""`fanfold external`: which jobs run elsewhere, and what is to be done about those of unknown outcome?"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from fanfold.cli import printing
+from fanfold.cli.invocation import Command, Invocation
+from fanfold.cli.steering import sentence
+from fanfold.model.external import EXTERNAL_COMMANDS
+
+if TYPE_CHECKING:
+    from fanfold.model.external import ExternalJob
+
+HEADINGS = ("item", "stage", "name", "state", "job", "since", "key")
+
+
+@click.command("external", cls=Command)
+@click.argument("task_id", metavar="ID")
+@click.argument("verb", metavar="[check|lost|resend]", required=False, type=click.Choice(EXTERNAL_COMMANDS))
+@click.option("--item", "items", multiple=True, metavar="KEY", help="Only of this item. Repeatable.")
+@click.option("--stage", help="Only of this stage.")
+@click.option("--reason", help="Why; kept with the events.")
+@click.pass_obj
+def command(
+    invocation: Invocation,
+    task_id: str,
+    verb: str | None,
+    items: tuple[str, ...],
+    stage: str | None,
+    reason: str | None,
+) -> None:
+    """List the external jobs of a task, or decide about those of unknown outcome.
+
+    \b
+    check   ask the service again now
+    lost    no job was started, or it was lost: start another one, with a new key
+    resend  start it again with the same key: the service de-duplicates
+    """
+    client = invocation.client()
+    if verb is not None:
+        task = client.external(task_id, verb, items, stage=stage, reason=reason)
+        printing.print_json(task) if invocation.json else click.echo(sentence(task))
+        return
+    found = [job for job in client.external_jobs(task_id) if not items or job.item in items]
+    found = [job for job in found if stage is None or job.stage == stage]
+    if invocation.json:
+        printing.print_json(found)
+    elif not found:
+        click.echo("No external jobs.", err=True)
+    else:
+        printing.print_table(HEADINGS, map(row, found))
+
+
+def row(job: ExternalJob) -> tuple[str, ...]:
+    """A job as a line of the table."""
+    known = "" if job.job is None else job.job if isinstance(job.job, str) else json.dumps(job.job, ensure_ascii=False)
+    since = printing.short_time(job.updated_at)
+    return job.item, job.stage, job.name, job.state.value, known, since, job.key

@@ -1,0 +1,95 @@
+"""Carries out what a person decides about external jobs: check, lost or resend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fanfold.errors import BadInput, IllegalMove, NotFound
+from fanfold.model.external import EXTERNAL_COMMANDS, ExternalJob, JobState
+from fanfold.model.task import TaskRow
+from fanfold.store.store import Store, Transaction
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a person wants: the verb, for the items named or for every job that it fits, and why."""
+
+    verb: str
+    items: tuple[str, ...] = ()
+    stage: str | None = None
+    reason: str | None = None
+
+
+FITS: dict[str, tuple[Callable[[ExternalJob, bool], bool], JobState | None]] = {
+    "check": (lambda job, named: job.state in (JobState.UNKNOWN, JobState.STARTED), None),
+    # A job that is known to have been started may be running well: it must be named to be given up.
+    "lost": (
+        lambda job, named: job.state is JobState.UNKNOWN or (named and job.state is JobState.STARTED),
+        JobState.OVER,
+    ),
+    "resend": (lambda job, named: job.state is JobState.UNKNOWN, JobState.RESEND),
+}
+"""For each verb: which jobs it fits, and what is true of them afterwards."""
+
+
+def decide(store: Store, number: int, wish: Wish, actor: str) -> None:
+    """Carry out the wish in one transaction, with an event for each job."""
+    if wish.verb not in EXTERNAL_COMMANDS:
+        raise BadInput(f"There is no {wish.verb} for external jobs. There are: {', '.join(EXTERNAL_COMMANDS)}.")
+    store.transact(lambda tx: _decide(tx, number, wish, actor, store.settings.lease_seconds))
+
+
+def _decide(tx: Transaction, number: int, wish: Wish, actor: str, lease_seconds: float) -> None:
+    fits, state = FITS[wish.verb]
+    row = tx.tasks.lock(number)
+    if row is None:
+        raise NotFound("The task was deleted meanwhile.")
+    known = tx.externals.of_task(number, lease_seconds)
+    chosen = [(item, job) for item, job in known if _is_named(job, wish)]
+    _check_names(row, [job for _, job in chosen], wish)
+    found = [(item, job) for item, job in chosen if fits(job, bool(wish.items))]
+    if not found:
+        raise IllegalMove(_nothing(row, [job for _, job in chosen], wish))
+    for item, job in found:
+        tx.externals.decide(item, job.name, state)
+    _note(tx, row, [job for _, job in found], wish, actor)
+    tx.announce()
+
+
+def _is_named(job: ExternalJob, wish: Wish) -> bool:
+    return (not wish.items or job.item in wish.items) and (wish.stage is None or job.stage == wish.stage)
+
+
+def _check_names(row: TaskRow, jobs: list[ExternalJob], wish: Wish) -> None:
+    if wish.stage is not None:
+        row.plan.stage(wish.stage)
+    unknown = [key for key in wish.items if key not in {job.item for job in jobs}]
+    if unknown:
+        raise NotFound(
+            f"Task {row.id} has no external job for item {', '.join(unknown)}. To see them: fanfold external {row.id}"
+        )
+
+
+def _nothing(row: TaskRow, jobs: list[ExternalJob], wish: Wish) -> str:
+    """Why the verb fits none of the jobs, and the way out."""
+    if any(job.state is JobState.INTENDED for job in jobs):
+        return f"An external job of task {row.id} is being started right now: wait a moment, then try again."
+    fact = "has no external job to check" if wish.verb == "check" else "has no external job of unknown outcome"
+    return f"Task {row.id} {fact}. To see them: fanfold external {row.id}"
+
+
+def _note(tx: Transaction, row: TaskRow, jobs: list[ExternalJob], wish: Wish, actor: str) -> None:
+    tx.events.add(
+        [
+            {
+                "task": row.number,
+                "actor": actor,
+                "verb": wish.verb,
+                "stage": job.stage,
+                "item": job.item,
+                "reason": f"external job {job.key}" + (f": {wish.reason}" if wish.reason else ""),
+            }
+            for job in jobs
+        ]
+    )

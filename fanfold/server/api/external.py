@@ -1,0 +1,88 @@
+"""External jobs: list them, and decide about those of unknown outcome."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Body
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from fanfold.engine.client import Client
+from fanfold.model.external import ExternalJob, JobState
+from fanfold.server.access import Looking
+from fanfold.server.api.documented import may_answer
+from fanfold.server.api.shapes import TaskShape, Text, plain, shallow
+from fanfold.server.api.tasks import MAY_CHANGE, TaskId
+
+router = APIRouter(tags=["tasks"])
+
+
+class ExternalShape(BaseModel):
+    """An external job: what is known of it, and under which key."""
+
+    item: str
+    stage: str
+    name: str
+    state: JobState
+    key: str
+    job: JsonValue = Field(description="The id that the service gave it; null while it is not known.")
+    intended_at: datetime
+    updated_at: datetime
+    held: str | None = Field(description="Why its item waits for a person; null when it does not.")
+
+    @classmethod
+    def of(cls, job: ExternalJob, task_id: str) -> ExternalShape:
+        """The job for a program."""
+        return cls.model_construct(**shallow(job) | {"job": plain(job.job, task_id)})
+
+
+class ExternalList(BaseModel):
+    """External jobs, in the order of their items."""
+
+    jobs: list[ExternalShape]
+
+
+class ExternalWish(BaseModel):
+    """Which jobs are meant, and why."""
+
+    items: list[Text] = Field(default=[], max_length=10_000, description="Only of these items; by default of all.")
+    stage: Text | None = None
+    reason: Annotated[Text | None, Field(max_length=1_000)] = None
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"items": ["17"], "reason": "it is not in their list"}]}
+    )
+
+
+NO_WISH = Body(default_factory=ExternalWish)
+
+
+@router.get("/tasks/{task_id}/external", responses=may_answer(404, 409))
+def list_external_jobs(client: Looking, task_id: TaskId) -> ExternalList:
+    """List the external jobs of a task."""
+    task = client.get(task_id)
+    return ExternalList.model_construct(jobs=[ExternalShape.of(job, task.id) for job in client.external_jobs(task.id)])
+
+
+def decided(client: Client, task_id: str, verb: str, wish: ExternalWish) -> TaskShape:
+    """The task after the decision."""
+    return TaskShape.of(client.external(task_id, verb, wish.items, stage=wish.stage, reason=wish.reason))
+
+
+@router.post("/tasks/{task_id}/external/check", responses=may_answer(404, 409), dependencies=MAY_CHANGE)
+def check_external_jobs(client: Looking, task_id: TaskId, wish: ExternalWish = NO_WISH) -> TaskShape:
+    """Ask the service about external jobs again now."""
+    return decided(client, task_id, "check", wish)
+
+
+@router.post("/tasks/{task_id}/external/lost", responses=may_answer(404, 409), dependencies=MAY_CHANGE)
+def give_up_external_jobs(client: Looking, task_id: TaskId, wish: ExternalWish = NO_WISH) -> TaskShape:
+    """Say that jobs of unknown outcome, or the jobs of the named items, were lost; others are started, with new keys."""
+    return decided(client, task_id, "lost", wish)
+
+
+@router.post("/tasks/{task_id}/external/resend", responses=may_answer(404, 409), dependencies=MAY_CHANGE)
+def resend_external_jobs(client: Looking, task_id: TaskId, wish: ExternalWish = NO_WISH) -> TaskShape:
+    """Start jobs of unknown outcome again with the same keys, for services that de-duplicate."""
+    return decided(client, task_id, "resend", wish)
