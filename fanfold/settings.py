@@ -39,6 +39,7 @@ class Settings:
     grace_seconds: float = 10.0
     crash_limit: int = 3
     owner_weights: str = ""
+    hand_back_limit: int = 3
     inline_bytes: int = 1_000_000
     result_bytes: int = 64_000_000
     retention_days: float = 30.0
@@ -93,6 +94,7 @@ MEANINGS = {
     "grace_seconds": "How long a stopping worker lets running handlers finish before it hands them back.",
     "crash_limit": "An item that was lost with its worker so many times fails as poison.",
     "owner_weights": "Shares of owners whose tasks wait at the same time, as `alice=3, bob=0.5`; 1 for everyone else.",
+    "hand_back_limit": "An item that was cut off so many times by the end of a tick's budget waits for a person.",
     "inline_bytes": "Larger inputs and results are kept as blobs instead of in the database's row.",
     "result_bytes": "The largest result a handler may return; larger ones belong into a file.",
     "retention_days": "Finished tasks older than this are pruned with their files; 0 keeps them forever.",
@@ -162,7 +164,14 @@ def _checked(settings: Settings) -> Settings:
     if settings.sqlite_synchronous.upper() not in ("FULL", "NORMAL", "EXTRA"):
         raise BadInput(f"sqlite_synchronous is {settings.sqlite_synchronous!r}; use FULL, EXTRA or NORMAL.")
     _ = settings.weights
-    for name in ("poll_seconds", "heartbeat_seconds", "look_seconds", "sweep_seconds", "crash_limit"):
+    for name in (
+        "poll_seconds",
+        "heartbeat_seconds",
+        "look_seconds",
+        "sweep_seconds",
+        "crash_limit",
+        "hand_back_limit",
+    ):
         if not getattr(settings, name) > 0:
             raise BadInput(f"Setting {name} is {getattr(settings, name)}; it must be more than 0.")
     if settings.concurrency < 0:

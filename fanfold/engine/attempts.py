@@ -13,7 +13,7 @@ from typing import Any
 
 from fanfold.engine.calling import Call, Caller
 from fanfold.engine.repeats import Repeats
-from fanfold.engine.settlement import Settlement
+from fanfold.engine.settlement import OutOfTime, Settlement
 from fanfold.engine.tally import Tally
 from fanfold.engine.threads import Watch
 
@@ -39,7 +39,8 @@ class Attempt:
     deadline: float | None = None
     """When it has taken too long; of a coroutine in this loop only, as `Caller.run` looks after the others."""
     unwanted: str | None = None
-    """`release` when it is to be handed back, `lost` when its lease is gone, `late` when it took too long; set before the task
+    """`release` when it is to be handed back, `budget` when that is because a tick is over,
+    `lost` when its lease is gone, `late` when it took too long; set before the task
     is cancelled."""
     over: bool = False
 
@@ -61,6 +62,7 @@ class Attempts:
         self._timer: asyncio.TimerHandle | None = None
         self._repeats = Repeats()
         self._watch = Watch()
+        self._out_of_time: OutOfTime | None = None
 
     def __len__(self) -> int:
         return len(self._running)
@@ -95,10 +97,11 @@ class Attempts:
         # Not a coroutine around the call: one that is cancelled before its first step never runs at all.
         task.add_done_callback(partial(self._ended, attempt))
 
-    async def hand_back(self) -> None:
-        """End everything that still runs; each is given back unharmed."""
+    async def hand_back(self, out_of_time: OutOfTime | None = None) -> None:
+        """End everything that still runs; each is given back unharmed. ``out_of_time`` says that a time budget is over."""
+        self._out_of_time = out_of_time
         for attempt in list(self._running.values()):
-            attempt.unwanted = attempt.unwanted or "release"
+            attempt.unwanted = attempt.unwanted or ("budget" if out_of_time else "release")
             attempt.task.cancel()
         if running := list(self._running.values()):
             await asyncio.wait({attempt.task for attempt in running}, timeout=DEAF_SECONDS)
@@ -181,7 +184,9 @@ class Attempts:
         if attempt.task.cancelled() or not attempt.task.done():
             if attempt.unwanted == "late":
                 return attempt.call.time_out()
-            return None if attempt.unwanted == "lost" else Settlement(attempt.call.claimed, "release")
+            cut_off = self._out_of_time if attempt.unwanted == "budget" else None
+            released = Settlement(attempt.call.claimed, "release", out_of_time=cut_off)
+            return None if attempt.unwanted == "lost" else released
         error = attempt.task.exception()
         return attempt.task.result() if error is None else attempt.call.fail(error)
 

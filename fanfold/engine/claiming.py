@@ -96,6 +96,11 @@ class Claimer:
         """How long until the next timed item is due, as of the last look; None when there is none."""
         return self.candidates.seconds_to_next
 
+    def waiting_in(self, condition: Callable[[Stage], bool]) -> tuple[str, ...]:
+        """The stages with work that the condition fits, as `pipeline.stage`."""
+        known = (pair for pair, tasks in self.candidates.stages.items() if tasks and condition(self._stage(pair)))
+        return tuple(sorted(".".join(pair) for pair in known))
+
     def look(self, hinted: bool, *, now: bool = False, room: Room | None = None) -> None:
         """Look for tasks with work: at once when ``now``, or at a hint when nothing known can be claimed; else now and then."""
         full = self._full(room)

@@ -31,6 +31,13 @@ FIRST_KEPT = 20
 """Of failures that do not count, so many are kept of an item, then the 32nd, the 64th …: a rate limit may last for days."""
 
 
+class OutOfTime(NamedTuple):
+    """Why an item was cut off at the end of a time budget, and after how many times in a row it waits for a person."""
+
+    reason: str
+    limit: int
+
+
 class Settlement(NamedTuple):
     """The end of one attempt: the verb that settles it and what is to be kept."""
 
@@ -51,6 +58,8 @@ class Settlement(NamedTuple):
     """Why the result is not what was asked for; None when it is."""
     hold: str | None = None
     """Why the item waits for a person, if it does."""
+    out_of_time: OutOfTime | None = None
+    """For an item that is handed back because a tick's budget is over."""
     by: str | None = None
     """The service that is waited for, where a failure does not count."""
 
@@ -107,6 +116,8 @@ def shortfall(reasons: Sequence[str]) -> str | None:
 def settle(tx: Transaction, batch: Sequence[Settlement], worker: str, crash_limit: int) -> set[int]:
     """Write the endings whose lease still holds; returns the items that really moved. The rest changes nothing."""
     moved: set[int] = set()
+    if any(one.out_of_time for one in batch):
+        batch = [*(one for one in batch if not one.out_of_time), *_cut_off(tx, batch, worker)]
     groups: dict[str, list[Settlement]] = {}
     for one in sorted(batch, key=lambda one: one.claimed.id):
         groups.setdefault(one.verb, []).append(one)
@@ -125,6 +136,24 @@ def settle(tx: Transaction, batch: Sequence[Settlement], worker: str, crash_limi
         tx.settling.free_permits(permits)
         tx.announce()
     return moved
+
+
+def _cut_off(tx: Transaction, batch: Sequence[Settlement], worker: str) -> list[Settlement]:
+    """Count how often these items were cut off by the end of a budget; those at the limit wait for a person from now on.
+
+    Otherwise a step that takes longer than the budget would begin again with every tick, for ever. An item whose task is no
+    longer active is only handed back.
+    """
+    endings: list[Settlement] = []
+    for one in sorted(batch, key=lambda one: one.claimed.id):
+        if one.out_of_time is None:
+            continue
+        count = tx.settling.count_hand_back(one.claimed.id, one.claimed.lease)
+        if count is not None:
+            tx.events.add([_event(one._replace(hold=one.out_of_time.reason), "release", worker)])
+        is_held = count is not None and count >= one.out_of_time.limit
+        endings.append(one._replace(verb="hold", hold=one.out_of_time.reason) if is_held else one)
+    return endings
 
 
 def _move_row(one: Settlement, crash_limit: int) -> dict[str, Any]:
@@ -212,8 +241,8 @@ def _own_call(one: Settlement, verb: str) -> dict[str, Any] | None:
 
 
 def _event(one: Settlement, verb: str, worker: str) -> dict[str, Any]:
-    target = {"fail": "failed", "back_off": "retrying", "hold": "waiting", "crash": None}[verb]
-    name = {"crash": "reclaim", "hold": "hold"}.get(verb, "fail")
+    target = {"fail": "failed", "back_off": "retrying", "hold": "waiting", "release": "pending", "crash": None}[verb]
+    name = {"crash": "reclaim", "hold": "hold", "release": "release"}.get(verb, "fail")
     return {
         "task": one.claimed.task,
         "actor": worker,

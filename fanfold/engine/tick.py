@@ -32,6 +32,8 @@ class TickReport:
     recovered: int
     next_due_seconds: float | None
     seconds: float
+    too_long: tuple[str, ...] = ()
+    """Stages with work that no tick with this budget ever starts, because they say that they take longer."""
 
     def __str__(self) -> str:
         said = (
@@ -41,7 +43,11 @@ class TickReport:
         )  # fmt: skip
         parts = [f"{self.finished} done", *(f"{count} {what}" for count, what in said if count)]
         due = "" if self.next_due_seconds is None else f"; next due in {self.next_due_seconds:.0f} s"
-        return f"{', '.join(parts)} in {self.seconds:.1f} s{due}"
+        summary = f"{', '.join(parts)} in {self.seconds:.1f} s{due}"
+        if self.too_long:
+            summary += f"; take longer than the budget, so were not started: {', '.join(self.too_long)}"
+            summary += ". Raise --budget, or run a worker"
+        return summary
 
 
 def tick(
@@ -61,6 +67,7 @@ def tick(
         raise BadInput(f"The budget is {budget:g} s; it must be more than 0.")
     started = time.monotonic()
     end = started + budget - min(LONGEST_MARGIN, budget * MARGIN_SHARE)
+    usable = end - started
     known = by_name(pipelines)
     recovered = _recover(store, known)
     worker = Worker(known.values(), store=store, concurrency=concurrency, name="tick")
@@ -73,6 +80,7 @@ def tick(
         finished=ended["finish"], failed=ended["fail"], retrying=ended["back_off"], waiting=ended["postpone"], held=ended["hold"],
         handed_back=ended["release"], lost=ended["crash"], recovered=recovered,
         next_due_seconds=worker.claimer.seconds_to_next, seconds=time.monotonic() - started,
+        too_long=worker.claimer.waiting_in(lambda stage: stage.takes > usable),
     )  # fmt: skip
 
 

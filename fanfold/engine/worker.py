@@ -24,6 +24,7 @@ from fanfold.engine.discovery import finish_services
 from fanfold.engine.moves import left_for_later
 from fanfold.engine.places import capped, places_for
 from fanfold.engine.pulse import Pulse
+from fanfold.engine.settlement import OutOfTime
 from fanfold.engine.sweep import recover_now, sweep
 from fanfold.engine.turn import Turn, take_turn
 from fanfold.errors import BadInput, DatabaseProblem
@@ -124,6 +125,7 @@ class Worker:
     ) -> None:
         """Work until stopped, until ``until()``, until there is nothing to do (``drain``), or for ``budget`` seconds."""
         refuse_in_loop("A worker", "await asyncio.to_thread(worker.run)")
+        self._budget = budget
         self._end_at = None if budget is None else time.monotonic() + budget
         self._until = until
         self._drain = drain
@@ -281,6 +283,16 @@ class Worker:
             return 0
         return self.concurrency - len(self._attempts)
 
+    def _cut_off(self) -> OutOfTime | None:
+        """What is said of items that the end of this run's budget cuts off; None when it ends for another reason."""
+        if self._stops or self._budget is None or not self._out_of_time():
+            return None
+        reason = (
+            f"its step takes longer than the {self._budget:.0f} s that a tick has for it: raise --budget, set takes= to the "
+            "seconds it needs, or run a worker; then retry it"
+        )
+        return OutOfTime(reason, self.store.settings.hand_back_limit)
+
     def _out_of_time(self) -> bool:
         if self._end_at is None or time.monotonic() < self._end_at:
             return False
@@ -319,7 +331,7 @@ class Worker:
 
     async def _hand_back(self) -> None:
         """End every handler that still runs and give its item back unharmed."""
-        await self._attempts.hand_back()
+        await self._attempts.hand_back(self._cut_off())
         settled = self._attempts.take_settled()
         if not settled:
             return

@@ -49,7 +49,8 @@ class Settling:
             chosen = sa.select(items.c.id, self.clock.now).where(items.c.id.in_(list(moved)))
             began = insert(item_data).from_select(["item", "waiting_since"], chosen)
             since = sa.func.coalesce(item_data.c.waiting_since, began.excluded.waiting_since)
-            self.connection.execute(began.on_conflict_do_update(index_elements=["item"], set_={"waiting_since": since}))
+            kept = {"waiting_since": since, "handed_back": None}
+            self.connection.execute(began.on_conflict_do_update(index_elements=["item"], set_=kept))
         return moved
 
     def hold(self, rows: Sequence[Row]) -> set[int]:
@@ -104,7 +105,22 @@ class Settling:
     def note_progress(self, item: int, lease: int, share: float, message: str | None) -> bool:
         """How far a running item is; never back, also not in a later attempt. False when the lease was lost."""
         so_far = self.connection.execute(sa.select(item_data.c.progress).where(item_data.c.item == item)).scalar()
-        return self._while_held(item, lease, {"progress": max(share, so_far or 0.0), "message": message})
+        grown = {"handed_back": None} if share > (so_far or 0.0) else {}
+        return self._while_held(item, lease, {"progress": max(share, so_far or 0.0), "message": message, **grown})
+
+    def count_hand_back(self, item: int, lease: int) -> int | None:
+        """How often an item was cut off by the end of a budget without getting on in between, this time included.
+
+        None when the lease was lost, or when its task is not active and nobody is kept waiting.
+        """
+        wanted = task_is_active(items.c.task, items.c.stage)
+        held = sa.select(items.c.id).where(items.c.id == item, items.c.lease == lease, RUNNING, wanted)
+        if self.connection.execute(held.with_for_update(of=items)).first() is None:
+            return None
+        known = sa.select(item_data.c.handed_back).where(item_data.c.item == item)
+        count = (self.connection.execute(known).scalar() or 0) + 1
+        put_rows(self.connection, item_data, [{"item": item, "handed_back": count}])
+        return count
 
     def remember(self, item: int, lease: int, memory: str, generation: int = 0) -> bool:
         """Keep an item's memory as long as nobody else has claimed it, whatever became of it and its task meanwhile.
@@ -114,7 +130,10 @@ class Settling:
         last = sa.select(items.c.id).where(items.c.id == item, items.c.lease == lease).with_for_update()
         if self.connection.execute(last).first() is None or self.generation(item) != generation:
             return False
-        put_rows(self.connection, item_data, [{"item": item, "memory": memory}])
+        row: dict[str, Any] = {"item": item, "memory": memory}
+        if memory != self.memory(item):
+            row["handed_back"] = None  # It has got on.
+        put_rows(self.connection, item_data, [row])
         return True
 
     def memory(self, item: int) -> str | None:

@@ -105,4 +105,14 @@ MUTANTS = (
         ),
         test=f"{JOBS}::test_a_started_job_is_called_lost_only_by_name[sqlite]",
     ),
+    mutant(
+        "an item that a budget cuts off again and again waits for a person",
+        Edit("fanfold/engine/settlement.py", "count is not None and count >= one.out_of_time.limit", "False"),
+        test="engine/test_budget.py::test_an_item_that_the_budget_cuts_off_again_and_again_waits_for_a_person[sqlite]",
+    ),
+    mutant(
+        "an item that gets on is not held for a budget",
+        Edit(SETTLING, '{"handed_back": None} if share > (so_far or 0.0) else {}', "{}"),
+        test="engine/test_budget.py::test_an_item_that_gets_on_in_every_tick_is_not_held[sqlite]",
+    ),
 )

@@ -1,0 +1,103 @@
+"""Does a step that does not fit a tick's budget end with a person instead of beginning again for ever?"""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+import fanfold as ff
+from fanfold.engine.tick import tick
+from tests.engine.live import Live
+from tests.waiting import eventually
+
+BUDGET = 0.6
+
+
+class Slow:
+    """A pipeline whose step takes longer than any tick of the test."""
+
+    def __init__(self, *, progress: bool = False, **rules: Any) -> None:
+        self.starts = 0
+        self.quick = False
+        self.pipeline = ff.Pipeline("slow")
+
+        @self.pipeline.step(timeout=120, **rules)
+        async def render(task: ff.TaskWork) -> str:
+            self.starts += 1
+            if progress:
+                await asyncio.to_thread(task.progress, self.starts / 10)
+            if not self.quick:
+                await asyncio.sleep(60)
+            return "done"
+
+
+def run_ticks(live: Live, slow: Slow, starts: int) -> None:
+    """Ticks, until so many of them have begun the step: on a busy machine a short one may end before that."""
+
+    def has_begun() -> bool:
+        tick(live.store, live.pipelines, budget=BUDGET)
+        return slow.starts >= starts
+
+    eventually(has_begun, 120)
+
+
+def test_an_item_that_the_budget_cuts_off_again_and_again_waits_for_a_person(live: Live) -> None:
+    slow = Slow()
+    task = live.client.submit(live.know(slow.pipeline))
+    run_ticks(live, slow, 3)
+    for _ in range(3):
+        tick(live.store, live.pipelines, budget=BUDGET)
+    assert slow.starts == 3
+    now = live.client.get(task.id)
+    assert (now.state, now.held) == ("active", 1)
+    assert "raise --budget" in str(now.wait_reason)
+    released = [event for event in live.client.events(task.id) if event.verb == "release"]
+    assert [event.target for event in released] == ["pending"] * 3
+    slow.quick = True
+    live.client.retry(task.id)
+    tick(live.store, live.pipelines, budget=30)
+    assert live.client.get(task.id).state == "completed"
+
+
+def test_an_item_that_gets_on_in_every_tick_is_not_held(live: Live) -> None:
+    slow = Slow(progress=True)
+    task = live.client.submit(live.know(slow.pipeline))
+    run_ticks(live, slow, 5)
+    assert (slow.starts, live.client.get(task.id).held) == (5, 0)
+
+
+@pytest.mark.parametrize("how", ["pause", "stop"])
+def test_only_the_end_of_a_budget_is_counted(live: Live, how: str) -> None:
+    slow = Slow()
+    task = live.client.submit(live.know(slow.pipeline))
+    for turn in range(1, 5):
+        with live.working():
+            live.item_is(task, "running")
+            if how == "pause":
+                live.client.pause(task.id)
+                live.item_is(task, "pending")
+        if how == "pause":
+            live.client.resume(task.id)
+        assert slow.starts == turn
+    assert live.client.get(task.id).held == 0
+    assert [event for event in live.client.events(task.id) if event.verb == "release"] == []
+
+
+def test_a_stage_that_never_fits_the_budget_is_named_in_the_report(live: Live) -> None:
+    slow = Slow(takes=50)
+    live.client.submit(live.know(slow.pipeline))
+    report = tick(live.store, live.pipelines, budget=5)
+    assert (slow.starts, report.too_long) == (0, ("slow.render",))
+    assert "slow.render" in str(report)
+
+
+def test_an_item_of_a_task_that_was_paused_meanwhile_is_only_handed_back(live: Live) -> None:
+    slow = Slow()
+    task = live.client.submit(live.know(slow.pipeline))
+    run_ticks(live, slow, 2)
+    worker = live.worker()
+    [one] = worker.claim()
+    live.client.pause(task.id)
+    with live.store.write() as tx:
+        assert tx.settling.count_hand_back(one.id, one.lease) is None
+        assert tx.settling.count_hand_back(one.id, one.lease - 1) is None
