@@ -37,17 +37,21 @@ SETTLING_MUTANTS = (
     ),
     mutant(
         "the lease in progress and emit",
-        Edit(SETTLING, "items.c.id == item, items.c.lease == lease, RUNNING", "items.c.id == item, RUNNING"),
+        Edit(SETTLING, 'sa.bindparam("wanted"), items.c.lease == sa.bindparam("shown")', 'sa.bindparam("wanted")'),
         test="store/test_settling.py::test_progress_and_memory_need_the_lease_too[sqlite-note_progress]",
     ),
     mutant(
         "“is running” in progress and emit",
-        Edit(SETTLING, "items.c.lease == lease, RUNNING", "items.c.lease == lease"),
+        Edit(SETTLING, 'sa.bindparam("shown"), RUNNING)', 'sa.bindparam("shown"))'),
         test="mutants/test_guards.py::test_what_was_handed_back_can_not_be_written_to_by_its_old_holder",
     ),
     mutant(
         "the row lock in progress and emit (PostgreSQL)",
-        Edit(SETTLING, "items.c.lease == lease, RUNNING).with_for_update()", "items.c.lease == lease, RUNNING)"),
+        Edit(
+            SETTLING,
+            'sa.bindparam("shown"), RUNNING)\n    .with_for_update()',
+            'sa.bindparam("shown"), RUNNING)',
+        ),
         test="mutants/test_guards.py::test_nobody_takes_an_item_away_while_it_is_written_to",
     ),
 )

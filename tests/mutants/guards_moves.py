@@ -34,7 +34,7 @@ ADVANCE_MUTANTS = (
     ),
     mutant(
         "the task's row lock at the end of a split (PostgreSQL)",
-        Edit(TURN, "row = tx.tasks.lock(one.claimed.task)", "row = tx.tasks.get(one.claimed.task)"),
+        Edit(SPLITTING, "row = tx.tasks.lock(one.claimed.task)", "row = tx.tasks.get(one.claimed.task)"),
         by="postgresql",
         test="mutants/test_guards.py::test_a_split_that_ends_while_its_task_is_being_paused_moves_nothing",
     ),

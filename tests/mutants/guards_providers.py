@@ -141,14 +141,14 @@ ANSWER_MUTANTS = (
         "a deleted task leaves no answers behind",
         Edit(
             LEDGER,
-            "delete(answers).where(answers.c.key.in_(mine), ~others.exists())",
+            "delete(answers).where(answers.c.key.in_(keys), ~others.exists())",
             "delete(answers).where(sa.false())",
         ),
         test=f"{ASKED}test_a_deleted_task_takes_the_answers_along_that_only_it_has_used",
     ),
     mutant(
         "an answer that another task has used stays",
-        Edit(LEDGER, "answers.c.key.in_(mine), ~others.exists())", "answers.c.key.in_(mine))"),
+        Edit(LEDGER, "answers.c.key.in_(keys), ~others.exists())", "answers.c.key.in_(keys))"),
         test=f"{ASKED}test_a_deleted_task_takes_the_answers_along_that_only_it_has_used",
     ),
     *(without_part(part, line) for part, line in PARTS.items()),

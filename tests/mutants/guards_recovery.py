@@ -133,7 +133,7 @@ MUTANTS = (
     ),
     mutant(
         "a refusal that does not count uses up no retry",
-        Edit(SETTLING, "items.c.failures + batch.c.counted", "items.c.failures + 1"),
+        Edit(SETTLING, "counted(items.c.failures, batch.c.counted)", "counted(items.c.failures, 1)"),
         by="sqlite",
         test="store/test_settling.py::test_only_an_error_uses_up_a_retry",
     ),
