@@ -129,7 +129,7 @@ class Claimer:
             self._levels = {priority: level for priority, level in self._levels.items() if priority in levels}
             for priority in sorted(levels, reverse=True):
                 self._claim_level(tx, worker, room, left, priority, levels[priority], found)
-        return [(self._row(tx, one.task), one) for one in found]
+        return [(self._row(tx, one), one) for one in found]
 
     def _room_per_stage(self, tx: Transaction, room: Room) -> dict[Pair, int]:
         """How many items may be claimed in each stage that has known work and room."""
@@ -230,13 +230,13 @@ class Claimer:
         assert stage is not None, "only served stages are looked for"
         return stage
 
-    def _row(self, tx: Transaction, number: int) -> TaskRow:
-        """The task's row as the handlers see it: what they read of it does not change while it runs."""
-        row = self._rows.get(number)
-        if row is None:
-            row = tx.tasks.get(number)
+    def _row(self, tx: Transaction, claimed: Claimed) -> TaskRow:
+        """The task's row as the handlers see it: what they read of it changes only with its generation."""
+        row = self._rows.get(claimed.task)
+        if row is None or row.generation != claimed.task_generation:
+            row = tx.tasks.get(claimed.task)
             assert row is not None, "an item was claimed of a task that is not there"
-            self._rows[number] = row
+            self._rows[claimed.task] = row
             if len(self._rows) > KNOWN_TASKS:
                 self._rows.popitem(last=False)
         return row

@@ -53,6 +53,8 @@ class Claimed(NamedTuple):
     has_permit: bool = False
     generation: int = 0
     """Grows when an item is redone on purpose: attempts of one generation share their idempotency key."""
+    task_generation: int = 0
+    """The generation of its task when it was claimed: what a worker knows of the task may be older."""
 
 
 @dataclass(frozen=True)

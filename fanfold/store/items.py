@@ -216,7 +216,7 @@ class Items:
         values = {"wanted": ready.task, "at_stage": ready.stage, "by": worker, "count": count, "seconds": timeout}
         found = run(self.connection, claim_statement(self.clock, timed), values | {"cursor": cursor})
         if self.clock.dialect == "sqlite" and found:  # It can not join what it has just updated.
-            found = run(self.connection, load_statement(self.clock), {"ids": [id_ for (id_,) in found]})
+            found = run(self.connection, load_statement(self.clock), values | {"ids": [id_ for (id_,) in found]})
         return sorted(map(Claimed._make, found))
 
     def is_open(self, task: int, stage: str) -> bool:
@@ -375,6 +375,9 @@ def with_data(clock: Clock, claimed: sa.FromClause) -> sa.Select[Any]:
         "waiting_seconds": sa.func.coalesce(clock.seconds_since(item_data.c.waiting_since), 0.0),
         "has_permit": sa.false(),
         "generation": sa.func.coalesce(item_data.c.generation, 0),
+        "task_generation": sa.select(tasks.c.generation)
+        .where(tasks.c.number == sa.bindparam("wanted"))
+        .scalar_subquery(),
     }
     joined = claimed.outerjoin(item_data, item_data.c.item == claimed.c.id)
     return sa.select(*(known[name] for name in Claimed._fields)).select_from(joined)

@@ -445,3 +445,14 @@ def test_an_attempt_from_before_a_redo_remembers_nothing_for_it(installation: In
     [again] = worker.claim()
     assert not remember(installation, one)
     assert remember(installation, again)
+
+
+def test_a_worker_that_knows_the_task_already_starts_a_new_job_after_a_rerun(installation: Installation) -> None:
+    service = JobService()
+    task = submit(installation, service)
+    worker = installation.worker()
+    worker.run()
+    installation.client.rerun(task.id)
+    worker.run()
+    assert outputs(installation, task) == ["made by job-2"]
+    assert (len(service.starts), service.doubles) == (2, {})

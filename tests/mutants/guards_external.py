@@ -115,4 +115,13 @@ MUTANTS = (
         Edit(SETTLING, '{"handed_back": None} if share > (so_far or 0.0) else {}', "{}"),
         test="engine/test_budget.py::test_an_item_that_gets_on_in_every_tick_is_not_held[sqlite]",
     ),
+    mutant(
+        "what a worker knows of a task does not outlive its generation",
+        Edit(
+            "fanfold/engine/claiming.py",
+            "if row is None or row.generation != claimed.task_generation:",
+            "if row is None:",
+        ),
+        test=f"{JOBS}::test_a_worker_that_knows_the_task_already_starts_a_new_job_after_a_rerun[sqlite]",
+    ),
 )
