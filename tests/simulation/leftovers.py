@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 import sqlalchemy as sa
 
 from fanfold.engine import sweep
-from fanfold.store import blobs as blob_room
 from fanfold.store import tables
 from tests.simulation.watch import require
 
@@ -22,15 +21,6 @@ OF_TASKS = ("items", "events", "blobs", "emissions", "attempts", "calls", "draft
 OF_ITEMS = ("item_data", "permits", "emissions", "attempts", "externals")
 
 
-class MuchLater:
-    """Stands for the module `time` where files are old when they were written long ago."""
-
-    @staticmethod
-    def time() -> float:
-        """Far in the future: every file is old."""
-        return time.time() + 1e12
-
-
 def nothing_is_left_over(world: World) -> None:
     """Sweep until nothing more can be found, and look into every table and into the data folder."""
     for _ in range(SWEEPS):
@@ -38,7 +28,8 @@ def nothing_is_left_over(world: World) -> None:
         sweep.sweep(world.store, world.pipelines, force=True)
         if not _half_done(world):
             break
-    with patch.object(blob_room, "time", MuchLater), patch.object(sweep, "time", MuchLater):
+    all_files_are_old = replace(world.store.settings, stale_hours=-1e9)
+    with patch.object(world.store, "settings", all_files_are_old):
         sweep.clean(world.store)
     with world.store.database.undisturbed() as connection:
         for name in OF_TASKS:
