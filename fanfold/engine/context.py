@@ -29,6 +29,7 @@ log = logging.getLogger("fanfold.worker")
 EMIT_SECONDS = 0.25
 PROGRESS_SECONDS = 0.5
 ASKED_IN_VAIN = "$asked_in_vain"
+NOT_YET: Any = object()
 Found = TypeVar("Found")
 
 
@@ -69,6 +70,7 @@ class Work:
     """How many more failures this item may have before it counts as failed."""
     usage: dict[str, Any] | None = None
     model: str | None = None
+    _remembered: dict[str, Any] | None = None
     _attempt_of: Work | None = None
     """The item through whose `task` this was reached: marks and usage belong to its attempt."""
     wait_limit = 600.0
@@ -78,8 +80,14 @@ class Work:
     shortfalls: tuple[str, ...] = ()
     """Why the result of this attempt is not what was asked for; empty when it is."""
 
-    @cached_property
+    @property
     def _memory(self) -> dict[str, Any]:
+        # Not a cached_property: before Python 3.12 all instances share its lock, so one slow read would hold up every handler.
+        if self._remembered is None:
+            self._remembered = self._load_memory()
+        return self._remembered
+
+    def _load_memory(self) -> dict[str, Any]:
         text = self._claimed.memory
         if self._claimed.lease > 1:
             # The attempt before may have remembered something after it was handed back, while this one was being claimed.
@@ -138,7 +146,7 @@ class Work:
 
         To start external jobs, use ``external``: between a call and ``remember`` a process can die.
         """
-        self._memory |= values
+        self._memory.update(values)
         text = serial.dump(self._memory, "What is to be remembered", self._store.settings.inline_bytes)
         with self._store.write() as tx:
             held = tx.settling.remember(self._claimed.id, self._claimed.lease, text, self._claimed.generation)
@@ -422,6 +430,8 @@ class TaskWork(Work):
 class ItemWork(Work):
     """What an `each` handler gets: the item, and its task."""
 
+    _unfolded: Any = NOT_YET
+
     @property
     def key(self) -> str:
         """The item's key, or its position when it has none."""
@@ -432,10 +442,12 @@ class ItemWork(Work):
         """The item's position, from 1."""
         return self._claimed.seq
 
-    @cached_property
+    @property
     def input(self) -> Any:
         """What the split, or the stage before, made for this item."""
-        return self._store.unfold(self._claimed.input)
+        if self._unfolded is NOT_YET:  # Not a cached_property, see ``_memory``: a large input is read from a file.
+            self._unfolded = self._store.unfold(self._claimed.input)
+        return self._unfolded
 
     @property
     def task(self) -> TaskWork:
