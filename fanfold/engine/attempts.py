@@ -101,7 +101,8 @@ class Attempts:
         """End everything that still runs; each is given back unharmed. ``out_of_time`` says that a time budget is over."""
         self._out_of_time = out_of_time
         for attempt in list(self._running.values()):
-            attempt.unwanted = attempt.unwanted or ("budget" if out_of_time else "release")
+            had_time = out_of_time is not None and attempt.started_at <= out_of_time.begun_by
+            attempt.unwanted = attempt.unwanted or ("budget" if had_time else "release")
             attempt.task.cancel()
         if running := list(self._running.values()):
             await asyncio.wait({attempt.task for attempt in running}, timeout=DEAF_SECONDS)

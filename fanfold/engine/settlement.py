@@ -36,6 +36,8 @@ class OutOfTime(NamedTuple):
 
     reason: str
     limit: int
+    begun_by: float = 0.0
+    """Only attempts that began by this moment had a fair share of the budget; those that began later are not counted."""
 
 
 class Settlement(NamedTuple):

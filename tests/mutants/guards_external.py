@@ -124,4 +124,14 @@ MUTANTS = (
         ),
         test=f"{JOBS}::test_a_worker_that_knows_the_task_already_starts_a_new_job_after_a_rerun[sqlite]",
     ),
+    mutant(
+        "only items that had a fair share of the budget are counted",
+        Edit(
+            "fanfold/engine/attempts.py",
+            "out_of_time is not None and attempt.started_at <= out_of_time.begun_by",
+            "out_of_time",
+        ),
+        test="engine/test_budget.py"
+        "::test_an_item_that_began_late_in_the_budget_is_handed_back_without_being_counted[sqlite]",
+    ),
 )
