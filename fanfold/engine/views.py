@@ -73,7 +73,7 @@ def _task(
     due = tx.reading.next_due_at(row.number) if here[ItemState.RETRYING] or here[ItemState.WAITING] else None
     trouble = tx.reading.trouble(row.number, row.stage) if here[ItemState.RETRYING] else None
     standing = unfinished_stage(row, stages) if row.ending else row.stage
-    now = tx.time() if trouble else None
+    now = tx.time() if trouble or due else None
     facts = Facts(
         row.state, row.stage, row.plan, here, row.ending, row.reason, failed, due, served, trouble, *held, now
     )

@@ -124,7 +124,7 @@ def wait_reason(facts: Facts) -> str | None:
     if facts.state is not TaskState.ACTIVE:
         return None
     timed = counts[ItemState.RETRYING] or counts[ItemState.WAITING]
-    if not facts.served and not counts[ItemState.RUNNING] and (counts[ItemState.PENDING] or timed):
+    if not facts.served and not counts[ItemState.RUNNING] and (counts[ItemState.PENDING] or (timed and _is_due(facts))):
         return f"no worker serves stage {facts.stage}"
     trouble = facts.trouble
     if trouble is not None and trouble.by and not trouble.others_move:
@@ -134,6 +134,11 @@ def wait_reason(facts: Facts) -> str | None:
     cause = "an external job" if counts[ItemState.WAITING] else "the next try"
     when = f" at {facts.next_due_at:%H:%M:%S} UTC" if facts.next_due_at else ""
     return f"waits for {cause}{when}" + (f": {trouble.message}" if trouble and trouble.message else "")
+
+
+def _is_due(facts: Facts) -> bool:
+    """Whether the next timed item could run now. Until then nobody is missed: a timer may start a tick when it is time."""
+    return facts.next_due_at is None or facts.now is None or facts.next_due_at <= facts.now
 
 
 def needs_you(facts: Facts) -> str | None:

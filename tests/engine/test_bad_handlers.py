@@ -32,13 +32,6 @@ def give(value: Any) -> Callable[[Any], Any]:
     return lambda _item: value
 
 
-def use(**usage: Any) -> Callable[[Any], None]:
-    def handler(item: Any) -> None:
-        item.used(**usage)
-
-    return handler
-
-
 def use_and_raise(item: Any) -> None:
     item.used(cost=float("nan"))
     raise RuntimeError("after spending")
@@ -62,7 +55,6 @@ BAD: dict[str, tuple[Callable[[Any], Any], str, str]] = {
     "stop": (raise_error(StopIteration()), "StopIteration", "without a message"),
     "cancelled by itself": (raise_error(ff.Cancelled("me")), "cancelled", "me"),
     "many errors": (raise_error(ExceptionGroup("two", [ValueError("a"), ValueError("b")])), "ExceptionGroup", "two"),
-    "bad usage": (use(cost=float("nan")), "bad_input", "The usage"),
     "bad usage and an error": (use_and_raise, "RuntimeError", "after spending"),
 }
 

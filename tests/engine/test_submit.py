@@ -193,7 +193,7 @@ def test_arguments_of_a_function_are_its_inputs_and_options(installation: Instal
         ({"items": [1], "owner": "o" * 201}, "at most 200"),
         ({"items": [1], "tags": [""]}, "a tag 1 to 100"),
         ({"items": [1], "tags": ["t" * 101]}, "a tag 1 to 100"),
-        ({"items": [1], "retry_limit": -1}, "must be 0 or more"),
+        ({"items": [1], "retry_limit": -1}, "must be from 0 to 32766"),
         ({"items": [1], "priority": 2**31}, "out of range"),
         ({"items": [1], "options": {"x": float("inf")}}, "NaN or infinity"),
         ({"items": [1], "metadata": {"x": object()}}, "not JSON"),
