@@ -85,9 +85,9 @@ def test_texts_that_are_too_long_are_not_compared() -> None:
 def test_large_texts_take_a_bounded_time(unit: str) -> None:
     generator = random.Random(1)
     before, after = ("".join(unit.format(generator.random()) for _ in range(30_000))[:900_000] for _ in range(2))
-    started = time.perf_counter()
+    started = time.process_time()
     assert both_sides(compared(before, after)) == (before, after)
-    assert time.perf_counter() - started < ENOUGH_SECONDS
+    assert time.process_time() - started < ENOUGH_SECONDS
 
 
 def chinese(lines: int, length: int) -> tuple[str, str]:
@@ -101,9 +101,9 @@ def chinese(lines: int, length: int) -> tuple[str, str]:
 
 def test_many_changed_lines_share_one_budget() -> None:
     before, after = chinese(100, 4_900)
-    started = time.perf_counter()
+    started = time.process_time()
     found = compared(before, after)
-    assert time.perf_counter() - started < ENOUGH_SECONDS
+    assert time.process_time() - started < ENOUGH_SECONDS
     assert both_sides(found) == (before, after)
     removed = [len(piece.text) for piece in found.pieces if piece.kind == REMOVED]
     assert removed[0] == 1

@@ -192,6 +192,6 @@ def test_a_long_ordinary_text_is_rendered() -> None:
     ids=lambda text: repr(text[:8]),
 )
 def test_texts_made_to_be_slow_are_not(text: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     rendered(text)
-    assert time.perf_counter() - started < ENOUGH_SECONDS
+    assert time.process_time() - started < ENOUGH_SECONDS
