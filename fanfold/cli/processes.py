@@ -59,7 +59,12 @@ class Supervisor:
         log.info("[supervisor] Starting %d processes", len(self.places))
         while not (self._stops and not any(place.process for place in self.places)):
             for place in self.places:
-                self._look_after(place)
+                try:
+                    self._look_after(place)
+                except (
+                    OSError
+                ) as error:  # No more processes, memory or files for now: the others are still looked after.
+                    self._put_off(place, error)
             time.sleep(LOOK_SECONDS)
         log.info("[supervisor] Stopped")
 
@@ -74,6 +79,11 @@ class Supervisor:
         while place.process is not None and place.told < self._stops:
             self._tell(place.process)
             place.told += 1
+
+    def _put_off(self, place: Place, error: OSError) -> None:
+        log.warning("[supervisor] %s: %s; trying again in %.1f s", place.name, error, place.pause)
+        place.start_at = time.monotonic() + place.pause
+        place.pause = min(LONGEST_PAUSE, place.pause * 2)
 
     def _tell(self, process: subprocess.Popen[bytes]) -> None:
         """Say stop through the leash: unlike a signal, it is not lost on a process that is just starting."""

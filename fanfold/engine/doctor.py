@@ -8,11 +8,11 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from fanfold.engine import stalled
+from fanfold.engine.checks import OK, PROBLEM, WARNING, Check
 from fanfold.engine.machine import is_dead
-from fanfold.engine.sweep import HANG_GRACE_SECONDS
 from fanfold.errors import DatabaseProblem
 from fanfold.model.lifecycle import TaskState
 from fanfold.settings import Settings
@@ -22,21 +22,11 @@ from fanfold.store.sqlite import SAFE_SQLITE, sqlite_version
 from fanfold.store.store import Store
 from fanfold.store.urls import shown
 
-OK, WARNING, PROBLEM = "ok", "warning", "problem"
+__all__ = ["OK", "PROBLEM", "WARNING", "Check", "examine"]
 LOW_BYTES, FEW_BYTES = 5_000_000_000, 500_000_000
 CLOCK_SECONDS = 2.0
 TICK_SECONDS = 600.0
 HEARING_SECONDS = 2.0
-
-
-@dataclass(frozen=True)
-class Check:
-    """One thing that was looked at: `ok`, `warning` or `problem`, what was found, and what to do."""
-
-    name: str
-    status: str
-    fact: str
-    advice: str = ""
 
 
 def examine(settings: Settings) -> list[Check]:
@@ -55,7 +45,7 @@ def examine(settings: Settings) -> list[Check]:
         store.close()
 
 
-def database(store: Store) -> list[Check]:
+def database(store: Store, *, thorough: bool = True) -> list[Check]:
     """Everything the database can tell."""
     try:
         revision = migrate.current(store.database)
@@ -69,7 +59,7 @@ def database(store: Store) -> list[Check]:
     if misfit is not None and misfit.code not in ("older_database", "newer_database"):
         return [*checks, Check("schema", PROBLEM, misfit.message)]
     fits = revision is not None and misfit is None
-    return [*checks, schema(revision, fits=fits), *(work(store) if fits else ())]
+    return [*checks, schema(revision, fits=fits), *(work(store, thorough=thorough) if fits else ())]
 
 
 def sqlite() -> Check:
@@ -116,11 +106,14 @@ def schema(revision: str | None, *, fits: bool = False) -> Check:
     )
 
 
-def work(store: Store) -> Iterator[Check]:
-    """What the tables say of clock, workers and work."""
+def work(store: Store, *, thorough: bool = True) -> Iterator[Check]:
+    """What the tables say of clock, workers and work; ``thorough`` also reads whole tables in search of orphans."""
     yield clock(store)
     yield from workers(store)
-    yield from stuck(store)
+    yield from stalled.sweep(store)
+    yield from stalled.stuck(store)
+    if thorough:
+        yield from stalled.orphans(store)
     yield tasks(store)
 
 
@@ -155,21 +148,6 @@ def workers(store: Store) -> Iterator[Check]:
     yield Check(
         "served", WARNING if ticking else PROBLEM, f"active tasks that no worker serves: {sum(idle.values())}", advice
     )
-
-
-def stuck(store: Store) -> Iterator[Check]:
-    """What a sweep should have put right: more than a moment of it means that no worker sweeps."""
-    settings = store.settings
-    with store.read() as tx:
-        found = (
-            ("abandoned items", tx.health.abandoned(settings.lease_seconds), "run under a worker that is gone"),
-            ("hanging items", tx.health.overdue(HANG_GRACE_SECONDS), "are far past their time limit"),
-            ("unclosed tasks", len(tx.recovery.unclosed(1_000)), "have ended their stage and were not moved on"),
-            ("stale permits", tx.health.stale_permits(), "belong to items that no longer run"),
-        )
-    for name, count, what in found:
-        advice = f"Any worker puts this right within {settings.sweep_seconds:g} s: fanfold worker, or fanfold tick"
-        yield Check(name, WARNING, f"{count} {what}", advice) if count else Check(name, OK, "none")
 
 
 def tasks(store: Store) -> Check:

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from fanfold.engine.machine import new_worker_id, this_machine
-from fanfold.errors import DatabaseProblem
+from fanfold.engine.restarting import keep_running
+from fanfold.errors import DatabaseProblem, FanfoldError
 from fanfold.store.store import Store
 from fanfold.store.workers import Report
 
@@ -33,7 +34,7 @@ class Pulse:
         report: Callable[[], Report],
         on_held: Callable[[dict[int, tuple[int, bool]], float], None],
         on_lost: Callable[[], None],
-        on_misfit: Callable[[DatabaseProblem], None],
+        on_misfit: Callable[[FanfoldError], None],
     ) -> None:
         self.store = store
         self.name = name
@@ -50,8 +51,17 @@ class Pulse:
         """Who waits for an answer of the database, and since when."""
         self._stop = threading.Event()
         self._gone = threading.Event()
-        self._thread = threading.Thread(target=self._live, name=f"{name}-pulse", daemon=True)
-        self._watcher = threading.Thread(target=self._watch, name=f"{name}-watch", daemon=True)
+        self._begun = False
+        self._thread = threading.Thread(
+            target=lambda: keep_running(self._live, self._stop, lambda: self.worker, "heartbeat"),
+            name=f"{name}-pulse",
+            daemon=True,
+        )
+        self._watcher = threading.Thread(
+            target=lambda: keep_running(self._watch, self._gone, lambda: self.worker, "watch"),
+            name=f"{name}-watch",
+            daemon=True,
+        )
 
     def start(self) -> None:
         """Register, then live."""
@@ -60,6 +70,7 @@ class Pulse:
         with self._answered():
             self._register()
         self._thread.start()
+        self._begun = True
 
     def stop(self) -> None:
         """Leave in peace, as far as the database can be reached."""
@@ -88,7 +99,7 @@ class Pulse:
     def _live(self) -> None:
         settings = self.store.settings
         self.store.database.own_connections()
-        next_beat = time.monotonic() + settings.heartbeat_seconds
+        next_beat = self._beaten_at + settings.heartbeat_seconds
         while not self._stop.wait(min(settings.look_seconds, settings.heartbeat_seconds)):
             try:
                 due = time.monotonic() >= next_beat or not self.fresh
@@ -118,12 +129,14 @@ class Pulse:
         """
         settings = self.store.settings
         while not self._gone.wait(min(settings.look_seconds, settings.heartbeat_seconds)):
+            if self._begun and not self._stop.is_set() and not self._thread.is_alive():
+                self._on_misfit(FanfoldError("The thread of its heartbeat has ended", code="no_heartbeat"))
             now, asked = time.monotonic(), self._asked
             if asked is not None and now - asked[1] > settings.lease_seconds * ANSWER_SHARE:
                 self.store.database.end_thread(asked[0])
             if now - self._beaten_at <= settings.lease_seconds:
                 self._given_up = False
-            elif not self._given_up and self._thread.is_alive():
+            elif not self._given_up and self._begun and not self._stop.is_set():
                 self._given_up = True
                 log.warning("[%s] No heartbeat for %g s: dropping what runs", self.worker, settings.lease_seconds)
                 self._on_lost()

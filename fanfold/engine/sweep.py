@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 import shutil
-import time
 from collections.abc import Callable
 from itertools import islice
+from typing import Any
 
 from fanfold.engine.abandoned import remove_abandoned
 from fanfold.engine.copying import move_on
@@ -14,6 +14,7 @@ from fanfold.engine.machine import is_dead
 from fanfold.engine.moves import Pipelines, left_for_later
 from fanfold.engine.removal import SLICE_SECONDS, late_after, prune, remove_deleted
 from fanfold.model.lifecycle import ItemState
+from fanfold.store.blobs import old_entries, remove_file
 from fanfold.store.recovery import Lost
 from fanfold.store.store import Store, Transaction
 
@@ -26,15 +27,39 @@ FORGET_WORKERS_SECONDS = 86_400.0
 
 def sweep(store: Store, pipelines: Pipelines, actor: str = "sweep", *, force: bool = False) -> bool:
     """Recover what is lost and close what nobody closed, if it is time; returns whether anything was found."""
-    found = False
-    if take_duty(store, "recover", store.settings.sweep_seconds, force):
-        found = _recover_and_close(store, pipelines, actor)
-        is_late = late_after(SLICE_SECONDS)
-        remove_deleted(store, is_late)
-        prune(store, pipelines, actor, is_late=is_late)
-    if take_duty(store, "clean", CLEAN_SECONDS, force):
-        clean(store)
+    found = recover_if_due(store, pipelines, actor, force=force)
+    clean_if_due(store, actor, force=force)
     return found
+
+
+def recover_if_due(store: Store, pipelines: Pipelines, actor: str, *, force: bool = False) -> bool:
+    """Recover and close if it is this process's turn; returns whether anything was found.
+
+    If it fails, the turn is given back: the next worker to ask takes it, also when this one always asks first.
+    """
+    interval = store.settings.sweep_seconds
+    if not take_duty(store, "recover", interval, force):
+        return False
+    try:
+        found = _recover_and_close(store, pipelines, actor)
+    except BaseException:
+        with store.write() as tx:
+            tx.recovery.give_back_duty("recover", interval)
+        raise
+    is_late = late_after(SLICE_SECONDS)
+    _try_each(
+        actor,
+        f"Trying again in {interval:g} s",
+        ("removing deleted tasks", lambda: remove_deleted(store, is_late)),
+        ("pruning", lambda: prune(store, pipelines, actor, is_late=is_late)),
+    )
+    return found
+
+
+def clean_if_due(store: Store, actor: str, *, force: bool = False) -> None:
+    """Clean if it is this process's turn."""
+    if take_duty(store, "clean", CLEAN_SECONDS, force):
+        clean(store, actor)
 
 
 def recover_now(store: Store, pipelines: Pipelines, actor: str) -> bool:
@@ -152,19 +177,50 @@ def close(store: Store, pipelines: Pipelines, actor: str) -> int:
     return moved
 
 
-def clean(store: Store) -> None:
-    """Remove files that nothing refers to, and answers that are too old."""
+def clean(store: Store, actor: str = "sweep") -> None:
+    """Remove rows and files that nothing refers to, and answers that are too old. A part that fails does not stop the others."""
+    _try_each(
+        actor,
+        f"Trying again in {CLEAN_SECONDS / 60:.0f} minutes",
+        ("removing superseded blobs and old answers", lambda: clean_rows(store)),
+        ("removing blobs that no row names", lambda: clean_blobs(store)),
+        ("removing old scratch files", lambda: clean_scratch(store)),
+    )
+
+
+def _try_each(actor: str, again: str, *parts: tuple[str, Callable[[], object]]) -> None:
+    """Do all parts; one that fails is logged and does not stop the others."""
+    for what, part in parts:
+        try:
+            part()
+        except Exception as error:
+            log.error("[%s] Failed at %s: %s: %s. %s", actor, what, type(error).__name__, error, again, exc_info=error)
+
+
+def clean_rows(store: Store) -> None:
+    """Drop what attempts wrote that came to nothing, and answers past their time."""
     with store.write() as tx:
         superseded = tx.blobs.drop_superseded(BATCH)
         if store.settings.answer_days > 0:
             tx.answers.drop_old(store.settings.answer_days, BATCH)
     store.shelf.delete(superseded)
+
+
+def clean_blobs(store: Store) -> None:
+    """Remove old blobs that no row names."""
     old = store.shelf.older_than(store.settings.stale_hours * 3600)
     while keys := list(islice(old, BATCH)):
         with store.read() as tx:
             known = tx.blobs.known(keys)
         store.shelf.delete(key for key in keys if key not in known)
-    threshold = time.time() - store.settings.stale_hours * 3600
-    for leftover in store.scratch.glob("*"):
-        if leftover.stat().st_mtime < threshold:
-            shutil.rmtree(leftover, ignore_errors=True) if leftover.is_dir() else leftover.unlink(missing_ok=True)
+
+
+def clean_scratch(store: Store) -> None:
+    """Remove old scratch files, which attempts left behind that died."""
+    for leftover in old_entries(store.scratch, store.settings.stale_hours * 3600):
+        remove_file(leftover) if not leftover.is_dir() else shutil.rmtree(leftover, onerror=_resists)
+
+
+def _resists(_function: object, path: str, problem: Any) -> None:
+    if not isinstance(problem[1], FileNotFoundError):
+        log.warning("[sweep] Could not remove %s: %s. Trying again at the next cleaning", path, problem[1])

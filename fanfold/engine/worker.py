@@ -6,7 +6,6 @@ import asyncio
 import gc
 import logging
 import signal
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Container, Iterable
@@ -24,15 +23,14 @@ from fanfold.engine.discovery import finish_services
 from fanfold.engine.moves import left_for_later
 from fanfold.engine.places import capped, places_for
 from fanfold.engine.pulse import Pulse
+from fanfold.engine.services import Services
 from fanfold.engine.settlement import OutOfTime
-from fanfold.engine.sweep import recover_now, sweep
 from fanfold.engine.turn import Turn, take_turn
-from fanfold.errors import BadInput, DatabaseProblem
+from fanfold.errors import BadInput, DatabaseProblem, FanfoldError
 from fanfold.model.item import Claimed
 from fanfold.model.pipeline import Pipeline, TaskFunction, by_name
 from fanfold.model.task import TaskRow
 from fanfold.settings import load as load_settings
-from fanfold.store.hints import Hints
 from fanfold.store.refusals import UNREACHABLE
 from fanfold.store.store import Store
 from fanfold.store.workers import Report
@@ -45,7 +43,6 @@ LEAVE_SECONDS = 0.5
 """A worker with a time budget waits no longer than this for its own threads at the end."""
 TICK_GRACE_SECONDS = 1.5
 """A worker with a time budget waits no longer than this for the start of an external job that is under way at the end."""
-HINT_SECONDS = 0.25
 CLAIM_SHARE, CLAIM_LEAST = 0.5, 100
 """Of its places a worker fills at most this share in one turn, but so many at least: while the next are claimed, these run."""
 GATHER_SECONDS = 0.01
@@ -85,7 +82,7 @@ class Worker:
         """What to tell people of stages that could use more places than there are."""
         self._stops = 0
         self._stop_at: float | None = None
-        self._misfit: DatabaseProblem | None = None
+        self._misfit: FanfoldError | None = None
         self._hinted = True
         self._turning = False
         self._moving: set[int] = set()
@@ -144,7 +141,13 @@ class Worker:
         self._wake = asyncio.Event()
         self._caller = Caller(self.store, self.name, self.children)
         self._attempts = Attempts(self._caller, lambda: self.id, self._wake.set)
-        self._over = threading.Event()
+        self._services = Services(
+            self.store,
+            self.pipelines,
+            self.name,
+            worker=lambda: self.id,
+            on_hint=self._from_thread(self._note_hint),
+        )
         serves = list(self.claimer.served.pairs)
         self._pulse = Pulse(
             self.store,
@@ -160,27 +163,21 @@ class Worker:
             for number in (signal.SIGTERM, signal.SIGINT):
                 self._loop.add_signal_handler(number, self.stop)
         await self._persistently(self._pulse.start)
-        threads = [
-            threading.Thread(target=target, daemon=True, name=f"{self.name}-{target.__name__.strip('_')}")
-            for target in (self._listen, self._sweep)
-        ]
-        for thread in threads:
-            thread.start()
-        log.info("[%s] Started: serves %s", self.id, ", ".join(f"{pipeline}.{stage}" for pipeline, stage in serves))
-        for sentence in self.capped:
-            log.info("[%s] %s", self.id, sentence)
         try:
+            self._services.start()
+            log.info("[%s] Started: serves %s", self.id, ", ".join(f"{pipeline}.{stage}" for pipeline, stage in serves))
+            for sentence in self.capped:
+                log.info("[%s] %s", self.id, sentence)
             await self._work()
         finally:
-            self._over.set()
+            self._services.stop()
             await self._hand_back()
             await self._end_moves()
             if self._stops < 2:
                 await finish_services(self._grace_left())
             self._caller.close()
             await asyncio.to_thread(self._pulse.stop)
-            for thread in threads:
-                await asyncio.to_thread(thread.join, LONGEST_PAUSE if self._end_at is None else LEAVE_SECONDS)
+            await asyncio.to_thread(self._services.join, LONGEST_PAUSE if self._end_at is None else LEAVE_SECONDS)
             self._database_thread.shutdown(wait=False)
             log.info("[%s] Stopped", self.id)
 
@@ -386,11 +383,12 @@ class Worker:
         except DatabaseProblem:
             return None
 
-    def _leave_for(self, misfit: DatabaseProblem) -> None:
-        """Stop for a database that this code can not go on with; whoever runs the worker is told at the end."""
+    def _leave_for(self, misfit: FanfoldError) -> None:
+        """Stop for a database that this code cannot go on with, or without a heartbeat; ``run`` raises it at the end."""
         if self._misfit is None:
-            log.warning("[%s] %s. Finishing or handing back what runs, then stopping", self.id, misfit)
+            log.warning("[%s] %s. Finishing or handing back what runs, then stopping", self.id, str(misfit).rstrip("."))
             self._misfit = misfit
+            self._services.stop()
             self.stop()
 
     async def _in_database(self, function: Callable[[], Any]) -> Any:
@@ -406,7 +404,8 @@ class Worker:
 
     def _report(self) -> Report:
         done, failed, seconds = self._attempts.tally.last_minute()
-        return Report(len(self._attempts), self._stops > 0, done, failed, round(seconds, 3))
+        swept_ago = self._services.swept_ago()
+        return Report(len(self._attempts), self._stops > 0, done, failed, round(seconds, 3), swept_ago)
 
     def _note_hint(self) -> None:
         self._hinted = True
@@ -423,26 +422,6 @@ class Worker:
 
     def _lose_all(self) -> None:
         self._attempts.lose_all()
-
-    def _listen(self) -> None:
-        hints = Hints(self.store.database)
-        while not self._over.is_set():
-            if hints.wait(self._over, HINT_SECONDS) and not self._over.is_set():
-                self._from_thread(self._note_hint)()
-        hints.close()
-
-    def _sweep(self) -> None:
-        """Recover at once, since this worker may replace one that has just died; then whenever it is this one's turn."""
-        self.store.database.own_connections()
-        look: Callable[..., bool] = recover_now
-        while not self._over.is_set() and self._misfit is None:
-            try:
-                if look(self.store, self.pipelines, f"sweep of {self._pulse.worker}"):
-                    self._from_thread(self._note_hint)()
-                look = sweep
-            except DatabaseProblem as problem:
-                log.warning("[%s] No sweep: %s", self.id, problem)
-            self._over.wait(self.store.settings.sweep_seconds)
 
 
 def _ago(moment: datetime) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Collection, Iterable
@@ -10,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fanfold.engine.details import cells_of
+from fanfold.engine.restarting import keep_running
 from fanfold.engine.views import view
-from fanfold.errors import DatabaseProblem
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.task import Cells, Event, Task, TaskRow
 from fanfold.server.moments import MOST_EVENTS, ListMoment, Moment, Pace, Watcher
@@ -20,7 +19,6 @@ from fanfold.store.hints import Hints
 from fanfold.store.store import Store, Transaction
 from fanfold.store.tasks import Filter
 
-log = logging.getLogger("fanfold.live")
 INTERVAL_SECONDS = 0.5
 LOAD = 5
 """A look that took long is followed by a pause of so many times its length: watching must not slow down the work."""
@@ -73,7 +71,7 @@ class Live:
         self._due = False
         """Whether something may have changed that was not looked at: a look that fails is made up for."""
         self._checked_at = 0.0
-        self._thread = threading.Thread(target=self._run, name="live", daemon=True)
+        self._thread = threading.Thread(target=self._keep_running, name="live", daemon=True)
 
     def start(self) -> None:
         """Begin to look."""
@@ -138,28 +136,32 @@ class Live:
         with self._lock:
             return len(self._lists) + sum(len(watched.watchers) for watched in self._tasks.values())
 
+    def _keep_running(self) -> None:
+        """A thread that ended here would leave every open page without news."""
+        keep_running(self._run, self._over, lambda: "live", "look for news")
+
     def _run(self) -> None:
         hints = Hints(self.store.database)
-        pause = INTERVAL_SECONDS
-        while not self._over.is_set():
-            self._wake.wait(pause)
-            self._wake.clear()
+        try:
+            pause = INTERVAL_SECONDS
+            while not self._over.is_set():
+                self._wake.wait(pause)
+                self._wake.clear()
+                pause = self._look_around(hints)
+        finally:
+            hints.close()
+
+    def _look_around(self, hints: Hints) -> float:
+        """Look if there may be news; returns how long to pause."""
+        started = time.monotonic()
+        self.samples.take(self.store, started)
+        self._turn_out(started)
+        self._due = self._due or not self.watchers or self._somebody_is_new() or self._may_have_changed(hints)
+        if self._due:
             started = time.monotonic()
-            try:
-                self.samples.take(self.store, started)
-                self._turn_out(started)
-                self._due = self._due or not self.watchers or self._somebody_is_new() or self._may_have_changed(hints)
-                if self._due:
-                    started = time.monotonic()
-                    self._look(started)
-                    self._due = False
-            except DatabaseProblem as problem:
-                log.warning("[live] %s Looking again", problem)
-            except Exception as error:
-                # A thread that ended here would leave every open page without news.
-                log.error("[live] Could not look; looking again", exc_info=error)
-            pause = max(INTERVAL_SECONDS, (time.monotonic() - started) * LOAD) if self.watchers else SAMPLE_SECONDS
-        hints.close()
+            self._look(started)
+            self._due = False
+        return max(INTERVAL_SECONDS, (time.monotonic() - started) * LOAD) if self.watchers else SAMPLE_SECONDS
 
     def _may_have_changed(self, hints: Hints) -> bool:
         """On SQLite the hint tells of every commit; on PostgreSQL only of new work, so that one has to look."""

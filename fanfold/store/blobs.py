@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import re
 import secrets
@@ -19,6 +20,9 @@ from fanfold.errors import DatabaseProblem, NotFound
 from fanfold.model.files import File
 from fanfold.store.clock import Clock
 from fanfold.store.tables import blobs, items, tasks
+
+log = logging.getLogger("fanfold.sweep")
+FOLDER_ATTEMPTS = 5
 
 
 class BlobStore(Protocol):
@@ -81,8 +85,7 @@ class Directory:
         target = self.path(key)
         partial = target.with_name(f".{target.name}.partial")
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with partial.open("wb") as sink:
+            with _opened(partial) as sink:
                 shutil.copyfileobj(source, sink, 1 << 20)
                 sink.flush()
                 os.fsync(sink.fileno())
@@ -112,20 +115,73 @@ class Directory:
         return path
 
     def delete(self, keys: Iterable[str]) -> None:
-        """Remove files and the folders they leave empty."""
+        """Remove files and the folders they leave empty. One that resists is logged and does not stop the rest."""
         for key in keys:
             path = self.path(key)
-            path.unlink(missing_ok=True)
+            remove_file(path)
             if path.parent != self.folder:
-                with suppress(OSError):  # It is not empty, or somebody else has removed it.
-                    path.parent.rmdir()
+                _remove_if_empty(path.parent)
 
     def older_than(self, seconds: float) -> Iterator[str]:
         """Keys of files last written longer ago than that."""
-        threshold = time.time() - seconds
-        for path in self.folder.glob("*/*"):
-            if path.is_file() and path.stat().st_mtime < threshold:
-                yield path.relative_to(self.folder).as_posix()
+        for folder in old_entries(self.folder, None):
+            if folder.is_dir():
+                for path in old_entries(folder, seconds):
+                    if path.is_file():
+                        yield path.relative_to(self.folder).as_posix()
+
+
+def old_entries(folder: Path, seconds: float | None) -> Iterator[Path]:
+    """What lies in a folder and was last written longer ago than that, or (None) at any time.
+
+    Others write and remove there meanwhile: what is gone by the time it is looked at is passed over.
+    """
+    threshold = None if seconds is None else time.time() - seconds
+    try:
+        with os.scandir(folder) as found:
+            names = [entry.name for entry in found]
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        log.warning("[sweep] Could not look into %s: %s. It is left as it is", folder, error.strerror)
+        return
+    for name in names:
+        path = folder / name
+        try:
+            if threshold is None or path.stat(follow_symlinks=False).st_mtime < threshold:
+                yield path
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            log.warning("[sweep] Could not look at %s: %s. It is left as it is", path, error.strerror)
+
+
+def remove_file(path: Path) -> None:
+    """Remove a file; one that is gone already is fine, one that resists is logged."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        log.warning("[sweep] Could not remove %s: %s. Trying again at the next cleaning", path, error.strerror)
+
+
+def _remove_if_empty(folder: Path) -> None:
+    try:
+        folder.rmdir()
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.ENOTDIR):
+            log.warning("[sweep] Could not remove the empty folder %s: %s", folder, error.strerror)
+
+
+def _opened(path: Path) -> BinaryIO:
+    """A new file, its folder made first; again, where somebody removed the empty folder in between."""
+    for attempt in range(FOLDER_ATTEMPTS):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            return path.open("wb")
+        except FileNotFoundError:
+            if attempt == FOLDER_ATTEMPTS - 1:
+                raise
+    raise AssertionError("unreachable")
 
 
 def _way_out(error: OSError) -> str:

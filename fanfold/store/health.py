@@ -6,7 +6,26 @@ import sqlalchemy as sa
 
 from fanfold.model.lifecycle import TaskState
 from fanfold.store.clock import Clock
-from fanfold.store.tables import HELD, OPEN, RUNNING, duties, items, permits, tasks, workers
+from fanfold.store.tables import (
+    HELD,
+    OPEN,
+    RUNNING,
+    attempts,
+    blobs,
+    calls,
+    deleted_tasks,
+    drafts,
+    duties,
+    emissions,
+    events,
+    externals,
+    item_data,
+    items,
+    permits,
+    task_tags,
+    tasks,
+    workers,
+)
 
 
 class Health:
@@ -27,12 +46,12 @@ class Health:
         )
         return {(pipeline, stage): count for pipeline, stage, count in self.connection.execute(counted)}
 
-    def abandoned(self, lease_seconds: float) -> int:
-        """Items that run under a worker that is not alive."""
-        alive = sa.select(workers.c.id).where(
-            workers.c.id == items.c.worker, workers.c.seen_at > self.clock.before(lease_seconds)
-        )
-        return self._count(items, RUNNING, ~sa.exists(alive.correlate(items)))
+    def abandoned(self, lease_seconds: float, since: float = 0.0) -> int:
+        """Items that run under a worker that is not alive, and was not ``since`` seconds ago either."""
+        seen = workers.c.seen_at > self.clock.before(lease_seconds + since)
+        alive = sa.select(workers.c.id).where(workers.c.id == items.c.worker, seen)
+        begun = items.c.started_at <= self.clock.before(since)
+        return self._count(items, RUNNING, begun, ~sa.exists(alive.correlate(items)))
 
     def overdue(self, seconds: float) -> int:
         """Running items so long past their deadline."""
@@ -48,6 +67,22 @@ class Health:
         standing = sa.and_(tasks.c.number == items.c.task, tasks.c.stage == items.c.stage)
         found = sa.select(sa.func.count(sa.distinct(items.c.task))).join(tasks, standing)
         return int(self.connection.execute(found.where(HELD, tasks.c.state == TaskState.ACTIVE)).scalar_one())
+
+    def orphans(self) -> dict[str, int]:
+        """Rows without an owner, by table. What belongs to a task that is still being deleted is not counted."""
+        found = {}
+        for table in (items, attempts, emissions, blobs, events, task_tags, calls, externals, drafts):
+            owner = sa.select(tasks.c.number).where(tasks.c.number == table.c.task)
+            deleting = sa.select(deleted_tasks.c.task).where(deleted_tasks.c.task == table.c.task)
+            lost = (~sa.exists(owner.correlate(table)), ~sa.exists(deleting.correlate(table)))
+            found[table.name] = self._count(table, *lost)
+        item = sa.select(items.c.id).where(items.c.id == item_data.c.item)
+        found[item_data.name] = self._count(item_data, ~sa.exists(item.correlate(item_data)))
+        return {name: count for name, count in found.items() if count}
+
+    def deletions(self, seconds: float) -> int:
+        """Tasks deleted longer ago than that, of which something is still there."""
+        return self._count(deleted_tasks, deleted_tasks.c.deleted_at < self.clock.before(seconds))
 
     def swept_ago(self) -> float | None:
         """Seconds since a worker or a tick last looked after lost items; None when none ever did."""

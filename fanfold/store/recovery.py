@@ -56,6 +56,11 @@ class Recovery:
         self._move_back(ahead)
         return True
 
+    def give_back_duty(self, name: str, interval: float) -> None:
+        """Make a duty due at once, for the next process to ask."""
+        due = sa.update(duties).where(duties.c.name == name).values(ran_at=self.clock.before(interval))
+        self.connection.execute(due)
+
     def _seconds_ahead(self, name: str) -> float | None:
         """How far in the future the duty last ran; the row stays locked, so that only one process moves things back."""
         ran = sa.select(-self.clock.seconds_since(duties.c.ran_at)).where(duties.c.name == name).with_for_update()
@@ -78,7 +83,7 @@ class Recovery:
         begun = sa.update(items).where(RUNNING, running > now)
         self.connection.execute(begun.where(deadline.is_not(None)).values(deadline_at=earlier(deadline)))
         self.connection.execute(begun.values(started_at=earlier(running)))
-        for column in (workers.c.seen_at, duties.c.ran_at):
+        for column in (workers.c.seen_at, workers.c.swept_at, duties.c.ran_at):
             self.connection.execute(sa.update(column.table).where(column > now).values({column.name: now}))
 
     def _first_time(self, name: str) -> bool:

@@ -26,6 +26,8 @@ class Report:
     done: int = 0
     failed: int = 0
     busy_seconds: float = 0.0
+    swept_ago: float | None = None
+    """Seconds since its sweep last ran without an error; None says nothing new."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class WorkerRow:
     revision: str | None = None
     """The newest revision of the database that its code knows; workers of the first versions do not tell."""
     swept_at: datetime | None = None
-    """When its sweep last ran."""
+    """When its sweep last ran without an error, as of its last sign of life; older workers do not tell."""
 
 
 class Workers:
@@ -71,7 +73,11 @@ class Workers:
     def beat(self, worker: str, report: Report, lease_seconds: float) -> bool:
         """A sign of life: one write per worker, whatever it holds. False when it came too late: the leases are lost."""
         living = workers.c.seen_at > self.clock.before(lease_seconds)
-        seen = sa.update(workers).where(workers.c.id == worker, living).values(**asdict(report), seen_at=self.clock.now)
+        values = asdict(report)
+        swept_ago = values.pop("swept_ago")
+        if swept_ago is not None:
+            values["swept_at"] = self.clock.before(swept_ago)
+        seen = sa.update(workers).where(workers.c.id == worker, living).values(**values, seen_at=self.clock.now)
         return self.connection.execute(seen).rowcount == 1
 
     def leave(self, worker: str) -> None:

@@ -298,5 +298,5 @@ def test_a_database_that_is_away_is_looked_at_again(
     reader.close()
     reader.join()
     assert found.task.id == task.id
-    assert "Looking again" in caplog.text
+    assert "Trying again in" in caplog.text
     eventually(lambda: not reader._thread.is_alive())

@@ -24,6 +24,8 @@ from fanfold.engine import (
     pulse,
     removal,
     repeats,
+    restarting,
+    services,
     spool,
     submit,
     sweep,
@@ -103,8 +105,9 @@ class Luck:
 
 LUCK = Luck()
 CLOCKED = (
-    worker, pulse, candidates, claiming, attempts, tally, repeats, threads, context, tick, sweep, removal, store_room,
-)  # fmt: skip
+    *(worker, pulse, services, restarting, candidates, claiming, attempts, tally, repeats, threads, context, tick),
+    *(removal, store_room),
+)
 
 
 @dataclass
@@ -378,11 +381,11 @@ def on_stage() -> Iterator[None]:
     log.setLevel(logging.INFO)
     replaced: list[tuple[Any, str, Any]] = [
         *((module, "time", Time) for module in CLOCKED),
-        *((module, "threading", Threading) for module in (worker, pulse, tick, threads)),
+        *((module, "threading", Threading) for module in (pulse, services, restarting, tick, threads)),
         (worker, "asyncio", Asyncio()),
         (worker, "datetime", Moments),
         (worker, "ThreadPoolExecutor", Executor),
-        (worker, "Hints", Hints),
+        (services, "Hints", Hints),
         (worker, "take_turn", turn_of_the_run),
         (threads, "SimpleQueue", Queue),
         (pulse, "os", ThisProcess),

@@ -12,7 +12,7 @@ from fanfold.cli.invocation import Command, Invocation
 if TYPE_CHECKING:
     from fanfold.store.workers import WorkerRow
 
-HEADINGS = ("id", "state", "running", "of", "pid", "started", "seen", "host", "serves")
+HEADINGS = ("id", "state", "running", "of", "pid", "started", "seen", "swept", "host", "serves")
 
 
 @click.command("workers", cls=Command)
@@ -32,5 +32,6 @@ def row(worker: WorkerRow) -> tuple[str, ...]:
     """A worker as a line of the table."""
     state = ("stopping" if worker.stopping else "alive") if worker.alive else "lost"
     serves = ", ".join(f"{pipeline}.{stage}" for pipeline, stage in worker.serves)
-    times = printing.short_time(worker.started_at), printing.short_time(worker.seen_at)
+    moments = (worker.started_at, worker.seen_at, worker.swept_at)
+    times = ("never" if moment is None else printing.short_time(moment) for moment in moments)
     return worker.id, state, str(worker.running), str(worker.concurrency), str(worker.pid), *times, worker.host, serves

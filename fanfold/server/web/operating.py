@@ -89,7 +89,11 @@ def living(row: WorkerRow) -> Living:
 def checked(place: Place) -> list[Check]:
     """The checks of `fanfold doctor`, over the store that is open anyway; what needs somebody comes first."""
     folder = place.store.settings.data_folder
-    found: Iterable[Check] = (*doctor.database(place.store), doctor.data_folder(folder), doctor.disk(folder))
+    found: Iterable[Check] = (
+        *doctor.database(place.store, thorough=False),
+        doctor.data_folder(folder),
+        doctor.disk(folder),
+    )
     return sorted(found, key=lambda check: ORDER[check.status])
 
 

@@ -1,0 +1,67 @@
+"""Guards that keep a worker and its threads alive, and say so when they are not."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Edit, mutant
+
+RESTARTING, SERVICES = "fanfold/engine/restarting.py", "fanfold/engine/services.py"
+SWEEP, STALLED = "fanfold/engine/sweep.py", "fanfold/engine/stalled.py"
+PULSE, BLOBS = "fanfold/engine/pulse.py", "fanfold/store/blobs.py"
+SERVICE_TESTS, STALLED_TESTS = "engine/test_services.py", "engine/test_stalled.py"
+
+MUTANTS = (
+    mutant(
+        "a service thread goes on after any error",
+        Edit(RESTARTING, "except BaseException as error:", "except DatabaseProblem as error:"),
+        test=f"{SERVICE_TESTS}::test_a_sweep_that_raises_is_tried_again[sqlite-recover_now]",
+    ),
+    mutant(
+        "a recovery that fails gives its turn to the next worker",
+        Edit(SWEEP, 'tx.recovery.give_back_duty("recover", interval)', "pass"),
+        test=f"{SERVICE_TESTS}::test_a_recovery_that_fails_gives_its_turn_to_the_next_worker[sqlite]",
+    ),
+    mutant(
+        "a part of the cleaning that fails does not stop the others",
+        Edit(SWEEP, "        except Exception as error:\n            log.error", "        except KeyError as error:\n            log.error"),
+        test=f"{SERVICE_TESTS}::test_a_part_of_the_cleaning_that_fails_does_not_stop_the_others[sqlite]",
+    ),
+    mutant(
+        "a file that vanishes while it is looked at is passed over",
+        Edit(
+            BLOBS,
+            "        except FileNotFoundError:\n            continue",
+            "        except KeyError:\n            continue",
+        ),
+        Edit(
+            BLOBS,
+            '        except OSError as error:\n            log.warning("[sweep] Could not look at',
+            '        except KeyError as error:\n            log.warning("[sweep] Could not look at',
+        ),
+        test=f"{SERVICE_TESTS}::test_files_that_vanish_or_resist_while_they_are_swept_do_not_stop_the_sweep[sqlite]",
+    ),
+    mutant(
+        "a blob is written though its empty folder is removed at the same time",
+        Edit(BLOBS, "FOLDER_ATTEMPTS = 5", "FOLDER_ATTEMPTS = 1"),
+        test=f"{SERVICE_TESTS}::test_a_blob_is_written_though_its_folder_is_removed_at_the_same_time",
+    ),
+    mutant(
+        "a worker without a heartbeat stops itself",
+        Edit(PULSE, "not self._stop.is_set() and not self._thread.is_alive():", "False:"),
+        test=f"{SERVICE_TESTS}::test_a_worker_whose_heartbeat_thread_is_gone_stops_itself[sqlite]",
+    ),
+    mutant(
+        "a worker whose sweep fails does not say that it ran",
+        Edit(SERVICES, "self._swept_at: float | None = None", "self._swept_at: float | None = time.monotonic()"),
+        test=f"{SERVICE_TESTS}::test_a_worker_whose_sweep_fails_does_not_say_that_it_ran[sqlite]",
+    ),
+    mutant(
+        "the doctor sees a stalled sweep",
+        Edit(STALLED, "if ago > limit}", "if False}"),
+        test=f"{STALLED_TESTS}::test_the_doctor_sees_that_no_living_worker_sweeps[sqlite]",
+    ),
+    mutant(
+        "the doctor promises nothing that a living worker has not done",
+        Edit(STALLED, "    if not old:\n", "    if True:\n"),
+        test=f"{STALLED_TESTS}::test_the_doctor_does_not_promise_what_a_living_worker_has_not_done[sqlite]",
+    ),
+)
