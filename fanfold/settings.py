@@ -92,7 +92,7 @@ MEANINGS = {
     "look_seconds": "How often a worker checks whether what it runs was paused, cancelled or taken away.",
     "sweep_seconds": "How often lost items are recovered and unfinished moves are closed, by one worker at a time.",
     "grace_seconds": "How long a stopping worker lets running handlers finish before it hands them back.",
-    "crash_limit": "An item that was lost with its worker so many times fails as poison.",
+    "crash_limit": "An item lost with its worker this many times without getting further fails as poison.",
     "owner_weights": "Shares of owners whose tasks wait at the same time, as `alice=3, bob=0.5`; 1 for everyone else.",
     "hand_back_limit": "An item that was cut off so many times by the end of a tick's budget waits for a person.",
     "inline_bytes": "Larger inputs and results are kept as blobs instead of in the database's row.",

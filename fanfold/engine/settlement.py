@@ -190,6 +190,8 @@ def _keep(tx: Transaction, verb: str, group: Sequence[Settlement], worker: str) 
                 if one.output is not None or one.model or one.usage or one.claimed.lease > 1
             ]
         )
+    if verb == "crash":
+        group = _told_of_poison(tx, group)
     if verb in ("fail", "back_off", "crash"):
         # A counted failure ends the time for which a service was waited for; a lost worker tells nothing about it.
         ended = [one for one in group if one.counted and verb != "crash"]
@@ -218,6 +220,28 @@ def _error(one: Settlement) -> dict[str, Any]:
         "error_message": one.error_message,
         "error_detail": one.error_detail,
     }
+
+
+def _told_of_poison(tx: Transaction, group: Sequence[Settlement]) -> list[Settlement]:
+    """The crashes, with a sentence for those that were one too many."""
+    poisoned = tx.settling.poisoned([one.claimed.id for one in group])
+    told = []
+    for one in group:
+        if (crashes := poisoned.get(one.claimed.id)) is not None:
+            message = f"{one.error_message} {poison(tx, one.claimed.task, one.claimed.key, crashes)}"
+            one = one._replace(error_code="poison", error_message=clean(message, MESSAGE_LENGTH))
+        told.append(one)
+    return told
+
+
+def poison(tx: Transaction, task: int, key: str, crashes: int) -> str:
+    """Why an item was given up as poison, and what a person can do."""
+    row = tx.tasks.get(task)
+    again = f"fanfold retry {row.id if row is not None else task} --item {key}"
+    return (
+        f"It was lost with its process {crashes} times without getting further: given up as poison, as it may be what kills "
+        f"the process. If the process was killed from outside, the item is harmless; to run it again: {again}"
+    )
 
 
 def _is_kept(one: Settlement) -> bool:

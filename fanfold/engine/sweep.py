@@ -13,6 +13,7 @@ from fanfold.engine.copying import move_on
 from fanfold.engine.machine import is_dead
 from fanfold.engine.moves import Pipelines, left_for_later
 from fanfold.engine.removal import SLICE_SECONDS, late_after, prune, remove_deleted
+from fanfold.engine.settlement import poison
 from fanfold.model.lifecycle import ItemState
 from fanfold.store.blobs import old_entries, remove_file
 from fanfold.store.recovery import Lost
@@ -125,9 +126,12 @@ def _reclaim(store: Store, actor: str, take: Callable[[Transaction], list[Lost]]
     def reclaim(tx: Transaction) -> list[Lost]:
         lost = take(tx)
         tx.settling.free_permits([item.id for item in lost])
-        poison = [item for item in lost if item.state == ItemState.FAILED]
-        message = f"It took its worker down {store.settings.crash_limit} times: given up as poison."
-        tx.settling.put_data([{"item": item.id, "error_code": "poison", "error_message": message} for item in poison])
+        given_up = {
+            item.id: poison(tx, item.task, item.key, item.crashes) for item in lost if item.state == ItemState.FAILED
+        }
+        tx.settling.put_data(
+            [{"item": item, "error_code": "poison", "error_message": message} for item, message in given_up.items()]
+        )
         tx.settling.add_attempts(
             [
                 {"item": item.id, "lease": item.lease, "outcome": "lost", "error_code": "lost", "error_message": why}
@@ -144,7 +148,7 @@ def _reclaim(store: Store, actor: str, take: Callable[[Transaction], list[Lost]]
                     "target": item.state,
                     "stage": item.stage,
                     "item": item.key,
-                    "reason": message if item.state == ItemState.FAILED else why,
+                    "reason": given_up.get(item.id, why),
                 }
                 for item in lost
             ]

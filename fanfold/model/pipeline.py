@@ -204,7 +204,7 @@ class Pipeline:
         return handler
 
 
-PLANNED_RULES = ("gate", "ready", "doing", "tolerate", "fail_fast", "weight")
+PLANNED_RULES = ("gate", "ready", "doing", "tolerate", "fail_fast", "weight", "crash_limit")
 RUN_RULES = ("retry", "timeout", "concurrency", "limit", "isolate", "wait_limit", "takes")
 
 
@@ -218,7 +218,7 @@ def make_stage(kind: Kind, handler: Callable[..., Any], rules: dict[str, Any]) -
         )
     if not NAME.fullmatch(name):
         raise BadPipeline(f"'{name}' can not name a stage: use letters, digits, - and _, starting with a letter.")
-    for rule in ("timeout", "concurrency", "limit", "wait_limit"):
+    for rule in ("timeout", "concurrency", "limit", "wait_limit", "crash_limit"):
         if rules.get(rule) is not None and rules[rule] <= 0:
             raise BadPipeline(f"Stage {name} has {rule}={rules[rule]}; it must be more than 0.")
     if rules.get("tolerate", 0) < 0:

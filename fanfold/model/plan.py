@@ -42,6 +42,8 @@ class PlannedStage:
     weight: float = 5
     passed: int = 0
     """How many failures a person has gone on without: as long as there are no more, the stage stays passed."""
+    crash_limit: int | None = None
+    """How often an item may be lost with its process without getting further; None: as the settings say."""
 
     def tolerated(self, total: int) -> int:
         """How many of ``total`` items may fail without stopping the task: a share below 1, a number otherwise."""

@@ -10,7 +10,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from fanfold.model.lifecycle import ItemState
 from fanfold.store.clock import Clock
-from fanfold.store.settling import crash_values
+from fanfold.store.crashes import crash_values, note_crashes
 from fanfold.store.tables import ACTIVE, OPEN, RUNNING, TIMED, duties, items, tasks, workers
 
 SAME_TIME_SECONDS = 1.0
@@ -27,6 +27,7 @@ class Lost:
     stage: str
     key: str
     state: str
+    crashes: int
 
 
 class Recovery:
@@ -134,7 +135,9 @@ class Recovery:
 
     def _reclaim(self, gone: sa.ColumnElement[bool], limit: int) -> list[Lost]:
         values = crash_values(self.clock, limit)
-        return self._returned(sa.update(items).where(RUNNING, self._unlocked(gone)).values(values))
+        lost = self._returned(sa.update(items).where(RUNNING, self._unlocked(gone)).values(values))
+        note_crashes(self.connection, sorted(item.id for item in lost))
+        return lost
 
     def _unlocked(self, condition: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
         """The condition, without the items that somebody writes just now: the sweep waits for nobody; it comes again."""
@@ -144,6 +147,10 @@ class Recovery:
         return items.c.id.in_(free.with_for_update(skip_locked=True, key_share=True, of=items))
 
     def _returned(self, statement: sa.Update) -> list[Lost]:
-        columns = (items.c.id, items.c.lease, items.c.task, items.c.stage, items.c.seq, items.c.key, items.c.state)
+        names = ("id", "lease", "task", "stage", "seq", "key", "state", "crashes")
+        columns = [items.c[name] for name in names]
         rows = self.connection.execute(statement.returning(*columns))
-        return [Lost(row.id, row.lease, row.task, row.stage, row.key or str(row.seq), row.state) for row in rows]
+        return [
+            Lost(row.id, row.lease, row.task, row.stage, row.key or str(row.seq), row.state, row.crashes)
+            for row in rows
+        ]

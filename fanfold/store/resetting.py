@@ -26,8 +26,9 @@ FRESH: dict[str, Any] = {
     "degraded": None,
 }
 """What an item starts over with. Its lease is kept: it only grows."""
+CRASHES = ("crash_progress", "crash_memory", "forgiven_crashes")
 FORGOTTEN = dict.fromkeys(
-    ("memory", "waiting_since", "progress", "message", "hold", "handed_back", "troubled_since", "troubled_by")
+    ("memory", "waiting_since", "progress", "message", "hold", "handed_back", "troubled_since", "troubled_by", *CRASHES)
 )
 """What it no longer knows of its earlier attempts."""
 BEGUN = items.c.lease > 0

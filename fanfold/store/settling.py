@@ -13,7 +13,8 @@ from fanfold.model.item import HELD_SECONDS
 from fanfold.model.lifecycle import ItemState
 from fanfold.store.batches import LEASE_COLUMNS, Row, put_rows, short_values, unfolded, unnested
 from fanfold.store.clock import Clock
-from fanfold.store.items import MOST_ATTEMPTS, task_is_active
+from fanfold.store.crashes import counted, crash_values, note_crashes
+from fanfold.store.items import task_is_active
 from fanfold.store.statements import run
 from fanfold.store.tables import RUNNING, attempts, item_data, items, permits, tasks
 
@@ -63,7 +64,14 @@ class Settling:
 
     def crash(self, rows: Sequence[Row]) -> set[int]:
         """running → pending, or → failed at the ``limit``: the process that ran it died."""
-        return self._move("crash", rows)
+        moved = self._move("crash", rows)
+        note_crashes(self.connection, sorted(moved))
+        return moved
+
+    def poisoned(self, ids: Sequence[int]) -> dict[int, int]:
+        """Those of the items that have failed, each with how often it was lost."""
+        chosen = sa.select(items.c.id, items.c.crashes).where(items.c.id.in_(ids), items.c.state == ItemState.FAILED)
+        return {row.id: row.crashes for row in self.connection.execute(chosen)}
 
     def _move(self, verb: str, rows: Sequence[Row]) -> set[int]:
         if not rows:
@@ -254,20 +262,3 @@ def _values(clock: Clock, verb: str, batch: sa.FromClause) -> dict[str, Any]:
     if verb == "release":
         return {"state": ItemState.PENDING.value}
     return crash_values(clock, batch.c.limit)
-
-
-def counted(column: sa.Column[int], more: Any) -> sa.ColumnElement[int]:
-    """A counter that stops at what its narrow column holds: an overflow would end the worker."""
-    return sa.case((column < MOST_ATTEMPTS, column + more), else_=column)
-
-
-def crash_values(clock: Clock, limit: Any) -> dict[str, Any]:
-    """What a lost worker does to its items: run again, and fail as poison at the limit. No retry is used up."""
-    poison = items.c.crashes + 1 >= limit
-    return {
-        "state": sa.case((poison, ItemState.FAILED.value), else_=ItemState.PENDING.value),
-        "finished_at": sa.case((poison, clock.now), else_=sa.null()),
-        "crashes": counted(items.c.crashes, 1),
-        "worker": None,
-        "deadline_at": None,
-    }

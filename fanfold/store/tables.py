@@ -167,6 +167,7 @@ item_data = Table(
     Column("troubled_by", String(63)),
     Column("crash_progress", Float),
     Column("crash_memory", Integer),
+    Column("forgiven_crashes", Integer),
 )
 
 drafts = Table(

@@ -52,7 +52,7 @@ def test_a_child_that_dies_costs_only_its_item(live: Live) -> None:
         live.until(task, "partial", 90)
     assert live.states(task) == "done failed done"
     item = live.client.items(task.id)[1]
-    assert (item.crashes, item.failures, item.error_code) == (3, 0, "crash")
+    assert (item.crashes, item.failures, item.error_code) == (3, 0, "poison")
 
 
 def test_a_handler_may_catch_the_death_of_a_child(live: Live) -> None:

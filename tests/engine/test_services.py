@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 import threading
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -176,10 +176,10 @@ def test_files_that_vanish_or_resist_while_they_are_swept_do_not_stop_the_sweep(
 
     def vanishing(path: Any = ".") -> Any:
         """The first file of each folder is gone once the folder was read."""
-        found = scan(path)
-        for name in ("a",):
-            Path(str(path), name).unlink(missing_ok=True)
-        return found
+        with scan(path) as found:
+            entries = list(found)
+        Path(str(path), "a").unlink(missing_ok=True)
+        return nullcontext(entries)
 
     def resisting(path: Any, *words: Any, **named: Any) -> None:
         if str(path).endswith("b"):

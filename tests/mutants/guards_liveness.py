@@ -7,6 +7,7 @@ from tests.mutants.mutant import Edit, mutant
 RESTARTING, SERVICES = "fanfold/engine/restarting.py", "fanfold/engine/services.py"
 SWEEP, STALLED = "fanfold/engine/sweep.py", "fanfold/engine/stalled.py"
 PULSE, BLOBS = "fanfold/engine/pulse.py", "fanfold/store/blobs.py"
+CRASHES, RECOVERY, POISON_TESTS = "fanfold/store/crashes.py", "fanfold/store/recovery.py", "engine/test_poison.py"
 SERVICE_TESTS, STALLED_TESTS = "engine/test_services.py", "engine/test_stalled.py"
 
 MUTANTS = (
@@ -22,7 +23,11 @@ MUTANTS = (
     ),
     mutant(
         "a part of the cleaning that fails does not stop the others",
-        Edit(SWEEP, "        except Exception as error:\n            log.error", "        except KeyError as error:\n            log.error"),
+        Edit(
+            SWEEP,
+            "        except Exception as error:\n            log.error",
+            "        except KeyError as error:\n            log.error",
+        ),
         test=f"{SERVICE_TESTS}::test_a_part_of_the_cleaning_that_fails_does_not_stop_the_others[sqlite]",
     ),
     mutant(
@@ -63,5 +68,35 @@ MUTANTS = (
         "the doctor promises nothing that a living worker has not done",
         Edit(STALLED, "    if not old:\n", "    if True:\n"),
         test=f"{STALLED_TESTS}::test_the_doctor_does_not_promise_what_a_living_worker_has_not_done[sqlite]",
+    ),
+    mutant(
+        "getting further forgives earlier crashes",
+        Edit(CRASHES, "sa.case((_got_further(items.c.crashes), items.c.crashes), else_=known)", "known"),
+        test=f"{POISON_TESTS}::test_an_item_that_gets_further_each_time_is_not_poison[sqlite-reclaim]",
+    ),
+    mutant(
+        "only progress beyond the furthest of any earlier attempt forgives crashes",
+        Edit(CRASHES, "sa.func.coalesce(item_data.c.crash_progress, 0.0) + PROGRESS_STEP", "sa.literal(PROGRESS_STEP)"),
+        test=f"{POISON_TESTS}::test_an_item_that_reports_the_same_progress_and_dies_is_poison[sqlite-reclaim]",
+    ),
+    mutant(
+        "growing memory forgives only the first crashes",
+        Edit(CRASHES, "MEMORY_FORGIVES = 10", "MEMORY_FORGIVES = 10_000"),
+        test=f"{POISON_TESTS}::test_an_item_that_remembers_more_each_time_is_forgiven_but_not_for_ever[sqlite-reclaim]",
+    ),
+    mutant(
+        "how far a lost item was is kept",
+        Edit(RECOVERY, "        note_crashes(self.connection, sorted(item.id for item in lost))\n", ""),
+        test=f"{POISON_TESTS}::test_an_item_that_reports_the_same_progress_and_dies_is_poison[sqlite-reclaim]",
+    ),
+    mutant(
+        "a stage has a crash limit of its own",
+        Edit(CRASHES, "in_a_row >= sa.func.coalesce(STAGE_LIMIT[clock.dialect], limit)", "in_a_row >= limit"),
+        test=f"{POISON_TESTS}::test_a_stage_has_a_crash_limit_of_its_own[sqlite-reclaim-1]",
+    ),
+    mutant(
+        "a retry forgets earlier crashes",
+        Edit("fanfold/store/resetting.py", '"troubled_by", *CRASHES)', '"troubled_by")'),
+        test=f"{POISON_TESTS}::test_a_retry_starts_the_count_anew[sqlite-reclaim]",
     ),
 )

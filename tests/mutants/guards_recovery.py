@@ -118,13 +118,13 @@ MUTANTS = (
     ),
     mutant(
         "an item that takes its worker down too often fails",
-        Edit(SETTLING, "poison = items.c.crashes + 1 >= limit", "poison = items.c.crashes + 1 < 0"),
+        Edit("fanfold/store/crashes.py", "poison = in_a_row >= sa.func", "poison = -in_a_row >= sa.func"),
         test="engine/test_sweep.py::test_an_item_that_takes_its_worker_down_again_and_again_fails_as_poison",
     ),
     mutant(
         "a crash uses up no retry",
         Edit(
-            SETTLING,
+            "fanfold/store/crashes.py",
             '"crashes": items.c.crashes + 1,',
             '"crashes": items.c.crashes + 1,\n        "failures": items.c.failures + 1,',
         ),

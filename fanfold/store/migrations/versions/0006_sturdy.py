@@ -34,6 +34,7 @@ def upgrade() -> None:
         ("troubled_by", sa.String(length=63)),
         ("crash_progress", sa.Float()),
         ("crash_memory", sa.Integer()),
+        ("forgiven_crashes", sa.Integer()),
     ):
         op.add_column("item_data", sa.Column(name, kind))
     op.add_column("workers", sa.Column("swept_at", UtcTime()))
