@@ -33,7 +33,7 @@ class Services:
         self.pipelines = pipelines
         self._worker = worker
         self._on_hint = on_hint
-        self._over = threading.Event()
+        self.over = threading.Event()
         self._swept_at: float | None = None
         self._look: Callable[..., bool] = recover_now
         self._threads = [
@@ -48,7 +48,7 @@ class Services:
 
     def stop(self) -> None:
         """Tell all of them to end; may be called from any thread."""
-        self._over.set()
+        self.over.set()
 
     def join(self, seconds: float) -> None:
         """Wait for all of them, but no longer than this: a sweep may wait for the database."""
@@ -62,13 +62,13 @@ class Services:
         return None if self._swept_at is None else time.monotonic() - self._swept_at
 
     def _keep(self, run: Callable[[], None], name: str) -> None:
-        keep_running(run, self._over, self._worker, name)
+        keep_running(run, self.over, self._worker, name)
 
     def _listen(self) -> None:
         hints = Hints(self.store.database)
         try:
-            while not self._over.is_set():
-                if hints.wait(self._over, HINT_SECONDS) and not self._over.is_set():
+            while not self.over.is_set():
+                if hints.wait(self.over, HINT_SECONDS) and not self.over.is_set():
                     self._on_hint()
         finally:
             hints.close()
@@ -76,16 +76,16 @@ class Services:
     def _sweep(self) -> None:
         """Recover at once, since this worker may replace one that has just died; then whenever it is this one's turn."""
         self.store.database.own_connections()
-        while not self._over.is_set():
+        while not self.over.is_set():
             if self._look(self.store, self.pipelines, f"sweep of {self._worker()}"):
                 self._on_hint()
             self._look, self._swept_at = recover_if_due, time.monotonic()
-            self._over.wait(self.store.settings.sweep_seconds)
+            self.over.wait(self.store.settings.sweep_seconds)
 
     def _clean(self) -> None:
         """In a thread of its own: removing a million files must not keep the sweep from recovering items."""
         self.store.database.own_connections()
-        self._over.wait(self.store.settings.sweep_seconds)
-        while not self._over.is_set():
+        self.over.wait(self.store.settings.sweep_seconds)
+        while not self.over.is_set():
             clean_if_due(self.store, f"cleaning of {self._worker()}")
-            self._over.wait(CLEAN_LOOK_SECONDS)
+            self.over.wait(CLEAN_LOOK_SECONDS)
