@@ -102,7 +102,7 @@ def orphans(store: Store) -> Iterator[Check]:
     advice = "They take up space and change nothing. Please report it with what the log says of deleted tasks"
     yield Check("orphaned rows", WARNING, rows, advice) if rows else Check("orphaned rows", OK, "none")
     late = f"{unfinished} deleted tasks are not yet removed after {2 * CLEAN_SECONDS / 3600:g} h"
-    advice = "A worker's hourly cleaning removes them: see that one runs, and look for cleaning in its log"
+    advice = "A worker removes them bit by bit with its sweep: see that one runs, and look for sweep in its log"
     yield Check("deleted tasks", WARNING, late, advice) if unfinished else Check("deleted tasks", OK, "none left over")
     yield files(store)
 
