@@ -125,8 +125,8 @@ MUTANTS = (
         "a crash uses up no retry",
         Edit(
             "fanfold/store/crashes.py",
-            '"crashes": items.c.crashes + 1,',
-            '"crashes": items.c.crashes + 1,\n        "failures": items.c.failures + 1,',
+            '"crashes": counted(items.c.crashes, 1),',
+            '"crashes": counted(items.c.crashes, 1),\n        "failures": items.c.failures + 1,',
         ),
         by="sqlite",
         test="store/test_settling.py::test_only_an_error_uses_up_a_retry",
