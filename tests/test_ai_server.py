@@ -24,13 +24,13 @@ def server() -> Iterator[AIServer]:
 
 @pytest.fixture
 def client(server: AIServer) -> Iterator[openai.OpenAI]:
-    with openai.OpenAI(base_url=server.openai_url, api_key="sk-test", max_retries=0, timeout=10) as made:
+    with openai.OpenAI(base_url=server.openai_url, api_key="sk-test", max_retries=0, timeout=60) as made:
         yield made
 
 
 @pytest.fixture
 def claude(server: AIServer) -> Iterator[anthropic.Anthropic]:
-    with anthropic.Anthropic(base_url=server.url, api_key="sk-ant-test", max_retries=0, timeout=10) as made:
+    with anthropic.Anthropic(base_url=server.url, api_key="sk-ant-test", max_retries=0, timeout=60) as made:
         yield made
 
 

@@ -136,7 +136,7 @@ class Fleet:
             if process.poll() is None:
                 process.send_signal(signal.SIGCONT)
                 process.kill()
-                process.wait(10)
+                process.wait(60)
         self.store.close()
 
 

@@ -75,4 +75,4 @@ def service() -> Iterator[Service]:
     finally:
         server.shutdown()
         server.server_close()
-        thread.join(10)
+        thread.join(60)

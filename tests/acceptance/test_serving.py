@@ -66,7 +66,7 @@ def test_one_command_converts_what_is_uploaded_and_stops_with_open_streams(shell
         started = time.monotonic()
         process.send_signal(signal.SIGTERM)
         assert list(stream.iter_lines()) == []
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
     assert time.monotonic() - started < 10
     assert not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in children)
 

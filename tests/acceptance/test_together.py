@@ -60,7 +60,7 @@ def test_killed_workers_start_no_job_twice(database_url: str, tmp_path: Path, fi
             before = len(outside.starts)
             patiently(partial(has_more, outside.starts, before), 60, ours.said)
             worker.kill()
-            worker.wait(10)
+            worker.wait(60)
         ours.worker("external", 4)
         patiently(lambda: is_over(ours, task), 90, ours.said)
         assert set(outside.starts.values()) == {1}

@@ -100,7 +100,7 @@ async def render(item: ff.ItemWork) -> Any:
 
 def asked(url: str) -> Any:
     """What the service says."""
-    with urllib.request.urlopen(url, timeout=10) as answer:
+    with urllib.request.urlopen(url, timeout=60) as answer:
         return json.loads(answer.read())
 
 

@@ -207,7 +207,7 @@ def test_checkpoints_cut_off_by_kill_9_leave_the_file_sound(tmp_path: Path) -> N
             patiently(lambda: said(ours, "ready") > number, 30)  # noqa: B023
             time.sleep(dice.uniform(0.0, 0.3))
             process.kill()
-            assert process.wait(10) == -signal.SIGKILL
+            assert process.wait(60) == -signal.SIGKILL
             check_file(path)
         killed_at, done = time.monotonic(), load.meter.done()
         load.meter.next_done(done, 60)

@@ -190,7 +190,7 @@ def test_work_of_the_first_version_goes_on_through_the_upgrade(first_url: str, t
     finally:
         for process in old:
             process.kill()
-            process.wait(10)
+            process.wait(60)
         first.database.close()
     share = check_share(after, before)
     seen = f"2 old workers went on, 2 of today joined; {LOAD} items and 5 older tasks done, nothing lost"
@@ -235,7 +235,7 @@ def finish(ours: Fleet, old: list[Process]) -> None:
     )
     old[0].kill()
     old[1].send_signal(signal.SIGTERM)
-    assert old[1].wait(10) == 0
+    assert old[1].wait(60) == 0
     ours.client.resume("t-paused")
     ours.client.retry("t-partial")
     for name, count in (("t-mixed", 7), ("t-paused", 3), ("t-merging", 2), ("t-partial", 2)):
@@ -281,7 +281,7 @@ def test_an_upgrade_killed_in_the_middle_has_changed_nothing(first_url: str, tmp
         assert process.stdout.readline() == b"held\n"
     finally:
         process.kill()
-        process.communicate(timeout=10)
+        process.communicate(timeout=60)
     assert migrate.current(first.database) == "0001"
     assert everything(first_url) == before
     assert first.done(numbers["mixed"]) == 2
@@ -435,7 +435,7 @@ def test_a_breaking_upgrade_waits_for_the_end_of_the_workers(tmp_path: Path) -> 
             waiting.wait(2)
         worker.send_signal(signal.SIGTERM)
         assert waiting.wait(30) == 0, ours.said()
-        assert worker.wait(10) == 0
+        assert worker.wait(60) == 0
         assert migrate.current(ours.store.database) == next_version.NEXT
 
 

@@ -31,7 +31,7 @@ def test_a_killed_worker_is_missed_by_nobody(database_url: str, tmp_path: Path) 
         done, known = load.meter.done(), names_of(ours, victim)
         victim.kill()
         killed_at = time.monotonic()
-        victim.wait(10)
+        victim.wait(60)
         held = running_in(ours, victim)
         assert held
         went_on = load.meter.next_done(done, 20)
@@ -98,7 +98,7 @@ def kill_one_every_second(ours: Fleet, workers: list[Process], task: str) -> int
         if at_work:
             place = dice.choice(at_work)
             workers[place].kill()
-            workers[place].wait(10)
+            workers[place].wait(60)
             workers[place] = ours.worker("crowd")
             killed += 1
     return killed

@@ -65,5 +65,5 @@ def served(installation: Installation, *, port: int = 0, **rules: Any) -> Iterat
     finally:
         place.live.close()
         server.should_exit = True
-        thread.join(10)
+        thread.join(60)
         assert not thread.is_alive()

@@ -30,7 +30,7 @@ def test_a_stream_ends_when_its_token_does(
     task = here.client.submit(words, items=["x"], owner="ann")
     known = {"authorization": f"Bearer {token(here, 'ann')}"}
     with served(here, demands_token=True) as (address, _):
-        with httpx2.stream("GET", address + path.format(id=task.id), headers=known, timeout=20) as stream:
+        with httpx2.stream("GET", address + path.format(id=task.id), headers=known, timeout=60) as stream:
             assert stream.status_code == 200
             tokens.revoke(here.store, "ann")
             for _ in stream.iter_lines():
@@ -79,7 +79,7 @@ def test_so_many_pictures_wait_and_no_more_and_the_same_is_drawn_once(
 
     def slowly(_self: Pictures, _picture: object, value: object) -> bytes:
         drawn.append(value)
-        assert release.wait(20)
+        assert release.wait(60)
         return b"x"
 
     monkeypatch.setattr(Pictures, "_drawn", slowly)
@@ -138,7 +138,7 @@ def test_a_look_that_failed_is_made_up_for(sqlite_installation: Installation, mo
     monkeypatch.setattr(Live, "_look", fail_once)
     with (
         served(here) as (address, _),
-        httpx2.stream("GET", f"{address}/api/v1/tasks/{task.id}/stream", timeout=20) as stream,
+        httpx2.stream("GET", f"{address}/api/v1/tasks/{task.id}/stream", timeout=60) as stream,
     ):
         lines = stream.iter_lines()
         assert next(line for line in lines if line.startswith("data")).find("active") > 0

@@ -209,9 +209,9 @@ def test_streams_end_when_the_server_stops(installation: Installation) -> None:
         threads = [threading.Thread(target=watch, args=(address,)) for address in addresses]
         for thread in threads:
             thread.start()
-        opened.wait(20)
+        opened.wait(60)
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     assert sorted(ended) == sorted(addresses)
 
 
