@@ -65,6 +65,13 @@ def test_an_item_that_gets_further_each_time_is_not_poison(
     assert doomed.die(progress=0.9) == "failed"
 
 
+def test_an_attempt_that_gets_further_is_forgiven_all_crashes_before_it(
+    installation: Installation, clock: HandClock, how: str
+) -> None:
+    doomed = Doomed(installation, clock, how)
+    assert [doomed.die(), doomed.die(), doomed.die(progress=0.5)] == ["pending", "pending", "pending"]
+
+
 def test_an_item_that_reports_the_same_progress_and_dies_is_poison(
     installation: Installation, clock: HandClock, how: str
 ) -> None:

@@ -72,7 +72,7 @@ MUTANTS = (
     mutant(
         "getting further forgives earlier crashes",
         Edit(CRASHES, "sa.case((_got_further(items.c.crashes), items.c.crashes), else_=known)", "known"),
-        test=f"{POISON_TESTS}::test_an_item_that_gets_further_each_time_is_not_poison[sqlite-reclaim]",
+        test=f"{POISON_TESTS}::test_an_attempt_that_gets_further_is_forgiven_all_crashes_before_it[sqlite-reclaim]",
     ),
     mutant(
         "only progress beyond the furthest of any earlier attempt forgives crashes",
