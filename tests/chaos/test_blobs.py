@@ -143,8 +143,9 @@ def test_a_split_without_room_for_its_items_uses_up_no_retry(tmp_path: Path) -> 
     with small_disk(tmp_path / "data", 8) as disk, fleet(f"sqlite:///{tmp_path / 'fanfold.db'}", tmp_path) as ours:
         disk.fill()
         bulky_worker(ours)
-        task = bulky_task(ours, 20, size=500)
-        patiently(lambda: len(ours.calls("split")["-"]) > 1, 30, ours.said)
+        # More text than is held in memory, so that the items go to a file first.
+        task = bulky_task(ours, 20, size=250_000)
+        patiently(lambda: len(ours.calls("split")["-"]) > 1, 60, ours.said)
         assert ours.client.get(task).state == "active", ours.client.get(task)
         assert ours.rows(task, "write_page") == []
         disk.free()

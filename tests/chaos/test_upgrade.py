@@ -321,7 +321,7 @@ def test_an_upgrade_behind_a_long_reader_holds_nobody_up(
             migrate.upgrade_database(first.database)
         assert migrate.current(first.database) == migrate.REVISIONS[-1]
         # Somebody who wants the table waits for one try at most, and not for the reader's end.
-        assert 0.2 < waits.longest < 2.0, waits.longest
+        assert waits.longest < 2.0, waits.longest
         promised = "An upgrade that waits for a lock holds nobody else up for long."
         seen = f"4 tries, then a sentence that names who blocks it; others waited {waits.longest:.1f} s at most"
         note(Finding("upgrade behind a reader", "PostgreSQL", promised, seen))
