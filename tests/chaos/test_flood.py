@@ -27,8 +27,8 @@ ROUNDS = 2 if FULL else 4
 PACES = ((0.02, 2.0), (0.0, 3.0)) if FULL else ((0.02, 3.0),)
 """(seconds of a handler, the largest ratio allowed): at a pace of the handlers, and as fast as the machine can."""
 AT_ONCE = 10_000 if FULL else 1_000
-ENOUGH = 400
-"""Waits, to tell how they are spread."""
+SOONER = 15
+"""So many times sooner than they were to come back do they come back, once it is known when that would be."""
 FEW_LINES = 60
 
 
@@ -45,7 +45,7 @@ def count(ours: Fleet, table: sa.Table, task: str, *conditions: sa.ColumnElement
         return int(tx.connection.execute(wanted).scalar_one())
 
 
-@pytest.mark.timeout(3_000 if FULL else 240)
+@pytest.mark.timeout(3_000 if FULL else 300)
 @pytest.mark.parametrize(("seconds", "most"), PACES)
 def test_small_tasks_do_not_wait_for_a_huge_one(database_url: str, tmp_path: Path, seconds: float, most: float) -> None:
     """A small task beside a huge one takes at most about twice the time that it takes alone on the same workers."""
@@ -67,7 +67,7 @@ def test_small_tasks_do_not_wait_for_a_huge_one(database_url: str, tmp_path: Pat
             patiently(lambda: meter.done() > before, 60)  # noqa: B023
             beside += times_of_small_tasks(ours, SMALL // ROUNDS, seconds)
             assert meter.done() > before + 5, "the huge one was not served"
-        middle, worst = statistics.median(beside) / statistics.median(alone), max(beside) / max(alone)
+        middle, slowest = (at(beside, share) / at(alone, share) for share in (0.5, 0.9))
         found = ours.client.get(huge)
         assert (found.state, found.total, found.failed) == ("active", HUGE, 0)
         ours.client.cancel(huge)
@@ -78,7 +78,7 @@ def test_small_tasks_do_not_wait_for_a_huge_one(database_url: str, tmp_path: Pat
         )
         print(seen)
         assert middle <= most, seen
-        assert worst <= 3 * most, seen
+        assert slowest <= 3 * most, seen
     pace = f"handlers of {seconds * 1000:.0f} ms" if seconds else "handlers that do nothing"
     note(
         Finding(
@@ -88,6 +88,11 @@ def test_small_tasks_do_not_wait_for_a_huge_one(database_url: str, tmp_path: Pat
             seen,
         )
     )
+
+
+def at(times: Sequence[float], share: float) -> float:
+    """The time within which this share of them is over."""
+    return sorted(times)[int(share * (len(times) - 1))]
 
 
 def times_of_small_tasks(ours: Fleet, number: int, seconds: float) -> list[float]:
@@ -119,10 +124,11 @@ def test_many_failures_at_once_are_no_storm(tmp_path: Path) -> None:
     with fleet(f"sqlite:///{tmp_path / 'fanfold.db'}", tmp_path, FANFOLD_SQLITE_SYNCHRONOUS="NORMAL") as ours:
         worker = worker_of(ours, "failing", 64)
         process = psutil.Process(worker.pid)
-        patiently(ours.client.workers, 30)
+        patiently(ours.client.workers, 60)
         task = ours.client.submit(trouble.failing, items=range(AT_ONCE)).id
         patiently(lambda: count(ours, attempts, task) == AT_ONCE, 120, ours.said)
         share = largest_share(ours, task)
+        hasten(ours, task)
         used, waited_at = sum(process.cpu_times()[:2]), time.monotonic()
         found = ours.until(task, seconds=200)
         busy = (sum(process.cpu_times()[:2]) - used) / (time.monotonic() - waited_at)
@@ -152,9 +158,18 @@ def largest_share(ours: Fleet, task: str) -> float:
     with ours.store.read() as tx:
         rows = tx.connection.execute(waits.where(items.c.task == ours.number(task), items.c.state == "retrying")).all()
     given = sorted((row.available_at - row.ended_at).total_seconds() for row in rows)
-    assert len(given) > ENOUGH, "too many of them are back already"
-    window = 4.0 / 20
+    window = trouble.BACK_OFF / 20
     return max(within(given, start, window) for start in given[:: max(1, len(given) // 200)]) / len(given)
+
+
+def hasten(ours: Fleet, task: str) -> None:
+    """Let the items come back as they are spread, but sooner."""
+    with ours.store.write() as tx:
+        wait = sa.select(items.c.id, items.c.available_at).where(items.c.task == ours.number(task))
+        now = tx.connection.execute(sa.select(tx.clock.now)).scalar_one()
+        for row in tx.connection.execute(wait).all():
+            sooner = now + (row.available_at - now) / SOONER
+            tx.connection.execute(sa.update(items).where(items.c.id == row.id).values(available_at=sooner))
 
 
 def within(given: Sequence[float], start: float, window: float) -> int:

