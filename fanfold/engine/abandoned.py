@@ -62,6 +62,8 @@ def _take(tx: Transaction, draft: Draft, token: str) -> bool:
 def _is_entered(row: TaskRow, stage: str) -> bool:
     """Whether the task stands in the stage, or behind it; a compensation tells nothing of how far it came."""
     names = [planned.name for planned in row.plan.stages]
+    if row.stage == stage:
+        return True
     return row.stage in names and stage in names and names.index(row.stage) >= names.index(stage)
 
 

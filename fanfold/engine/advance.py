@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from fanfold.engine.leftovers import Leftovers, NotReady, clear, retire
 from fanfold.engine.moves import Pipelines, can_move, move
 from fanfold.engine.spool import Spool
 from fanfold.model.lifecycle import ItemState, TaskState
@@ -17,11 +18,7 @@ from fanfold.store.items import COPY_CHUNK
 from fanfold.store.store import Store, Transaction
 
 
-class Leftovers(Exception):
-    """There are items of an earlier time, which have to be removed first, in transactions of their own."""
-
-
-class LargeCopy(Exception):
+class LargeCopy(NotReady):
     """Many items of a stage have to be copied into the next, in transactions of their own, before the task moves."""
 
     def __init__(self, task: int, source: str, target: str) -> None:
@@ -38,11 +35,13 @@ COPIED = "copied "
 def advance(store: Store, pipelines: Pipelines, number: int, actor: str) -> TaskState | None:
     """Move a task on if its stage is over; returns its new state, or None when nothing was to be done.
 
-    LargeCopy when many items must be copied first; see `copying.move_on`.
+    NotReady when many items must be copied or removed first; see `copying.move_on`.
     """
     with store.read() as tx:
         row = tx.tasks.get(number)
         if row is None or row.state is not TaskState.ACTIVE or not can_move(pipelines, row):
+            return None
+        if row.resetting is not None:
             return None
         if tx.items.is_open(number, row.stage) and not row.plan.stage(row.stage).fail_fast:
             return None
@@ -59,7 +58,12 @@ def advance(store: Store, pipelines: Pipelines, number: int, actor: str) -> Task
 def advance_locked(
     tx: Transaction, pipelines: Pipelines, row: TaskRow, actor: str, new_items: Spool | None = None
 ) -> TaskState | None:
-    """Decide and move, under the task's lock. ``new_items`` are what a split that has just finished gave."""
+    """Decide and move, under the task's lock. ``new_items`` are what a split that has just finished gave.
+
+    While many items are being put back, the task stays: whoever carries that out wakes the workers.
+    """
+    if row.resetting is not None:
+        return None
     stage = row.plan.stage(row.stage)
     counts = stage_counts(tx, row)
     decision = verdict(stage, counts.get(stage.name, Counts()))
@@ -116,9 +120,13 @@ def enter(
     verb: str,
     new_items: Spool | None = None,
     through_gate: bool = False,
+    put_back: bool = False,
     values: Mapping[str, Any] | None = None,
 ) -> TaskState:
-    """Move a task into a stage, whose items appear in the same transaction; past stages that turn out empty; or to the end."""
+    """Move a task into a stage, whose items appear in the same transaction; past stages that turn out empty; or to the end.
+
+    With ``put_back`` the items of the stage are there already, and start over.
+    """
     started: dict[str, Any] = (
         {} if row.started_at else {"started_at": tx.items.first_started_at(row.number, row.plan.stages[0].name)}
     )
@@ -131,7 +139,8 @@ def enter(
     }
     while stage is not None:
         begun = tx.items.have_begun(row.number, stage.name) or (new_items is not None and new_items.begun)
-        if make_items(tx, row, stage, new_items):
+        begun = begun and not (put_back and stage.kind is not Kind.EACH)
+        if put_back or make_items(tx, row, stage, new_items):
             stops = stage.gate and not begun and not through_gate
             target = TaskState.WAITING if stops else TaskState.ACTIVE
             written = clear | started | {"missing": _missing(tx, row, stage)}
@@ -158,9 +167,7 @@ def make_items(tx: Transaction, row: TaskRow, stage: PlannedStage, new_items: Sp
         if tx.items.exist(row.number, stage.name):
             tx.resetting.reopen(row.number, stage.name, redo=True)
         else:
-            if tx.drafts.leftovers(row.number, [stage.name]):
-                tx.items.delete(row.number, [stage.name])
-                tx.drafts.end(row.number, [stage.name])
+            clear(tx, row.number, stage.name)
             tx.items.add(row.number, stage.name, [(None, None)])
         return True
     before = row.plan.before(stage.name)
@@ -169,7 +176,7 @@ def make_items(tx: Transaction, row: TaskRow, stage: PlannedStage, new_items: Sp
         if new_items.token is not None:
             tx.drafts.end(row.number, later)
         elif tx.drafts.leftovers(row.number, later):
-            raise Leftovers
+            raise Leftovers(row.number, later)
         else:
             tx.items.add(row.number, stage.name, new_items)
     elif before is not None and before.kind is Kind.EACH:
@@ -217,6 +224,7 @@ def compensate(tx: Transaction, row: TaskRow, stage: str) -> bool:
     if compensated(counts):
         return False
     if not tx.items.exist(row.number, stage):
+        clear(tx, row.number, stage)
         tx.items.add(row.number, stage, [(None, None)])
     else:
         tx.resetting.reopen(row.number, stage)
@@ -230,7 +238,7 @@ def compensated(counts: Mapping[str, Counts]) -> bool:
 
 def new_generation(tx: Transaction, row: TaskRow) -> dict[str, int]:
     """What is done from now on is other work, with other idempotency keys, and is made up for by itself."""
-    tx.items.delete(row.number, [ON_FAILED, ON_CANCELLED])
+    retire(tx, row.number, [ON_FAILED, ON_CANCELLED])
     return {"generation": row.generation + 1}
 
 

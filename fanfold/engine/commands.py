@@ -4,32 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from fanfold.engine.advance import (
-    LargeCopy,
-    compensate,
-    compensated,
-    enter,
-    new_generation,
-    stage_counts,
-    unfinished_stage,
-)
-from fanfold.engine.copying import TRIES, copy_ahead
-from fanfold.engine.discovery import find_installed
+from fanfold.engine.advance import compensate, enter, stage_counts
+from fanfold.engine.copying import TRIES, make_ready
+from fanfold.engine.leftovers import NotReady, remove_retired
 from fanfold.engine.moves import Pipelines, mirror_of, move
+from fanfold.engine.redoing import Redo, rerun, retry
 from fanfold.engine.removal import finish_removal, remove
-from fanfold.engine.submit import check_options
+from fanfold.engine.resets import LargeReset, Noted, Unfinished, finish_reset, note_ahead
 from fanfold.engine.views import held_of
 from fanfold.errors import BadInput, IllegalMove, NotFound
-from fanfold.model import serial
-from fanfold.model.asking import laid_over
 from fanfold.model.lifecycle import TASK_MOVES, ItemState, TaskState, legal, refusal
-from fanfold.model.plan import ON_CANCELLED, Kind, Plan
+from fanfold.model.plan import ON_CANCELLED
 from fanfold.model.progress import Counts
 from fanfold.model.task import TaskRow
 from fanfold.model.words import Facts, available_commands, objection
 from fanfold.store.store import Store, Transaction
+
+AFTER_RESET = ("retry", "rerun", "merge")
+"""Commands that look at items: a reset of many items that was decided before is carried out first."""
+PutBack = Callable[..., Any]
 
 
 class Commands:
@@ -68,17 +64,21 @@ class Commands:
         """Failed items, or the named or the degraded ones, → pending; what is done stays done. Returns how many."""
         if degraded and keys:
             raise BadInput("Name the items to redo, or ask for the degraded ones, not both.")
-        named = degraded or bool(keys)
-        return int(
-            self._do(number, "retry", lambda tx, row: self._retry(tx, row, keys, stage, options, degraded), named=named)
-        )
+        redo = Redo(tuple(keys), stage, options, degraded)
+
+        def act(tx: Transaction, row: TaskRow, noted: Noted | None) -> int:
+            return retry(tx, self.pipelines, row, self.actor, redo, noted)
+
+        return int(self._put_back(number, "retry", act, named=degraded or bool(keys)))
 
     def rerun(self, number: int) -> None:
         """Start over from the first stage; the results so far are thrown away, and so are options of single items.
 
         The stages are those of the code as it is now, where this process knows the pipeline.
         """
-        self._do(number, "rerun", self._rerun)
+        self._put_back(
+            number, "rerun", lambda tx, row, noted: rerun(tx, self.pipelines, row, self.actor, noted), named=True
+        )
 
     def delete(self, number: int) -> None:
         """Remove the task for good, with its items, events and files."""
@@ -92,15 +92,34 @@ class Commands:
                 raise NotFound("The task was deleted meanwhile.")
             if row.plan.mirrored:
                 mirror_of(self.pipelines, row)
+            if row.resetting is not None and verb in AFTER_RESET:
+                raise Unfinished(number)
             self._check(tx, row, verb, named)
             return act(tx, row)
 
         for _ in range(TRIES):
             try:
                 return self.store.transact(decide)
-            except LargeCopy as large:
-                if not copy_ahead(self.store, large):
+            except LargeReset:
+                raise
+            except NotReady as problem:
+                if not make_ready(self.store, problem):
                     raise IllegalMove("The task is just moving on; try again in a moment.") from None
+        raise IllegalMove("The task is steered by others at the same time; try again.")
+
+    def _put_back(self, number: int, verb: str, act: PutBack, *, named: bool) -> Any:
+        """Put items back; if there are many, they are noted before the task moves, and brought up to date after it."""
+        noted: Noted | None = None
+        for _ in range(TRIES):
+            try:
+                done = self._do(number, verb, partial(act, noted=noted), named=named)
+            except LargeReset as large:
+                noted = note_ahead(self.store, large)
+            else:
+                if noted is not None:
+                    finish_reset(self.store, number)
+                remove_retired(self.store, number)
+                return done
         raise IllegalMove("The task is steered by others at the same time; try again.")
 
     def _check(self, tx: Transaction, row: TaskRow, verb: str, named: bool) -> None:
@@ -171,123 +190,6 @@ class Commands:
             through_gate=following == target,
             values={"plan": row.plan.to_json()},
         )
-
-    def _retry(
-        self,
-        tx: Transaction,
-        row: TaskRow,
-        keys: Sequence[str],
-        stage: str | None,
-        options: dict[str, Any] | None,
-        degraded: bool,
-    ) -> int:
-        if row.ending and row.state is TaskState.ACTIVE:
-            return self._release_held(tx, row)
-        counts = stage_counts(tx, row)
-        if degraded:
-            wanted = stage or self._degraded_stage(tx, row)
-        else:
-            wanted = stage or (self._stage_of(row, keys) if keys else self._failed_stage(row, counts))
-        if wanted not in [planned.name for planned in row.plan.stages]:
-            row.plan.stage(wanted)
-            raise BadInput(f"{wanted} runs once per task, when the task ends; it can not be retried by itself.")
-        ids = self._named(tx, row, wanted, keys) if keys else None
-        if degraded:
-            ids = tx.reading.degraded_ids(row.number, wanted)
-        if options and (pipeline := self.pipelines.get(row.pipeline) or find_installed(row.pipeline)):
-            check_options(pipeline, laid_over(serial.load(row.options) or {}, options))
-        overrides = None if not options else serial.dump(options, "The options")
-        moved = tx.resetting.retry(row.number, wanted, ids, overrides, row.plan.followers(wanted))
-        if keys and moved < len(set(keys)):
-            raise IllegalMove(
-                f"Some of these items of task {row.id} are pending or being worked on; wait for them, or pause the task."
-            )
-        if stage and not moved:
-            raise IllegalMove(f"Task {row.id} has nothing to redo in {wanted}: name done items of it with --item.")
-        # Never forward: what is open in an earlier stage would be left behind.
-        back = row.plan.index(wanted) < row.plan.index(row.stage)
-        target = TaskState.PAUSED if row.state is TaskState.PAUSED else TaskState.ACTIVE
-        reason = f"{moved} items of {wanted}" + (f": {', '.join(keys[:20])}" if keys else "")
-        clear: dict[str, Any] = {"error_code": None, "error_message": None, "ending": None}
-        if compensated(counts):
-            clear |= new_generation(tx, row)
-        move(
-            tx,
-            self.pipelines,
-            row,
-            "retry",
-            target,
-            actor=self.actor,
-            stage=wanted if back else row.stage,
-            reason=reason,
-            values=clear,
-        )
-        return moved
-
-    def _release_held(self, tx: Transaction, row: TaskRow) -> int:
-        """A compensation step that waits for a person goes on; it stays a compensation."""
-        moved = tx.resetting.retry(row.number, row.stage, None)
-        self._move(tx, row, "retry", TaskState.ACTIVE, reason=f"{row.stage} goes on", stage=row.stage)
-        return moved
-
-    def _stage_of(self, row: TaskRow, keys: Sequence[str]) -> str:
-        each = [stage.name for stage in row.plan.stages if stage.kind is Kind.EACH]
-        if not each:
-            raise BadInput(
-                f"Task {row.id} has no stage with many items; retry it without naming items: fanfold retry {row.id}"
-            )
-        return each[-1] if row.stage not in each else row.stage
-
-    def _degraded_stage(self, tx: Transaction, row: TaskRow) -> str:
-        marked = tx.reading.degraded([row.number]).get(row.number, {})
-        for stage in row.plan.stages:
-            if stage.name in marked:
-                return stage.name
-        raise IllegalMove(f"Task {row.id} can not be retried like this: none of its items is degraded.")
-
-    def _failed_stage(self, row: TaskRow, counts: Any) -> str:
-        """Where the task stands, if anything failed there: what failed before was passed. Else the first stage with failures."""
-        for stage in (row.plan.stage(row.stage), *row.plan.stages):
-            if counts.get(stage.name, Counts())[ItemState.FAILED]:
-                return stage.name
-        return unfinished_stage(row, counts)
-
-    def _named(self, tx: Transaction, row: TaskRow, stage: str, keys: Sequence[str]) -> list[int]:
-        ids = tx.reading.ids(row.number, stage, keys)
-        if len(ids) < len(set(keys)):
-            known = {item.key for item in tx.reading.page(row.number, stage=stage, keys=keys, limit=len(keys))}
-            unknown = [key for key in dict.fromkeys(keys) if key not in known]
-            raise NotFound(
-                f"Task {row.id} has no item {', '.join(unknown)} in {stage}. To see them: fanfold items {row.id}"
-            )
-        return ids
-
-    def _rerun(self, tx: Transaction, row: TaskRow) -> None:
-        plan = self._plan_now(row)
-        known = {stage.name: stage for stage in (*row.plan.stages, *plan.stages)}
-        first = plan.stages[0]
-        others = [name for name in known if name != first.name or first.kind is not Kind.EACH]
-        tx.items.delete(row.number, others)
-        if first.kind is Kind.EACH:
-            tx.resetting.start_over(row.number, first.name)
-        row = replace(row, plan=plan)
-        values = {**new_generation(tx, row), "plan": plan.to_json()}
-        enter(tx, self.pipelines, row, first, actor=self.actor, verb="rerun", values=values)
-
-    def _plan_now(self, row: TaskRow) -> Plan:
-        """The plan of the code as it is now, where this process knows it; else the task's own, with nothing passed."""
-        pipeline = self.pipelines.get(row.pipeline) or find_installed(row.pipeline)
-        if pipeline is None:
-            return row.plan.passing({stage.name: 0 for stage in row.plan.stages})
-        plan = pipeline.plan()
-        first, before = plan.stages[0], row.plan.stages[0]
-        if Kind.EACH in (first.kind, before.kind) and (first.name, first.kind) != (before.name, before.kind):
-            raise IllegalMove(
-                f"Task {row.id} began with {before.name}, and its pipeline begins with {first.name} now: submit it again."
-            )
-        same = [stage.name for stage in plan.stages] == [stage.name for stage in row.plan.stages]
-        straight = same and not any(stage.gate for stage in row.plan.stages)
-        return plan.without_gates() if straight else plan
 
     def _delete(self, tx: Transaction, row: TaskRow) -> bool:
         return remove(tx, self.pipelines, row, "delete", self.actor)

@@ -14,7 +14,9 @@ from typing import TypeVar
 
 from fanfold.engine.advance import COPIED, LargeCopy, advance
 from fanfold.engine.drafting import remove_items
+from fanfold.engine.leftovers import Leftovers, NotReady, remove_leftovers
 from fanfold.engine.moves import Pipelines
+from fanfold.engine.resets import Unfinished, finish_reset
 from fanfold.model.lifecycle import TaskState
 from fanfold.store.drafts import COPY, OLD, STALE_SECONDS
 from fanfold.store.items import COPY_CHUNK
@@ -29,18 +31,29 @@ def move_on(
     store: Store, pipelines: Pipelines, number: int, actor: str, stopped: Callable[[], bool] = lambda: False
 ) -> TaskState | None:
     """Move a task on if its stage is over, after many items were copied if need be; None when nothing was to be done."""
-    return with_copies(store, lambda: advance(store, pipelines, number, actor), stopped)
+    return once_ready(store, lambda: advance(store, pipelines, number, actor), stopped)
 
 
-def with_copies(store: Store, act: Callable[[], Result], stopped: Callable[[], bool] = lambda: False) -> Result | None:
-    """What ``act`` gives once the items it needs are copied; None when somebody else copies them, or ``stopped`` says so."""
+def once_ready(store: Store, act: Callable[[], Result], stopped: Callable[[], bool] = lambda: False) -> Result | None:
+    """What ``act`` gives once all is ready for it; None when somebody else is at it, or ``stopped`` says so."""
     for _ in range(TRIES):
         try:
             return act()
-        except LargeCopy as large:
-            if not copy_ahead(store, large, stopped):
+        except NotReady as problem:
+            if not make_ready(store, problem, stopped):
                 return None
     return None
+
+
+def make_ready(store: Store, problem: NotReady, stopped: Callable[[], bool] = lambda: False) -> bool:
+    """Do what a move has to wait for; False when somebody else is at it, or ``stopped`` says so."""
+    if isinstance(problem, LargeCopy):
+        return copy_ahead(store, problem, stopped)
+    if isinstance(problem, Leftovers):
+        return remove_leftovers(store, problem.task, problem.stages, stopped)
+    if isinstance(problem, Unfinished):
+        return finish_reset(store, problem.task)
+    raise problem
 
 
 def copy_ahead(store: Store, large: LargeCopy, stopped: Callable[[], bool] = lambda: False) -> bool:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fanfold.engine.advance import Leftovers, advance_locked
+from fanfold.engine.advance import advance_locked
 from fanfold.engine.copying import move_on
 from fanfold.engine.drafting import remove_items, split_token, write_items
+from fanfold.engine.leftovers import Leftovers
 from fanfold.engine.moves import Pipelines
 from fanfold.engine.settlement import Settlement, settle, unstorable
 from fanfold.errors import BadInput, DatabaseProblem

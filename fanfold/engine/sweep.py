@@ -13,6 +13,7 @@ from fanfold.engine.copying import move_on
 from fanfold.engine.machine import is_dead
 from fanfold.engine.moves import Pipelines, left_for_later
 from fanfold.engine.removal import SLICE_SECONDS, late_after, prune, remove_deleted
+from fanfold.engine.resets import finish_abandoned
 from fanfold.engine.settlement import poison
 from fanfold.model.lifecycle import ItemState
 from fanfold.store.blobs import old_entries, remove_file
@@ -71,6 +72,7 @@ def recover_now(store: Store, pipelines: Pipelines, actor: str) -> bool:
 
 def _recover_and_close(store: Store, pipelines: Pipelines, actor: str) -> bool:
     recovered = recover(store, actor)
+    finish_abandoned(store, actor)
     remove_abandoned(store, actor)
     return close(store, pipelines, actor) + recovered > 0
 

@@ -6,10 +6,11 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from fanfold.engine.advance import LargeCopy, advance
+from fanfold.engine.advance import advance
 from fanfold.engine.claiming import Claimer, Room
 from fanfold.engine.commands import Commands
 from fanfold.engine.copying import move_on
+from fanfold.engine.leftovers import NotReady
 from fanfold.engine.moves import Pipelines, left_for_later
 from fanfold.engine.settlement import Settlement, settle, unstorable
 from fanfold.engine.splitting import finish_split
@@ -91,7 +92,7 @@ def _advance(
         with left_for_later(worker):
             try:
                 row = advance(store, pipelines, number, worker)
-            except LargeCopy:
+            except NotReady:
                 if large is not None:
                     large.add(number)
                     continue

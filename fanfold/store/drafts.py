@@ -103,7 +103,7 @@ class Drafts:
         An item may have any number of attempts and emitted pieces, so these go first.
         """
         some = sa.select(items.c.id).where(items.c.task == task, items.c.stage == stage).order_by(items.c.id)
-        ids = list(self.connection.execute(some.limit(max(1, limit // 6))).scalars())
+        ids = list(self.connection.execute(some.limit(max(1, limit // 6)).with_for_update()).scalars())
         left = limit // 3
         for table in (emissions, attempts):
             left -= self._remove(table, ids, left)

@@ -247,17 +247,6 @@ class Items:
         """Whether any item of the stage was ever claimed: then its gate, if it has one, was passed."""
         return bool(run(self.connection, ANY_BEGUN, {"wanted": task, "at_stage": stage}))
 
-    def delete(self, task: int, stages: Sequence[str]) -> None:
-        """Remove every item of the stages with all that hangs on it."""
-        there = (bool(run(self.connection, ANY_AT_ALL, {"wanted": task, "at_stage": stage})) for stage in stages)
-        stages = [stage for stage, found in zip(stages, there, strict=True) if found]
-        if not stages:
-            return
-        mine = sa.select(items.c.id).where(items.c.task == task, items.c.stage.in_(stages))
-        for table in (item_data, attempts, emissions, permits, externals):
-            self.connection.execute(sa.delete(table).where(table.c.item.in_(mine)))
-        self.connection.execute(sa.delete(items).where(items.c.task == task, items.c.stage.in_(stages)))
-
 
 _START: tuple[sa.ColumnElement[Any], ...] = (
     sa.bindparam("of", type_=sa.BigInteger),
@@ -309,9 +298,9 @@ def new_item_values(task: int, stage: str) -> dict[str, sa.ColumnElement[Any]]:
     return {name: sa.literal(value, items.c[name].type).label(name) for name, value in start.items()}
 
 
-def task_is_active(number: Any, stage: Any) -> sa.ColumnElement[bool]:
+def task_is_active(number: Any, stage: Any, *conditions: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
     """The item's task is active and stands in the item's stage: otherwise no result is taken and nothing is claimed."""
-    standing = sa.select(tasks.c.number).where(tasks.c.number == number, ACTIVE, tasks.c.stage == stage)
+    standing = sa.select(tasks.c.number).where(tasks.c.number == number, ACTIVE, tasks.c.stage == stage, *conditions)
     return sa.exists(standing.correlate(items))
 
 
@@ -352,7 +341,7 @@ def claim_statement(clock: Clock, timed: bool) -> sa.Executable:
     }
     # Asked with the task's number and not with that of each item, it is asked once; else PostgreSQL, as long as it knows little
     # of the table, goes from the task to all of its items.
-    active = task_is_active(sa.bindparam("wanted"), sa.bindparam("at_stage"))
+    active = task_is_active(sa.bindparam("wanted"), sa.bindparam("at_stage"), tasks.c.resetting.is_(None))
     claim = sa.update(items).where(chosen, active).values(values)
     if clock.dialect == "sqlite":
         return claim.returning(items.c.id)

@@ -12,6 +12,7 @@ from fanfold.model.lifecycle import ItemState
 from fanfold.model.words import PATIENCE_SECONDS, Trouble
 from fanfold.store.clock import Clock
 from fanfold.store.drafts import counts_at, counts_in_group, counts_of
+from fanfold.store.resets import is_reset
 from fanfold.store.tables import HELD, attempts, item_data, items
 
 SHOWN = tuple(
@@ -48,7 +49,7 @@ class Mishaps:
     def trouble(self, task: int, stage: str) -> Trouble | None:
         """Why the item that is tried again next has failed, and how long and for whom the task has been waiting."""
         kept = (item_data.c.error_message, item_data.c.error_code, item_data.c.troubled_by, item_data.c.troubled_since)
-        mine = (items.c.task == task, items.c.stage == stage, counts_at(task, stage))
+        mine = (items.c.task == task, items.c.stage == stage, counts_at(task, stage), ~is_reset())
         joined = sa.select(*kept).join(items, items.c.id == item_data.c.item).where(*mine)
         retried = joined.where(items.c.state == ItemState.RETRYING)
         row = self.connection.execute(retried.order_by(items.c.available_at).limit(1)).first()
@@ -66,7 +67,7 @@ class Mishaps:
         found = (
             sa.select(items.c.task, items.c.stage, sa.func.count(), sa.func.min(item_data.c.hold))
             .outerjoin(item_data, item_data.c.item == items.c.id)
-            .where(HELD, items.c.task.in_(tasks))
+            .where(HELD, items.c.task.in_(tasks), ~is_reset())
             .group_by(items.c.task, items.c.stage)
             .having(counts_in_group())
         )
@@ -99,7 +100,7 @@ class Mishaps:
             sa.select(items.c.key, items.c.seq)
             .join(item_data, item_data.c.item == items.c.id)
             .where(items.c.task == task, items.c.stage == stage, items.c.state == ItemState.FAILED, same)
-            .where(counts_at(task, stage))
+            .where(counts_at(task, stage), ~is_reset())
             .order_by(items.c.seq)
             .limit(limit)
         )
@@ -111,7 +112,7 @@ class Mishaps:
             sa.select(items.c.key, items.c.seq, item_data.c.error_message)
             .join(item_data, item_data.c.item == items.c.id)
             .where(items.c.task == task, items.c.stage == stage, items.c.state == ItemState.FAILED)
-            .where(sa.func.coalesce(item_data.c.error_code, "error") == code, counts_at(task, stage))
+            .where(sa.func.coalesce(item_data.c.error_code, "error") == code, counts_at(task, stage), ~is_reset())
             .order_by(items.c.seq)
             .limit(limit)
         )
@@ -122,7 +123,7 @@ class Mishaps:
         grouped = (
             sa.select(items.c.stage, item_data.c.error_code, item_data.c.error_message, sa.func.count().label("many"))
             .join(item_data, item_data.c.item == items.c.id)
-            .where(items.c.task == task, items.c.state == ItemState.FAILED, counts_of(task))
+            .where(items.c.task == task, items.c.state == ItemState.FAILED, counts_of(task), ~is_reset())
             .group_by(items.c.stage, item_data.c.error_code, item_data.c.error_message)
             .order_by(sa.desc("many"))
             .limit(limit)

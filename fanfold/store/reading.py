@@ -17,6 +17,7 @@ from fanfold.model.progress import Counts
 from fanfold.store.clock import Clock
 from fanfold.store.drafts import counts_at, counts_in_group, counts_of
 from fanfold.store.mishaps import Mishaps
+from fanfold.store.resets import REDO, counted_back, is_reset, reset_kind
 from fanfold.store.statements import run
 from fanfold.store.tables import ACTIVE, DEGRADED, DUE_SOME_TIME, OPEN, attempts, emissions, item_data, items
 from fanfold.store.tables import tasks as task_table
@@ -86,17 +87,28 @@ class Reading(Mishaps):
         if len(tasks) == 1:
             counted = run(self.connection, COUNTED_OF_ONE, {"wanted": tasks[0]})
         else:
-            counted = [tuple(row) for row in self.connection.execute(COUNTED.where(items.c.task.in_(tasks)))]
+            counted = [tuple(row) for row in self.connection.execute(_counted(items.c.task.in_(tasks)))]
         found: dict[int, dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
         for task, stage, state, count in counted:
-            found[task][stage][state] = count
-        return {task: {stage: Counts(states) for stage, states in stages.items()} for task, stages in found.items()}
+            states = found[task][stage]
+            states[state] = states.get(state, 0) + count
+            if count < 0:  # A reset has put them back, but their rows do not say so yet.
+                states[ItemState.PENDING] = states.get(ItemState.PENDING, 0) - count
+        return {
+            task: {
+                stage: Counts({state: count for state, count in states.items() if count})
+                for stage, states in stages.items()
+            }
+            for task, stages in found.items()
+        }
 
     def degraded(self, tasks: Sequence[int]) -> dict[int, dict[str, int]]:
         """Per task and stage, how many items are degraded, from an index that holds no others."""
         if not tasks:
             return {}
-        counted = sa.select(items.c.task, items.c.stage, sa.func.count()).where(DEGRADED, items.c.task.in_(tasks))
+        counted = sa.select(items.c.task, items.c.stage, sa.func.count()).where(
+            DEGRADED, items.c.task.in_(tasks), ~is_reset()
+        )
         found: dict[int, dict[str, int]] = defaultdict(dict)
         counted = counted.group_by(items.c.task, items.c.stage).having(counts_in_group())
         for task, stage, count in self.connection.execute(counted):
@@ -126,7 +138,7 @@ class Reading(Mishaps):
 
     def next_due_at(self, task: int) -> datetime | None:
         """When the next item of a task falls due by itself."""
-        mine = (items.c.task == task, DUE_SOME_TIME, counts_of(task))
+        mine = (items.c.task == task, DUE_SOME_TIME, counts_of(task), ~is_reset())
         due = sa.select(sa.func.min(items.c.available_at)).where(*mine)
         return self.connection.execute(due).scalar()
 
@@ -149,9 +161,10 @@ class Reading(Mishaps):
         else:
             wanted = wanted.where(items.c.stage == stage, counts_at(task, stage))
         if states:
-            wanted = wanted.where(items.c.state.in_(states))
+            wanted = wanted.where(_in_states(states))
         if degraded is not None:
-            wanted = wanted.where(DEGRADED if degraded else ~DEGRADED)
+            marked = sa.and_(DEGRADED, ~is_reset())
+            wanted = wanted.where(marked if degraded else ~marked)
         if keys:
             wanted = wanted.where(items.c.id.in_(self.ids(task, stage, keys)))
         return [_row(row) for row in self.connection.execute(wanted)]
@@ -194,7 +207,7 @@ class Reading(Mishaps):
         for start in range(0, len(positions), AT_ONCE):
             some = items.c.seq.in_(positions[start : start + AT_ONCE])
             wanted = sa.select(items.c.key, items.c.seq).where(items.c.task == task, items.c.stage == stage, some)
-            wanted = wanted.where(items.c.state.in_(states), counts_at(task, stage))
+            wanted = wanted.where(_in_states(states), counts_at(task, stage))
             rows = self.connection.execute(wanted.order_by(items.c.seq))
             found += [row.key or str(row.seq) for row in rows]
         return found
@@ -218,8 +231,9 @@ class Reading(Mishaps):
 
     def first_open(self, task: int, stage: str, after: int) -> tuple[int, int] | None:
         """(position, id) of the first item of the stage from position ``after`` on that is not settled."""
+        unsettled = sa.or_(OPEN, is_reset())
         probe = sa.select(items.c.seq, items.c.id).where(
-            items.c.task == task, items.c.stage == stage, items.c.seq >= after, OPEN, counts_at(task, stage)
+            items.c.task == task, items.c.stage == stage, items.c.seq >= after, unsettled, counts_at(task, stage)
         )
         row = self.connection.execute(probe.order_by(items.c.seq).limit(1)).first()
         return None if row is None else (row.seq, row.id)
@@ -236,7 +250,7 @@ class Reading(Mishaps):
             sa.select(item_data.c.model, sa.func.count())
             .join(items, items.c.id == item_data.c.item)
             .where(items.c.task == task, items.c.stage == stage, items.c.state == ItemState.DONE)
-            .where(item_data.c.model.is_not(None), counts_at(task, stage))
+            .where(item_data.c.model.is_not(None), counts_at(task, stage), ~is_reset())
             .group_by(item_data.c.model)
             .order_by(sa.func.count().desc())
         )
@@ -255,11 +269,12 @@ class Reading(Mishaps):
         """(position, state, how many): one for each item of a stage, or for each state in a run of ``width`` items, in order."""
         mine = sa.and_(items.c.task == task, items.c.stage == stage, counts_at(task, stage))
         if width == 1:
-            plain = sa.select(items.c.seq, items.c.state).where(mine)
+            plain = sa.select(items.c.seq, STATE_NOW.label("state")).where(mine)
             return [(row.seq - 1, row.state, 1) for row in self.connection.execute(plain.order_by(items.c.seq))]
         run = ((items.c.seq - 1) // width).label("run")
-        counted = sa.select(run, items.c.state, sa.func.count()).where(mine)
-        rows = self.connection.execute(counted.group_by(run, items.c.state).order_by(run))
+        state = STATE_NOW.label("state_now")
+        counted = sa.select(run, state, sa.func.count()).where(mine)
+        rows = self.connection.execute(counted.group_by(run, state).order_by(run))
         return [(int(position), state, count) for position, state, count in rows]
 
     def pace(self, task: int, seconds: float) -> list[tuple[int, str | None, str, int]]:
@@ -273,18 +288,29 @@ class Reading(Mishaps):
             sa.select(ago, worker, items.c.state, sa.func.count())
             .outerjoin(item_data, item_data.c.item == items.c.id)
             .outerjoin(attempts, sa.and_(failed, last))
-            .where(items.c.task == task, items.c.finished_at.is_not(None), counts_of(task))
+            .where(items.c.task == task, items.c.finished_at.is_not(None), counts_of(task), ~is_reset())
             .group_by(ago, worker, items.c.state)
         )
         return [(int(span), who, state, many) for span, who, state, many in self.connection.execute(counted)]
 
 
-COUNTED = (
-    sa.select(items.c.task, items.c.stage, items.c.state, sa.func.count())
-    .group_by(items.c.task, items.c.stage, items.c.state)
-    .having(counts_in_group())
-)
-COUNTED_OF_ONE = COUNTED.where(items.c.task == sa.bindparam("wanted"))
+STATE_NOW = sa.case((is_reset(), ItemState.PENDING.value), else_=items.c.state)
+
+
+def _counted(mine: sa.ColumnElement[bool]) -> sa.CompoundSelect[Any]:
+    """How many items there are in each state; one statement, so that all of it is of one moment."""
+    plain = sa.select(items.c.task, items.c.stage, items.c.state, sa.func.count())
+    plain = plain.group_by(items.c.task, items.c.stage, items.c.state)
+    return sa.union_all(*(part.where(mine).having(counts_in_group()) for part in (plain, counted_back())))
+
+
+COUNTED_OF_ONE = _counted(items.c.task == sa.bindparam("wanted"))
+
+
+def _in_states(states: Sequence[str]) -> sa.ColumnElement[bool]:
+    """The item is in one of these states, as a reader should see it."""
+    plain = sa.and_(items.c.state.in_(states), ~is_reset())
+    return sa.or_(plain, is_reset()) if ItemState.PENDING in states else plain
 
 
 @lru_cache(maxsize=16)
@@ -294,6 +320,8 @@ def kept_statement(clock: Clock) -> sa.Select[Any]:
         **{column.name: column for column in (*items.c, *item_data.c)},
         "key": sa.func.coalesce(items.c.key, sa.cast(items.c.seq, sa.Text)),
         "seconds": clock.seconds_between(items.c.started_at, items.c.finished_at),
+        "state": STATE_NOW.label("state"),
+        "output": sa.case((reset_kind() != REDO, sa.null()), else_=item_data.c.output).label("output"),
     }
     found = sa.select(*(known[name] for name in Kept._fields)).outerjoin(item_data, item_data.c.item == items.c.id)
     task, stage = sa.bindparam("wanted", type_=sa.BigInteger), sa.bindparam("at_stage", type_=sa.Text)
@@ -305,8 +333,20 @@ def kept_statement(clock: Clock) -> sa.Select[Any]:
 def _items(bodies: bool) -> sa.Select[Any]:
     wanted = [field.name for field in fields(ItemRow) if bodies or field.default is MISSING]
     columns = [items.c[name] if name in items.c else item_data.c[name] for name in wanted]
-    return sa.select(*columns).outerjoin(item_data, item_data.c.item == items.c.id)
+    return sa.select(*columns, reset_kind().label("reset")).outerjoin(item_data, item_data.c.item == items.c.id)
+
+
+FRESH = dict.fromkeys(("worker", "available_at", "finished_at", "message", "degraded", "hold", "progress"))
+"""What an item that is put back to pending has no more; with ``NOTHING``, what one that starts over has no more."""
+NOTHING = dict.fromkeys(
+    ("error_code", "error_message", "error_detail", "model", "usage", "made_by", "output", "previous")
+)
 
 
 def _row(row: sa.Row[Any]) -> ItemRow:
-    return ItemRow(**dict(row._mapping) | {"key": row.key or str(row.seq), "progress": float(row.progress or 0.0)})
+    found = dict(row._mapping)
+    reset = found.pop("reset")
+    if reset is not None:
+        found |= FRESH | {"state": ItemState.PENDING.value, "attempts": 0, "failures": 0, "crashes": 0}
+        found |= {name: None for name in NOTHING if name in found and reset != REDO}
+    return ItemRow(**found | {"key": row.key or str(row.seq), "progress": float(found["progress"] or 0.0)})

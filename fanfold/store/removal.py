@@ -24,6 +24,8 @@ from fanfold.store.tables import (
     item_data,
     items,
     permits,
+    reset_items,
+    resets,
     task_tags,
     tasks,
 )
@@ -67,7 +69,7 @@ class Removal:
         limit -= self._delete(items, items.c.id.in_(ids))
         if len(ids) == ITEMS_AT_ONCE:
             return False
-        for table in (attempts, emissions, events, externals, drafts):
+        for table in (attempts, emissions, events, externals, drafts, reset_items, resets):
             limit -= self._remove_rows(table, number, limit)
             if limit <= 0:
                 return False

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from fanfold.model.lifecycle import ItemState
+from fanfold.model.lifecycle import TIMED_ITEMS, ItemState
 from fanfold.store.batches import put_rows
 from fanfold.store.clock import Clock
-from fanfold.store.tables import HELD, TIMED, item_data, items, permits
+from fanfold.store.drafts import counts_at
+from fanfold.store.resets import OUTDATE, OVER, REDO, Note, Resets
+from fanfold.store.tables import DEGRADED, HELD, TIMED, item_data, items, permits
 
-CHUNK = 2_000
+AT_ONCE = 400
+"""Most items that one transaction puts back: each is up to five rows, some 20 ms on SQLite for all."""
 FRESH: dict[str, Any] = {
     "state": ItemState.PENDING.value,
     "available_at": None,
@@ -31,72 +34,109 @@ FORGOTTEN = dict.fromkeys(
     ("memory", "waiting_since", "progress", "message", "hold", "handed_back", "troubled_since", "troubled_by", *CRASHES)
 )
 """What it no longer knows of its earlier attempts."""
+SET_ASIDE = {"previous": item_data.c.output, "previous_model": item_data.c.model}
+"""The output of a done item is kept when it is made again, so that old and new can be compared."""
 BEGUN = items.c.lease > 0
+FAILED = sa.or_(items.c.state == ItemState.FAILED, HELD)
+"""What a retry without names is about: items that failed, or wait for a person."""
+WAITING_STATES = (ItemState.PENDING, *TIMED_ITEMS)
+WHICH: dict[str, sa.ColumnElement[bool]] = {"failed": FAILED, "degraded": DEGRADED, "all": sa.true()}
+
+
+class Chosen(NamedTuple):
+    """An item that may be put back."""
+
+    id: int
+    lease: int
+    state: str
 
 
 class Resetting:
-    """Verbs that put items back to `pending`, inside one transaction."""
+    """Verbs that put items back to `pending`, inside one transaction; at most AT_ONCE of them."""
 
     def __init__(self, connection: sa.Connection, clock: Clock) -> None:
         self.connection = connection
         self.clock = clock
 
-    def retry(
-        self,
-        number: int,
-        stage: str,
-        ids: Sequence[int] | None,
-        options: str | None = None,
-        followers: Sequence[str] = (),
-    ) -> int:
-        """done, failed, retrying or waiting → pending: the named items, or (None) those that failed or are held.
+    def choose(self, task: int, stage: str, which: str, *, after: int = 0, limit: int | None = None) -> list[Chosen]:
+        """Items of a stage with an id above ``after``, in order: those that `failed`, the `degraded` ones, or `all`."""
+        mine = sa.select(*CHOSEN).where(items.c.task == task, items.c.stage == stage, WHICH[which], items.c.id > after)
+        found = mine.where(counts_at(task, stage)).order_by(items.c.id).limit(AT_ONCE + 1 if limit is None else limit)
+        return [Chosen(*row) for row in self.connection.execute(found)]
+
+    def named(self, ids: Sequence[int]) -> list[Chosen]:
+        """The items with these ids."""
+        return [Chosen(*row) for row in self.connection.execute(sa.select(*CHOSEN).where(items.c.id.in_(ids)))]
+
+    def made_from(self, task: int, ids: Collection[int], followers: Sequence[str]) -> list[int]:
+        """The items of later stages that were made from these, one from one."""
+        if not followers:
+            return []
+        redone = items.alias("redone")
+        made = sa.select(items.c.id).join(redone, sa.and_(redone.c.task == task, redone.c.seq == items.c.seq))
+        made = made.where(items.c.task == task, items.c.stage.in_(followers), redone.c.id.in_(ids))
+        return sorted(self.connection.execute(made).scalars())
+
+    def retry(self, number: int, ids: Sequence[int], options: str | None = None, followers: Sequence[str] = ()) -> int:
+        """done, failed, retrying or waiting → pending, for the items with these ids; returns how many.
 
         ``options`` (JSON) are laid over the task's own, and over what was said before, for these items from now on. Items that
         were done get the option ``fresh``: who has a good answer and asks again wants another one. What the stages named as
         ``followers`` made from these items is out of date from now on.
         """
-        done = set() if ids is None else self._in_state(ids, ItemState.DONE)
+        self._lock(ids)
+        told = self._in_state(ids, ItemState.PENDING) if options is not None else set()
+        moved = self._redo(ids, options)
         # Those that wait for a worker need no move, only to be told what is wanted of them now.
-        waiting = set() if ids is None or options is None else self._in_state(ids, ItemState.PENDING)
-        chosen = sa.update(items).where(items.c.task == number, items.c.stage == stage).values(FRESH)
-        chosen = chosen.returning(items.c.id)
-        moved: list[int] = []
-        if ids is None:
-            failed = sa.or_(items.c.state == ItemState.FAILED, HELD)
-            moved += self.connection.execute(chosen.where(failed)).scalars()
-        else:
-            settled = items.c.state.in_((ItemState.DONE, ItemState.FAILED)) | TIMED
-            for some in self._chunks(ids):
-                moved += self.connection.execute(chosen.where(items.c.id.in_(some), settled)).scalars()
-        self._set_aside(sorted(done))
-        for start in range(0, len(moved), CHUNK):
-            some = moved[start : start + CHUNK]
-            forget = sa.update(item_data).where(item_data.c.item.in_(some))
-            self.connection.execute(forget.values(FORGOTTEN))
-            if options is not None or done:
-                self._lay_over(some, options, done)
-            self._outdate(number, followers, some)
-        for some in self._chunks(sorted(waiting)):
-            self._lay_over(some, options, set())
-        return len(moved) + len(waiting)
+        self._lay_over(sorted(told), options, set())
+        self._outdate(self.made_from(number, moved, followers))
+        return len(moved) + len(told)
 
-    def _outdate(self, number: int, followers: Sequence[str], ids: Sequence[int]) -> None:
+    def carry_out(self, task: int, token: str, options: str | None) -> bool:
+        """Put back the next items of a reset that is decided; True when none is left. The caller holds the task's lock."""
+        resets = Resets(self.connection, self.clock)
+        notes = resets.notes(task, token, AT_ONCE)
+        ids = {kind: [note.item for note in notes if note.kind == kind] for kind in (REDO, OUTDATE, OVER)}
+        self._lock([note.item for note in notes])
+        self._outdate(ids[OUTDATE])
+        self.start_over(ids[OVER])
+        unchanged = self._unclaimed([note for note in notes if note.kind == REDO])
+        moved = set(self._redo(unchanged, options))
+        # What a worker has taken up since it was noted goes on, with its own key; what waits is told of the options.
+        if options is not None:
+            others = self.named([item for item in ids[REDO] if item not in moved])
+            self._lay_over([one.id for one in others if one.state in WAITING_STATES], options, set())
+        resets.drop(notes)
+        return len(notes) < AT_ONCE
+
+    def _unclaimed(self, notes: Sequence[Note]) -> list[int]:
+        leases = {one.id: one.lease for one in self.named([note.item for note in notes])}
+        return [note.item for note in notes if leases.get(note.item) == note.lease]
+
+    def _redo(self, ids: Sequence[int], options: str | None) -> list[int]:
+        """done, failed, retrying or waiting → pending; returns the items that were in one of these states."""
+        done = self._in_state(ids, ItemState.DONE)
+        settled = items.c.state.in_((ItemState.DONE, ItemState.FAILED)) | TIMED
+        fresh = sa.update(items).where(items.c.id.in_(ids), settled).values(FRESH).returning(items.c.id)
+        moved = sorted(self.connection.execute(fresh).scalars())
+        for some, values in ((done, FORGOTTEN | SET_ASIDE), (set(moved) - done, FORGOTTEN)):
+            if some:
+                self.connection.execute(sa.update(item_data).where(item_data.c.item.in_(sorted(some))).values(values))
+        if options is not None or done:
+            self._lay_over(moved, options, done)
+        return moved
+
+    def _outdate(self, ids: Sequence[int]) -> None:
         """Any state → pending, with nothing known, for what later stages made of items that are done again.
 
         It waits there until its input is made, or is removed when that fails: a result of something redone is none.
         """
-        if not followers:
-            return
-        redone = items.alias("redone")
-        made = sa.select(items.c.id).join(redone, sa.and_(redone.c.task == number, redone.c.seq == items.c.seq))
-        made = made.where(items.c.task == number, items.c.stage.in_(followers), redone.c.id.in_(ids))
-        found = list(self.connection.execute(made).scalars())
-        for some in self._chunks(found):
-            self.count_generation(items.c.id.in_(some))
-            self._forget(some, kept=("item", "input", "generation", "options"))
+        if ids:
+            self.count_generation(items.c.id.in_(ids))
+            self._forget(ids, kept=("item", "input", "generation", "options"))
 
     def reopen(self, number: int, stage: str, *, redo: bool = False) -> None:
-        """Any state → pending for every item of a stage that begins again (the merge, after an item was redone).
+        """Any state → pending for the one item of a stage that begins again (the merge, after an item was redone).
 
         With ``redo`` what was begun before counts as other work now: what comes before the stage may have changed.
         """
@@ -108,11 +148,14 @@ class Resetting:
         self.connection.execute(sa.update(item_data).where(item_data.c.item.in_(ids)).values(FORGOTTEN))
         self.connection.execute(sa.delete(permits).where(permits.c.item.in_(ids)))
 
-    def start_over(self, number: int, stage: str) -> None:
-        """Any state → pending for every item of the first stage, with nothing known but its input."""
-        mine = sa.select(items.c.id).where(items.c.task == number, items.c.stage == stage)
-        for ids in self._chunks(list(self.connection.execute(mine.order_by(items.c.id)).scalars())):
+    def start_over(self, ids: Sequence[int]) -> None:
+        """Any state → pending for items of the first stage, with nothing known but their input.
+
+        A new lease number for what was begun: pieces that it emitted no longer count.
+        """
+        if ids:
             self._forget(ids, kept=("item", "input"))
+            self.connection.execute(sa.update(items).where(items.c.id.in_(ids), BEGUN).values(lease=items.c.lease + 1))
 
     def _forget(self, ids: Sequence[int], kept: Sequence[str]) -> None:
         fresh = FRESH | {"worker": None, "deadline_at": None}
@@ -120,9 +163,6 @@ class Resetting:
         nothing = {column.name: None for column in item_data.c if column.name not in kept}
         self.connection.execute(sa.update(item_data).where(item_data.c.item.in_(ids)).values(nothing))
         self.connection.execute(sa.delete(permits).where(permits.c.item.in_(ids)))
-
-    def _chunks(self, ids: Sequence[int]) -> Iterator[Sequence[int]]:
-        return (ids[start : start + CHUNK] for start in range(0, len(ids), CHUNK))
 
     def count_generation(self, chosen: sa.ColumnElement[bool]) -> None:
         """What was begun of the chosen items belongs to an earlier generation: the next attempt has a new idempotency key."""
@@ -132,31 +172,33 @@ class Resetting:
         grown = sa.func.coalesce(item_data.c.generation, 0) + 1
         self.connection.execute(counted.on_conflict_do_update(index_elements=["item"], set_={"generation": grown}))
 
-    def _set_aside(self, ids: Sequence[int]) -> None:
-        """Keep the outputs of done items that are made again, so that old and new can be compared."""
-        for start in range(0, len(ids), CHUNK):
-            chosen = item_data.c.item.in_(ids[start : start + CHUNK])
-            kept = {"previous": item_data.c.output, "previous_model": item_data.c.model}
-            self.connection.execute(sa.update(item_data).where(chosen).values(kept))
+    def _lock(self, ids: Sequence[int]) -> None:
+        """Lock items by id: workers that settle some of them wait here, and nobody waits for each other."""
+        if ids and self.clock.dialect == "postgresql":
+            mine = sa.select(items.c.id).where(items.c.id.in_(ids)).order_by(items.c.id)
+            self.connection.execute(mine.with_for_update(key_share=True)).all()
 
     def _in_state(self, ids: Sequence[int], state: ItemState) -> set[int]:
-        found: set[int] = set()
-        for some in self._chunks(ids):
-            chosen = sa.select(items.c.id).where(items.c.id.in_(some), items.c.state == state)
-            found |= set(self.connection.execute(chosen).scalars())
-        return found
+        return {one.id for one in self.named(ids) if one.state == state}
 
     def _lay_over(self, ids: Sequence[int], options: str | None, done: set[int]) -> None:
         """Add to the options of single items. Done items and those with other options than before are other work now."""
-        chosen = sa.select(item_data.c.item, item_data.c.options).where(item_data.c.item.in_(ids))
-        before = {row.item: json.loads(row.options or "{}") for row in self.connection.execute(chosen)}
+        if not ids:
+            return
+        known = sa.select(items.c.id, items.c.lease, item_data.c.options, item_data.c.generation)
+        known = known.outerjoin(item_data, item_data.c.item == items.c.id).where(items.c.id.in_(ids))
         said = json.loads(options) if options else {}
-        rows, other = [], []
-        for item in ids:
-            known = before.get(item, {})
-            merged = known | ({"fresh": uuid.uuid4().hex} if item in done else {}) | said
-            if merged != known:
-                rows.append({"item": item, "options": json.dumps(merged, ensure_ascii=False)})
-                other.append(item)
+        rows = []
+        for item, lease, text, generation in self.connection.execute(known.order_by(items.c.id)):
+            before = json.loads(text or "{}")
+            merged = before | ({"fresh": uuid.uuid4().hex} if item in done else {}) | said
+            if merged != before:
+                kept = json.dumps(merged, ensure_ascii=False)
+                # What was begun before has used its key.
+                rows.append(
+                    {"item": item, "options": kept, "generation": (generation or 0) + 1 if lease else generation}
+                )
         put_rows(self.connection, item_data, rows)
-        self.count_generation(items.c.id.in_(other))
+
+
+CHOSEN = tuple(items.c[name] for name in Chosen._fields)

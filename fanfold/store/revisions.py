@@ -38,7 +38,7 @@ HISTORY: tuple[Revision, ...] = (
     Revision("0003", "0001", adds=("tokens",)),
     Revision("0004", "0001", adds=("revisions",)),
     Revision("0005", "0001"),
-    Revision("0006", "0001", adds=("drafts", "deleted_tasks", "externals")),
+    Revision("0006", "0001", adds=("drafts", "deleted_tasks", "externals", "resets", "reset_items")),
 )
 """Every revision this version knows, oldest first; tests compare it with the migrations."""
 REVISIONS = tuple(revision.name for revision in HISTORY)

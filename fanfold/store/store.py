@@ -35,6 +35,7 @@ from fanfold.store.reading import Reading
 from fanfold.store.recovery import Recovery
 from fanfold.store.refusals import is_conflict
 from fanfold.store.removal import Removal
+from fanfold.store.resets import Resets
 from fanfold.store.resetting import Resetting
 from fanfold.store.settling import Settling
 from fanfold.store.streams import Streams
@@ -85,6 +86,11 @@ class Transaction:
     def resetting(self) -> Resetting:
         """Items that are done again: retry, reopen."""
         return Resetting(self.connection, self.clock)
+
+    @cached_property
+    def resets(self) -> Resets:
+        """Resets of many items: begin, note, clear, end."""
+        return Resets(self.connection, self.clock)
 
     @cached_property
     def removal(self) -> Removal:

@@ -56,6 +56,7 @@ tasks = Table(
     Column("finished_at", UtcTime),
     Column("generation", Integer, nullable=False, server_default="0"),
     Column("fingerprint", String(64)),
+    Column("resetting", String(32)),
     *(CheckConstraint(check, name=name) for name, check in TASK_CHECKS.items()),
     sqlite_autoincrement=True,
 )
@@ -180,6 +181,28 @@ drafts = Table(
     Column("at", UtcTime, nullable=False),
 )
 """Stages whose items do not count: not yet (`new`, still being written) or no longer (`old`, still being removed)."""
+
+resets = Table(
+    "resets",
+    metadata,
+    Column("task", Number, primary_key=True, autoincrement=False),
+    Column("token", String(32), nullable=False),
+    Column("options", Text),
+    Column("at", UtcTime, nullable=False),
+)
+"""Retries and reruns of many items that are under way. Decided once `tasks.resetting` has the token."""
+
+reset_items = Table(
+    "reset_items",
+    metadata,
+    Column("item", Number, primary_key=True, autoincrement=False),
+    Column("task", Number, nullable=False),
+    Column("token", String(32), nullable=False),
+    Column("kind", String(8), nullable=False),
+    Column("lease", Integer),
+)
+"""Items that a reset puts back. Where there is a lease, only if the item has not been claimed since."""
+Index("reset_items_task", reset_items.c.task, reset_items.c.item)
 
 deleted_tasks = Table(
     "deleted_tasks",

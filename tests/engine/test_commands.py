@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 import fanfold as ff
 from fanfold.model.lifecycle import COMMANDS, TASK_MOVES, TaskState, legal
+from fanfold.store import reading
 from tests.engine.pipelines import batch, book
 from tests.installation import HandClock, Installation
 
@@ -351,15 +353,29 @@ def test_merging_again_gives_the_same_result(installation: Installation, clock: 
     assert installation.completed(task) == first
 
 
-def test_a_retry_may_name_seventy_thousand_items(installation: Installation) -> None:
-    task = installation.client.submit(
-        installation.know(batch()), items=[ff.NewItem(f"k{n}", "a") for n in range(70_000)]
-    )
+def test_a_retry_may_name_more_items_than_a_statement_has_parameters(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Any number of keys is resolved and put back in chunks; some thousand show what 70 000 would."""
+    monkeypatch.setattr(reading, "AT_ONCE", 700)
+    keys = [f"k{n}" for n in range(5_000)]
+    task = installation.client.submit(installation.know(batch()), items=[ff.NewItem(key, "a") for key in keys])
     installation.sql("UPDATE items SET state = 'running', worker = 'w', lease = 1")
     over = "UPDATE items SET state = 'failed', worker = NULL, finished_at = (SELECT created_at FROM tasks)"
     installation.sql(over)
-    installation.client.retry(task.id, [f"k{n}" for n in range(70_000)])
-    assert installation.client.get(task.id).stages[0].counts == {"pending": 70_000}
+    sizes: list[int] = []
+
+    def count(_connection: Any, _cursor: Any, _statement: str, parameters: Any, _context: Any, many: bool) -> None:
+        if not many:
+            sizes.append(len(parameters))
+
+    sa.event.listen(installation.store.database.engine, "before_cursor_execute", count)
+    try:
+        installation.client.retry(task.id, keys)
+    finally:
+        sa.event.remove(installation.store.database.engine, "before_cursor_execute", count)
+    assert installation.client.get(task.id).stages[0].counts == {"pending": 5_000}
+    assert max(sizes) < 5_000
 
 
 def test_a_failure_count_at_its_end_does_not_overflow(installation: Installation) -> None:

@@ -52,7 +52,7 @@ MUTANTS = (
     ),
     mutant(
         "counts leave drafts out",
-        Edit(READING, "    .having(counts_in_group())\n", ""),
+        Edit(READING, "part.where(mine).having(counts_in_group())", "part.where(mine)"),
         test="store/test_drafts.py::test_no_reader_sees_an_item_of_a_hidden_stage[sqlite]",
     ),
     mutant(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.mutants.mutant import Edit, mutant
 
 ADVANCE, COMMANDS = "fanfold/engine/advance.py", "fanfold/engine/commands.py"
-RESETTING = "fanfold/store/resetting.py"
+RESETTING, REDOING = "fanfold/store/resetting.py", "fanfold/engine/redoing.py"
 PLAN, ITEMS = "fanfold/model/plan.py", "fanfold/store/items.py"
 MERGING = "engine/test_merging.py"
 SETTLING, REMOVAL, SWEEP = "fanfold/store/settling.py", "fanfold/engine/removal.py", "fanfold/engine/sweep.py"
@@ -20,7 +20,7 @@ MUTANTS = (
     ),
     mutant(
         "a retry after a compensation begins a new generation",
-        Edit(COMMANDS, "if compensated(counts):", "if False:"),
+        Edit(REDOING, "if compensated(counts):", "if False:"),
         test=f"{COMPENSATION}::test_a_failure_after_a_retry_is_paid_back_once_more_under_a_key_of_its_own",
     ),
     mutant(
@@ -30,7 +30,7 @@ MUTANTS = (
     ),
     mutant(
         "a redo with a result or with other options has a new idempotency key",
-        Edit(RESETTING, "        self.count_generation(items.c.id.in_(other))\n", ""),
+        Edit(RESETTING, "(generation or 0) + 1 if lease else generation", "generation"),
         test=f"{GENERATIONS}::test_a_redo_of_a_result_has_a_new_key_and_so_has_what_follows_from_it",
     ),
     mutant(
@@ -64,7 +64,7 @@ MUTANTS = (
     ),
     mutant(
         "what was made from an item is out of date once that is redone",
-        Edit(RESETTING, "            self._outdate(number, followers, some)\n", ""),
+        Edit(RESETTING, "        self._outdate(self.made_from(number, moved, followers))\n", ""),
         test=f"{MERGING}::test_a_stale_result_is_not_delivered_when_its_redo_fails",
     ),
     mutant(

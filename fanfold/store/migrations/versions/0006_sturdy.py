@@ -15,6 +15,7 @@ def upgrade() -> None:
     """Add tables, indexes and columns that may be empty; older workers go on beside them."""
     op.add_column("tasks", sa.Column("generation", sa.Integer(), nullable=False, server_default="0"))
     op.add_column("tasks", sa.Column("fingerprint", sa.String(length=64)))
+    op.add_column("tasks", sa.Column("resetting", sa.String(length=32)))
     active = sa.text("state = 'active'")
     op.create_index(
         "tasks_serving",
@@ -47,6 +48,24 @@ def upgrade() -> None:
         sa.Column("at", UtcTime(), nullable=False),
         sa.PrimaryKeyConstraint("task", "stage", name=op.f("pk_drafts")),
     )
+    op.create_table(
+        "resets",
+        sa.Column("task", NUMBER, autoincrement=False, nullable=False),
+        sa.Column("token", sa.String(length=32), nullable=False),
+        sa.Column("options", sa.Text()),
+        sa.Column("at", UtcTime(), nullable=False),
+        sa.PrimaryKeyConstraint("task", name=op.f("pk_resets")),
+    )
+    op.create_table(
+        "reset_items",
+        sa.Column("item", NUMBER, autoincrement=False, nullable=False),
+        sa.Column("task", NUMBER, nullable=False),
+        sa.Column("token", sa.String(length=32), nullable=False),
+        sa.Column("kind", sa.String(length=8), nullable=False),
+        sa.Column("lease", sa.Integer()),
+        sa.PrimaryKeyConstraint("item", name=op.f("pk_reset_items")),
+    )
+    op.create_index("reset_items_task", "reset_items", ["task", "item"])
     op.create_table(
         "deleted_tasks",
         sa.Column("task", NUMBER, autoincrement=False, nullable=False),
