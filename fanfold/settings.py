@@ -31,10 +31,12 @@ class Settings:
     data: str = ""
     concurrency: int = 0
     children: int = 0
+    child_memory_bytes: int = 0
+    child_start_seconds: float = 120.0
     poll_seconds: float = 2.0
     heartbeat_seconds: float = 4.0
     lease_seconds: float = 15.0
-    look_seconds: float = 1.0
+    look_seconds: float = 0.5
     sweep_seconds: float = 5.0
     grace_seconds: float = 10.0
     crash_limit: int = 3
@@ -86,6 +88,8 @@ MEANINGS = {
     "data": "Data folder for blobs, scratch files and the embedded database; default: the user's data directory.",
     "concurrency": "Items one worker runs at the same time; 0: as many as its stages allow, at least 8.",
     "children": "Child processes a worker runs parts of handlers in (`in_child`) at the same time; 0: one per core.",
+    "child_memory_bytes": "Memory a child process may take before it is ended; 0: a quarter of the machine's, at least 1 GB.",
+    "child_start_seconds": "How long a child process may take to start and to import what it needs.",
     "poll_seconds": "How long an idle worker waits before it looks for work without having been told.",
     "heartbeat_seconds": "How often a worker says that it lives.",
     "lease_seconds": "A worker not heard of for so long has lost its items to the others.",
@@ -171,9 +175,14 @@ def _checked(settings: Settings) -> Settings:
         "sweep_seconds",
         "crash_limit",
         "hand_back_limit",
+        "child_start_seconds",
     ):
         if not getattr(settings, name) > 0:
             raise BadInput(f"Setting {name} is {getattr(settings, name)}; it must be more than 0.")
+    if settings.child_memory_bytes < 0:
+        raise BadInput(
+            f"Setting child_memory_bytes is {settings.child_memory_bytes}; it must be more than 0, or 0 for the default."
+        )
     if settings.concurrency < 0:
         raise BadInput(
             f"Setting concurrency is {settings.concurrency}; it must be more than 0, or 0 to follow the stages."

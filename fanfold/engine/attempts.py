@@ -36,8 +36,6 @@ class Attempt:
     call: Call
     task: asyncio.Task[Settlement]
     started_at: float
-    deadline: float | None = None
-    """When it has taken too long; of a coroutine in this loop only, as `Caller.run` looks after the others."""
     unwanted: str | None = None
     """`release` when it is to be handed back, `budget` when that is because a tick is over,
     `lost` when its lease is gone, `late` when it took too long; set before the task
@@ -87,10 +85,12 @@ class Attempts:
 
     def start(self, call: Call) -> None:
         """Begin one attempt."""
-        in_loop, limit, now = self._caller.runs_in_loop(call), call.stage.timeout, time.monotonic()
+        in_loop, now = self._caller.runs_in_loop(call), time.monotonic()
+        if in_loop:
+            call.time.begin()
         task = asyncio.get_running_loop().create_task(call.run_async() if in_loop else self._caller.run(call))
-        attempt = Attempt(call, task, now, now + limit if in_loop and limit is not None else None)
-        self._watch_time(attempt.deadline)
+        attempt = Attempt(call, task, now)
+        self._watch_time(call.time.due(now))
         self._running[call.claimed.id] = attempt
         _count(self._per_stage, (call.row.pipeline, call.stage.name), 1)
         _count(self._per_task, call.claimed.task, 1)
@@ -144,12 +144,15 @@ class Attempts:
 
     def _end_late(self) -> None:
         self._timer, now = None, time.monotonic()
-        timed = [attempt for attempt in self._running.values() if attempt.deadline is not None]
-        for attempt in timed:
-            if (attempt.deadline or 0.0) <= now:
-                attempt.deadline = None
+        next_due: float | None = None
+        for attempt in list(self._running.values()):
+            due = attempt.call.time.due(now)
+            if due is not None and due <= now:
+                attempt.call.time.end()
                 self._cancel(attempt, "late")
-        self._watch_time(min((attempt.deadline for attempt in timed if attempt.deadline is not None), default=None))
+            elif due is not None and (next_due is None or due < next_due):
+                next_due = due
+        self._watch_time(next_due)
 
     def _leave_behind(self, attempt: Attempt) -> None:
         """Go on without a coroutine that does not listen."""

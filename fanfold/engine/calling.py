@@ -6,8 +6,10 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+from fanfold.engine.child import OUT_OF_MEMORY
 from fanfold.engine.children import Children
 from fanfold.engine.context import ItemWork, TaskWork, Work
 from fanfold.engine.external import LookLater
@@ -15,6 +17,7 @@ from fanfold.engine.settlement import Settlement, clean, failed, shortfall
 from fanfold.engine.splitting import refused, write_split
 from fanfold.engine.spool import Spool
 from fanfold.engine.threads import Threads
+from fanfold.engine.timing import TimeLimit
 from fanfold.errors import BadInput, Cancelled, ChildDied, DatabaseProblem, HoldItem, PauseTask, Permanent, Temporary
 from fanfold.model import serial
 from fanfold.model.item import Claimed, Later
@@ -44,6 +47,7 @@ class Call:
         self.row = row
         self.claimed = claimed
         self.with_arguments = pipeline.calls_with_arguments
+        self.time = TimeLimit(stage.timeout)
         kind = ItemWork if stage.kind is Kind.EACH else TaskWork
         self.work: Work = kind(store, row, claimed)
         limit = stage.retry.limit if row.retry_limit is None else row.retry_limit
@@ -114,8 +118,14 @@ class Call:
         if isinstance(error, HoldItem):
             return Settlement(self.claimed, "hold", hold=clean(str(error) or "no reason given", 1_000), **self._cost())
         if isinstance(error, ChildDied):
-            return Settlement(self.claimed, "crash", error_code="crash", error_message=str(error))
+            return self.lose(error)
         return self.fail(error)
+
+    def lose(self, death: ChildDied) -> Settlement:
+        """The settlement for the death of the child process: lost, or failed for want of memory, which would happen again."""
+        if death.code == OUT_OF_MEMORY:
+            return self.fail(Permanent(str(death), code=OUT_OF_MEMORY))
+        return Settlement(self.claimed, "crash", error_code="crash", error_message=str(death))
 
     def fail(self, error: BaseException) -> Settlement:
         """The settlement for a failure; what was used counts all the same."""
@@ -168,7 +178,8 @@ class Caller:
 
     async def run(self, call: Call) -> Settlement:
         """One attempt from start to settlement; of a split that gave many items, with these written."""
-        settlement = await self._run_in_time(call)
+        settlement = await self._run_in_turn(call)
+        call.time.end()
         if settlement.spool is None or settlement.spool.fits_one_chunk:
             return settlement
         return await self._write(call, settlement)
@@ -196,7 +207,7 @@ class Caller:
             await asyncio.sleep(pause)
             pause = min(LONGEST_PAUSE_SECONDS, pause * 2)
 
-    async def _run_in_time(self, call: Call) -> Settlement:
+    async def _run_in_turn(self, call: Call) -> Settlement:
         """A suspect waits for its turn, or is handed back unharmed."""
         if not self._is_suspect(call):
             return await self._run(call)
@@ -210,12 +221,19 @@ class Caller:
         finally:
             self._suspects.release()
 
-    async def run_errand(self, function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    async def run_errand(
+        self, call: Call, function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]
+    ) -> Any:
         """Run a plain function in a child process; so many at a time as there are cores, or as the settings say."""
+
+        def run() -> Any:
+            with Held(call.time) as held:
+                return child.run(function, arguments, named, held.release, partial(self._ask_for_time, call))
+
         async with self._errands:
             child = self.children.take()
             try:
-                found = await asyncio.wrap_future(self.threads.submit(lambda: child.run(function, arguments, named)))
+                found = await asyncio.wrap_future(self.threads.submit(run))
             except (ChildDied, asyncio.CancelledError):
                 self.children.discard(child)
                 raise
@@ -228,14 +246,14 @@ class Caller:
     async def _run(self, call: Call) -> Settlement:
         in_child = call.stage.isolate or self._is_suspect(call)
         try:
-            async with asyncio.timeout(call.stage.timeout):
-                if in_child:
-                    return await self._in_child(call)
-                return await (call.run_async() if call.stage.runs_in_loop else self._in_thread(call))
-        except TimeoutError:
-            return call.time_out()
+            if in_child:
+                return await self._in_child(call)
+            if not call.stage.runs_in_loop:
+                return await self._in_thread(call)
+            call.time.begin()
+            return await call.run_async()
         except ChildDied as death:
-            return Settlement(call.claimed, "crash", error_code="crash", error_message=str(death))
+            return call.lose(death)
 
     def close(self) -> None:
         """End idle threads and all child processes."""
@@ -247,8 +265,12 @@ class Caller:
         return call.claimed.crashes >= SUSPECT_CRASHES and not call.stage.isolate and call.stage.can_be_isolated
 
     async def _in_thread(self, call: Call) -> Settlement:
+        def run() -> Settlement:
+            call.time.begin()  # Not before: it may have waited for a thread.
+            return call.run_sync()
+
         try:
-            settlement: Settlement = await asyncio.wrap_future(self.threads.submit(call.run_sync))
+            settlement: Settlement = await asyncio.wrap_future(self.threads.submit(run))
         except asyncio.CancelledError:
             call.work._stop.set()
             raise
@@ -257,9 +279,41 @@ class Caller:
     async def _in_child(self, call: Call) -> Settlement:
         child = self.children.take()
         try:
-            settlement: Settlement = await asyncio.wrap_future(self.threads.submit(lambda: child.call(call)))
+            run = partial(child.call, call, call.time.begin, partial(self._ask_for_time, call))
+            settlement: Settlement = await asyncio.wrap_future(self.threads.submit(run))
         except BaseException:
             self.children.discard(child)
             raise
         self.children.give_back(child)
         return settlement
+
+    def _ask_for_time(self, call: Call) -> None:
+        """A child takes long to start: the sweep, which knows the time limit only, must not take the item for one that hangs."""
+        seconds = call.store.settings.child_start_seconds
+        what = f"{call.stage.name} {call.claimed.key} of {call.row.id}"
+        log.warning("The child process for %s takes long to start; it has %g s for that", what, seconds)
+        try:
+            call.store.transact(lambda tx: tx.settling.put_off_deadline(call.claimed.id, call.claimed.lease, seconds))
+        except DatabaseProblem as problem:
+            log.warning("Could not ask for more time for %s: %s", what, problem)
+
+
+class Held:
+    """Keeps the time of an attempt from running until it is released, or until the end of the block."""
+
+    def __init__(self, limit: TimeLimit) -> None:
+        self._limit: TimeLimit | None = limit
+
+    def __enter__(self) -> Held:
+        assert self._limit is not None
+        self._limit.hold()
+        return self
+
+    def release(self) -> None:
+        """Let the time run again; more than once does no harm."""
+        limit, self._limit = self._limit, None
+        if limit is not None:
+            limit.go_on()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()

@@ -1,27 +1,21 @@
-"""Where does work run that may crash or hang? In child processes, kept warm, killed without mercy when they must end."""
+"""Child processes for work that may crash or hang: kept warm, watched, and killed when they must end."""
 
 from __future__ import annotations
 
-import importlib
 import multiprocessing
 import os
-import pickle
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import cache
-from multiprocessing.connection import Connection
-from pathlib import Path
+from dataclasses import replace
+from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any
 
-from fanfold.engine.discovery import load_file
-from fanfold.errors import BadPipeline, ChildDied, Permanent
-from fanfold.model.item import Claimed
-from fanfold.model.pipeline import Pipeline, Stage, TaskFunction
-from fanfold.model.task import TaskRow
+from fanfold.engine.child import BEGUN, OUT_OF_MEMORY, Errand, Outcome, Request, serve
+from fanfold.engine.memory import Allowance
+from fanfold.errors import ChildDied, Temporary
 from fanfold.settings import Settings
 
 if TYPE_CHECKING:
@@ -29,45 +23,22 @@ if TYPE_CHECKING:
     from fanfold.engine.settlement import Settlement
 
 CALLS_PER_CHILD = 500
-"""A child is replaced after so many calls, so that what handlers leak does not pile up."""
+"""A child is replaced after this many calls, so that what handlers leak does not pile up."""
+WATCH_SECONDS = 0.05
+"""How often the memory of a busy child is looked at: the fastest PDF bomb grew by 1.3 GB/s, so by 70 MB in between."""
+SLOW_START_SECONDS = 5.0
+"""A start that takes longer is told to the caller, who has to ask for more time."""
+REAP_SECONDS = 5.0
 
 
-@dataclass(frozen=True)
-class Request:
-    """An attempt on its way to a child: the handler by its name, everything else by value."""
-
-    module: str
-    file: str | None
-    qualname: str
-    stage: Stage
-    with_arguments: bool
-    row: TaskRow
-    claimed: Claimed
-
-
-@dataclass(frozen=True)
-class Errand:
-    """A plain function on its way to a child, by its name, with its arguments."""
-
-    module: str
-    file: str | None
-    qualname: str
-    arguments: tuple[Any, ...]
-    named: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What came of an errand."""
-
-    value: Any = None
-    error: BaseException | None = None
+def nothing() -> None:
+    """For callers who need not know."""
 
 
 class Child:
-    """One child process, one call at a time."""
+    """One child process, one call at a time. The thread that waits for its answer owns the pipe; others may only kill it."""
 
-    def __init__(self, settings: Settings, modules: Sequence[str] = ()) -> None:
+    def __init__(self, settings: Settings, modules: Sequence[str] = (), allowance: Allowance | None = None) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
         self._process = context.Process(
@@ -79,37 +50,150 @@ class Child:
             self._process.start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        theirs.close()
+            theirs.close()
         self.calls = 0
+        self._start_seconds = settings.child_start_seconds
+        self._allowance = allowance or Allowance(settings.child_memory_bytes)
+        self._is_ready = self._has_begun = self._is_busy = self._is_over = False
+        self._excess: str | None = None
+        self._lock = threading.Lock()
 
-    def call(self, call: Call) -> Settlement:
-        """Run the call in the child; ChildDied when the process ends instead of answering."""
-        settlement: Settlement = self._ask(_request(call))
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended and cannot be used again."""
+        return self._is_over
+
+    def call(self, call: Call, begun: Callable[[], None] = nothing, slow: Callable[[], None] = nothing) -> Settlement:
+        """Run the call in the child; ChildDied when the process ends instead of answering.
+
+        ``begun`` is told when the handler is called, ``slow`` when that takes long. Temporary, not counted, when the handler
+        was never called: because the child did not start in its time, or died while it started.
+        """
+        settlement: Settlement = self._ask(_request(call), begun, slow)
         return settlement
 
-    def run(self, function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """Run a plain function in the child and give back what it returns, or raise what it raises."""
+    def run(
+        self,
+        function: Callable[..., Any],
+        arguments: tuple[Any, ...],
+        named: dict[str, Any],
+        begun: Callable[[], None] = nothing,
+        slow: Callable[[], None] = nothing,
+    ) -> Any:
+        """Run a plain function in the child and give back what it returns, or raise what it raises; else as ``call``."""
         module = sys.modules.get(function.__module__)
         errand = Errand(function.__module__, getattr(module, "__file__", None), function.__qualname__, arguments, named)
-        outcome: Outcome = self._ask(errand)
+        outcome: Outcome = self._ask(errand, begun, slow)
         if outcome.error is not None:
             raise outcome.error
         return outcome.value
 
-    def _ask(self, request: Any) -> Any:
-        self.calls += 1
-        try:
-            self._pipe.send(request)
-            return self._pipe.recv()
-        except (EOFError, OSError):
-            self._process.join(5)
-            raise ChildDied(f"The process that ran it died ({_manner(self._process.exitcode)}).") from None
-
     def kill(self) -> None:
-        """End it at once."""
-        self._process.kill()
-        self._process.join(5)
+        """End it at once, with the processes it has started. Who waits for its answer is told that it died."""
+        with self._lock:
+            self._end_processes()
+            if self._is_busy:
+                return  # Its thread hears of it, and closes the pipe: to close it here would pull it away beneath a read.
+            self._is_busy = True
+        self._bury()
+
+    def _ask(self, request: Any, begun: Callable[[], None], slow: Callable[[], None]) -> Any:
+        with self._lock:
+            if self._is_busy:
+                raise ChildDied("The process that should run it was ended.")
+            self._is_busy = True
+        self.calls += 1
+        self._has_begun = False
+        try:
+            answer = self._answer(request, begun, slow)
+        except (EOFError, OSError):
+            raise self._death() from None
+        except BaseException:
+            self._end_processes()
+            self._bury()
+            raise
+        self._is_busy = False
+        return answer
+
+    def _answer(self, request: Any, begun: Callable[[], None], slow: Callable[[], None]) -> Any:
+        started = time.monotonic()
+        if not self._is_ready:
+            # Before that it does not read, and a large request would not go through the pipe.
+            self._hear_start(started, slow)
+            self._is_ready = True
+        self._pipe.send(request)
+        said = self._hear_start(started, slow)
+        if said != BEGUN:
+            return said  # The function was not found there.
+        self._has_begun = True
+        begun()
+        while not self._wait(WATCH_SECONDS):
+            continue
+        return self._pipe.recv()
+
+    def _hear_start(self, started: float, slow: Callable[[], None]) -> Any:
+        """What the child says next, in the time that it has for its start."""
+        is_slow = time.monotonic() > started + SLOW_START_SECONDS
+        while not self._wait(WATCH_SECONDS):
+            waited = time.monotonic() - started
+            if waited > self._start_seconds:
+                raise Temporary(
+                    f"The child process for it was not ready after {self._start_seconds:g} s; its handler was not called. If "
+                    "its modules take that long to import, raise FANFOLD_CHILD_START_SECONDS",
+                    code="child_start",
+                    counts=False,
+                )
+            if waited > SLOW_START_SECONDS and not is_slow:
+                is_slow = True
+                slow()
+        return self._pipe.recv()
+
+    def _wait(self, seconds: float) -> bool:
+        """Whether it has said something; EOFError when it has ended instead. Looks at its memory now and then."""
+        ready = wait([self._pipe, self._process.sentinel], seconds)
+        if self._pipe in ready:
+            return True
+        # Also without a sign: a process that it has started may hold its ends of the pipes open.
+        if ready or self._process.exitcode is not None:
+            if self._pipe.poll():
+                return True
+            raise EOFError
+        if self._excess is None and (excess := self._allowance.note(self._process.pid or 0)) is not None:
+            self._excess = excess
+            self._end_processes()
+        return False
+
+    def _death(self) -> Exception:
+        """Why there is no answer; the process is gone then."""
+        self._end_processes()
+        manner = _manner(self._bury())
+        if self._excess is not None:
+            return ChildDied(self._excess, code=OUT_OF_MEMORY)
+        if not self._has_begun:
+            return Temporary(
+                f"The child process for it died while it started ({manner}); its handler was not called",
+                code="child_start",
+                counts=False,
+            )
+        return ChildDied(f"The process that ran it died ({manner}).")
+
+    def _end_processes(self) -> None:
+        """Kill the process and its group."""
+        pid = self._process.pid
+        if pid is None or self._is_over:
+            return
+        try:
+            os.killpg(pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):  # It has no group of its own yet, or is gone.
+            self._process.kill()
+
+    def _bury(self) -> int | None:
+        """Wait for the end of the process and close the pipe; its exit code."""
+        self._is_over = True
+        self._process.join(REAP_SECONDS)
         self._pipe.close()
+        self._allowance.forget(self._process.pid or 0)
+        return self._process.exitcode
 
 
 class Children:
@@ -120,6 +204,7 @@ class Children:
         self.at_once = at_once or settings.children or os.cpu_count() or 1
         """How many run functions at the same time; handlers that are isolated come on top."""
         self._modules = tuple(modules)
+        self._allowance = Allowance(settings.child_memory_bytes)
         self._idle: list[Child] = []
         self._all: set[Child] = set()
         self._closed = False
@@ -136,13 +221,13 @@ class Children:
     def _new(self) -> Child:
         if self._closed:
             raise ChildDied("The worker is stopping.")
-        child = Child(self.settings, self._modules)
+        child = Child(self.settings, self._modules, self._allowance)
         self._all.add(child)
         return child
 
     def give_back(self, child: Child) -> None:
         """A child that has answered; old ones are let go."""
-        if child.calls >= CALLS_PER_CHILD:
+        if child.is_over or child.calls >= CALLS_PER_CHILD:
             self.discard(child)
         else:
             self._idle.append(child)
@@ -155,7 +240,7 @@ class Children:
     def close(self) -> None:
         """End them all, and start no more."""
         self._closed = True
-        for child in self._all:
+        for child in list(self._all):
             child.kill()
         self._all.clear()
         self._idle.clear()
@@ -174,101 +259,3 @@ def _manner(exit_code: int | None) -> str:
         likely = ", as the system does when memory runs out" if -exit_code == signal.SIGKILL else ""
         return f"killed by signal {signal.Signals(-exit_code).name}{likely}"
     return f"exit code {exit_code}"
-
-
-def serve(pipe: Connection, settings: Settings, parent: int, modules: Sequence[str] = ()) -> None:
-    """The life of a child: answer requests until the parent is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    _go_first()
-    threading.Thread(target=_follow, args=(parent,), daemon=True).start()
-    for module in modules:
-        importlib.import_module(module)
-    open_store = cache(lambda: _store(settings))
-    while True:
-        try:
-            request = pipe.recv()
-        except (EOFError, OSError):
-            return
-        if isinstance(request, Errand):
-            pipe.send_bytes(_run_errand(request))
-            continue
-        from fanfold.engine.settlement import failed
-
-        try:
-            settlement = _answer(open_store(), request)
-        except Exception as error:  # The handler was not found here, or its module can not be imported.
-            reason = Permanent(f"{type(error).__name__}: {error}", code="not_isolated")
-            settlement = failed(request.claimed, request.stage, reason)
-        pipe.send(settlement)
-
-
-def _store(settings: Settings) -> Any:
-    """Only for handlers: a child that runs plain functions need not know of any database."""
-    from fanfold.store.store import Store
-
-    return Store(settings)
-
-
-def _answer(store: Any, request: Request) -> Settlement:
-    import asyncio
-
-    from fanfold.engine.calling import Call
-
-    stage = replace(request.stage, handler=find_handler(request.module, request.file, request.qualname))
-    pipeline = Pipeline(request.row.pipeline)
-    pipeline.calls_with_arguments = request.with_arguments
-    call = Call(store, pipeline, stage, request.row, request.claimed)
-    return asyncio.run(call.run_async()) if stage.runs_in_loop else call.run_sync()
-
-
-def _run_errand(errand: Errand) -> bytes:
-    """The outcome, as bytes: a result that can not travel becomes an error that can."""
-    try:
-        value = find_handler(errand.module, errand.file, errand.qualname)(*errand.arguments, **errand.named)
-        return pickle.dumps(Outcome(value))
-    except BaseException as error:
-        try:
-            travelling = pickle.dumps(Outcome(error=error))
-            pickle.loads(travelling)
-        except Exception:
-            return pickle.dumps(Outcome(error=RuntimeError(f"{type(error).__name__}: {error}")))
-        return travelling
-
-
-def find_handler(module_name: str, file: str | None, qualname: str) -> Any:
-    """The handler, by the name of its module (or its file) and its own."""
-    module = sys.modules.get(module_name)
-    if module is None:
-        try:
-            module = importlib.import_module(module_name)
-        except ImportError:
-            if file is None:
-                raise
-            module = load_file(Path(file), module_name)
-    found: Any = module
-    for part in qualname.split("."):
-        found = getattr(found, part, None)
-    if isinstance(found, TaskFunction):
-        return found.function
-    if found is None:
-        raise BadPipeline(
-            f"The child process does not find {qualname} in {module_name}; is the pipeline made under `if __name__ == ...`?"
-        )
-    return found
-
-
-def _go_first() -> None:
-    """When memory runs out, have the system end this process and not the worker, with which everything else would be lost."""
-    try:
-        Path("/proc/self/oom_score_adj").write_text("500")
-    except OSError:  # Not Linux, or not allowed here: then the system chooses as it likes.
-        return
-
-
-def _follow(parent: int) -> None:
-    """End with the parent, also when it was killed and could not say so."""
-    while os.getppid() == parent:
-        time.sleep(1)
-    os._exit(1)

@@ -302,7 +302,7 @@ class Worker:
         stage = pipeline.find(claimed.stage)
         assert stage is not None, "only items of served stages are claimed"
         call = Call(self.store, pipeline, stage, row, claimed)
-        call.work._run_errand = self._caller.run_errand
+        call.work._run_errand = partial(self._caller.run_errand, call)
         if self._end_at is not None:
             call.work.grace_seconds = TICK_GRACE_SECONDS
         self._attempts.start(call)

@@ -166,6 +166,12 @@ class Settling:
         """An item whose lease is held has no time limit any more: its handler has ended, its result is being written."""
         self.connection.execute(sa.update(items).where(items.c.id == item).values(deadline_at=None))
 
+    def put_off_deadline(self, item: int, lease: int, seconds: float) -> None:
+        """Give a running item more time before the sweep takes it for one that hangs; nothing without the lease."""
+        later = self.clock.after(seconds - self.clock.seconds_since(items.c.deadline_at))
+        mine = (items.c.id == item, items.c.lease == lease, RUNNING, items.c.deadline_at.is_not(None))
+        self.connection.execute(sa.update(items).where(*mine).values(deadline_at=later))
+
     def _while_held(self, item: int, lease: int, values: dict[str, Any]) -> bool:
         if not self.holds(item, lease):
             return False

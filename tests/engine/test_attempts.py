@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from fanfold.engine.attempts import Attempts, Held
+from fanfold.engine.timing import TimeLimit
 from fanfold.store.looking import Ready
 from tests.engine.live import Live
 from tests.engine.pipelines import batch
@@ -32,7 +33,10 @@ def outcome(held: Held, look: str) -> tuple[int, list[str]]:
         attempts = Attempts(caller, lambda: "worker", lambda: None)
         claimed = SimpleNamespace(id=1, lease=5, task=1, key="1")
         call: Any = SimpleNamespace(
-            claimed=claimed, row=SimpleNamespace(id="t", pipeline="p"), stage=batch().stages["convert"]
+            claimed=claimed,
+            row=SimpleNamespace(id="t", pipeline="p"),
+            stage=batch().stages["convert"],
+            time=TimeLimit(None),
         )
         before = time.monotonic()
         attempts.start(call)

@@ -19,6 +19,7 @@ from fanfold.engine.pulse import Pulse
 from fanfold.engine.removal import prune
 from fanfold.engine.settlement import Settlement
 from fanfold.engine.threads import Threads
+from fanfold.engine.timing import TimeLimit
 from fanfold.errors import DatabaseProblem, IllegalMove
 from fanfold.model.item import Claimed
 from fanfold.store.looking import Ready
@@ -359,7 +360,7 @@ def test_an_attempt_cancelled_before_its_first_step_is_over() -> None:
         attempts = Attempts(caller, lambda: "worker", lambda: None)
         claimed = SimpleNamespace(id=1, lease=5, task=1, key="1")
         row = SimpleNamespace(id="t", pipeline="p")
-        call: Any = SimpleNamespace(claimed=claimed, row=row, stage=batch().stages["convert"])
+        call: Any = SimpleNamespace(claimed=claimed, row=row, stage=batch().stages["convert"], time=TimeLimit(None))
         attempts.start(call)
         attempts.compare({1: (5, False)}, time.monotonic() + 1, turning=False)
         for _ in range(5):

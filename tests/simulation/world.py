@@ -32,6 +32,7 @@ from fanfold.engine import (
     tally,
     threads,
     tick,
+    timing,
     worker,
 )
 from fanfold.errors import DatabaseProblem, FanfoldError, IllegalMove
@@ -106,7 +107,7 @@ class Luck:
 LUCK = Luck()
 CLOCKED = (
     *(worker, pulse, services, restarting, candidates, claiming, attempts, tally, repeats, threads, context, tick),
-    *(removal, store_room),
+    *(removal, store_room, timing),
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -26,6 +26,7 @@ class Windows:
 
     def __init__(self) -> None:
         self._windows: OrderedDict[tuple[str, int], asyncio.Task[Window]] = OrderedDict()
+        self._waiting: Counter[asyncio.Task[Window]] = Counter()
         self._surveys: OrderedDict[str, dict[str, Any]] = OrderedDict()
 
     async def page(self, item: ff.ItemWork) -> PageText:
@@ -41,13 +42,29 @@ class Windows:
             self._make_room()
         self._windows.move_to_end(key)
         try:
-            # The window is read for all of its pages: it goes on when this one is no longer wanted.
-            found = await asyncio.shield(self._windows[key])
+            found = await self._shared(key)
         except (ff.ChildDied, TimeoutError):
             # One page of it kills, or holds up, whoever reads it. Alone, only that page is lost.
             [text] = await item.in_child(textlayer.convert, source.path, [page], survey["survey"])
             return text
         return found[page]
+
+    async def _shared(self, key: tuple[str, int]) -> Window:
+        """A window that others may wait for as well: it goes on without this page, and ends when nobody waits any more.
+
+        A page may keep its reader busy for minutes. Once the task is cancelled, nobody wants it, and the child is killed.
+        """
+        window = self._windows[key]
+        self._waiting[window] += 1
+        try:
+            return await asyncio.shield(window)
+        finally:
+            self._waiting[window] -= 1
+            if not self._waiting[window]:
+                del self._waiting[window]
+                if not window.done():
+                    del self._windows[key]  # Whoever comes now must not wait for what is being cancelled.
+                    window.cancel()
 
     async def _read(self, item: ff.ItemWork, source: ff.File, wanted: list[int], survey: dict[str, Any]) -> Window:
         async with asyncio.timeout(READ_SECONDS):
@@ -62,8 +79,9 @@ class Windows:
 
     def _forget_failed(self, key: tuple[str, int], window: asyncio.Task[Window]) -> None:
         """The next try reads anew; and whoever waited has the error, so that nobody else needs to be told."""
-        if window.cancelled() or window.exception() is not None:
-            self._windows.pop(key, None)
+        failed = window.cancelled() or window.exception() is not None
+        if failed and self._windows.get(key) is window:
+            del self._windows[key]
 
     def _survey(self, file: ff.File) -> dict[str, Any]:
         if file.key not in self._surveys:

@@ -1,0 +1,62 @@
+"""How long a handler may take: the time begins when the handler is called, and stands still while a child process starts for it.
+
+Nothing here wakes anybody. Threads write down when something began; the loop's one timer asks when an attempt is due and sets
+itself again when it was too early.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+
+_lock = threading.Lock()
+
+
+class TimeLimit:
+    """The time limit of one attempt; may be used from any thread."""
+
+    __slots__ = ("_begun_at", "_held_since", "_holds", "_stood_still", "seconds")
+
+    def __init__(self, seconds: float | None) -> None:
+        self.seconds = seconds
+        self._begun_at: float | None = None
+        self._stood_still = 0.0
+        self._held_since = 0.0
+        self._holds = 0
+
+    def begin(self) -> None:
+        """The handler is called now."""
+        self._begun_at = time.monotonic()
+
+    def end(self) -> None:
+        """The handler has returned; what follows has no limit."""
+        self.seconds = None
+
+    def forgive(self, seconds: float) -> None:
+        """Do not count so many seconds: something else kept the handler from running."""
+        with _lock:
+            self._stood_still += seconds
+
+    def hold(self) -> None:
+        """Stop counting until ``go_on``; several may hold it at the same time."""
+        with _lock:
+            if not self._holds:
+                self._held_since = time.monotonic()
+            self._holds += 1
+
+    def go_on(self) -> None:
+        """Count again, once everybody who held it has said so."""
+        with _lock:
+            self._holds -= 1
+            if not self._holds:
+                self._stood_still += time.monotonic() - self._held_since
+
+    def due(self, now: float) -> float | None:
+        """The earliest moment at which the attempt can have taken too long, as far as is known now; None without a limit."""
+        limit = self.seconds
+        if limit is None:
+            return None
+        if self._begun_at is None:
+            return now + limit
+        held = now - self._held_since if self._holds else 0.0
+        return self._begun_at + limit + self._stood_still + held
