@@ -10,7 +10,7 @@ from statistics import median
 from typing import Literal
 
 from fanfold.apps.pdf.layout import Line
-from fanfold.apps.pdf.reading import Table
+from fanfold.apps.pdf.pieces import Table
 
 Kind = Literal["paragraph", "heading", "item", "code", "table"]
 

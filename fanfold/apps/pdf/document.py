@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import fanfold as ff
-from fanfold.apps.pdf import ranges, survey
+from fanfold.apps.pdf import fonts, ranges, survey
 
 if TYPE_CHECKING:
     import pypdfium2 as pdfium
@@ -115,6 +115,7 @@ def opened(path: Path, *, password: str | None = None, name: str | None = None) 
     """The document, closed again at the end; or the reason why it can not be opened."""
     import pypdfium2 as pdfium
 
+    fonts.install()
     try:
         document = pdfium.PdfDocument(path, password=password)
     except (pdfium.PdfiumError, OSError) as error:

@@ -8,38 +8,24 @@ from __future__ import annotations
 
 import ctypes
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from fanfold.apps.pdf.reading import Piece, style
-
-if TYPE_CHECKING:
-    import pypdfium2 as pdfium
+from fanfold.apps.pdf.pieces import Piece, style
 
 _SIMPLIFIED = str.maketrans("‘’‚‛“”„‟–—―‒−‐‑\u00a0\x02\ufffe", "''''\"\"\"\"------- --")
 # What may have been another sign: quotes, and hyphens between letters or spaces (not those of "01-05").
 _LOST = re.compile(r"['\"]|[^\W\d]-|-[^\W\d]| -|-$|--")
-# Loading a page once more takes as long as all the judging of it, so a bold piece is looked at only if it may be a title
-# that runs into its paragraph, and typewriter type only if it is longer than a word of it in a sentence.
+# A bold piece is looked at only if it may be a title that runs into its paragraph, and typewriter type only if it is
+# longer than a word of it in a sentence: the font of a character is asked for one by one.
 _RUN_IN = re.compile(r"[:.–—-] ")
 _LONG = 60
 _FONT_NAME_BYTES = 128
 
 
-def correct(document: pdfium.PdfDocument, page: int, pieces: list[Piece]) -> None:
+def correct(textpage: Any, pieces: list[Piece]) -> None:
     """Give the pieces their own quotes and dashes back, and measure how far their bold beginning goes."""
-    if not any(map(_doubtful, pieces)):
-        return
-    import pypdfium2 as pdfium
-
-    try:
-        loaded = document[page - 1]
-        textpage = loaded.get_textpage()
-    except pdfium.PdfiumError:
-        # What liteparse could read of a damaged page is better than nothing.
-        return
-    _correct(textpage, pieces)
-    textpage.close()
-    loaded.close()
+    if any(map(_doubtful, pieces)):
+        _correct(textpage, pieces)
 
 
 def _doubtful(piece: Piece) -> bool:

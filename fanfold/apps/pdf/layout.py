@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from fanfold.apps.pdf import cleaning
-from fanfold.apps.pdf.reading import Piece, Table
+from fanfold.apps.pdf.pieces import Piece, Table
 
 Box = Piece | Table
 Interval = tuple[float, float]

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import fanfold as ff
 from fanfold.apps.pdf import blocks, layout, rendering
 from fanfold.apps.pdf.headings import Headings
-from fanfold.apps.pdf.reading import Piece, RawPage
-from fanfold.apps.pdf.survey import Running
+from fanfold.apps.pdf.pieces import Piece, RawPage
+from fanfold.apps.pdf.running import Running
 from fanfold.apps.pdf.tables import absorb
 
 if TYPE_CHECKING:

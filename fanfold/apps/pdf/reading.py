@@ -3,57 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-# Names of fonts tell their style: "Times-BoldMT", TeX's "CMBX12" and "SFTT1000", "Consolas".
-_BOLD = re.compile(r"bold|black|heavy|demi|[a-z]{2}bx\d|sx?bx|cmssbx|-bd|hei(?![a-z])", re.IGNORECASE)
-_MONO = re.compile(
-    r"courier|mono(?!type)|nimbusmon|monaco|consol|menlo|typewriter|[a-z]{2}tt\d|fixed|lettergothic|sourcecode",
-    re.IGNORECASE,
-)
-
-
-@dataclass(slots=True)
-class Piece:
-    """A stretch of text in one line. ``bold`` is the font at its start, until `exact` has looked at all of it."""
-
-    text: str
-    x0: float
-    y0: float
-    x1: float
-    y1: float
-    size: float
-    bold: bool
-    mono: bool
-    bold_length: int = 0
-
-
-@dataclass(slots=True)
-class Table:
-    """A table: rows of cells, the first row being its head; and where each column begins and ends."""
-
-    rows: list[list[str]]
-    columns: list[tuple[float, float]]
-    x0: float
-    y0: float
-    x1: float
-    y1: float
-
-
-@dataclass(slots=True)
-class RawPage:
-    """One page before any judgement about it."""
-
-    number: int
-    width: float
-    height: float
-    pieces: list[Piece] = field(default_factory=list)
-    tables: list[Table] = field(default_factory=list)
+from fanfold.apps.pdf import turning
+from fanfold.apps.pdf.pieces import Piece, RawPage, Table, style
 
 
 def read(path: Path, pages: Sequence[int], *, forms: bool = False) -> tuple[dict[int, RawPage], dict[int, str]]:
@@ -100,10 +55,10 @@ def _parse(path: Path, pages: Sequence[int], forms: bool, turned: dict[int, int]
 
 def _raw_page(page: Any) -> RawPage:
     raw = RawPage(page.page_num, page.width, page.height)
-    # What is still turned is a stamp along the margin.
-    upright = [item for item in page.text_items if not round(item.rotation) % 360]
-    raw.pieces = [piece for piece in map(_piece, upright) if piece.text]
-    raw.pieces.extend(piece for form_field in page.form_fields or () for piece in _filled_in(form_field))
+    found = ((_piece(item), float(item.rotation)) for item in page.text_items)
+    turning.place(raw, [(piece, angle) for piece, angle in found if piece.text])
+    raw.filled_in = [piece for form_field in page.form_fields or () for piece in _filled_in(form_field)]
+    raw.pieces.extend(raw.filled_in)
     for block in page.blocks or ():
         if block.kind == "table" and block.bbox is not None and block.rows:
             raw.tables.append(_table(block))
@@ -128,7 +83,7 @@ def _piece(item: Any) -> Piece:
     bold, mono = style(item.font_name or "")
     size = item.font_height or height or 1.0
     # Some fonts claim a box far taller than their letters, which would tie lines together that only look close.
-    if height > 1.6 * size:
+    if height > 1.6 * size and not round(item.rotation) % 360:
         y, height = y + (height - size) / 2, size
     return Piece(item.text.strip(), x, y, x + width, y + height, size, bold, mono)
 
@@ -152,12 +107,6 @@ def _filled_in(form_field: Any) -> Iterator[Piece]:
             top = box.y + index * height + (height - size) / 2
             right = box.x + min(box.width, 0.5 * size * len(value))
             yield Piece(value.strip(), box.x, top, right, top + size, size, False, False)
-
-
-@lru_cache(maxsize=512)
-def style(font: str) -> tuple[bool, bool]:
-    """Whether a font is bold, and whether it is typewriter type, by its name."""
-    return _BOLD.search(font) is not None, _MONO.search(font) is not None
 
 
 def _table(block: Any) -> Table:

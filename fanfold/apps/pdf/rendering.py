@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from fanfold.apps.pdf import cleaning
 from fanfold.apps.pdf.blocks import Block, code_lines
-from fanfold.apps.pdf.reading import Table
+from fanfold.apps.pdf.pieces import Table
 
 _BREAK = "  \n"
 _LEADERS = re.compile(r"\s*(?:\.\s?){4,}\s*|\s*…{2,}\s*|\s*_{4,}\s*")

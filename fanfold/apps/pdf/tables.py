@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from fanfold.apps.pdf.layout import Line
-from fanfold.apps.pdf.reading import Piece, Table
+from fanfold.apps.pdf.pieces import Piece, Table
 
 # In sizes of the type: how far a line may be from the table, a cell from its column, and pieces of one cell apart.
 _NEAR = 1.6

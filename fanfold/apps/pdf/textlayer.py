@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fanfold.apps.pdf import blocks, exact, layout, reading, rendering
-from fanfold.apps.pdf import survey as surveys
 from fanfold.apps.pdf.blocks import Block
 from fanfold.apps.pdf.document import opened
+from fanfold.apps.pdf.glyphs import OwnText, own_text, whole
 from fanfold.apps.pdf.headings import Headings
-from fanfold.apps.pdf.reading import Piece, RawPage, Table
+from fanfold.apps.pdf.keeping import LEAST_KEPT, letters, reason, share_kept
+from fanfold.apps.pdf.pieces import Piece, RawPage, Table
+from fanfold.apps.pdf.running import Running
 from fanfold.apps.pdf.tables import absorb
 
 if TYPE_CHECKING:
@@ -36,6 +38,8 @@ class PageText:
     text: str
     needs_ocr: bool
     problem: str | None = None
+    lost: str | None = None
+    """What is to be said of text that the page has and its Markdown has not."""
 
 
 def convert(path: Path, pages: Sequence[int], survey: dict[str, Any]) -> list[PageText]:
@@ -44,39 +48,73 @@ def convert(path: Path, pages: Sequence[int], survey: dict[str, Any]) -> list[Pa
         return []
     found, problems = reading.read(path, pages, forms=bool(survey.get("forms")))
     headings = Headings(survey)
-    running = surveys.Running(survey)
+    running = Running(survey)
     with opened(path) as document:
-        return [
-            _page(document, found[number], headings, running)
-            if number in found
-            else PageText(number, "", "", True, problems.get(number, "the page could not be read"))
-            for number in pages
-        ]
+        return [_page(document, number, found.get(number), problems.get(number), headings, running) for number in pages]
 
 
-def _page(document: pdfium.PdfDocument, raw: RawPage, headings: Headings, running: surveys.Running) -> PageText:
+def _page(
+    document: pdfium.PdfDocument,
+    number: int,
+    read: RawPage | None,
+    problem: str | None,
+    headings: Headings,
+    running: Running,
+) -> PageText:
     try:
-        empty = not raw.pieces
-        running.drop(raw, headings.body)
-        # A page without any text may be a drawing of it; one with a header only, if there is a picture below.
-        needs_ocr = empty or _garbled(raw.pieces) or (_is_sparse(raw.pieces) and _is_picture(document, raw))
-        found = _blocks(document, raw, headings)
-        return PageText(raw.number, rendering.markdown(found), rendering.plain(found), needs_ocr)
+        with own_text(document, number) as own:
+            raw = whole(read, own, number)
+            if raw is None or (read is None and not raw.pieces):
+                return PageText(number, "", "", True, problem or "the page could not be read")
+            return _judged(document, raw, own, headings, running)
     except Exception as error:
         # Whatever one page holds, the others are converted.
-        return PageText(raw.number, "", "", True, f"{type(error).__name__}: {error}")
+        return PageText(number, "", "", True, f"{type(error).__name__}: {error}")
 
 
-def _blocks(document: pdfium.PdfDocument, raw: RawPage, headings: Headings) -> list[Block]:
+def _judged(
+    document: pdfium.PdfDocument, raw: RawPage, own: OwnText | None, headings: Headings, running: Running
+) -> PageText:
+    empty = not raw.pieces
+    dropped = running.drop(raw, headings.body)
+    # A page without any text may be a drawing of it; one with a header only, if there is a picture below.
+    needs_ocr = empty or _garbled(raw.pieces) or (_is_sparse(raw.pieces) and _is_picture(document, raw))
+    found = _blocks(raw, own, headings)
+    markdown = rendering.markdown(found)
+    kept = [markdown, *dropped, *_line_numbers(raw, found)]
+    return PageText(raw.number, markdown, rendering.plain(found), needs_ocr, lost=_lost(own, kept))
+
+
+def _lost(own: OwnText | None, kept: list[str]) -> str | None:
+    """What to say of a page that has lost text on its way; nothing when (nearly) all of it is there."""
+    if own is None or share_kept(letters(own.text), kept) >= LEAST_KEPT:
+        return None
+    share = share_kept(letters(own.visible), kept)
+    return reason(share) if share < LEAST_KEPT else None
+
+
+def _line_numbers(raw: RawPage, found: Sequence[Block]) -> list[str]:
+    """The numbers of lines of code, which belong to the page and not to the code."""
+    used = {id(piece) for block in found if block.kind == "code" for line in block.lines for piece in line.pieces}
+    if not used:
+        return []
+    return [piece.text for piece in raw.pieces if piece.text.isdigit() and id(piece) not in used]
+
+
+def _blocks(raw: RawPage, own: OwnText | None, headings: Headings) -> list[Block]:
     tables = [table for table in raw.tables if _complete(table, raw.pieces)]
     held = {id(piece) for table in tables for piece in _inside(raw.pieces, table)}
     free = [piece for piece in raw.pieces if id(piece) not in held]
-    exact.correct(document, raw.number, free)
-    return [
+    if own is not None:
+        exact.correct(own.textpage, free)
+    found = [
         block
         for column in layout.columns([*free, *tables])
         for block in headings.mark(blocks.group(absorb(column)), raw.number)
     ]
+    # Text at another angle has no place among the lines of the page; it follows them.
+    aside = (column for group in raw.turned for column in layout.columns(group.pieces))
+    return found + [block for column in aside for block in blocks.group(column)]
 
 
 def _inside(pieces: Sequence[Piece], table: Table) -> list[Piece]:

@@ -4,7 +4,7 @@ from fanfold.apps.pdf import blocks, layout, tables
 from fanfold.apps.pdf.blocks import Block
 from fanfold.apps.pdf.headings import Headings
 from fanfold.apps.pdf.layout import Line
-from fanfold.apps.pdf.reading import Piece, Table
+from fanfold.apps.pdf.pieces import Piece, Table
 from fanfold.apps.pdf.rendering import markdown
 
 SIZE = 10.0

@@ -250,7 +250,7 @@ def test_a_page_that_can_not_be_judged_does_not_stop_the_others(
 ) -> None:
     path = make_pdf(tmp_path / "two.pdf", ["first", "second"])
     real = textlayer._blocks
-    monkeypatch.setattr(textlayer, "_blocks", lambda file, raw, known: 1 / (raw.number - 1) and real(file, raw, known))
+    monkeypatch.setattr(textlayer, "_blocks", lambda raw, own, known: 1 / (raw.number - 1) and real(raw, own, known))
     first, second = convert(path, [1, 2], document.examine(path).survey)
     assert first.problem is not None
     assert "division" in first.problem

@@ -1,0 +1,78 @@
+"""The pieces of text and tables that stand on a page, with their places and fonts."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+# Names of fonts tell their style: "Times-BoldMT", TeX's "CMBX12" and "SFTT1000", "Consolas".
+_BOLD = re.compile(r"bold|black|heavy|demi|[a-z]{2}bx\d|sx?bx|cmssbx|-bd|hei(?![a-z])", re.IGNORECASE)
+_MONO = re.compile(
+    r"courier|mono(?!type)|nimbusmon|monaco|consol|menlo|typewriter|[a-z]{2}tt\d|fixed|lettergothic|sourcecode",
+    re.IGNORECASE,
+)
+
+
+@dataclass(slots=True)
+class Piece:
+    """A stretch of text in one line. ``bold`` is the font at its start, until `exact` has looked at all of it."""
+
+    text: str
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+    size: float
+    bold: bool
+    mono: bool
+    bold_length: int = 0
+
+
+@dataclass(slots=True)
+class Table:
+    """A table: rows of cells, the first row being its head; and where each column begins and ends."""
+
+    rows: list[list[str]]
+    columns: list[tuple[float, float]]
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+
+
+@dataclass(slots=True)
+class Turned:
+    """Pieces that are turned by another angle than most of their page, brought upright."""
+
+    angle: int
+    """In degrees, clockwise."""
+    pieces: list[Piece]
+    height: float
+    """Of the page as these pieces see it."""
+
+
+@dataclass(slots=True)
+class RawPage:
+    """One page before any judgement about it."""
+
+    number: int
+    width: float
+    height: float
+    pieces: list[Piece] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    turned: list[Turned] = field(default_factory=list)
+    filled_in: list[Piece] = field(default_factory=list)
+    """What was typed into a form, which is no part of the page's own text."""
+
+    @property
+    def text(self) -> str:
+        """Everything that was found on the page."""
+        groups = [self.pieces, *(group.pieces for group in self.turned)]
+        return "\n".join(piece.text for group in groups for piece in group)
+
+
+@lru_cache(maxsize=512)
+def style(font: str) -> tuple[bool, bool]:
+    """Whether a font is bold, and whether it is typewriter type, by its name."""
+    return _BOLD.search(font) is not None, _MONO.search(font) is not None
