@@ -15,7 +15,7 @@ MEANINGS = {
     "pages": "Which pages: `1-3,7,10-`, `-5`, `last`; all when empty.",
     "provider": "Who converts: `local`, or a provider of `fanfold providers`.",
     "model": "The model of that provider.",
-    "fallback": "Models to ask when that one fails; at last the text layer is taken.",
+    "fallback": "Models to ask when that one fails. At last a page is made here (`local`): from its text layer, a scan by OCR.",
     "prompt": "What the model is told, instead of the prompt that comes with Fanfold.",
     "ocr": "`auto`: pages without a text layer are read by OCR; `always`: all pages; `never`: none.",
     "images": "`auto`: pictures of pages are kept where one was needed; `always`; `never`.",
@@ -79,6 +79,10 @@ class Options:
                 raise ff.Permanent(
                     f"The option {name} is {getattr(self, name)!r}; it may be {', '.join(allowed)}.", code="bad_option"
                 )
+        if LOCAL in self.fallback[:-1]:
+            raise ff.Permanent(
+                f"The option fallback has {LOCAL} before other models. {LOCAL} comes last.", code="bad_option"
+            )
         if not 100 <= self.longest <= 10_000:
             raise ff.Permanent(
                 f"The option longest is {self.longest}; it may be 100 to 10000 pixels.", code="bad_option"
@@ -88,6 +92,11 @@ class Options:
     def is_local(self) -> bool:
         """Whether no model is asked."""
         return self.provider == LOCAL and not self.model
+
+    @property
+    def models_after(self) -> list[str]:
+        """The models to ask when the first one fails. `local` is no model: it is what is done at last anyway."""
+        return [model for model in self.fallback if model != LOCAL]
 
     @property
     def wording(self) -> str:

@@ -53,7 +53,7 @@ async def convert(item: ff.ItemWork) -> dict[str, Any]:
     layer = await windows().page(item)
     if options.is_local and not layer.needs_ocr and options.ocr != "always":
         kept = await _picture(item, options) if options.images == "always" else None
-        return await _finished(item, options, layer.markdown, TEXT_LAYER, kept)
+        return await _finished(item, options, layer.markdown, TEXT_LAYER, kept, lost=layer.lost)
     picture = await _picture(item, options)
     if picture.blank and not layer.text.strip():
         return await _finished(item, options, "", "blank", picture)
@@ -95,7 +95,8 @@ async def _recognised(item: ff.ItemWork, options: Options, layer: PageText, pict
     if options.ocr == "never" and layer.problem:
         raise ff.Permanent(f"Page {page} can not be read: {layer.problem}.", code="broken_page")
     if options.ocr == "never":
-        return await _finished(item, options, layer.markdown, TEXT_LAYER, picture, note="no text layer")
+        note = "no text layer"
+        return await _finished(item, options, layer.markdown, TEXT_LAYER, picture, note=note, lost=layer.lost)
     if not ocr.available():
         raise ff.Permanent(
             f"Page {page} is a picture without a text layer. To read it: pip install 'fanfold[ocr]', or let a model do it "
@@ -106,15 +107,18 @@ async def _recognised(item: ff.ItemWork, options: Options, layer: PageText, pict
 
 
 async def _asked(item: ff.ItemWork, options: Options, layer: PageText, picture: Picture) -> dict[str, Any]:
-    """What a model makes of the picture or, when no model can, the text layer."""
+    """What a model makes of the picture or, when no model can, the text layer; for a scan, OCR where it is installed."""
     check = None if layer.needs_ocr else check_against(layer.text)
     try:
-        answer = await item.ask(options.wording, images=[picture.jpeg], check=check)
+        answer = await item.ask(options.wording, images=[picture.jpeg], check=check, fallback=options.models_after)
     except ff.NoAnswer as problem:
-        if layer.needs_ocr:
+        if not layer.needs_ocr:
+            item.degraded(f"{TEXT_LAYER} instead of a model: {problem}")
+            return await _finished(item, options, layer.markdown, TEXT_LAYER, picture, lost=layer.lost)
+        if options.ocr == "never" or not ocr.available():
             raise
-        item.degraded(f"{TEXT_LAYER} instead of a model: {problem}")
-        return await _finished(item, options, layer.markdown, TEXT_LAYER, picture)
+        item.degraded(f"OCR instead of a model: {problem}")
+        return await _recognised(item, options, layer, picture)
     tried = "; ".join(answer.tried) or None
     return await _finished(item, options, answer.text, answer.source, picture, note=tried)
 
@@ -127,6 +131,7 @@ async def _finished(
     picture: Picture | None,
     *,
     note: str | None = None,
+    lost: str | None = None,
 ) -> dict[str, Any]:
     """What is kept of a page."""
     page = item.input["page"]
@@ -135,5 +140,7 @@ async def _finished(
         image = await asyncio.to_thread(item.write, f"page-{page:04}.jpg", picture.jpeg)
     if engine in (TEXT_LAYER, "ocr"):
         item.used(model=engine)
+    if lost is not None:
+        item.degraded(lost)
     found = {"page": page, "markdown": markdown, "engine": engine, "image": image, "note": note}
     return {name: value for name, value in found.items() if value is not None}

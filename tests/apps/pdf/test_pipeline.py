@@ -10,7 +10,10 @@ import pytest
 
 import fanfold as ff
 from fanfold.apps.pdf import ocr, pdf
+from fanfold.apps.pdf.options import Options
 from fanfold.apps.pdf.sample import write_sample
+from fanfold.apps.pdf.textlayer import PageText
+from fanfold.apps.pdf.windows import Windows
 from tests.ai_protocol import Call
 from tests.ai_server import AIServer
 from tests.apps.pdf.making import make_blank, make_encrypted, make_pdf, make_scan
@@ -151,12 +154,47 @@ def test_a_page_of_a_later_model_of_the_chain_is_degraded(sqlite_live: Live, boo
     assert again.degraded == 0, "the model that was chosen is not a fallback"
 
 
-def test_a_scan_has_no_text_layer_to_fall_back_to(sqlite_live: Live, tmp_path: Path, ai: AIServer) -> None:
+def test_a_scan_that_the_model_refuses_is_read_by_ocr_and_degraded(live: Live, tmp_path: Path, ai: AIServer) -> None:
+    make_scan(tmp_path / "scan.pdf", ["The quick brown fox jumps over the lazy dog."])
+    ai.always("refusal")
+    task = convert(live, tmp_path / "scan.pdf", provider="fake", fallback=["local"])
+    [item] = live.client.items(task.id)
+    assert str(item.degraded).startswith("OCR instead of a model: The answer of fake:fake-large can not be taken")
+    assert (task.degraded, live.client.output(task.id, "1")["engine"]) == (1, "ocr")
+    assert "quick brown fox" in markdown(live, task)
+
+
+@pytest.mark.parametrize("option", ["auto", "never"])
+def test_a_scan_that_the_model_refuses_fails_where_ocr_is_not_there_or_not_wanted(
+    sqlite_live: Live, tmp_path: Path, ai: AIServer, monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
+    if option == "auto":
+        monkeypatch.setattr(ocr, "available", lambda: False)
     make_scan(tmp_path / "scan.pdf", ["A scanned page"])
     ai.always("refusal")
-    task = convert(sqlite_live, tmp_path / "scan.pdf", state="failed", provider="fake")
+    task = convert(sqlite_live, tmp_path / "scan.pdf", state="failed", provider="fake", ocr=option)
     [item] = sqlite_live.client.items(task.id)
     assert "refuses" in str(item.error_message)
+
+
+def test_local_comes_last_among_the_fallbacks() -> None:
+    with pytest.raises(ff.Permanent, match="local comes last"):
+        Options.of({"provider": "fake", "fallback": ["local", "fake:fake-small"]})
+
+
+def test_a_page_that_lost_text_is_degraded_in_item_task_and_report(
+    live: Live, book: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def page(self: Windows, item: ff.ItemWork) -> PageText:
+        number = item.input["page"]
+        return PageText(number, "Some of it.", "Some of it.", False, lost="only 40 % kept" if number == 2 else None)
+
+    monkeypatch.setattr(Windows, "page", page)
+    task = convert(live, book, report=True)
+    assert (task.state, task.degraded) == ("completed", 1)
+    assert [item.degraded for item in live.client.items(task.id)] == [None, "only 40 % kept", None, None]
+    report = json.loads(live.client.result(task.id)["report"].read_text())
+    assert [page["degraded"] for page in report["pages"]] == [None, "only 40 % kept", None, None]
 
 
 def test_a_blank_page_is_done_empty_and_not_paid_for(live: Live, tmp_path: Path, ai: AIServer) -> None:
