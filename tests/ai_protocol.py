@@ -57,6 +57,8 @@ class Reply:
     retry_after_seconds: float | None = None
     after_seconds: float = 0.0
     hangs: bool = False
+    held: bool = False
+    """Whether it is kept back until the test says ``release``."""
     broken_json: bool = False
     dropped: bool = False
     input_tokens: int = 1_000
@@ -105,6 +107,7 @@ FAULTS: Mapping[str, Fault] = {
     "402": refused("402", 402, "Insufficient balance"),
     "403": refused("403", 403, "Your project has no access to this model", "model_not_found"),
     "insufficient_quota": refused("insufficient_quota", 429, "You exceeded your current quota", "insufficient_quota"),
+    "held": lambda good: good.fault("held", held=True),
     "hang": lambda good: good.fault("hang", hangs=True),
     "length": lambda good: good.fault("length", finish_reason="length", text=good.text[: len(good.text) // 2]),
     "content_filter": lambda good: good.fault("content_filter", finish_reason="content_filter", text=""),

@@ -40,6 +40,7 @@ class AIServer:
         self._queue: deque[Fault] = deque()
         self._draw: Callable[[], Fault] = lambda: FAULTS["answer"]
         self._started = threading.Event()
+        self._released = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="ai-server", daemon=True)
 
     def answer(self, answer: Answer | Reply | str) -> None:
@@ -63,6 +64,10 @@ class AIServer:
         generator = random.Random(seed)
         faults = [named(name) for name in names]
         self._draw = lambda: generator.choices(faults, weights)[0]
+
+    def release(self) -> None:
+        """Give the answers that are held, and hold no more."""
+        self._released.set()
 
     @property
     def url(self) -> str:
@@ -153,6 +158,8 @@ class AIServer:
         try:
             if reply.hangs or reply.after_seconds:
                 await client_stays(reader, None if reply.hangs else reply.after_seconds)
+            while reply.held and not self._released.is_set():
+                await client_stays(reader, 0.01)
             # Before it is sent: who has the answer finds it on the bill.
             call.paid = reply.status == 200 and not reply.dropped
         finally:

@@ -20,7 +20,7 @@ from tests.servers import PostgresServer, ServerUnavailable
 # temporary directory: that is closed to other accounts, and its path may be too long for a socket.
 RUN_DIRECTORY = "FANFOLD_TEST_RUN_DIRECTORY"
 
-# A copy of a database is some 300 files: 35 ms in memory, 150 to 400 ms on a disk.
+# A copy of a database is some 300 files: 35 ms in memory, 150 to 400 ms on a disk. Each commit of SQLite waits 3 ms for a disk.
 MEMORY = Path("/dev/shm")
 ENOUGH_MEMORY_BYTES = 2 * 1024**3
 
@@ -36,7 +36,9 @@ def pytest_configure(config: pytest.Config) -> None:
         os.chmod(directory, 0o755)
         os.environ[RUN_DIRECTORY] = directory
         if MEMORY.exists() and shutil.disk_usage(MEMORY).free >= ENOUGH_MEMORY_BYTES:
-            memory_directory().mkdir(mode=0o700)
+            memory_directory().mkdir(mode=0o755)
+            if config.option.basetemp is None:
+                config.option.basetemp = str(memory_directory() / "tmp")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -46,6 +48,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         for directory in run_directory().glob("own-*"):
             PostgresServer(directory).remove()
         shutil.rmtree(run_directory(), ignore_errors=True)
+        shutil.rmtree(memory_directory(), ignore_errors=True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -76,7 +79,7 @@ def memory_directory() -> Path:
 def shared_server() -> PostgresServer:
     """The server for all tests of this run, which may not be running yet."""
     data = memory_directory() if memory_directory().exists() else None
-    return PostgresServer(run_directory() / "shared", data=data, fsync=False)
+    return PostgresServer(run_directory() / "shared", data=data and data / "postgres", fsync=False)
 
 
 @contextmanager
@@ -148,7 +151,7 @@ def environment_of(server: AIServer) -> dict[str, str]:
         "FANFOLD_PROVIDER": "fake",
         "FANFOLD_PROVIDERS_FAKE_BASE_URL": server.openai_url,
         "FANFOLD_PROVIDERS_FAKE_MODEL": "fake-large",
-        "FANFOLD_PROVIDERS_FAKE_TIMEOUT": "2",
+        "FANFOLD_PROVIDERS_FAKE_TIMEOUT": "60",
         "FANFOLD_PROVIDERS_FAKE_PRICE_INPUT": "1000",
         "FANFOLD_PROVIDERS_FAKE_PRICE_OUTPUT": "1000",
     }

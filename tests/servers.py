@@ -79,7 +79,8 @@ class PostgresServer:
 
     def create_database(self, name: str, template: str | None = None) -> str:
         """Create a database, as a copy of the template if one is named, and return its URL."""
-        statement = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
+        # Copying the files is twice as fast as writing them through the log.
+        statement = sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY")
         with self.connect() as connection:
             connection.execute(statement.format(sql.Identifier(name), sql.Identifier(template or "template1")))
         return self.url(name)

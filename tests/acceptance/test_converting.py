@@ -37,19 +37,20 @@ def whole(call: Call) -> str:
 
 
 def test_killed_in_the_middle_it_goes_on_without_redoing_a_page(shell: Shell, tmp_path: Path) -> None:
-    pages = 400 if shell.database.startswith("sqlite") else 80
+    pages = 120 if shell.database.startswith("sqlite") else 60
     source = book(tmp_path / "long.pdf", pages)
     words = ("convert", str(source), "--provider", "fake")
     with AIServer() as ai:
         ai.answer(whole)
+        ai.next(*["answer"] * (pages // 3))
+        ai.always("held")
         started = shell.start(*words, **environment_of(ai))
-        eventually(lambda: len(ai.paid) > pages / 4, 60)
+        eventually(lambda: ai.given["held"] and len(ai.paid) == pages // 3, 100)
         children = psutil.Process(started.pid).children(recursive=True)
         os.kill(started.pid, signal.SIGKILL)
-        started.wait(30)
+        started.wait(60)
         in_flight = 8
-        paid_before = len(ai.paid)
-        assert paid_before < pages
+        ai.always("answer")
         finished = shell.start(*words, **environment_of(ai))
         _, said = finished.communicate(timeout=100)
         assert finished.returncode == 0, said
@@ -62,14 +63,15 @@ def test_killed_in_the_middle_it_goes_on_without_redoing_a_page(shell: Shell, tm
 
 
 def test_a_bad_service_costs_time_but_no_page(shell: Shell, tmp_path: Path) -> None:
-    pages = 200 if shell.database.startswith("sqlite") else 60
+    pages = 60
     source = book(tmp_path / "bad.pdf", pages)
     with AIServer() as ai:
         ai.answer(whole)
-        ai.mix({"429-soon": 0.30, "500": 0.05, "hang": 0.02, "length": 0.02}, seed=7)
-        patient = environment_of(ai) | {"FANFOLD_PROVIDERS_FAKE_TIMEOUT": "1"}
+        ai.next("hang", "500", "length")
+        ai.mix({"429-soon": 0.30, "500": 0.05, "length": 0.02}, seed=7)
+        patient = environment_of(ai) | {"FANFOLD_PROVIDERS_FAKE_TIMEOUT": "8"}
         done = shell.start("convert", str(source), "--provider", "fake", "--json", **patient)
-        said, errors = done.communicate(timeout=110)
+        said, errors = done.communicate(timeout=200)
         assert done.returncode == 0, errors
         given = ai.given
         assert given["answer"] == pages, "each page was answered once"
@@ -85,7 +87,7 @@ def test_the_same_page_twice_costs_one_call(shell: Shell, tmp_path: Path) -> Non
     with AIServer() as ai:
         ai.answer(whole)
         done = shell.start("convert", str(tmp_path / "memo.pdf"), "--provider", "fake", **environment_of(ai))
-        _, said = done.communicate(timeout=60)
+        _, said = done.communicate(timeout=100)
         assert done.returncode == 0, said
         assert len(ai.calls) == 1
 
@@ -102,7 +104,7 @@ def test_interrupted_it_says_how_to_go_on(shell: Shell, tmp_path: Path) -> None:
         read_line = started.stderr.readline if started.stderr else str
         eventually(lambda: "once more to stop at once" in read_line(), 60)
         started.send_signal(signal.SIGINT)
-        _, said = started.communicate(timeout=60)
+        _, said = started.communicate(timeout=100)
         assert started.returncode == 130
         assert "run the same again to go on" in said
         assert "Traceback" not in said

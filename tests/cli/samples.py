@@ -89,7 +89,7 @@ async def hold(item: ff.ItemWork) -> str:
 costly = ff.Pipeline("costly")
 
 
-@costly.step(takes=30)
+@costly.step(takes=300)
 def pay(task: ff.TaskWork) -> str:
     """Something that does not fit into a short tick."""
     return "paid"

@@ -46,16 +46,16 @@ class Live(Installation):
         finally:
             worker.stop()
             worker.stop()
-            thread.join(30)
+            thread.join(100)
         assert not thread.is_alive()
         assert problems == []
 
-    def until(self, task: Task, state: str, seconds: float = 30.0) -> Task:
+    def until(self, task: Task, state: str, seconds: float = 60.0) -> Task:
         """The task as soon as it is in this state."""
         eventually(lambda: self.client.get(task.id).state == state, seconds)
         return self.client.get(task.id)
 
-    def item_is(self, task: Task, state: str, seconds: float = 30.0) -> None:
+    def item_is(self, task: Task, state: str, seconds: float = 60.0) -> None:
         """Wait until the first item of the counted stage is in this state."""
         eventually(lambda: self.states(task).split()[:1] == [state], seconds)
 
@@ -76,5 +76,5 @@ class Switch:
 
     def check(self, condition: Callable[[], bool] | None = None) -> None:
         """Wait until a handler is here."""
-        assert self.entered.wait(30)
+        assert self.entered.wait(60)
         assert condition is None or condition()

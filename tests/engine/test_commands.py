@@ -1,6 +1,5 @@
 """Does every command do what it says, in every state it is allowed in, and nothing in the others?"""
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -122,26 +121,21 @@ def test_a_task_can_be_brought_to_its_end_from_every_state(installation: Install
 
 
 @pytest.mark.parametrize("verb", ["pause", "cancel", "resume"])
-def test_a_command_costs_the_same_for_ten_items_and_for_twenty_thousand(installation: Installation, verb: str) -> None:
+def test_a_command_sends_the_same_statements_for_ten_items_and_for_a_thousand(
+    installation: Installation, verb: str
+) -> None:
     pipeline = installation.know(batch())
-    took = {}
     sent: dict[int, list[str]] = {}
-    for size in (10, 20_000):
-        tasks = [installation.client.submit(pipeline, items=range(size)) for _ in range(2)]
-        times = []
-        for task in tasks:
-            if verb == "resume":
-                installation.client.pause(task.id)
-            number = installation.client._row(task.id).number
-            with installation.statements() as seen:
-                started = time.perf_counter()
-                getattr(installation.client.commands, verb)(number)
-                times.append(time.perf_counter() - started)
-            sent[size] = list(seen)
-        took[size] = min(times)
-    assert sent[10] == sent[20_000]
-    assert not any("items" in statement for statement in sent[20_000])
-    assert took[20_000] < 20 * took[10] + 0.05
+    for size in (10, 1_000):
+        task = installation.client.submit(pipeline, items=range(size))
+        if verb == "resume":
+            installation.client.pause(task.id)
+        number = installation.client._row(task.id).number
+        with installation.statements() as seen:
+            getattr(installation.client.commands, verb)(number)
+        sent[size] = list(seen)
+    assert sent[10] == sent[1_000]
+    assert not any("items" in statement for statement in sent[1_000])
 
 
 def test_a_paused_task_goes_on_where_it_was(installation: Installation) -> None:

@@ -93,19 +93,19 @@ def test_a_call_that_does_not_come_back_leaves_the_outcome_unknown(live: Live, h
         if how == "pause":
             eventually(lambda: live.states(task) == "pending", 30)
             live.client.resume(task.id)
-            eventually(lambda: live.states(task) == "waiting", 30)
+            eventually(lambda: live.states(task) == "waiting", 60)
             assert live.client.get(task.id).held == 0
             switch.free.set()
             live.until(task, "completed")
     switch.free.set()
     if how != "pause":
         with live.working():
-            eventually(lambda: live.client.get(task.id).held == 1, 30)
+            eventually(lambda: live.client.get(task.id).held == 1, 60)
     assert sum(service.starts.values()) == 1
 
 
 @pytest.mark.parametrize("find", [True, False], ids=["find", "no_find"])
-@pytest.mark.parametrize("seconds", [0.5, 30.0], ids=["within the grace", "beyond the grace"])
+@pytest.mark.parametrize("seconds", [0.5, 300.0], ids=["within the grace", "beyond the grace"])
 def test_a_tick_that_runs_out_of_time_during_the_call_starts_no_second_job(
     live: Live, seconds: float, find: bool
 ) -> None:
@@ -114,7 +114,7 @@ def test_a_tick_that_runs_out_of_time_during_the_call_starts_no_second_job(
     timer = threading.Timer(1.0 + seconds, switch.free.set)
     timer.start()
     report = tick(live.store, live.pipelines, budget=1.2)
-    assert report.seconds < 20
+    assert report.seconds < 100
     timer.cancel()
     switch.free.set()
     if seconds > 10 and not find:

@@ -137,47 +137,45 @@ def test_a_handler_that_never_returns_is_timed_out_and_the_others_go_on(live: Li
 
 
 @pytest.mark.parametrize("command", ["pause", "cancel"])
-def test_an_async_handler_is_stopped_within_two_seconds(live: Live, command: str) -> None:
+def test_an_async_handler_is_stopped(live: Live, command: str) -> None:
     switch = Switch()
-    stopped_at: list[float] = []
+    stopped = threading.Event()
 
     async def handler(_item: Any) -> None:
         switch.entered.set()
         try:
             await asyncio.sleep(3_600)
         finally:
-            stopped_at.append(time.monotonic())
+            stopped.set()
 
     task = live.client.submit(live.know(batch(handler=handler)), items=["a"])
     with live.working():
         switch.check()
-        asked_at = time.monotonic()
         getattr(live.client, command)(task.id)
         live.item_is(task, "pending")
-    assert stopped_at[0] - asked_at < 2
+        assert stopped.is_set(), "its place is not free before it has ended"
     [item] = live.client.items(task.id)
     assert (item.attempts, item.failures, item.crashes) == (1, 0, 0)
 
 
 def test_a_plain_handler_is_told_and_its_result_is_fenced(live: Live) -> None:
     switch = Switch()
-    told: list[float] = []
+    told = threading.Event()
 
     def handler(item: Any) -> str:
         switch.entered.set()
-        eventually(lambda: item.cancelled, 30)
-        told.append(time.monotonic())
-        switch.free.wait(30)
+        eventually(lambda: item.cancelled)
+        told.set()
+        switch.free.wait(60)
         return "too late"
 
     task = live.client.submit(live.know(batch(handler=handler)), items=["a"])
     with live.working():
         switch.check()
-        asked_at = time.monotonic()
         live.client.cancel(task.id)
         live.item_is(task, "pending")
+        assert told.wait(60)
         switch.free.set()
-        assert told[0] - asked_at < 2
     assert live.client.get(task.id).state == "cancelled"
     assert live.states(task) == "pending"
     assert live.sql("SELECT output FROM item_data WHERE output IS NOT NULL") == []
@@ -255,7 +253,8 @@ def test_a_stop_hands_back_what_does_not_end_in_time(database_url: str, tmp_path
     live.store.close()
 
 
-def test_a_second_stop_does_not_wait(live: Live) -> None:
+def test_a_second_stop_does_not_wait(database_url: str, tmp_path: Any) -> None:
+    live = Live(database_url, tmp_path, grace_seconds=600.0)
     switch = Switch()
 
     def handler(_item: Any) -> None:
@@ -264,12 +263,12 @@ def test_a_second_stop_does_not_wait(live: Live) -> None:
     task = live.client.submit(live.know(batch(handler=handler)), items=["a"])
     with live.working() as worker:
         switch.check()
-        asked_at = time.monotonic()
         worker.stop()
         worker.stop()
-        live.item_is(task, "pending", seconds=15)
-        assert time.monotonic() - asked_at < live.settings.grace_seconds
+        live.item_is(task, "pending")
+        assert not switch.left.is_set()
     switch.free.set()
+    live.store.close()
 
 
 def test_a_worker_drains_what_there_is_and_ends(live: Live) -> None:

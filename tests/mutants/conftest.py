@@ -14,6 +14,6 @@ __all__ = ["clock", "installation", "live"]
 @pytest.fixture
 def live(database_url: str, tmp_path: Path) -> Iterator[Live]:
     """An empty installation with real time and real workers, whose leases are short."""
-    made = Live(database_url, tmp_path / "data", heartbeat_seconds=0.2, lease_seconds=2.0)
+    made = Live(database_url, tmp_path / "data", heartbeat_seconds=0.2, lease_seconds=5.0)
     yield made
     made.store.close()

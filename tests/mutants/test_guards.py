@@ -314,7 +314,8 @@ def test_a_worker_that_can_not_beat_within_its_lease_drops_what_runs(
     pulse = pulse_of(live, lost)
     pulse.start()
     try:
-        time.sleep(0.5)
+        beaten_at = eventually(live.client.workers)[0].seen_at
+        eventually(lambda: live.client.workers()[0].seen_at > beaten_at)
         assert lost == []
         monkeypatch.setattr(Workers, "beat", unreachable)
         eventually(lambda: lost == ["all"])

@@ -120,7 +120,11 @@ def test_a_long_wait_gives_the_place_to_others_and_is_not_counted(
 
 
 @pytest.mark.parametrize("fault", ["500", "hang", "broken_json", "drop"])
-def test_a_fault_of_the_service_is_tried_again(sqlite_live: Live, ai: AIServer, fault: str) -> None:
+def test_a_fault_of_the_service_is_tried_again(
+    sqlite_live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    if fault == "hang":
+        monkeypatch.setenv("FANFOLD_PROVIDERS_FAKE_TIMEOUT", "3")
     ai.next(fault)
     task = run(sqlite_live, asking(retry=ff.Retry(limit=1, first=0.01)), ["one"])
     [item] = sqlite_live.client.items(task.id)
@@ -208,12 +212,13 @@ def test_an_unknown_provider_pauses_the_task(sqlite_live: Live, ai: AIServer) ->
 
 
 def test_an_answer_that_comes_too_late_is_kept_and_not_paid_again(live: Live, ai: AIServer) -> None:
-    ai.next(lambda good: good.fault("slow", after_seconds=0.6))
+    ai.next("held")
     task = live.client.submit(live.know(asking()), items=["one"])
     with live.working():
         eventually(lambda: ai.waiting)
         live.client.pause(task.id)
         live.item_is(task, "pending")
+        ai.release()
         eventually(lambda: ai.paid)
         live.client.resume(task.id)
         done = live.until(task, "completed")
@@ -277,14 +282,14 @@ def test_only_so_many_calls_are_made_at_a_time(
     sqlite_live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FANFOLD_PROVIDERS_FAKE_CONCURRENCY", "2")
-    ai.always(lambda good: good.fault("slow", after_seconds=0.02))
+    ai.always(slow(0.02))
     run(sqlite_live, asking(), [str(n) for n in range(12)])
     assert ai.busiest == 2
 
 
 def test_two_workers_with_the_same_question_pay_once(live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two event loops have two desks, as two processes have: what they share is the database."""
-    ai.always(lambda good: good.fault("slow", after_seconds=0.3))
+    ai.always(slow(0.3))
     monkeypatch.setattr("fanfold.providers.desk.OTHERS_SECONDS", 0.02)
     pipeline = live.know(asking())
     tasks = [live.client.submit(pipeline, items=["same"]) for _ in range(4)]
@@ -350,7 +355,7 @@ def test_a_refusal_of_one_item_alone_is_about_that_item(sqlite_live: Live, ai: A
 
 
 def test_what_is_under_way_when_a_worker_stops_is_kept(live: Live, ai: AIServer) -> None:
-    ai.next(slow(1.0))
+    ai.next("held")
     task = live.client.submit(live.know(asking()), items=["one"])
     worker = Worker([live.pipelines[0]], store=live.store, name="leaving")
     thread = threading.Thread(target=worker.run)
@@ -359,7 +364,8 @@ def test_what_is_under_way_when_a_worker_stops_is_kept(live: Live, ai: AIServer)
     live.client.pause(task.id)
     live.item_is(task, "pending")
     worker.stop()
-    thread.join(30)
+    ai.release()
+    thread.join(60)
     assert live.sql("SELECT count(*) FROM answers WHERE body IS NOT NULL") == [(1,)]
 
 
