@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import settings
@@ -116,11 +117,17 @@ def own_postgres() -> Iterator[PostgresServer]:
     server.remove()
 
 
+@pytest.fixture(scope="session")
+def sqlite_databases(tmp_path_factory: pytest.TempPathFactory) -> SqliteDatabases:
+    """A source of fresh databases on SQLite."""
+    return SqliteDatabases(tmp_path_factory.mktemp("sqlite"))
+
+
 @pytest.fixture(scope="session", params=["sqlite", "postgresql"])
-def databases(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Databases:
+def databases(request: pytest.FixtureRequest) -> Databases:
     """A source of fresh databases, once for each kind; for a test that needs more than one."""
     if request.param == "sqlite":
-        return SqliteDatabases(tmp_path_factory.mktemp("sqlite"))
+        return cast(SqliteDatabases, request.getfixturevalue("sqlite_databases"))
     source = PostgresDatabases(request.getfixturevalue("postgres"))
     with one_at_a_time("template"):
         source.make_template()
@@ -132,6 +139,12 @@ def database_url(databases: Databases) -> Iterator[str]:
     """The URL of a migrated, empty database of this test alone, once on SQLite and once on PostgreSQL."""
     with databases.fresh() as url:
         yield url
+
+
+@pytest.fixture
+def sqlite_url(sqlite_databases: SqliteDatabases, tmp_path: Path) -> str:
+    """The URL of such a database on SQLite alone, for what is the same on every database; it is in the folder of the test."""
+    return sqlite_databases.copy_to(tmp_path)
 
 
 @pytest.fixture

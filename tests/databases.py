@@ -35,11 +35,15 @@ class SqliteDatabases:
         """A copy of the template in a folder of its own, where SQLite puts its log beside it."""
         folder = self.directory / uuid4().hex
         folder.mkdir()
-        shutil.copyfile(self.template, folder / "fanfold.db")
         try:
-            yield f"sqlite:///{folder / 'fanfold.db'}"
+            yield self.copy_to(folder)
         finally:
             shutil.rmtree(folder)
+
+    def copy_to(self, folder: Path) -> str:
+        """The URL of a copy in this folder."""
+        shutil.copyfile(self.template, folder / "fanfold.db")
+        return f"sqlite:///{folder / 'fanfold.db'}"
 
 
 class PostgresDatabases:

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -59,10 +58,9 @@ def looking(
     assert not unexpected, unexpected
 
 
-def saved(page: Page, name: str) -> Path:
-    """A picture of the page as it is, where FANFOLD_SCREENSHOTS says, or somewhere temporary."""
-    folder = Path(os.environ.get("FANFOLD_SCREENSHOTS") or tempfile.gettempdir())
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{name}.png"
-    page.screenshot(path=path, full_page=True)
-    return path
+def save(page: Page, name: str) -> None:
+    """Keep a picture of the page as it is where FANFOLD_SCREENSHOTS says, if it says so."""
+    if wanted := os.environ.get("FANFOLD_SCREENSHOTS"):
+        folder = Path(wanted)
+        folder.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=folder / f"{name}.png", full_page=True)

@@ -30,7 +30,7 @@ def typed(commands: list[str], folder: Path) -> list[list[str]]:
     environment = {**os.environ, "PATH": path, "FANFOLD_DATA": str(folder / "data"), "COLUMNS": "200"}
     environment.pop("FANFOLD_DATABASE", None)
     done = subprocess.run(
-        ["bash", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, timeout=100, check=False
+        ["bash", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, timeout=280, check=False
     )
     own_words = re.compile(r"^bash: line .*\n", re.MULTILINE)
     return [own_words.sub("", part).strip("\n").splitlines() for part in done.stdout.split(MARK)[:-1]]

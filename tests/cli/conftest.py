@@ -17,8 +17,14 @@ def shell(database_url: str, tmp_path: Path) -> Iterator[Shell]:
 
 
 @pytest.fixture
-def sqlite_shell(tmp_path: Path) -> Iterator[Shell]:
-    """A shell on a SQLite file that does not exist yet, for what is the same on every database."""
+def sqlite_shell(sqlite_url: str, tmp_path: Path) -> Iterator[Shell]:
+    """A shell on SQLite alone, for what is the same on every database."""
+    yield from shell_on(sqlite_url, tmp_path / "data")
+
+
+@pytest.fixture
+def new_shell(tmp_path: Path) -> Iterator[Shell]:
+    """A shell on a SQLite file that does not exist yet."""
     yield from shell_on(f"sqlite:///{tmp_path / 'fanfold.db'}", tmp_path / "data")
 
 

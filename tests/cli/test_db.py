@@ -20,23 +20,23 @@ def older(shell: Shell) -> Database:
     return database
 
 
-def test_a_dry_run_says_what_would_be_done_and_does_nothing(sqlite_shell: Shell) -> None:
-    database = older(sqlite_shell)
-    said = sqlite_shell.ok("db", "upgrade", "--dry-run")
+def test_a_dry_run_says_what_would_be_done_and_does_nothing(new_shell: Shell) -> None:
+    database = older(new_shell)
+    said = new_shell.ok("db", "upgrade", "--dry-run")
     assert f"is of revision 0001; this version needs {NEWEST}" in said
     assert "0002  The cache of answers" in said
     assert "To have a backup first: fanfold db backup FILE" in said
     assert migrate.current(database) == "0001"
-    answer = sqlite_shell.json("db", "upgrade", "--dry-run")
+    answer = new_shell.json("db", "upgrade", "--dry-run")
     assert (answer["before"], answer["after"], answer["steps"][-1]) == ("0001", "0001", NEWEST)
-    assert f"went from 0001 to {NEWEST}" in sqlite_shell.ok("db", "upgrade")
-    assert "already" in sqlite_shell.ok("db", "upgrade", "--dry-run")
+    assert f"went from 0001 to {NEWEST}" in new_shell.ok("db", "upgrade")
+    assert "already" in new_shell.ok("db", "upgrade", "--dry-run")
     database.close()
 
 
-def test_a_dry_run_leaves_an_empty_database_empty(sqlite_shell: Shell) -> None:
-    assert sqlite_shell.json("db", "upgrade", "--dry-run")["after"] is None
-    assert "is empty" in sqlite_shell.ok("db", "current")
+def test_a_dry_run_leaves_an_empty_database_empty(new_shell: Shell) -> None:
+    assert new_shell.json("db", "upgrade", "--dry-run")["after"] is None
+    assert "is empty" in new_shell.ok("db", "current")
 
 
 def test_an_upgrade_says_who_is_at_work(shell: Shell, client: Client) -> None:
@@ -56,41 +56,41 @@ def test_a_database_that_is_not_whole_is_told_in_every_place(shell: Shell, clien
     assert "has no table permits" in shell.type("doctor").stdout
 
 
-def test_a_backup_is_whole_and_never_overwrites(sqlite_shell: Shell, tmp_path: Path) -> None:
-    task = sqlite_shell.submit("words", "a")
+def test_a_backup_is_whole_and_never_overwrites(new_shell: Shell, tmp_path: Path) -> None:
+    task = new_shell.submit("words", "a")
     copy = tmp_path / "copy.db"
-    assert f"to {copy}" in sqlite_shell.ok("db", "backup", str(copy))
-    assert sqlite_shell.json("show", task, "--database", f"sqlite:///{copy}")["id"] == task
-    assert "exists already" in sqlite_shell.fails(Exit.BAD_INPUT, "db", "backup", str(copy))
-    assert "There is no folder" in sqlite_shell.fails(Exit.BAD_INPUT, "db", "backup", str(tmp_path / "no" / "copy.db"))
+    assert f"to {copy}" in new_shell.ok("db", "backup", str(copy))
+    assert new_shell.json("show", task, "--database", f"sqlite:///{copy}")["id"] == task
+    assert "exists already" in new_shell.fails(Exit.BAD_INPUT, "db", "backup", str(copy))
+    assert "There is no folder" in new_shell.fails(Exit.BAD_INPUT, "db", "backup", str(tmp_path / "no" / "copy.db"))
     assert [name for name in os.listdir(tmp_path) if name.startswith(".")] == []
 
 
-def test_a_backup_of_an_older_database_is_what_it_was(sqlite_shell: Shell, tmp_path: Path) -> None:
-    older(sqlite_shell).close()
-    size = sqlite_shell.json("db", "backup", str(tmp_path / "copy.db"))["bytes"]
+def test_a_backup_of_an_older_database_is_what_it_was(new_shell: Shell, tmp_path: Path) -> None:
+    older(new_shell).close()
+    size = new_shell.json("db", "backup", str(tmp_path / "copy.db"))["bytes"]
     assert size == (tmp_path / "copy.db").stat().st_size
     with closing(sqlite3.connect(tmp_path / "copy.db")) as copy:
         assert copy.execute("SELECT version_num FROM alembic_version").fetchall() == [("0001",)]
 
 
-def test_there_is_no_backup_of_what_does_not_exist(sqlite_shell: Shell, tmp_path: Path) -> None:
-    assert "no database to copy" in sqlite_shell.fails(Exit.DATABASE, "db", "backup", str(tmp_path / "copy.db"))
+def test_there_is_no_backup_of_what_does_not_exist(new_shell: Shell, tmp_path: Path) -> None:
+    assert "no database to copy" in new_shell.fails(Exit.DATABASE, "db", "backup", str(tmp_path / "copy.db"))
     assert not (tmp_path / "fanfold.db").exists()
 
 
-def test_postgresql_has_a_tool_of_its_own_for_backups(sqlite_shell: Shell, tmp_path: Path) -> None:
+def test_postgresql_has_a_tool_of_its_own_for_backups(new_shell: Shell, tmp_path: Path) -> None:
     place = ("--database", "postgresql://ada:secret@127.0.0.1:1/work")
-    said = sqlite_shell.fails(Exit.BAD_INPUT, "db", "backup", str(tmp_path / "copy"), *place)
+    said = new_shell.fails(Exit.BAD_INPUT, "db", "backup", str(tmp_path / "copy"), *place)
     assert "pg_dump --format=custom" in said
     assert "secret" not in said
 
 
-def test_a_worker_that_ends_for_the_database_has_a_code_of_its_own(sqlite_shell: Shell) -> None:
+def test_a_worker_that_ends_for_the_database_has_a_code_of_its_own(new_shell: Shell) -> None:
     """It notices with its heartbeat, hands back what it has, and says what to do."""
-    task = sqlite_shell.submit("words", "a")
-    worker = sqlite_shell.start("worker", "tests.cli.samples:words", FANFOLD_HEARTBEAT_SECONDS="0.2")
-    with sqlite_shell.client() as client:
+    task = new_shell.submit("words", "a")
+    worker = new_shell.start("worker", "tests.cli.samples:words", FANFOLD_HEARTBEAT_SECONDS="0.2")
+    with new_shell.client() as client:
         client.wait(task, timeout=60)
         with client.store.write() as tx:
             tx.connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")

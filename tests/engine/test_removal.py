@@ -168,15 +168,16 @@ def test_handlers_that_write_while_their_task_is_deleted_leave_nothing(busy: Bus
 
 
 def test_many_old_tasks_are_pruned_without_waiting_for_the_next_hour(
-    installation: Installation, clock: HandClock
+    installation: Installation, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(removal, "BATCH", 20)
     pipeline = installation.know(batch())
-    for _ in range(removal.BATCH + 20):
+    for _ in range(removal.BATCH + 5):
         installation.client.submit(pipeline, items=["a"])
     installation.work()
     clock.advance(40 * 86_400)
     pipelines = {"batch": pipeline}
-    assert removal.prune(installation.store, pipelines, "sweep") == removal.BATCH + 20
+    assert removal.prune(installation.store, pipelines, "sweep") == removal.BATCH + 5
     assert installation.client.list() == []
     assert leftovers(installation) == {}
 

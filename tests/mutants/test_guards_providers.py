@@ -24,8 +24,8 @@ WAIT_SECONDS = 2.5
 
 
 @pytest.fixture
-def sqlite_live(tmp_path: Path) -> Iterator[Live]:
-    made = Live(f"sqlite:///{tmp_path / 'fanfold.db'}", tmp_path / "data")
+def sqlite_live(sqlite_url: str, tmp_path: Path) -> Iterator[Live]:
+    made = Live(sqlite_url, tmp_path / "data")
     yield made
     made.store.close()
 

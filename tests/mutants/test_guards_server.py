@@ -19,8 +19,8 @@ from tests.server.asking import Asker, token
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Iterator[Installation]:
-    made = Installation(f"sqlite:///{tmp_path / 'fanfold.db'}", tmp_path / "data", None)
+def place(sqlite_url: str, tmp_path: Path) -> Iterator[Installation]:
+    made = Installation(sqlite_url, tmp_path / "data", None)
     made.know(words, pages)
     yield made
     made.store.close()

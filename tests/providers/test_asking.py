@@ -26,9 +26,9 @@ def live(database_url: str, tmp_path: Path) -> Iterator[Live]:
 
 
 @pytest.fixture
-def sqlite_live(tmp_path: Path) -> Iterator[Live]:
+def sqlite_live(sqlite_url: str, tmp_path: Path) -> Iterator[Live]:
     """The same on SQLite alone, for the many ways in which a service can fail."""
-    made = Live(f"sqlite:///{tmp_path / 'fanfold.db'}", tmp_path / "data")
+    made = Live(sqlite_url, tmp_path / "data")
     yield made
     made.store.close()
 

@@ -24,9 +24,9 @@ def installation(database_url: str, tmp_path: Path) -> Iterator[Installation]:
 
 
 @pytest.fixture
-def sqlite_installation(tmp_path: Path) -> Iterator[Installation]:
+def sqlite_installation(sqlite_url: str, tmp_path: Path) -> Iterator[Installation]:
     """An installation on SQLite, for what is the same on every database."""
-    yield from installed(f"sqlite:///{tmp_path / 'fanfold.db'}", tmp_path)
+    yield from installed(sqlite_url, tmp_path)
 
 
 def installed(url: str, folder: Path) -> Iterator[Installation]:

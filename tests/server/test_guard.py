@@ -98,9 +98,9 @@ def test_no_page_has_a_script_or_a_style_inside(sqlite_asker: Asker) -> None:
 
 
 @pytest.fixture
-def narrow(tmp_path: Path) -> Iterator[Asker]:
+def narrow(sqlite_url: str, tmp_path: Path) -> Iterator[Asker]:
     """A server that takes uploads of 20 kB."""
-    installation = Installation(f"sqlite:///{tmp_path / 'f.db'}", tmp_path / "data", None, upload_bytes=20_000)
+    installation = Installation(sqlite_url, tmp_path / "data", None, upload_bytes=20_000)
     installation.know(pages)
     asker = Asker(installation)
     with asker.client:

@@ -41,9 +41,9 @@ def live(database_url: str, tmp_path: Path) -> Iterator[Live]:
 
 
 @pytest.fixture
-def sqlite_live(tmp_path: Path) -> Iterator[Live]:
+def sqlite_live(sqlite_url: str, tmp_path: Path) -> Iterator[Live]:
     """The same on SQLite alone, for what is slow and the same on every database."""
-    made = Live(f"sqlite:///{tmp_path / 'fanfold.db'}", tmp_path / "data")
+    made = Live(sqlite_url, tmp_path / "data")
     made.know(pdf)
     yield made
     made.store.close()
