@@ -18,8 +18,8 @@ demo: .venv/.runtime ## Convert a PDF that is made here to Markdown, and show it
 test: .venv/.dev ## Run all tests, on SQLite and on PostgreSQL
 	@$(PYTEST)
 
-quick: .venv/.dev ## Run the tests without the slow acceptance tests
-	@$(PYTEST) -m "not acceptance"
+quick: .venv/.dev ## Run the tests without real processes and random histories
+	@$(PYTEST) -m "not acceptance and not histories"
 
 check: .venv/.dev ## Check format, lint, types and import directions
 	$(BIN)/ruff format --check

@@ -16,6 +16,7 @@ from hypothesis import settings
 from tests.ai_server import AIServer
 from tests.databases import Databases, PostgresDatabases, SqliteDatabases
 from tests.servers import PostgresServer, ServerUnavailable
+from tests.sharing import share_statements
 
 # One folder per run, shared by the workers of pytest-xdist, which inherit this variable. It is not below pytest's own
 # temporary directory: that is closed to other accounts, and its path may be too long for a socket.
@@ -28,6 +29,8 @@ ENOUGH_MEMORY_BYTES = 2 * 1024**3
 # On CI the same histories every time, so that a change is judged by itself; at home new ones, to find something.
 settings.register_profile("fanfold", deadline=None, print_blob=True, derandomize="CI" in os.environ)
 settings.load_profile("fanfold")
+
+share_statements()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -53,8 +56,11 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is in tests/acceptance and tests/chaos, and keep it together: real processes need the other cores themselves."""
+    """Mark what is in tests/acceptance and tests/chaos, and keep it together: real processes need the other cores themselves.
+    Mark what plays random histories as well."""
     for item in items:
+        if "simulation" in item.path.parts or item.path.stem == "test_state_machine":
+            item.add_marker("histories")
         if "acceptance" in item.path.parts or "chaos" in item.path.parts:
             item.add_marker("acceptance")
         if item.get_closest_marker("acceptance"):

@@ -25,11 +25,14 @@ from fanfold.store.store import Store, Transaction
 Rows = dict[str, list[tuple[Any, ...]]]
 
 
+BEGINNING = datetime(2030, 1, 1, tzinfo=UTC)
+
+
 class HandClock:
     """A clock that moves only when it is told to."""
 
     def __init__(self) -> None:
-        self.now = datetime(2030, 1, 1, tzinfo=UTC)
+        self.now = BEGINNING
 
     def __call__(self) -> datetime:
         return self.now
@@ -37,6 +40,16 @@ class HandClock:
     def advance(self, seconds: float) -> None:
         """Let time pass."""
         self.now += timedelta(seconds=seconds)
+
+
+HAND_CLOCK = HandClock()
+"""One for all tests of a process: statements that ask for the time are compiled for each clock."""
+
+
+def set_clock() -> HandClock:
+    """The clock, as it stands when a test begins."""
+    HAND_CLOCK.now = BEGINNING
+    return HAND_CLOCK
 
 
 class HandWorker:

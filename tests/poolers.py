@@ -57,13 +57,13 @@ class PgBouncer:
             [program(), str(self.settings)],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=self.folder, **identity,
         )  # fmt: skip
-        eventually(self.answers, 30)
+        eventually(self.answers, 60)
 
     def stop(self) -> None:
         """Cut all connections at once."""
         if self.process is not None:
             self.process.send_signal(signal.SIGTERM)
-            self.process.wait(30)
+            self.process.wait(60)
             self.process = None
 
     def answers(self) -> bool:

@@ -94,6 +94,6 @@ def test_a_worker_that_ends_for_the_database_has_a_code_of_its_own(new_shell: Sh
         client.wait(task, timeout=60)
         with client.store.write() as tx:
             tx.connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
-    _, said = worker.communicate(timeout=60)
+    _, said = worker.communicate(timeout=100)
     assert worker.returncode == Exit.OUTDATED, said
     assert "Error: The database was upgraded to revision 9999" in said

@@ -110,7 +110,7 @@ def test_an_interrupted_run_goes_on_where_it_was(shell: Shell, client: Client, t
     process = shell.start(*words, FANFOLD_GRACE_SECONDS="0.1")
     task = eventually(lambda: states(client) == ["done", "running", "running"] and client.list()[0].id)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=100)
     assert process.returncode == Exit.INTERRUPTED, said
     assert "Interrupted; run the same again to go on" in said
     assert states(client) == ["done", "pending", "pending"]
@@ -130,7 +130,7 @@ def test_a_second_signal_stops_a_run_at_once(shell: Shell, client: Client, tmp_p
     assert process.stderr is not None
     eventually(lambda: "once more to stop at once" in (process.stderr.readline() if process.stderr else ""))
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)
+    process.communicate(timeout=100)
     assert process.returncode == Exit.INTERRUPTED
     assert states(client) == ["pending"]
 

@@ -20,7 +20,7 @@ def test_a_worker_serves_until_it_is_told_to_stop(shell: Shell, client: Client) 
     assert (worker["concurrency"], worker["alive"]) == (3, True)
     assert worker["id"] in shell.ok("workers")
     process.send_signal(signal.SIGTERM)
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=100)
     assert process.returncode == 0, said
     assert "Stopped" in said
     assert shell.json("workers") == []
@@ -43,11 +43,11 @@ def test_processes_that_die_are_replaced_and_all_stop_together(shell: Shell, cli
     os.kill(victim.pid, signal.SIGKILL)
     eventually(lambda: len(alive(client)) == 2 and victim.pid not in alive(client))
     go.touch()
-    eventually(lambda: client.get(task).state == "completed", seconds=40)
+    eventually(lambda: client.get(task).state == "completed", seconds=60)
     children = [child.pid for child in psutil.Process(process.pid).children()]
     assert sorted(alive(client)) == sorted(children)
     process.send_signal(signal.SIGTERM)
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=100)
     assert process.returncode == 0
     assert "(SIGKILL); starting another in 0.5 s" in said
     assert not any(psutil.pid_exists(child) for child in children)
@@ -62,7 +62,7 @@ def test_a_second_signal_stops_all_processes_at_once(shell: Shell, client: Clien
     process.send_signal(signal.SIGINT)
     eventually(lambda: len(alive(client)) == 1)
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)
+    process.communicate(timeout=100)
     assert process.returncode == 0
     assert client.items(task)[0].state == "pending"
     assert client.items(task)[0].crashes == 0
@@ -73,7 +73,7 @@ def test_a_stop_is_not_lost_on_a_process_that_is_just_starting(sqlite_shell: She
     assert process.stderr is not None
     assert "Starting 2 processes" in process.stderr.readline()
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
+    process.communicate(timeout=100)
     assert process.returncode == 0
 
 

@@ -71,9 +71,9 @@ def test_an_id_is_kept_when_the_attempt_is_stopped_during_the_call(live: Live, h
         interrupt(live, task, worker, how)
         time.sleep(0.3)
         switch.free.set()
-        eventually(lambda: is_kept(live, task), 30)
+        eventually(lambda: is_kept(live, task), 60)
         if how == "cancel":
-            eventually(lambda: service.cancelled == ["job-1"], 30)
+            eventually(lambda: service.cancelled == ["job-1"], 60)
             return
     if how == "pause":
         live.client.resume(task.id)
@@ -91,7 +91,7 @@ def test_a_call_that_does_not_come_back_leaves_the_outcome_unknown(live: Live, h
         switch.check()
         interrupt(live, task, worker, how)
         if how == "pause":
-            eventually(lambda: live.states(task) == "pending", 30)
+            eventually(lambda: live.states(task) == "pending", 60)
             live.client.resume(task.id)
             eventually(lambda: live.states(task) == "waiting", 60)
             assert live.client.get(task.id).held == 0

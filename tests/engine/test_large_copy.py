@@ -207,7 +207,7 @@ def test_a_large_copy_does_not_hold_up_its_own_worker(live: Live, monkeypatch: p
     live.know(large, small)
     with live.working(large, small):
         first = live.client.submit(large, items=range(10))
-        assert at_work.wait(30)
+        assert at_work.wait(60)
         live.until(live.client.submit(small, items=[1]), "completed")
         assert live.client.get(first.id).stage == "first"
         go_on.set()

@@ -264,7 +264,7 @@ def test_a_large_split_does_not_hold_up_its_own_worker(live: Live, monkeypatch: 
     live.know(large, small)
     with live.working(large, small):
         first = live.client.submit(large)
-        assert at_work.wait(30)
+        assert at_work.wait(60)
         live.until(live.client.submit(small), "completed")
         assert live.client.get(first.id).state == "active"
         go_on.set()
@@ -291,11 +291,11 @@ def test_pause_stops_a_large_split_between_chunks_and_resume_does_it_again(
     live.know(large)
     with live.working(large):
         task = live.client.submit(large)
-        assert at_work.wait(30)
+        assert at_work.wait(60)
         live.client.pause(task.id)
-        eventually(lambda: live.states(task, "cut") == "pending", 30)
+        eventually(lambda: live.states(task, "cut") == "pending", 60)
         go_on.set()
-        assert ended.wait(30)
+        assert ended.wait(60)
         assert live.client.items(task.id, stage="convert") == []
         assert live.sql("SELECT id FROM items WHERE stage = 'convert'") == []
         live.client.resume(task.id)

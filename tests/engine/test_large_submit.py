@@ -58,7 +58,7 @@ def test_the_users_iterable_is_used_up_before_any_transaction(installation: Inst
         for number in range(10):
             other = threading.Thread(target=installation.client.submit, args=(batch(),), kwargs={"items": [number]})
             other.start()
-            other.join(30)
+            other.join(60)
             assert not other.is_alive()
             yield number
 

@@ -94,11 +94,11 @@ class Claim:
     def begin(self) -> None:
         """Start, and return when it waits."""
         self.thread.start()
-        eventually(lambda: is_waiting(self.installation), 30)
+        eventually(lambda: is_waiting(self.installation), 60)
 
     def end(self) -> None:
         """Wait until it is over."""
-        self.thread.join(30)
+        self.thread.join(60)
         assert not self.thread.is_alive()
 
 
@@ -131,9 +131,9 @@ def test_items_are_settled_by_id_whatever_became_of_them(installation: Installat
     with installation.store.write() as tx:
         tx.settling.lock([first.id])
         settling.start()
-        eventually(lambda: is_waiting(installation), 30)
+        eventually(lambda: is_waiting(installation), 60)
         assert locked_items(installation) == [first.id]
-    settling.join(30)
+    settling.join(60)
     assert installation.states(task) == "failed done done done"
 
 
@@ -148,7 +148,7 @@ def test_the_sweep_waits_for_nobody(installation: Installation, clock: HandClock
         tx.settling.lock([first.id])
         sweeping = threading.Thread(target=installation.sweep)
         sweeping.start()
-        sweeping.join(30)
+        sweeping.join(60)
         assert not sweeping.is_alive()
         assert installation.states(task) == "running pending pending"
     installation.sweep()

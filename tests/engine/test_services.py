@@ -87,7 +87,7 @@ def test_a_cleaning_that_always_raises_keeps_no_item_from_being_recovered(
     monkeypatch.setattr(sweep, "CLEAN_SECONDS", 0.0)
     live.know(batch())
     with live.working():
-        eventually(lambda: raising.calls > 2, 30)
+        eventually(lambda: raising.calls > 2, 60)
         live.until(abandon(live, ["a"]), "completed")
 
 
@@ -116,7 +116,7 @@ def test_hints_that_raise_are_listened_for_again(live: Live, monkeypatch: pytest
     raising = Raising(Hints.wait, RuntimeError("odd"), 3)
     monkeypatch.setattr(Hints, "wait", raising)
     with live.working(batch("other")):
-        eventually(lambda: raising.calls > 3, 30)
+        eventually(lambda: raising.calls > 3, 60)
 
 
 def test_a_heartbeat_that_raises_goes_on_and_keeps_its_items(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +126,7 @@ def test_a_heartbeat_that_raises_goes_on_and_keeps_its_items(live: Live, monkeyp
     monkeypatch.setattr(Pulse, "_beat", raising)
     with live.working():
         switch.check()
-        eventually(lambda: raising.calls > 4, 30)
+        eventually(lambda: raising.calls > 4, 60)
         switch.free.set()
         live.until(task, "completed")
     [item] = live.client.items(task.id)
@@ -233,8 +233,8 @@ def test_a_worker_says_when_its_sweep_last_ran(live: Live) -> None:
         def swept() -> Any:
             return next((row.swept_at for row in live.client.workers()), None)
 
-        first = eventually(swept, 30)
-        eventually(lambda: swept() > first, 30)
+        first = eventually(swept, 60)
+        eventually(lambda: swept() > first, 60)
 
 
 def test_a_worker_whose_sweep_fails_does_not_say_that_it_ran(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -249,7 +249,7 @@ def test_a_worker_whose_sweep_fails_does_not_say_that_it_ran(live: Live, monkeyp
 
     monkeypatch.setattr(Pulse, "_beat", counted)
     with live.working() as worker:
-        eventually(lambda: len(beats) > 2, 30)
+        eventually(lambda: len(beats) > 2, 60)
         [row] = [row for row in live.client.workers() if row.id == worker.id]
         assert row.swept_at is None
 

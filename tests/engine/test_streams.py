@@ -137,8 +137,8 @@ def test_a_reader_follows_while_it_runs(live: Live) -> None:
     reader.start()
     with live.working():
         switch.check()
-        assert first.wait(30)
+        assert first.wait(60)
         assert seen == ["one"]
         switch.free.set()
-        reader.join(30)
+        reader.join(60)
     assert seen == ["one", "two"]

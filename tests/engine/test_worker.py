@@ -130,7 +130,7 @@ def test_a_handler_that_never_returns_is_timed_out_and_the_others_go_on(live: Li
         assert (item.error_code, item.error_message) == ("timeout", "It took longer than its time limit of 2 s.")
         switch.free.set()
         if colour == "def":
-            assert switch.left.wait(30)
+            assert switch.left.wait(60)
         again = live.client.submit(live.pipelines[0], items=["fine"])
         live.until(again, "completed")
     assert live.states(task) == "failed done", "what came too late is discarded"

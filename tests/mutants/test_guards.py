@@ -164,7 +164,7 @@ def while_locked(installation: Installation, number: int, act: Callable[[], obje
         tx.tasks.move(number, state="paused")
         thread.start()
         eventually(lambda: installation.sql(waiting)[0][0] > 0)
-    thread.join(30)
+    thread.join(60)
     assert not thread.is_alive()
     return failed
 

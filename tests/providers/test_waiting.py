@@ -12,7 +12,7 @@ from tests.ai_protocol import too_many_requests
 from tests.ai_server import AIServer
 from tests.engine.live import Live
 from tests.engine.pipelines import batch
-from tests.installation import HandClock, Installation
+from tests.installation import HandClock, Installation, set_clock
 from tests.waiting import eventually
 
 
@@ -152,7 +152,7 @@ def test_while_others_move_nothing_is_said_and_when_all_that_runs_waits_it_is(
 @pytest.fixture
 def clock() -> HandClock:
     """A clock turned by hand."""
-    return HandClock()
+    return set_clock()
 
 
 @pytest.fixture

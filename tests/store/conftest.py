@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.installation import HandClock, Installation
+from tests.installation import HandClock, Installation, set_clock
 
 
 @pytest.fixture
 def clock() -> HandClock:
     """The clock of the installation."""
-    return HandClock()
+    return set_clock()
 
 
 @pytest.fixture

@@ -149,7 +149,7 @@ def test_a_store_behind_a_pooler_survives_the_end_of_its_connections(
     with postgres.connect() as administrator:
         ended = end_servers(administrator, name)
     assert ended > 0
-    eventually(lambda: answers(store), 30)
+    eventually(lambda: answers(store), 60)
     store.close()
 
 

@@ -108,7 +108,7 @@ def test_a_connection_that_the_server_ended_is_not_used_again(database: Database
 def wait_too_long(database: Database) -> None:
     with database.write() as connection:
         connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 1")
-        eventually(lambda: is_gone(database, connection), 30)
+        eventually(lambda: is_gone(database, connection), 60)
         connection.exec_driver_sql("SELECT 1")
 
 
@@ -147,7 +147,7 @@ def deadlocked(installation: Installation) -> Iterator[Callable[[Transaction], N
         tx.connection.execute(lock, {"id": first})
         if tries == 1:
             thread.start()
-            assert held.wait(30)
+            assert held.wait(60)
         tx.connection.execute(lock, {"id": second})
 
     thread = threading.Thread(target=other)
