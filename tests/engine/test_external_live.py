@@ -132,13 +132,13 @@ def ticked(live: Live, task: ff.Task) -> ff.Task:
 
 @pytest.mark.parametrize("find", [True, False], ids=["find", "no_find"])
 def test_overlapping_ticks_start_no_job_twice(live: Live, find: bool) -> None:
-    """Four loops of short ticks, each with connections of its own, on 60 jobs whose start takes a while."""
+    """Four loops of short ticks, each with connections of its own, on 30 jobs whose start takes a while."""
     service = JobService(looks=1)
     service.pause = 0.05
     chance = random.Random(7)
     pipeline = live.know(service.pipeline(find=find))
-    service.trouble += [slow(chance.uniform(0.0, 0.25)) for _ in range(60)]
-    task = live.client.submit(pipeline, items=range(60))
+    service.trouble += [slow(chance.uniform(0.0, 0.25)) for _ in range(30)]
+    task = live.client.submit(pipeline, items=range(30))
     over = threading.Event()
     # On a busy machine a tick may hardly get to work: hand-backs are not what this is about.
     settings = replace(live.settings, hand_back_limit=10_000)
@@ -159,7 +159,7 @@ def test_overlapping_ticks_start_no_job_twice(live: Live, find: bool) -> None:
         for thread in threads:
             thread.join(60)
     assert service.doubles == {}
-    assert len(service.starts) == 60
+    assert len(service.starts) == 30
 
 
 def slow(seconds: float) -> Callable[[], None]:
