@@ -5,7 +5,7 @@ import pwd
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
@@ -77,11 +77,11 @@ class PostgresServer:
             row = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", (name,)).fetchone()
         return row is not None
 
-    def create_database(self, name: str, template: str | None = None) -> str:
+    def create_database(self, name: str, template: str | None = None, by: psycopg.Connection[Any] | None = None) -> str:
         """Create a database, as a copy of the template if one is named, and return its URL."""
         # Copying the files is twice as fast as writing them through the log.
         statement = sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY")
-        with self.connect() as connection:
+        with nullcontext(by) if by else self.connect() as connection:
             connection.execute(statement.format(sql.Identifier(name), sql.Identifier(template or "template1")))
         return self.url(name)
 
@@ -91,10 +91,10 @@ class PostgresServer:
         with self.connect() as connection:
             connection.execute(statement.format(sql.Identifier(name), sql.Identifier(to)))
 
-    def drop_database(self, name: str) -> None:
+    def drop_database(self, name: str, by: psycopg.Connection[Any] | None = None) -> None:
         """End all connections to a database and drop it; nothing if there is none."""
         statement = sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)")
-        with self.connect() as connection:
+        with nullcontext(by) if by else self.connect() as connection:
             connection.execute(statement.format(sql.Identifier(name)))
 
     @contextmanager
