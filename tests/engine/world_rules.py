@@ -35,7 +35,7 @@ def check(world: World, before: Picture, after: Picture) -> None:
 
 
 def check_items(world: World, before: Picture, after: Picture) -> None:
-    """Leases only grow, and only by a claim; done means finished under the very lease the row has."""
+    """Leases only grow, by a claim or when an item begins again; done means finished under the very lease the row has."""
     for number, now in after.items.items():
         was = before.items.get(number)
         if was is not None:
@@ -44,6 +44,8 @@ def check_items(world: World, before: Picture, after: Picture) -> None:
             if was["state"] in ("done", "failed") and now["state"] == "pending":
                 counted = (now["attempts"], now["failures"], now["crashes"])
                 assert counted == (0, 0, 0), f"begun again with a past: {was} → {now}"
+            if (now["state"], now["attempts"], now["lease"]) == ("pending", 0, was["lease"] + 1):
+                world.leases.add((number, now["lease"]))
         assert now["lease"] == 0 or (number, now["lease"]) in world.leases, f"a lease that no claim gave: {now}"
         assert (now["state"] == "running") == (now["worker"] is not None), now
         if now["state"] == "done":
