@@ -22,7 +22,7 @@ from tests.chaos.findings import FULL, Finding, note, only_in_full
 from tests.chaos.handlers import steady
 from tests.chaos.whole import ITEMS, WINDOW, Load, check_share
 
-COUNT = ITEMS if FULL else 450
+COUNT = ITEMS
 PAST_LEASE = 12.0 if FULL else float(BRIEF_LEASE["FANFOLD_LEASE_SECONDS"]) + 1
 HOLD = 30.0 if FULL else PAST_LEASE
 """Longer than a writer waits for another one, at full length."""

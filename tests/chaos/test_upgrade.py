@@ -22,13 +22,13 @@ from fanfold.store import copying, migrate
 from fanfold.store.database import Database
 from tests.acceptance.fleet import BRIEF_LEASE, ROOT, SHORT, Fleet, check_events, fleet, patiently
 from tests.chaos import handlers, next_version
-from tests.chaos.findings import FULL, Finding, kind_of, note, one_database_is_enough, only_in_full
+from tests.chaos.findings import Finding, kind_of, note, one_database_is_enough, only_in_full
 from tests.chaos.first_version import FirstVersion
 from tests.chaos.whole import PLACES, WINDOW, Load, Process, check_share
 from tests.databases import Databases, PostgresDatabases
 from tests.servers import PostgresServer
 
-LOAD = 1_600 if FULL else 800
+LOAD = 4_000
 FIRST_PACE = 0.2
 """A worker of the first version takes so long for each of its batches; those of today hurry."""
 HOLDING = """

@@ -14,7 +14,7 @@ from tests.chaos.findings import FULL, Finding, kind_of, note, one_database_is_e
 from tests.chaos.handlers import deaf
 from tests.chaos.whole import WINDOW, Load, Process, check_share
 
-ITEMS = 3_000 if FULL else 500
+ITEMS = 3_000 if FULL else 1_500
 MOST_KILLS = 15 if FULL else 3
 KILLING_SECONDS = 60
 

@@ -20,7 +20,7 @@ WINDOWS = 2 if FULL else 20
 """How often it is measured until it is there: whoever else uses the machine takes its share as well."""
 SECONDS = 0.2
 PLACES = 4
-ITEMS = 2_500 if FULL else 700
+ITEMS = 2_500 if FULL else 2_000
 """So many last longer than any scenario, at this pace; the rest is hurried through."""
 
 Process = subprocess.Popen[bytes]
