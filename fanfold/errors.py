@@ -87,6 +87,26 @@ class DatabaseProblem(FanfoldError):
     code = "database"
 
 
+DATABASE_CODES = {
+    "unreachable": "It does not answer, or takes no writes for now. Workers wait for it and keep their results in hand.",
+    "refused": "It refused a value, such as one that is too large.",
+    "misfit": "A statement does not fit its tables: they are of another version, or rights are missing.",
+    "damaged": "Its file is broken.",
+    "data_folder": "The data folder can not be written to.",
+    "read_only": "It is read-only for this account.",
+    "foreign_database": "It has tables that are not Fanfold's.",
+    "half_made": "Only some of its tables are there.",
+    "older_database": "It is of an older revision: upgrade it first.",
+    "newer_database": "It was made by a newer version of Fanfold.",
+    "outdated": "It was upgraded meanwhile, and this version of Fanfold can not go on with it.",
+    "locked": "An upgrade did not get the locks it needs; nothing was changed.",
+    "workers_alive": "Workers are alive that could not go on after the upgrade; nothing was changed.",
+    "no_database": "There is no database to copy.",
+    "copy": "It could not be copied.",
+}
+"""The codes of a DatabaseProblem that tell more than `database`, and what they mean."""
+
+
 class TaskStopped(FanfoldError):
     """A task that was waited for ended, or stopped, without a result."""
 

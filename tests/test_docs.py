@@ -1,11 +1,14 @@
 """Is the documentation true?"""
 
+import ast
 import re
 from pathlib import Path
 
 import pytest
 
+from fanfold.errors import DATABASE_CODES
 from fanfold.settings import MEANINGS, Settings
+from fanfold.store.refusals import DAMAGED, MISFIT, REFUSED, UNREACHABLE
 from tests.docs import DOCS, PAGES
 
 ROOT = DOCS.parent
@@ -21,6 +24,17 @@ def test_the_reference_says_what_the_code_does(name: str) -> None:
 def test_every_setting_has_a_meaning() -> None:
     """A setting nobody explains is a setting nobody finds."""
     assert set(MEANINGS) == set(Settings.__dataclass_fields__)
+
+
+def test_every_code_of_a_database_problem_has_a_meaning() -> None:
+    """A code that a program may meet is one that a person can look up."""
+    given = {REFUSED, MISFIT, DAMAGED, UNREACHABLE}
+    for file in (ROOT / "fanfold").rglob("*.py"):
+        for call in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(call, ast.Call) and getattr(call.func, "id", None) == "DatabaseProblem":
+                named = (word.value for word in call.keywords if word.arg == "code")
+                given |= {str(value.value) for value in named if isinstance(value, ast.Constant)}
+    assert given == set(DATABASE_CODES)
 
 
 @pytest.mark.parametrize("page", PROSE, ids=lambda page: str(page.relative_to(ROOT)))

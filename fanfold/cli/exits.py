@@ -20,6 +20,7 @@ class Exit(IntEnum):
     WAITING = 9
     UNHEALTHY = 10
     OUTDATED = 11
+    SHORTAGE = 12
     UNEXPECTED = 70
     INTERRUPTED = 130
 
@@ -38,6 +39,7 @@ MEANINGS = {
     Exit.WAITING: "The task is paused, waits at a gate, or has only items left that wait for a person.",
     Exit.UNHEALTHY: "doctor found a problem.",
     Exit.OUTDATED: "The database was upgraded meanwhile and needs a newer Fanfold; work in flight was finished or handed back.",
+    Exit.SHORTAGE: "The machine is short of open files, disk space or room for temporary files.",
     Exit.UNEXPECTED: "Something happened that Fanfold did not foresee; -v shows where.",
     Exit.INTERRUPTED: "Stopped by Ctrl-C or SIGTERM; work in flight was handed back.",
 }

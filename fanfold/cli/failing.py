@@ -9,6 +9,7 @@ import click
 
 from fanfold.cli.exits import BY_CODE, BY_STATE, Exit
 from fanfold.errors import BadInput, BadPipeline, DatabaseProblem, FanfoldError, TaskStopped
+from fanfold.model.shortage import shortage, told
 
 
 class Interrupted(Exception):
@@ -27,7 +28,7 @@ def exit_of(error: BaseException) -> Exit:
         return Exit.BAD_INPUT
     if isinstance(error, FanfoldError):
         return BY_CODE.get(error.code, Exit.UNEXPECTED)
-    return Exit.UNEXPECTED
+    return Exit.UNEXPECTED if shortage(error) is None else Exit.SHORTAGE
 
 
 def described(error: BaseException) -> dict[str, str]:
@@ -38,6 +39,8 @@ def described(error: BaseException) -> dict[str, str]:
         return {"code": "interrupted", "message": str(error) or "Interrupted"}
     if isinstance(error, click.ClickException):
         return {"code": "usage", "message": error.format_message()}
+    if (sentence := told(error)) is not None:
+        return {"code": "shortage", "message": sentence}
     return {"code": "unexpected", "message": unforeseen(error)}
 
 

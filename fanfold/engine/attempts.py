@@ -9,11 +9,13 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from fanfold.engine.calling import Call, Caller
 from fanfold.engine.repeats import Repeats
 from fanfold.engine.settlement import OutOfTime, Settlement
+from fanfold.engine.shortages import Shortages
 from fanfold.engine.tally import Tally
 from fanfold.engine.threads import Watch
 
@@ -46,12 +48,19 @@ class Attempt:
 class Attempts:
     """Starts calls in the loop, ends those that are no longer wanted, and collects how they ended. Lives in the loop's thread."""
 
-    def __init__(self, caller: Caller, worker: Callable[[], str], wake: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        caller: Caller,
+        worker: Callable[[], str],
+        wake: Callable[[], None],
+        scratch: Path = Path(),
+    ) -> None:
         self.tally = Tally()
         self.endings: Counter[str] = Counter()
         self._caller = caller
         self._worker = worker
         self._wake = wake
+        self.shortages = Shortages(worker, scratch)
         self._running: dict[int, Attempt] = {}
         self._settled: list[Settlement] = []
         self._strays: dict[int, int] = {}
@@ -179,6 +188,8 @@ class Attempts:
             now, verb = time.monotonic(), settlement.verb
             self._say(call, settlement)
             self.endings[verb] += 1
+            if settlement.short:
+                self.shortages.note()
             if verb in ("finish", "fail"):
                 self.tally.add(verb == "finish", now, now - attempt.started_at)
             self._settled.append(settlement)

@@ -23,6 +23,7 @@ from fanfold.model import serial
 from fanfold.model.item import Claimed, Later
 from fanfold.model.pipeline import Pipeline, Stage
 from fanfold.model.plan import Kind
+from fanfold.model.shortage import told
 from fanfold.model.task import TaskRow
 from fanfold.model.usage import kept
 from fanfold.store.refusals import REFUSED
@@ -204,6 +205,10 @@ class Caller:
                 if problem.code == REFUSED:
                     return refused(one, problem)
                 log.warning("%s Going on with the items of %s in %g s", problem, call.row.id, pause)
+            except OSError as error:
+                if (why := told(error)) is None:
+                    raise
+                log.warning("%s. Going on with the items of %s in %g s", why, call.row.id, pause)
             await asyncio.sleep(pause)
             pause = min(LONGEST_PAUSE_SECONDS, pause * 2)
 

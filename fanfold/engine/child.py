@@ -20,6 +20,7 @@ from fanfold.engine.discovery import load_file
 from fanfold.errors import BadPipeline, ChildDied, DatabaseProblem, Permanent
 from fanfold.model.item import Claimed
 from fanfold.model.pipeline import Pipeline, Stage, TaskFunction
+from fanfold.model.shortage import shortage
 from fanfold.model.task import TaskRow
 from fanfold.settings import Settings
 
@@ -163,7 +164,7 @@ def _run_errand(errand: Errand, begun: Callable[[], None]) -> bytes:
 
 def _not_found(what: str, module: str, error: BaseException, again: str) -> BaseException:
     """An error of the code or of where it runs, not of the item, as a sentence that says so."""
-    if isinstance(error, OSError):
+    if isinstance(error, OSError) or shortage(error) is not None:
         return error  # No more files or disk space: that may pass.
     why = (
         str(error)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import traceback
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ from fanfold.engine.spool import Spool
 from fanfold.errors import BadInput, DatabaseProblem, FanfoldError, HandlerError, Permanent, Temporary
 from fanfold.model.item import Claimed
 from fanfold.model.pipeline import Stage
+from fanfold.model.shortage import shortage
 from fanfold.model.usage import ledger
 from fanfold.store.refusals import DAMAGED, MISFIT, UNREACHABLE
 from fanfold.store.store import Transaction
@@ -24,7 +24,6 @@ DEGRADED_LENGTH = 300
 SERVICE_LENGTH = 63
 NOT_COUNTED_STEPS = 5
 """The wait after what is no fault of the item grows so many times: with the usual back-off to 16 s, not to minutes."""
-SCARCE = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE)
 NO_FAULT = (UNREACHABLE, MISFIT, DAMAGED)
 NO_TROUBLE = {"troubled_since": None, "troubled_by": None}
 FIRST_KEPT = 20
@@ -64,20 +63,25 @@ class Settlement(NamedTuple):
     """For an item that is handed back because a tick's budget is over."""
     by: str | None = None
     """The service that is waited for, where a failure does not count."""
+    short: bool = False
+    """Whether the machine was short of open files or disk space."""
 
 
 def failed(claimed: Claimed, stage: Stage, error: BaseException, retry_limit: int | None = None) -> Settlement:
     """The ending for an exception: permanent, or another try after a while as long as there are retries left."""
     code, message, detail = describe(error)
     known: dict[str, Any] = {"error_code": code, "error_message": message, "error_detail": detail}
-    if not _counts(error):
+    advice = None if _is_final(error) else shortage(error)
+    if advice is not None:
+        known["error_message"] = clean(f"{message[: MESSAGE_LENGTH // 2].rstrip('.')}. {advice}", MESSAGE_LENGTH)
+    if advice is not None or not _counts(error):
         asked = error.after if isinstance(error, Temporary) else None
         step = min(NOT_COUNTED_STEPS, max(1, claimed.attempts - claimed.failures))
         delay = stage.retry.delay(step) if asked is None else asked
         by = clean(str(error.by), SERVICE_LENGTH) if isinstance(error, Temporary) and error.by else None
-        return Settlement(claimed, "back_off", delay=delay, counted=False, by=by, **known)
+        return Settlement(claimed, "back_off", delay=delay, counted=False, by=by, short=advice is not None, **known)
     limit = stage.retry.limit if retry_limit is None else retry_limit
-    if isinstance(error, Permanent | BadInput) or claimed.failures + 1 > limit:
+    if _is_final(error) or claimed.failures + 1 > limit:
         return Settlement(claimed, "fail", **known)
     asked = error.after if isinstance(error, Temporary) else None
     return Settlement(
@@ -85,10 +89,13 @@ def failed(claimed: Claimed, stage: Stage, error: BaseException, retry_limit: in
     )
 
 
+def _is_final(error: BaseException) -> bool:
+    """Whether trying again is no use, because the handler says so or its result cannot be kept."""
+    return isinstance(error, Permanent | BadInput)
+
+
 def _counts(error: BaseException) -> bool:
-    """Whether the work itself failed: not when nothing was tried, nor for want of a database, disk space or open files."""
-    if isinstance(error, OSError) and error.errno in SCARCE:
-        return False
+    """Whether the work itself failed: not when nothing was tried, nor for want of a database."""
     if isinstance(error, DatabaseProblem):
         return error.code not in NO_FAULT
     return not isinstance(error, Temporary) or error.counts

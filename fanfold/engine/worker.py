@@ -29,6 +29,7 @@ from fanfold.engine.turn import Turn, take_turn
 from fanfold.errors import BadInput, DatabaseProblem, FanfoldError
 from fanfold.model.item import Claimed
 from fanfold.model.pipeline import Pipeline, TaskFunction, by_name
+from fanfold.model.shortage import told
 from fanfold.model.task import TaskRow
 from fanfold.settings import load as load_settings
 from fanfold.store.refusals import UNREACHABLE
@@ -140,7 +141,8 @@ class Worker:
         self._loop = asyncio.get_running_loop()
         self._wake = asyncio.Event()
         self._caller = Caller(self.store, self.name, self.children)
-        self._attempts = Attempts(self._caller, lambda: self.id, self._wake.set)
+        self._attempts = Attempts(self._caller, lambda: self.id, self._wake.set, scratch=self.store.scratch)
+        self._shortages = self._attempts.shortages
         self._services = Services(
             self.store,
             self.pipelines,
@@ -148,7 +150,8 @@ class Worker:
             worker=lambda: self.id,
             on_hint=self._from_thread(self._note_hint),
         )
-        serves = list(self.claimer.served.pairs)
+        # Of a tick only what fits its budget: people see that nobody serves the rest.
+        serves = [(line.name, one.name) for line, one in self.claimer.served_stages() if self.claimer.fits(one)]
         self._pulse = Pulse(
             self.store,
             self.name,
@@ -186,6 +189,8 @@ class Worker:
             ending = self._stops > 0 or self._out_of_time()
             if ending and (not self._attempts or self._stops > 1 or time.monotonic() >= (self._stop_at or 0)):
                 return
+            if self._shortages.seconds_to_probe() == 0:
+                self._shortages.end(await asyncio.to_thread(self._shortages.probe))
             turn = await self._turn()
             if self._until is not None and await asyncio.to_thread(self._until):
                 return
@@ -198,6 +203,8 @@ class Worker:
     def _is_drained(self, turn: Turn) -> bool:
         """Whether nothing runs, nothing can be claimed, and nothing falls due in a moment that this run still has."""
         if self._attempts or self._attempts.settled or turn.claimed or self.claimer.can_claim or self._moving:
+            return False
+        if self._shortages.lasts:
             return False
         if turn.settled:
             # What has just been settled may be due again soon, and was not looked at yet.
@@ -276,7 +283,7 @@ class Worker:
         return max(0.0, (self._stop_at or 0.0) - time.monotonic())
 
     def _free(self) -> int:
-        if self._stops or self._out_of_time() or not self._pulse.fresh:
+        if self._stops or self._out_of_time() or self._shortages.lasts or not self._pulse.fresh:
             return 0
         return self.concurrency - len(self._attempts)
 
@@ -314,6 +321,8 @@ class Worker:
             longest = min(longest, max(0.01, self.claimer.seconds_to_next + 0.005))
         if self.claimer.candidates.seconds_to_look is not None and self._free() > 0:
             longest = min(longest, max(0.001, self.claimer.candidates.seconds_to_look))
+        if (soon := self._shortages.seconds_to_probe()) is not None:
+            longest = min(longest, soon + 0.005)
         for moment in (self._end_at, self._stop_at):
             if moment is not None:
                 longest = min(longest, max(0.0, moment - time.monotonic()) + 0.01)
@@ -367,8 +376,12 @@ class Worker:
                 lost_at = lost_at or datetime.now(UTC)
                 line = "[%s] %s Database lost since %s UTC, trying again in %.1f s"
                 log.warning(line, self.name, problem, f"{lost_at:%H:%M:%S}", pause)
-                await asyncio.sleep(pause)
-                pause = min(LONGEST_PAUSE, pause * 2)
+            except OSError as error:
+                if (why := told(error)) is None or self._stops > 1 or self._is_past_grace():
+                    raise
+                log.warning("[%s] %s. Trying again in %.1f s", self.name, why, pause)
+            await asyncio.sleep(pause)
+            pause = min(LONGEST_PAUSE, pause * 2)
 
     def _is_past_grace(self) -> bool:
         return self._stop_at is not None and time.monotonic() >= self._stop_at

@@ -30,7 +30,6 @@ class Stage:
     limit: int | None = None
     isolate: bool = False
     wait_limit: float = 600.0
-    takes: float = 0.0
 
     @cached_property
     def name(self) -> str:
@@ -41,6 +40,11 @@ class Stage:
     def kind(self) -> Kind:
         """What kind of stage it is."""
         return self.planned.kind
+
+    @property
+    def takes(self) -> float:
+        """Seconds that a call usually needs."""
+        return self.planned.takes
 
     @cached_property
     def runs_in_loop(self) -> bool:
@@ -204,8 +208,8 @@ class Pipeline:
         return handler
 
 
-PLANNED_RULES = ("gate", "ready", "doing", "tolerate", "fail_fast", "weight", "crash_limit")
-RUN_RULES = ("retry", "timeout", "concurrency", "limit", "isolate", "wait_limit", "takes")
+PLANNED_RULES = ("gate", "ready", "doing", "tolerate", "fail_fast", "weight", "crash_limit", "takes")
+RUN_RULES = ("retry", "timeout", "concurrency", "limit", "isolate", "wait_limit")
 
 
 def make_stage(kind: Kind, handler: Callable[..., Any], rules: dict[str, Any]) -> Stage:

@@ -44,6 +44,8 @@ class PlannedStage:
     """How many failures a person has gone on without: as long as there are no more, the stage stays passed."""
     crash_limit: int | None = None
     """How often an item may be lost with its process without getting further; None: as the settings say."""
+    takes: float = 0
+    """Seconds that a call usually needs; a tick with less left does not start one."""
 
     def tolerated(self, total: int) -> int:
         """How many of ``total`` items may fail without stopping the task: a share below 1, a number otherwise."""

@@ -125,7 +125,9 @@ def wait_reason(facts: Facts) -> str | None:
         return None
     timed = counts[ItemState.RETRYING] or counts[ItemState.WAITING]
     if not facts.served and not counts[ItemState.RUNNING] and (counts[ItemState.PENDING] or (timed and _is_due(facts))):
-        return f"no worker serves stage {facts.stage}"
+        takes = facts.plan.stage(facts.stage).takes
+        only = f"; a tick starts it only with a budget above {takes:g} s" if takes else ""
+        return f"no worker serves stage {facts.stage}{only}"
     trouble = facts.trouble
     if trouble is not None and trouble.by and not trouble.others_move:
         return f"{_wait_for(trouble)}, {_next_try(facts)}"

@@ -17,6 +17,7 @@ from fanfold.providers.services import (
     Reply,
     Request,
     Trouble,
+    connection_trouble,
     kind_of_status,
     media_type,
     seconds_to_wait,
@@ -101,7 +102,5 @@ def _trouble(error: Exception, provider: Provider) -> Trouble:
             kind = Kind.REFUSED
         return Trouble(provider, kind, f"answered {error.status_code}: {said}", seconds_to_wait(error.response.headers))
     if isinstance(error, anthropic.APIConnectionError):
-        if type(error.__cause__).__name__ in ("RemoteProtocolError", "ReadError", "WriteError", "DecodingError"):
-            return Trouble(provider, Kind.BUSY, "broke off the connection.")
-        return Trouble(provider, Kind.UNREACHABLE, f"can not be reached at {provider.address}.")
+        return connection_trouble(error, provider)
     return Trouble(provider, Kind.BUSY, f"sent an answer that can not be read: {type(error).__name__}.")

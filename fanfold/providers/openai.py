@@ -17,6 +17,7 @@ from fanfold.providers.services import (
     Reply,
     Request,
     Trouble,
+    connection_trouble,
     kind_of_status,
     media_type,
     seconds_to_wait,
@@ -109,17 +110,10 @@ def _trouble(error: Exception, provider: Provider) -> Trouble:
             provider, kind, f"answered {error.status_code}: {_said(error)}", seconds_to_wait(error.response.headers)
         )
     if isinstance(error, openai.APIConnectionError):
-        if _was_connected(error):
-            return Trouble(provider, Kind.BUSY, "broke off the connection.")
-        return Trouble(provider, Kind.UNREACHABLE, f"can not be reached at {provider.address}.")
+        return connection_trouble(error, provider)
     return Trouble(provider, Kind.BUSY, f"sent an answer that can not be read: {type(error).__name__}.")
 
 
 def _said(error: openai.APIStatusError) -> str:
     body = error.body if isinstance(error.body, dict) else {}
     return " ".join(str(body.get("message") or error.message).split())[:300]
-
-
-def _was_connected(error: openai.APIConnectionError) -> bool:
-    cause: BaseException | None = error.__cause__
-    return type(cause).__name__ in ("RemoteProtocolError", "ReadError", "WriteError", "DecodingError")

@@ -11,7 +11,11 @@ from typing import Any, Protocol
 
 from fanfold.errors import BadInput
 from fanfold.model.asking import Usage
+from fanfold.model.shortage import shortage
 from fanfold.providers.configuration import Provider
+
+CUT = ("RemoteProtocolError", "ReadError", "WriteError", "DecodingError")
+"""What the HTTP library calls a connection that ended while it was in use: the request may have been served."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,15 @@ def connect(provider: Provider) -> Service:
     from fanfold.providers.openai import OpenAIService
 
     return OpenAIService(provider)
+
+
+def connection_trouble(error: Exception, provider: Provider) -> Trouble:
+    """What a connection that failed means: it was cut while in use, or it was never made."""
+    if type(error.__cause__).__name__ in CUT:
+        return Trouble(provider, Kind.BUSY, "broke off the connection.")
+    if (advice := shortage(error)) is not None:
+        return Trouble(provider, Kind.UNREACHABLE, f"can not be reached, as this machine is short of files. {advice}.")
+    return Trouble(provider, Kind.UNREACHABLE, f"can not be reached at {provider.address}.")
 
 
 def kind_of_status(status: int, code: str) -> Kind:

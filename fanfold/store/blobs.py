@@ -7,7 +7,6 @@ import logging
 import os
 import re
 import secrets
-import shutil
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -23,6 +22,7 @@ from fanfold.store.tables import blobs, items, tasks
 
 log = logging.getLogger("fanfold.sweep")
 FOLDER_ATTEMPTS = 5
+COPY_BYTES = 1 << 20
 
 
 class BlobStore(Protocol):
@@ -86,11 +86,16 @@ class Directory:
         partial = target.with_name(f".{target.name}.partial")
         try:
             with _opened(partial) as sink:
-                shutil.copyfileobj(source, sink, 1 << 20)
+                while chunk := _read(source):
+                    sink.write(chunk)
                 sink.flush()
                 os.fsync(sink.fileno())
                 size = sink.tell()
             partial.replace(target)
+        except _Unreadable as problem:
+            with suppress(OSError):
+                partial.unlink(missing_ok=True)
+            raise problem.error from None
         except OSError as error:
             with suppress(OSError):
                 partial.unlink(missing_ok=True)
@@ -170,6 +175,20 @@ def _remove_if_empty(folder: Path) -> None:
     except OSError as error:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.ENOTDIR):
             log.warning("[sweep] Could not remove the empty folder %s: %s", folder, error.strerror)
+
+
+class _Unreadable(Exception):
+    """What is to be kept cannot be read: no trouble of the data folder."""
+
+    def __init__(self, error: OSError) -> None:
+        self.error = error
+
+
+def _read(source: BinaryIO) -> bytes:
+    try:
+        return source.read(COPY_BYTES)
+    except OSError as error:
+        raise _Unreadable(error) from None
 
 
 def _opened(path: Path) -> BinaryIO:

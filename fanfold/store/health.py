@@ -8,23 +8,14 @@ from fanfold.model.lifecycle import TaskState
 from fanfold.store.clock import Clock
 from fanfold.store.tables import (
     HELD,
+    OF_TASKS,
     OPEN,
     RUNNING,
-    attempts,
-    blobs,
-    calls,
     deleted_tasks,
-    drafts,
     duties,
-    emissions,
-    events,
-    externals,
     item_data,
     items,
     permits,
-    reset_items,
-    resets,
-    task_tags,
     tasks,
     workers,
 )
@@ -73,19 +64,7 @@ class Health:
     def orphans(self) -> dict[str, int]:
         """Rows without an owner, by table. What belongs to a task that is still being deleted is not counted."""
         found = {}
-        for table in (
-            items,
-            attempts,
-            emissions,
-            blobs,
-            events,
-            task_tags,
-            calls,
-            externals,
-            drafts,
-            resets,
-            reset_items,
-        ):
+        for table in OF_TASKS:
             owner = sa.select(tasks.c.number).where(tasks.c.number == table.c.task)
             deleting = sa.select(deleted_tasks.c.task).where(deleted_tasks.c.task == table.c.task)
             lost = (~sa.exists(owner.correlate(table)), ~sa.exists(deleting.correlate(table)))

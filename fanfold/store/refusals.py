@@ -39,10 +39,14 @@ WAYS_OUT = {
     "disk is full": "Free some space on its disk; the work then goes on by itself",
     READ_ONLY_FILE: "Make the file and its folder writable for this account; the work then goes on by itself",
     "disk I/O error": "Its disk is full, read-only or broken: look at the system's log",
+    "unable to open database file": "Its file or folder is gone, or this process has too many open files (ulimit -n)",
+    "no error details": "This process may have too many open files (ulimit -n)",
+    "Too many open files": "Raise the limit of open files (ulimit -n), or lower the concurrency",
     "is locked": "Another process holds its write lock; see who has the file open",
     "read-only transaction": "The server takes no writes, as after a failover; the work goes on by itself when it does again",
     "No space left on device": "Free some space on the server's disk; the work then goes on by itself",
     "too many clients": "Raise max_connections, or use a pooler",
+    "too many connections": "Raise the limit of connections, or use a pooler",
     "remaining connection slots": "Raise max_connections, or use a pooler",
 }
 """What the database says → what a person can do."""

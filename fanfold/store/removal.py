@@ -13,19 +13,14 @@ import sqlalchemy as sa
 from fanfold.store.answers import Answers
 from fanfold.store.clock import Clock
 from fanfold.store.tables import (
-    attempts,
+    OF_TASKS,
     blobs,
     calls,
     deleted_tasks,
-    drafts,
-    emissions,
-    events,
     externals,
     item_data,
     items,
     permits,
-    reset_items,
-    resets,
     task_tags,
     tasks,
 )
@@ -34,6 +29,8 @@ CHUNK = 2_000
 """Most rows that one transaction removes: some 20 ms on SQLite."""
 ITEMS_AT_ONCE = CHUNK // 4
 """An item has a row of data, perhaps a permit and an external job."""
+REST = tuple(table for table in OF_TASKS if table not in (items, blobs, calls, task_tags))
+"""What is removed row by row, after the items. Tags go with the task, files and calls have ways of their own."""
 
 
 class Removal:
@@ -69,7 +66,7 @@ class Removal:
         limit -= self._delete(items, items.c.id.in_(ids))
         if len(ids) == ITEMS_AT_ONCE:
             return False
-        for table in (attempts, emissions, events, externals, drafts, reset_items, resets):
+        for table in REST:
             limit -= self._remove_rows(table, number, limit)
             if limit <= 0:
                 return False

@@ -382,6 +382,9 @@ revisions = Table(
     Column("upgraded_at", UtcTime, nullable=False),
 )
 
+OF_TASKS = tuple(table for table in metadata.sorted_tables if "task" in table.c and table is not deleted_tasks)
+"""Every table whose rows belong to a task: they are removed with it."""
+
 
 def trigger_statements(dialect: str) -> list[str]:
     """The triggers that refuse, in the database itself, any change of state that the table of moves does not have."""

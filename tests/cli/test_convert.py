@@ -2,6 +2,7 @@
 
 import json
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -120,6 +121,18 @@ def test_bad_files_fail_with_a_sentence_and_stop_no_other(sqlite_shell: Shell, p
 def test_nothing_there_is_said_and_nothing_begun(sqlite_shell: Shell, place: Path) -> None:
     result = sqlite_shell.type("convert", "nowhere.pdf", "*.pdf")
     assert (result.exit_code, "There is no file nowhere.pdf" in result.stderr) == (3, True)
+
+
+def test_a_command_needs_no_folder_for_temporary_files(
+    sqlite_shell: Shell, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither a plain document nor one that is unlocked first: a full or missing TMPDIR is no reason to fail."""
+    monkeypatch.setattr(tempfile, "tempdir", str(place / "gone"))
+    book(place / "book.pdf", 1)
+    sqlite_shell.ok("convert", "book.pdf")
+    make_encrypted(place / "locked.pdf", password="open-sesame")
+    sqlite_shell.ok("convert", "locked.pdf", "--password", "open-sesame")
+    assert (place / "locked.md").exists()
 
 
 def test_a_password_opens_and_is_not_kept(sqlite_shell: Shell, place: Path) -> None:

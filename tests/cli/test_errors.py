@@ -1,5 +1,6 @@
 """Does bad input get a clear sentence, an exit code with a name, and no traceback?"""
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,25 @@ def test_what_can_not_be_done_is_said_in_a_sentence(
 def test_a_database_that_can_not_be_used_is_told_plainly(sqlite_shell: Shell, url: str, said: str) -> None:
     assert said in sqlite_shell.fails(Exit.DATABASE, "tasks", "--database", url)
     assert said in sqlite_shell.fails(Exit.DATABASE, "--database", url, "tasks")
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(errno.EMFILE, "Too many open files", "book.pdf"), "Raise the limit of open files (ulimit -n)"),
+        (OSError(errno.ENOSPC, "No space left on device"), "No space left on device. Free some space on that disk"),
+    ],
+)
+def test_a_machine_without_files_or_space_is_told_with_the_way_out(
+    sqlite_shell: Shell, monkeypatch: pytest.MonkeyPatch, error: OSError, said: str
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(Client, "submit", refuse)
+    told = sqlite_shell.fails(Exit.SHORTAGE, "submit", f"{SAMPLES}:words", "a")
+    assert said in told
+    assert "Unexpected" not in told
 
 
 def test_a_database_of_a_newer_version_is_refused(shell: Shell, client: Client) -> None:

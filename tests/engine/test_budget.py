@@ -115,6 +115,21 @@ def test_a_stage_that_never_fits_the_budget_is_named_in_the_report(live: Live) -
     assert "slow.render" in str(report)
 
 
+def test_a_task_says_that_ticks_leave_its_stage_out(live: Live) -> None:
+    """Also while a tick is under way: it does not serve what it will not start."""
+    slow, quick, seen = Slow(takes=50), ff.Pipeline("quick"), []
+    task = live.client.submit(live.know(slow.pipeline))
+
+    @quick.step
+    def look(_: ff.TaskWork) -> None:
+        seen.append(live.client.get(task.id).wait_reason)
+
+    live.client.submit(live.know(quick))
+    tick(live.store, live.pipelines, budget=5)
+    seen.append(live.client.get(task.id).wait_reason)
+    assert seen == ["no worker serves stage render; a tick starts it only with a budget above 50 s"] * 2
+
+
 def test_an_item_of_a_task_that_was_paused_meanwhile_is_only_handed_back(live: Live) -> None:
     slow = Slow()
     task = live.client.submit(live.know(slow.pipeline))

@@ -61,7 +61,7 @@ MUTANTS = (
     ),
     mutant(
         "a worker whose lease was not renewed claims nothing",
-        Edit(WORKER, "or self._out_of_time() or not self._pulse.fresh:", "or self._out_of_time():"),
+        Edit(WORKER, "or self._shortages.lasts or not self._pulse.fresh:", "or self._shortages.lasts:"),
         test="mutants/test_guards.py::test_a_worker_whose_lease_was_not_renewed_in_time_claims_nothing",
     ),
     mutant(

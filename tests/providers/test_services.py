@@ -1,6 +1,7 @@
 """Is every answer and every fault of a service understood, in both protocols?"""
 
 import asyncio
+import resource
 from dataclasses import replace
 from typing import Any
 
@@ -45,6 +46,23 @@ def test_a_question_with_a_picture_arrives_whole(service: Provider, ai: AIServer
     assert "Read this" in asked.prompt
     assert (found.finish, found.usage.input_tokens) == (Finish.WHOLE, 1000)
     assert found.usage.cost == pytest.approx((1000 + 2 * (found.usage.output_tokens or 0)) / 1_000_000)
+
+
+def test_a_machine_without_open_files_is_told_from_a_service_that_is_gone(service: Provider) -> None:
+    call(service)  # Its library is loaded bit by bit, and needs files for that.
+
+    async def once() -> None:
+        asked, before = connect(service), resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, before[1]))
+        try:
+            await asked.call(Request("fake-large", "Read this"))
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+            await asked.close()
+
+    with pytest.raises(Trouble, match="Raise the limit of open files") as met:
+        asyncio.run(once())
+    assert met.value.kind is Kind.UNREACHABLE
 
 
 @pytest.mark.parametrize(("fault", "finish"), [("length", Finish.CUT_OFF), ("content_filter", Finish.FILTERED)])

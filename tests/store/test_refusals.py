@@ -2,6 +2,7 @@
 
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,7 +13,7 @@ import sqlalchemy as sa
 
 from fanfold.errors import DatabaseProblem, FanfoldError
 from fanfold.store.database import Database
-from fanfold.store.refusals import code_of, is_conflict, may_pass
+from fanfold.store.refusals import code_of, is_conflict, may_pass, sqlstate
 from fanfold.store.store import CONFLICT_TRIES, Transaction
 from tests.engine.pipelines import batch
 from tests.installation import Installation
@@ -48,6 +49,33 @@ def test_only_errors_of_the_data_are_held_against_the_data(
         with pytest.raises(DatabaseProblem) as caught, database.write() as connection:
             connection.exec_driver_sql(RAISE.format(state))
         assert caught.value.code == code, state
+
+
+@on_postgres
+def test_a_session_that_the_server_ended_in_a_transaction_is_replaced(database_url: str) -> None:
+    """For real, since the code comes with the end of the connection: an idle transaction (25P03), one that took too long (25P04),
+    and an administrator (57P01)."""
+    database = Database(database_url)
+    endings = {
+        "25P03": ("SET idle_in_transaction_session_timeout = 50", "SELECT pg_sleep(0)"),
+        "25P04": ("SET transaction_timeout = 100", "SELECT pg_sleep(30)"),
+        "57P01": ("SELECT 1", "SELECT pg_terminate_backend(pg_backend_pid())"),
+    }
+    for state, (begin, go_on) in endings.items():
+        with pytest.raises(DatabaseProblem) as caught:
+            say_slowly(database, begin, go_on)
+        assert (caught.value.code, sqlstate(caught.value)) in (("unreachable", state), ("unreachable", None)), state
+        with database.write() as connection:
+            assert connection.exec_driver_sql("SELECT 1").scalar_one() == 1
+    database.close()
+
+
+def say_slowly(database: Database, *statements: str) -> None:
+    """In one transaction, with a pause after each."""
+    with database.write() as connection:
+        for statement in statements:
+            connection.exec_driver_sql(statement)
+            time.sleep(0.3)
 
 
 def test_what_the_driver_refuses_before_it_is_sent_is_about_the_data(database: Database) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import fanfold as ff
 from fanfold.apps.pdf import fonts, ranges, survey
+from fanfold.model.shortage import shortage
 
 if TYPE_CHECKING:
     import pypdfium2 as pdfium
@@ -119,6 +120,8 @@ def opened(path: Path, *, password: str | None = None, name: str | None = None) 
     try:
         document = pdfium.PdfDocument(path, password=password)
     except (pdfium.PdfiumError, OSError) as error:
+        if shortage(error) is not None:
+            raise  # The file may be fine: it is tried again when the machine has what it takes.
         raise _reason(error, path, password, name or path.name) from error
     try:
         yield document

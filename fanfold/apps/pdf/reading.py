@@ -9,6 +9,7 @@ from typing import Any
 
 from fanfold.apps.pdf import turning
 from fanfold.apps.pdf.pieces import Piece, RawPage, Table, style
+from fanfold.model.shortage import shortage
 
 
 def read(path: Path, pages: Sequence[int], *, forms: bool = False) -> tuple[dict[int, RawPage], dict[int, str]]:
@@ -19,6 +20,8 @@ def read(path: Path, pages: Sequence[int], *, forms: bool = False) -> tuple[dict
         # Lines that run up the page come in pieces out of order; read again as if the page were turned, they do not.
         again = _parse(path, list(turned), forms, turned).pages if turned else []
     except Exception as error:
+        if shortage(error) is not None:
+            raise
         # pdfium opened the file before, so its pages can still be drawn and read from the picture.
         return {}, dict.fromkeys(pages, f"the text layer can not be read: {error}")
     straight = [page for page in result.pages if page.page_num not in turned]

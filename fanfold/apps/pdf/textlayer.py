@@ -17,6 +17,7 @@ from fanfold.apps.pdf.keeping import LEAST_KEPT, letters, reason, share_kept
 from fanfold.apps.pdf.pieces import Piece, RawPage, Table
 from fanfold.apps.pdf.running import Running
 from fanfold.apps.pdf.tables import absorb
+from fanfold.model.shortage import shortage
 
 if TYPE_CHECKING:
     import pypdfium2 as pdfium
@@ -68,6 +69,8 @@ def _page(
                 return PageText(number, "", "", True, problem or "the page could not be read")
             return _judged(document, raw, own, headings, running)
     except Exception as error:
+        if shortage(error) is not None:
+            raise
         # Whatever one page holds, the others are converted.
         return PageText(number, "", "", True, f"{type(error).__name__}: {error}")
 

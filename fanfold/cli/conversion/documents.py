@@ -8,6 +8,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from fanfold.engine.sweep import close, recover
 from fanfold.engine.worker import Worker
 from fanfold.errors import DatabaseProblem, FanfoldError, HandlerError, IllegalMove, KeyReused
 from fanfold.model.lifecycle import FINISHED_TASKS, TaskState
+from fanfold.model.shortage import told
 from fanfold.model.task import Task, TaskRow
 
 AT_ONCE = 8
@@ -131,7 +133,7 @@ class Conversion(threading.Thread):
         try:
             document.task = begin(self.given, document, priority=MOST_PRIORITY - min(self._begun, MOST_PRIORITY))
         except OSError as problem:
-            document.problem = f"it can not be read: {problem.strerror or problem}"
+            document.problem = told(problem) or f"it can not be read: {problem.strerror or problem}"
         except (FanfoldError, HandlerError, ValueError) as problem:
             document.problem = str(problem)
         if document.problem is not None:
@@ -172,8 +174,8 @@ class Conversion(threading.Thread):
 def begin(run: Run, document: Document, *, priority: int) -> Task:
     """The task of a document: a new one, or the one of an earlier run, moved so that it goes on."""
     client = run.client
-    with tempfile.TemporaryDirectory(prefix="fanfold-") as scratch:
-        source = _opened(run, document.path, Path(scratch))
+    with ExitStack() as used:
+        source = _opened(run, document.path, used)
         # A copy that was unlocked is another file than the one that could not be read.
         kind = "convert:" if source == document.path else "convert-unlocked:"
         key = kind + inputs.fingerprint("pdf", [document.path], document.options)
@@ -206,11 +208,17 @@ def _submitted(run: Run, document: Document, source: Path, key: str, priority: i
         return task
 
 
-def _opened(run: Run, path: Path, scratch: Path) -> Path:
-    """A copy that needs no password, when there is one to try, so that it need not be kept with the task."""
+def _opened(run: Run, path: Path, used: ExitStack) -> Path:
+    """A copy that needs no password, when there is one to try, so that it need not be kept with the task.
+
+    It lies in the data folder, whose old scratch files are removed by workers, in case this process dies.
+    """
     if run.password is None or run.children is None:
         return path
-    target = scratch / inputs.shown_name(path)
+    home = run.client.store.scratch
+    home.mkdir(parents=True, exist_ok=True)
+    scratch = used.enter_context(tempfile.TemporaryDirectory(prefix="unlocked-", dir=home))
+    target = Path(scratch) / inputs.shown_name(path)
     child = run.children.take()
     try:
         child.run(unlock, (path, run.password, target), {"name": inputs.shown_name(path)})

@@ -62,6 +62,16 @@ SENTENCES: tuple[tuple[re.Pattern[str], Callable[[Words, re.Match[str]], str]], 
         lambda t, m: t("{count} failed: retry them", count=m["count"]),
     ),
     (
+        re.compile(
+            r"no worker serves stage (?P<stage>\S+); a tick starts it only with a budget above (?P<seconds>\S+) s"
+        ),
+        lambda t, m: t(
+            "no worker serves stage {stage}; a tick starts it only with a budget above {seconds} s",
+            stage=m["stage"],
+            seconds=m["seconds"],
+        ),
+    ),
+    (
         re.compile(r"no worker serves stage (?P<stage>\S+)"),
         lambda t, m: t("no worker serves stage {stage}", stage=m["stage"]),
     ),

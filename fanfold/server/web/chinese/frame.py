@@ -40,6 +40,9 @@ WORDS: dict[str, str] = {
     "{count} failed: retry them, or merge without them": "{count} 个失败：可以重试，或不含它们直接合并",
     "{count} items wait for you": "{count} 项在等您处理",
     "no worker serves stage {stage}": "没有工作进程处理阶段 {stage}",
+    "no worker serves stage {stage}; a tick starts it only with a budget above {seconds} s": (
+        "没有工作进程处理阶段 {stage}；时间预算超过 {seconds} 秒的 tick 才会启动它"
+    ),
     "rate limited by {name}": "被 {name} 限流",
     "{name} unreachable since {time} UTC": "{name} 自 {time} UTC 起无法连接",
     "waits for {name}": "等待 {name}",

@@ -1,0 +1,82 @@
+"""Recognises errors of a machine that is short of open files or disk space: nobody's fault, and over by itself one day.
+
+An item that meets such an error waits without using up a retry. What a person can do is said in a sentence.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+
+DISK = (errno.ENOSPC, errno.EDQUOT)
+FILES = (errno.EMFILE, errno.ENFILE)
+FREE_SPACE = "Free some space on that disk"
+MORE_FILES = "Raise the limit of open files (ulimit -n), or lower the concurrency"
+MAKE_FOLDER = "Make the folder for temporary files again, or set TMPDIR to another one"
+NO_TEMPORARY_FOLDER = "No usable temporary directory found"
+"""What Python says when none of the usual folders can be written to."""
+IN_RUST = re.compile(r"\(os error (\d+)\)")
+"""How libraries that are written in Rust name the system's error."""
+DEEPEST = 20
+"""How many causes of causes are looked at."""
+
+
+def shortage(error: BaseException) -> str | None:
+    """What to do about the shortage behind an error; None when there is none.
+
+    Libraries wrap the system's error in one of their own, so its causes are looked at as well.
+    """
+    return next((advice for one in _causes(error) if (advice := _advice(one)) is not None), None)
+
+
+def told(error: BaseException) -> str | None:
+    """An error for people, with what to do about it; None when no shortage is behind it."""
+    advice = shortage(error)
+    return None if advice is None else f"{str(error).rstrip('.')}. {advice}"
+
+
+def _advice(error: BaseException) -> str | None:
+    number = error.errno if isinstance(error, OSError) else _number_in(error)
+    if number in FILES:
+        return MORE_FILES
+    if number in DISK:
+        return FREE_SPACE
+    if isinstance(error, OSError) and number == errno.ENOENT and _lacks_temporary_folder(error):
+        return MAKE_FOLDER
+    return None
+
+
+def _number_in(error: BaseException) -> int | None:
+    """The system's number of an error that has it only in its text, as libraries written in Rust and the loader give it."""
+    if isinstance(error, ImportError):
+        return next((number for number in FILES if os.strerror(number) in str(error)), None)
+    found = IN_RUST.search(str(error))
+    return int(found[1]) if found else None
+
+
+def _lacks_temporary_folder(error: OSError) -> bool:
+    if NO_TEMPORARY_FOLDER in str(error.strerror):
+        return True
+    folder, name = tempfile.tempdir, error.filename
+    if not isinstance(folder, str) or not isinstance(name, str | os.PathLike) or os.path.isdir(folder):
+        return False
+    return os.path.abspath(os.fspath(name)).startswith(os.path.join(os.path.abspath(folder), ""))
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """The error and what it came from, each once."""
+    waiting, seen = [error], 0
+    while waiting and seen < DEEPEST:
+        one = waiting.pop()
+        seen += 1
+        yield one
+        if isinstance(one, BaseExceptionGroup):
+            waiting += one.exceptions
+        waiting += [part for part in one.args if isinstance(part, BaseException)]  # As HTTP libraries wrap errors.
+        if one.__context__ is not None and not one.__suppress_context__:
+            waiting.append(one.__context__)
+        if one.__cause__ is not None:
+            waiting.append(one.__cause__)
