@@ -24,6 +24,8 @@ log = logging.getLogger("fanfold.sweep")
 HANG_GRACE_SECONDS = 30.0
 CLEAN_SECONDS = 3_600.0
 BATCH = 500
+CLEAN_ROWS = 500
+"""Most rows of each kind that one cleaning removes."""
 FORGET_WORKERS_SECONDS = 86_400.0
 
 
@@ -206,9 +208,9 @@ def _try_each(actor: str, again: str, *parts: tuple[str, Callable[[], object]]) 
 def clean_rows(store: Store) -> None:
     """Drop what attempts wrote that came to nothing, and answers past their time."""
     with store.write() as tx:
-        superseded = tx.blobs.drop_superseded(BATCH)
+        superseded = tx.blobs.drop_superseded(CLEAN_ROWS)
         if store.settings.answer_days > 0:
-            tx.answers.drop_old(store.settings.answer_days, BATCH)
+            tx.answers.drop_old(store.settings.answer_days, CLEAN_ROWS)
     store.shelf.delete(superseded)
 
 

@@ -15,7 +15,7 @@ from fanfold.store.batches import put_rows
 from fanfold.store.clock import Clock
 from fanfold.store.drafts import counts_at
 from fanfold.store.resets import OUTDATE, OVER, REDO, Note, Resets
-from fanfold.store.tables import DEGRADED, HELD, TIMED, item_data, items, permits
+from fanfold.store.tables import DEGRADED, HELD, TIMED, emissions, item_data, items, permits
 
 AT_ONCE = 400
 """Most items that one transaction puts back: each is up to five rows, some 20 ms on SQLite for all."""
@@ -98,6 +98,8 @@ class Resetting:
         notes = resets.notes(task, token, AT_ONCE)
         ids = {kind: [note.item for note in notes if note.kind == kind] for kind in (REDO, OUTDATE, OVER)}
         self._lock([note.item for note in notes])
+        if not self._drop_emitted(ids[OVER]):
+            return False
         self._outdate(ids[OUTDATE])
         self.start_over(ids[OVER])
         unchanged = self._unclaimed([note for note in notes if note.kind == REDO])
@@ -149,13 +151,20 @@ class Resetting:
         self.connection.execute(sa.delete(permits).where(permits.c.item.in_(ids)))
 
     def start_over(self, ids: Sequence[int]) -> None:
-        """Any state → pending for items of the first stage, with nothing known but their input.
-
-        A new lease number for what was begun: pieces that it emitted no longer count.
-        """
+        """Any state → pending for items of the first stage, with nothing known but their input."""
         if ids:
             self._forget(ids, kept=("item", "input"))
-            self.connection.execute(sa.update(items).where(items.c.id.in_(ids), BEGUN).values(lease=items.c.lease + 1))
+            self._drop_emitted(ids)
+
+    def _drop_emitted(self, ids: Sequence[int]) -> bool:
+        """Remove pieces that items have emitted, a bounded number of them; True when none is left.
+
+        Those that are left count until the item is claimed again, which drops them.
+        """
+        limit = 2 * AT_ONCE
+        key = tuple(emissions.primary_key)
+        some = sa.select(*key).where(emissions.c.item.in_(ids)).limit(limit)
+        return self.connection.execute(sa.delete(emissions).where(sa.tuple_(*key).in_(some))).rowcount < limit
 
     def _forget(self, ids: Sequence[int], kept: Sequence[str]) -> None:
         fresh = FRESH | {"worker": None, "deadline_at": None}

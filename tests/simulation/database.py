@@ -25,6 +25,8 @@ TOUCHING = re.compile(r"(INSERT INTO|UPDATE|DELETE FROM) (items|tasks|events|per
 SHORT_SECONDS = 0.004
 """A statement that takes longer than this may wait for a lock: then the server is asked."""
 MOMENT_SECONDS = 0.002
+MOST_ROWS = 45
+"""Rows that one transaction may write: a turn settles and claims up to four items; all else comes in chunks of three."""
 
 
 class SimulatedDatabase(Database):
@@ -101,7 +103,10 @@ class SimulatedDatabase(Database):
         driver: Any = connection.connection.driver_connection
         if before == 0:
             return int(driver.total_changes) + 1
-        self.most_rows = max(self.most_rows, driver.total_changes + 1 - before)
+        rows = int(driver.total_changes) + 1 - before
+        self.most_rows = max(self.most_rows, rows)
+        if rows > MOST_ROWS:
+            STAGE.schedule.fail(Violation(f"{rows} rows in one transaction: it would hold SQLite's lock for too long"))
         return int(driver.total_changes + 1 > before)
 
     @contextmanager

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 SWEEPS = 40
 """Enough to remove whatever a dead process left half done, a few rows at a time."""
-OF_TASKS = ("items", "events", "blobs", "emissions", "attempts", "calls", "drafts", "externals", "task_tags")
+HALF_DONE = ("drafts", "deleted_tasks", "resets", "reset_items")
+OF_TASKS = ("items", "events", "blobs", "emissions", "attempts", "calls", "drafts", "externals", "task_tags", "resets")
 OF_ITEMS = ("item_data", "permits", "emissions", "attempts", "externals")
 
 
@@ -36,7 +37,7 @@ def nothing_is_left_over(world: World) -> None:
             _has_its(connection, name, "task", tables.tasks.c.number)
         for name in OF_ITEMS:
             _has_its(connection, name, "item", tables.items.c.id)
-        for name in ("drafts", "deleted_tasks"):
+        for name in HALF_DONE:
             left = [tuple(row) for row in connection.execute(sa.select(tables.metadata.tables[name]))]
             require(not left, f"left in {name}: {left}")
         named = set(connection.execute(sa.select(tables.blobs.c.key)).scalars())
@@ -51,7 +52,7 @@ def nothing_is_left_over(world: World) -> None:
 def _half_done(world: World) -> bool:
     """Whether something is still to be removed."""
     with world.store.database.undisturbed() as connection:
-        return any(connection.execute(sa.select(table)).first() for table in (tables.drafts, tables.deleted_tasks))
+        return any(connection.execute(sa.select(tables.metadata.tables[name])).first() for name in HALF_DONE)
 
 
 def _has_its(connection: sa.Connection, name: str, column: str, whole: sa.Column[int]) -> None:

@@ -21,9 +21,12 @@ from fanfold.engine import (
     claiming,
     commands,
     context,
+    copying,
+    leftovers,
     pulse,
     removal,
     repeats,
+    resets,
     restarting,
     services,
     spool,
@@ -40,6 +43,7 @@ from fanfold.model import retry
 from fanfold.model.pipeline import Pipeline
 from fanfold.settings import Settings
 from fanfold.store import blobs, drafts, resetting
+from fanfold.store import resets as stored_resets
 from fanfold.store import store as store_room
 from fanfold.store.migrate import ensure
 from tests.simulation.database import SimulatedStore, wait_for_a_deadlock
@@ -396,7 +400,10 @@ def on_stage() -> Iterator[None]:
         (submit, "secrets", LUCK),
         (blobs, "secrets", LUCK),
         (resetting, "uuid", LUCK),
-        *((module, "CHUNK", CHUNK) for module in (drafts, resetting, abandoned, spool, submit)),
+        *((module, "secrets", LUCK) for module in (abandoned, copying, leftovers, resets)),
+        *((module, "CHUNK", CHUNK) for module in (drafts, abandoned, leftovers, resets, spool, stored_resets, submit)),
+        (resetting, "AT_ONCE", CHUNK),
+        (sweep, "CLEAN_ROWS", CHUNK),
         (drafts.Drafts.remove_items, "__defaults__", (2 * CHUNK,)),
         (store_room, "random", LUCK),
     ]
