@@ -25,6 +25,8 @@ TASK_COLUMNS = (
     "number", "pipeline", "state", "stage", "ending", '"plan"', "updated_at", "owner", '"key"', "missing", "generation",
 )  # fmt: skip
 ITEM_COLUMNS = ("id", "task", "stage", "seq", '"key"', "state", "lease", "worker", "failures", "crashes")
+PUT_BACK: dict[str, Any] = {"state": "pending", "worker": None, "failures": 0, "crashes": 0}
+"""What an item is that a reset of many has put back, though its row does not say so yet."""
 EVENT_COLUMNS = ("id", "task", "verb", "source", "target", "stage")
 
 
@@ -50,6 +52,11 @@ class Picture:
             for row in rows("items", ITEM_COLUMNS, "ORDER BY id")
             if (row["task"], row["stage"]) not in self.drafts and row["task"] in self.tasks
         }
+        decided = {(row["number"], row["resetting"]) for row in rows("tasks", ("number", "resetting"))}
+        for note in rows("reset_items", ("item", "task", "token", "lease")):
+            item = self.items.get(note["item"])
+            if item and (note["task"], note["token"]) in decided and note["lease"] in (None, item["lease"]):
+                item |= PUT_BACK
         self.permits = rows("permits", ("item", "lease", "name"), "ORDER BY item")
         self.events: dict[int, list[Row]] = {}
         for row in rows("events", EVENT_COLUMNS, "WHERE item IS NULL ORDER BY id"):

@@ -36,6 +36,7 @@ from fanfold.engine import (
     threads,
     tick,
     timing,
+    turn,
     worker,
 )
 from fanfold.errors import DatabaseProblem, FanfoldError, IllegalMove
@@ -56,6 +57,7 @@ from tests.simulation.reckoning import reckon
 from tests.simulation.schedule import Process, Schedule, Violation
 from tests.simulation.watch import Picture, Watch
 
+SETTLE_AND_CLAIM = turn._settle_and_claim
 LOOK_SECONDS = 0.2
 """A hint is never heard sooner than this."""
 CHUNK = 3
@@ -371,6 +373,16 @@ def turn_of_the_run(*words: Any, **named: Any) -> Any:
     return Hints.world.people.note_turn(*words, **named)
 
 
+def settle_in_the_run(*words: Any) -> Any:
+    """The one transaction that is as large as a worker has slots."""
+    turning, me = Hints.world.store.database.turning, STAGE.schedule.current
+    turning.add(me)
+    try:
+        return SETTLE_AND_CLAIM(*words)
+    finally:
+        turning.discard(me)
+
+
 def dead_in_the_run(host: str, pid: int) -> bool:
     """Whether a process is gone, in the world of the run that is under way."""
     return Hints.world.is_dead(host, pid)
@@ -392,6 +404,7 @@ def on_stage() -> Iterator[None]:
         (worker, "ThreadPoolExecutor", Executor),
         (services, "Hints", Hints),
         (worker, "take_turn", turn_of_the_run),
+        (turn, "_settle_and_claim", settle_in_the_run),
         (threads, "SimpleQueue", Queue),
         (pulse, "os", ThisProcess),
         (pulse, "new_worker_id", lambda name: f"{name}-{LUCK.token_hex(2)}"),
