@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from fanfold.cli.exits import Exit
 from fanfold.cli.progress import Display, display
 from fanfold.cli.watching import watch
 from fanfold.engine import inputs as given
 from fanfold.engine.client import Client
+from fanfold.engine.signals import heeded
 from fanfold.engine.sweep import close, recover
 from fanfold.engine.worker import Worker, refuse_in_loop
 from fanfold.errors import BadPipeline, TaskStopped
@@ -166,8 +166,8 @@ def work(client: Client, wanted: Wanted, task: Task, shown: Display, ending: End
     watcher.start()
     ending.call(watcher.interrupt)
     try:
-        with interrupts(watcher.interrupt):
-            worker.run()
+        with heeded(watcher.interrupt):
+            worker.run(exit_code=Exit.INTERRUPTED)
     finally:
         watcher.leave()
     if watcher.problem is not None:
@@ -219,24 +219,6 @@ class Watcher(threading.Thread):
         """Watch no longer."""
         self._left.set()
         self.join()
-
-
-@contextmanager
-def interrupts(stop: Callable[[], None]) -> Iterator[None]:
-    """Ctrl-C and SIGTERM call ``stop``, which must not wait for any lock. Only the main thread gets signals."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def heed(_number: int, _frame: object) -> None:
-        stop()
-
-    before = {number: signal.signal(number, heed) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def way_out(task: Task) -> str:

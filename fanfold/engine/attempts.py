@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import Counter
-from collections.abc import Callable
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -62,7 +62,8 @@ class Attempts:
         self._wake = wake
         self.shortages = Shortages(worker, scratch)
         self._running: dict[int, Attempt] = {}
-        self._settled: list[Settlement] = []
+        self._settled: deque[Settlement] = deque()
+        # The watchdog takes from it as well, in its own thread.
         self._strays: dict[int, int] = {}
         self._per_stage: dict[tuple[str, str], int] = {}
         self._per_task: dict[int, int] = {}
@@ -80,9 +81,30 @@ class Attempts:
         return len(self._settled)
 
     def take_settled(self) -> list[Settlement]:
-        """The endings since the last time."""
-        settled, self._settled = self._settled, []
+        """The endings since the last time; in any thread."""
+        settled: list[Settlement] = []
+        while self._settled:
+            try:
+                settled.append(self._settled.popleft())
+            except IndexError:  # Another thread was faster.
+                break
         return settled
+
+    def put_back(self, settled: Sequence[Settlement]) -> None:
+        """Endings that could not be written yet; in any thread."""
+        self._settled.extend(settled)
+
+    def all(self) -> list[Attempt]:
+        """Everything under way; in any thread."""
+        while True:
+            try:
+                return list(self._running.values())
+            except RuntimeError:  # Changed meanwhile.
+                continue
+
+    def of(self, task: asyncio.Task[Any] | None) -> Attempt | None:
+        """The attempt that a task of the loop runs; in any thread."""
+        return next((one for one in self.all() if one.task is task), None)
 
     def per_stage(self) -> Counter[tuple[str, str]]:
         """How many run in each (pipeline, stage)."""
@@ -138,7 +160,7 @@ class Attempts:
                 self._end(attempt, "lost")
             elif not wanted:
                 self._end(attempt, "release")
-        here = set(self._running) | {one.claimed.id for one in self._settled}
+        here = set(self._running) | {one.claimed.id for one in list(self._settled)}
         strays = {} if turning else {item: lease for item, (lease, _) in held.items() if item not in here}
         confirmed = [{"id": item, "lease": lease} for item, lease in strays.items() if self._strays.get(item) == lease]
         self._strays = strays

@@ -17,7 +17,7 @@ from fanfold.engine.settlement import Settlement, clean, failed, shortfall
 from fanfold.engine.splitting import refused, write_split
 from fanfold.engine.spool import Spool
 from fanfold.engine.threads import Threads
-from fanfold.engine.timing import TimeLimit
+from fanfold.engine.timing import LoopBlocked, TimeLimit
 from fanfold.errors import BadInput, Cancelled, ChildDied, DatabaseProblem, HoldItem, PauseTask, Permanent, Temporary
 from fanfold.model import serial
 from fanfold.model.item import Claimed, Later
@@ -41,6 +41,9 @@ SUSPECT_WAIT_SECONDS = 20.0
 
 class Call:
     """One attempt: a claimed item with the stage and pipeline that know what to do with it."""
+
+    outcome: Settlement | None = None
+    """How it ended in its thread or child, also while the loop is blocked and cannot hear of it."""
 
     def __init__(self, store: Store, pipeline: Pipeline, stage: Stage, row: TaskRow, claimed: Claimed) -> None:
         self.store = store
@@ -120,6 +123,8 @@ class Call:
             return Settlement(self.claimed, "hold", hold=clean(str(error) or "no reason given", 1_000), **self._cost())
         if isinstance(error, ChildDied):
             return self.lose(error)
+        if isinstance(error, LoopBlocked):
+            return self.time_out() if self.time.is_over else Settlement(self.claimed, "release")
         return self.fail(error)
 
     def lose(self, death: ChildDied) -> Settlement:
@@ -272,7 +277,8 @@ class Caller:
     async def _in_thread(self, call: Call) -> Settlement:
         def run() -> Settlement:
             call.time.begin()  # Not before: it may have waited for a thread.
-            return call.run_sync()
+            call.outcome = call.run_sync()
+            return call.outcome
 
         try:
             settlement: Settlement = await asyncio.wrap_future(self.threads.submit(run))
@@ -283,8 +289,12 @@ class Caller:
 
     async def _in_child(self, call: Call) -> Settlement:
         child = self.children.take()
+
+        def run() -> Settlement:
+            call.outcome = child.call(call, call.time.begin, partial(self._ask_for_time, call))
+            return call.outcome
+
         try:
-            run = partial(child.call, call, call.time.begin, partial(self._ask_for_time, call))
             settlement: Settlement = await asyncio.wrap_future(self.threads.submit(run))
         except BaseException:
             self.children.discard(child)

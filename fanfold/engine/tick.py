@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -57,11 +56,15 @@ def tick(
     budget: float = 50.0,
     tasks_per_stage: int | None = 10,
     concurrency: int | None = None,
+    exit_code: int | None = None,
 ) -> TickReport:
     """Do what is due, for at most ``budget`` seconds and ``tasks_per_stage`` tasks in each stage; safe beside anything else.
 
     A stage whose ``takes`` does not fit into what is left of the budget is not started; what still runs at its end is
-    handed back unharmed. The tick ends early once nothing runs, nothing can be claimed and nothing falls due in a moment.
+    handed back unharmed. A handler that blocks the event loop past that is interrupted; with an ``exit_code`` the process is
+    ended with it where that does not help.
+
+    The tick ends early once nothing runs, nothing can be claimed and nothing falls due in a moment.
     """
     if budget <= 0:
         raise BadInput(f"The budget is {budget:g} s; it must be more than 0.")
@@ -73,8 +76,7 @@ def tick(
     worker = Worker(known.values(), store=store, concurrency=concurrency, name="tick")
     worker.claimer.tasks_per_stage = tasks_per_stage
     worker.claimer.fits = lambda stage: fits(stage, end - time.monotonic())
-    in_main_thread = threading.current_thread() is threading.main_thread()
-    worker.run(drain=True, budget=max(0.0, end - time.monotonic()), signals=in_main_thread)
+    worker.run(drain=True, budget=max(0.0, end - time.monotonic()), signals=True, exit_code=exit_code)
     ended = worker.endings
     return TickReport(
         finished=ended["finish"], failed=ended["fail"], retrying=ended["back_off"], waiting=ended["postpone"], held=ended["hold"],

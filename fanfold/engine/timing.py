@@ -12,6 +12,10 @@ import time
 _lock = threading.Lock()
 
 
+class LoopBlocked(BaseException):
+    """Raised in a handler that blocks the event loop past its limits. Not an Exception, so that few catch it by accident."""
+
+
 class TimeLimit:
     """The time limit of one attempt; may be used from any thread."""
 
@@ -60,3 +64,10 @@ class TimeLimit:
             return now + limit
         held = now - self._held_since if self._holds else 0.0
         return self._begun_at + limit + self._stood_still + held
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the attempt has taken too long."""
+        now = time.monotonic()
+        due = self.due(now)
+        return due is not None and due <= now

@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Container, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+from fanfold.engine.aside import Aside
 from fanfold.engine.attempts import Attempts, Held
 from fanfold.engine.calling import Call, Caller
 from fanfold.engine.children import Children
@@ -25,7 +26,10 @@ from fanfold.engine.places import capped, places_for
 from fanfold.engine.pulse import Pulse
 from fanfold.engine.services import Services
 from fanfold.engine.settlement import OutOfTime
+from fanfold.engine.signals import heeded
+from fanfold.engine.timing import LoopBlocked
 from fanfold.engine.turn import Turn, take_turn
+from fanfold.engine.watchdog import Watchdog
 from fanfold.errors import BadInput, DatabaseProblem, FanfoldError
 from fanfold.model.item import Claimed
 from fanfold.model.pipeline import Pipeline, TaskFunction, by_name
@@ -120,8 +124,13 @@ class Worker:
         drain: bool = False,
         budget: float | None = None,
         signals: bool = False,
+        exit_code: int | None = None,
     ) -> None:
-        """Work until stopped, until ``until()``, until there is nothing to do (``drain``), or for ``budget`` seconds."""
+        """Work until stopped, until ``until()``, until there is nothing to do (``drain``), or for ``budget`` seconds.
+
+        ``signals``: SIGTERM and Ctrl-C stop it. With an ``exit_code`` the process is ended with it when a handler blocks the
+        event loop, the worker must be gone, and the handler cannot be interrupted.
+        """
         refuse_in_loop("A worker", "await asyncio.to_thread(worker.run)")
         self._budget = budget
         self._end_at = None if budget is None else time.monotonic() + budget
@@ -131,13 +140,16 @@ class Worker:
             self.claimer.candidates.hurry()
         gc.freeze()  # What is there already stays: without it each full collection looks through all modules again.
         try:
-            asyncio.run(self._main(signals))
+            with heeded(self.stop) if signals else nullcontext():
+                asyncio.run(self._main(exit_code))
+        except LoopBlocked:
+            log.debug("[%s] Interrupted outside a handler", self.name)
         finally:
             gc.unfreeze()
         if self._misfit is not None:
             raise self._misfit
 
-    async def _main(self, signals: bool) -> None:
+    async def _main(self, exit_code: int | None) -> None:
         self._loop = asyncio.get_running_loop()
         self._wake = asyncio.Event()
         self._caller = Caller(self.store, self.name, self.children)
@@ -162,12 +174,11 @@ class Worker:
             on_lost=self._from_thread(self._lose_all),
             on_misfit=self._from_thread(self._leave_for),
         )
-        if signals:
-            for number in (signal.SIGTERM, signal.SIGINT):
-                self._loop.add_signal_handler(number, self.stop)
+        watchdog = Watchdog(Aside(self), self._attempts, self.name, exit_code)
         await self._persistently(self._pulse.start)
         try:
             self._services.start()
+            watchdog.start()
             log.info("[%s] Started: serves %s", self.id, ", ".join(f"{pipeline}.{stage}" for pipeline, stage in serves))
             for sentence in self.capped:
                 log.info("[%s] %s", self.id, sentence)
@@ -175,6 +186,7 @@ class Worker:
         finally:
             self._services.stop()
             await self._hand_back()
+            watchdog.stop()
             await self._end_moves()
             if self._stops < 2:
                 await finish_services(self._grace_left())
@@ -410,8 +422,11 @@ class Worker:
 
     def _from_thread(self, function: Callable[..., None]) -> Callable[..., None]:
         def call(*arguments: Any) -> None:
-            if self._loop is not None and not self._loop.is_closed():
-                self._loop.call_soon_threadsafe(function, *arguments)
+            try:
+                if self._loop is not None:
+                    self._loop.call_soon_threadsafe(function, *arguments)
+            except RuntimeError:  # The loop is closed.
+                log.debug("[%s] Came too late for the loop: %s", self.name, function)
 
         return call
 

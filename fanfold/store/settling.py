@@ -172,6 +172,12 @@ class Settling:
         mine = (items.c.id == item, items.c.lease == lease, RUNNING, items.c.deadline_at.is_not(None))
         self.connection.execute(sa.update(items).where(*mine).values(deadline_at=later))
 
+    def put_off_deadlines(self, worker: str, but: int | None, seconds: float) -> None:
+        """The same for all that a worker runs but one: each gets so much time from now, at least."""
+        later, deadline = self.clock.after(seconds), items.c.deadline_at
+        mine = (RUNNING, items.c.worker == worker, deadline < later, items.c.id != (but or 0))
+        self.connection.execute(sa.update(items).where(*mine).values(deadline_at=later))
+
     def _while_held(self, item: int, lease: int, values: dict[str, Any]) -> bool:
         if not self.holds(item, lease):
             return False

@@ -103,8 +103,16 @@ def test_a_child_ends_within_a_second_with_what_it_has_started(
 
 
 def death_of(child: Child, kill: Callable[[Child], None]) -> BaseException:
-    """What the thread that waits for a child's answer is told when somebody kills it."""
-    begun, problems = threading.Event(), []
+    """What the thread that waits for a child's answer is told when somebody kills it; that thread also closes the pipe."""
+    begun, problems, closers = threading.Event(), [], []
+    pipe: Any = child._pipe
+    close = pipe.close
+
+    def noted_close() -> None:
+        closers.append(threading.current_thread())
+        close()
+
+    pipe.close = noted_close
 
     def ask() -> None:
         try:
@@ -118,6 +126,7 @@ def death_of(child: Child, kill: Callable[[Child], None]) -> BaseException:
     kill(child)
     asking.join(30)
     [problem] = problems
+    assert closers == [asking]
     return problem
 
 

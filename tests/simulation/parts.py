@@ -119,6 +119,19 @@ class Threading:
         return STAGE
 
 
+class NoWatchdog:
+    """Stands for the watchdog of a worker: here only one actor runs at a time, so no loop is ever blocked."""
+
+    def __init__(self, *_: Any) -> None:
+        pass
+
+    def start(self) -> None:
+        """Watch nothing."""
+
+    def stop(self) -> None:
+        """Nothing was watched."""
+
+
 class Queue:
     """Stands for `queue.SimpleQueue`."""
 

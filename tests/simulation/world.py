@@ -50,7 +50,7 @@ from fanfold.store.migrate import ensure
 from tests.simulation.database import SimulatedStore, wait_for_a_deadlock
 from tests.simulation.faults import BEGINNING, Faults, Odds
 from tests.simulation.handlers import LARGE, Witness, new_items
-from tests.simulation.parts import STAGE, Asyncio, Executor, Queue, Threading, Time
+from tests.simulation.parts import STAGE, Asyncio, Executor, NoWatchdog, Queue, Threading, Time
 from tests.simulation.people import OWNERS, People
 from tests.simulation.pipelines import Shape, drawn_items, made, plain_item
 from tests.simulation.reckoning import reckon
@@ -402,6 +402,7 @@ def on_stage() -> Iterator[None]:
         (worker, "asyncio", Asyncio()),
         (worker, "datetime", Moments),
         (worker, "ThreadPoolExecutor", Executor),
+        (worker, "Watchdog", NoWatchdog),
         (services, "Hints", Hints),
         (worker, "take_turn", turn_of_the_run),
         (turn, "_settle_and_claim", settle_in_the_run),

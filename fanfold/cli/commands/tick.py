@@ -7,6 +7,7 @@ import logging
 import click
 
 from fanfold.cli import printing
+from fanfold.cli.exits import Exit
 from fanfold.cli.invocation import Command, Invocation
 
 
@@ -43,7 +44,8 @@ def command(
     from fanfold.engine.tick import tick
 
     report = tick(
-        invocation.store(), load_all(targets).values(), budget=budget, tasks_per_stage=tasks_per_stage, concurrency=concurrency
+        invocation.store(), load_all(targets).values(), budget=budget, tasks_per_stage=tasks_per_stage,
+        concurrency=concurrency, exit_code=Exit.OK,
     )  # fmt: skip
     if invocation.json:
         printing.print_json(report)

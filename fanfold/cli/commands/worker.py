@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fanfold.cli.exits import Exit
 from fanfold.cli.failing import Interrupted
 from fanfold.cli.invocation import Command, Invocation
 from fanfold.errors import DatabaseProblem
@@ -62,7 +63,7 @@ def command(
     if leashed:
         follow(sys.stdin.buffer, worker.stop)
     if processes == 1:
-        worker.run(signals=True)
+        worker.run(signals=True, exit_code=Exit.OK)
         leave_threads_behind(name)
         return
     invocation.close()

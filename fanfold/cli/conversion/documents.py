@@ -17,11 +17,12 @@ from fanfold.apps.pdf import pdf
 from fanfold.apps.pdf.document import unlock
 from fanfold.cli.conversion.saving import Saving
 from fanfold.cli.conversion.showing import Show
-from fanfold.cli.running import interrupts
+from fanfold.cli.exits import Exit
 from fanfold.cli.watching import Lost
 from fanfold.engine import inputs
 from fanfold.engine.children import Children
 from fanfold.engine.client import Client
+from fanfold.engine.signals import heeded
 from fanfold.engine.sweep import close, recover
 from fanfold.engine.worker import Worker
 from fanfold.errors import DatabaseProblem, FanfoldError, HandlerError, IllegalMove, KeyReused
@@ -292,8 +293,8 @@ def convert(run: Run, documents: Sequence[Document]) -> bool:
 
     conversion.start()
     try:
-        with interrupts(stop):
-            worker.run()
+        with heeded(stop):
+            worker.run(exit_code=Exit.INTERRUPTED)
     finally:
         conversion.leave()
         run.shown.close()
