@@ -69,8 +69,13 @@ class Picture:
     blank: bool
 
 
-def examine(path: Path, pages: str = "", *, limit_pages: int = 5000, name: str | None = None) -> Examined:
-    """Check a document and choose its pages; says what is wrong, and what to do, if it can not be used."""
+def examine(
+    path: Path, pages: str = "", *, limit_pages: int = 5000, name: str | None = None, surveyed: bool = True
+) -> Examined:
+    """Check a document and choose its pages; says what is wrong, and what to do, if it can not be used.
+
+    With ``surveyed=False`` no page is read: one of them may be a bomb.
+    """
     with opened(path, name=name) as document:
         total = len(document)
         if total == 0:
@@ -82,7 +87,8 @@ def examine(path: Path, pages: str = "", *, limit_pages: int = 5000, name: str |
                 f"Convert it in parts with a page range such as 1-{limit_pages}.",
                 code="too_many_pages",
             )
-        return Examined(total, wanted, survey.take(path, document))
+        unread = {"forms": bool(document.get_formtype())}
+        return Examined(total, wanted, survey.take(path, document) if surveyed else unread)
 
 
 def unlock(path: Path, password: str, target: Path, *, name: str | None = None) -> None:

@@ -27,6 +27,8 @@ pdf = ff.Pipeline(
     picture=document.preview,
 )
 TEXT_LAYER = "text layer"
+SURVEY_SECONDS = 120.0
+"""Far more than a look at 64 pages takes."""
 
 
 @pdf.split
@@ -36,9 +38,7 @@ async def split(task: ff.TaskWork) -> list[ff.NewItem]:
         raise ff.Permanent("Give one PDF file per task: fanfold convert book.pdf", code="bad_input")
     options = Options.of(task.options)
     source = await _unlocked(task, options)
-    examined = await task.in_child(
-        document.examine, source.path, options.pages, limit_pages=options.limit_pages, name=task.input.name
-    )
+    examined = await _examined(task, source, options)
     known = {"pages": examined.pages, "total": examined.total, "survey": examined.survey}
     survey = await asyncio.to_thread(task.write, "survey.json", json.dumps(known))
     return [
@@ -66,6 +66,16 @@ async def convert(item: ff.ItemWork) -> dict[str, Any]:
 def merge(task: ff.TaskWork, results: ff.Results) -> ff.File | dict[str, ff.File]:
     """All pages in order, as one Markdown file; and, if wanted, one file per page and the facts as JSON."""
     return binding.bind(task, results, Options.of(task.options))
+
+
+async def _examined(task: ff.TaskWork, source: ff.File, options: Options) -> document.Examined:
+    """What the document is. A page that kills, or holds up, its reader must not cost the others: then no page is read here."""
+    known = {"limit_pages": options.limit_pages, "name": task.input.name}
+    try:
+        async with asyncio.timeout(SURVEY_SECONDS):
+            return await task.in_child(document.examine, source.path, options.pages, **known)
+    except (ff.ChildDied, TimeoutError):
+        return await task.in_child(document.examine, source.path, options.pages, surveyed=False, **known)
 
 
 async def _unlocked(task: ff.TaskWork, options: Options) -> ff.File:
