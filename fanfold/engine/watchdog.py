@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("fanfold.worker")
 LOOK_SECONDS = 0.2
-BLOCKED_SECONDS = 0.8
+BLOCKED_SECONDS = 0.6
 """A loop that has not answered for this long is blocked."""
 ENDING_SECONDS = 0.4
 """The same where the worker must be gone by now."""
@@ -62,6 +62,8 @@ class Block:
     early: set[int] = field(default_factory=set)
     """Items that were settled without the loop."""
     interrupted: bool = False
+    stays: bool = False
+    """Whether two looks in a row saw the same task: a busy machine, or many small steps, show another one each time."""
 
 
 class Watchdog:
@@ -134,11 +136,8 @@ class Watchdog:
         must_end = gone_by is not None and now >= gone_by
         if blocked < (ENDING_SECONDS if must_end else BLOCKED_SECONDS):
             return
-        if self._block is None:
-            task = asyncio.current_task(self._loop)
-            self._block = Block(self._asked_at, task, self._attempts.of(task))
-        block = self._block
-        if now >= block.say_at:
+        block = self._seen()
+        if block.stays and now >= block.say_at:
             self._say(block, blocked)
             block.say_at = now + block.pause
             block.pause *= PAUSE_FACTOR
@@ -146,17 +145,30 @@ class Watchdog:
         late = self._lateness(block, now)
         if must_end or late > GIVE_UP_SECONDS:
             self._end(block, must_end=must_end)
-        elif late > LATE_SECONDS and not block.interrupted:
+        elif late > LATE_SECONDS and block.stays and not block.interrupted:
             self._interrupt(block, only_safe=True)
         elif now > block.put_off_until:
             block.put_off_until = now + PUT_OFF_SECONDS
             self._worker.put_off(block.culprit.call.claimed.id if block.culprit else None, 2 * PUT_OFF_SECONDS)
 
+    def _seen(self) -> Block:
+        """The block, with the task that the loop runs now."""
+        task = asyncio.current_task(self._loop)
+        if self._block is None:
+            until = self._asked_at + PUT_OFF_SECONDS
+            self._block = Block(self._asked_at, task, self._attempts.of(task), put_off_until=until)
+        elif self._block.task is not task:
+            self._block.task, self._block.culprit, self._block.stays = task, self._attempts.of(task), False
+        else:
+            self._block.stays = task is not None
+        return self._block
+
     def _unblocked(self, now: float) -> None:
         block, self._block = self._block, None
         if block is None:
             return
-        log.warning("[%s] The event loop goes on after %.1f s", self._worker.id, now - block.since)
+        if block.say_at:
+            log.warning("[%s] The event loop goes on after %.1f s", self._worker.id, now - block.since)
 
     def _lateness(self, block: Block, now: float) -> float:
         """Seconds by which the culprit has passed its time limit; negative before that, or without a limit."""
