@@ -38,7 +38,7 @@ def test_a_blocked_loop_is_told_of_with_task_stage_item_and_line(live: Live, cap
         switch.free.set()
         live.until(task, "completed")
         eventually(lambda: said(caplog, "The event loop goes on after"))
-    [line] = said(caplog, "blocks the event loop")
+    line = said(caplog, "blocks the event loop")[0]
     assert f"convert 017 of {task.id}" in line
     assert "test_blocked_loop.py:" in line
     assert "in handler (switch.wait())" in line
