@@ -41,8 +41,8 @@ FIRST_PAUSE, PAUSE_FACTOR = 5.0, 3.0
 """A loop that stays blocked is told of after 1 s, then after 5, 15, 45 s more …"""
 LATE_SECONDS = 2.0
 """A blocked handler is interrupted so long after its time limit."""
-GIVE_UP_SECONDS = 30.0
-"""When nothing helps for so long after its time limit, the worker hands back everything else and leaves."""
+GIVE_UP_SECONDS = 20.0
+"""When nothing helps for so long after its time limit, the worker hands back everything and leaves, before the sweep comes."""
 PUT_OFF_SECONDS = 5.0
 INTERRUPT_SECONDS = 0.5
 INTERRUPT = signal.SIGURG
