@@ -82,9 +82,13 @@ class BadPipeline(FanfoldError):
 
 
 class DatabaseProblem(FanfoldError):
-    """The database can not be used as it is."""
+    """The database can not be used as it is. ``public`` is what a stranger may know: nothing of where it is."""
 
     code = "database"
+
+    def __init__(self, message: str, *, code: str | None = None, public: str = "") -> None:
+        super().__init__(message, code=code)
+        self.public = public or "The database can not be used right now. The server's log says why."
 
 
 DATABASE_CODES = {

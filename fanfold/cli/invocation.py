@@ -55,10 +55,12 @@ class Invocation:
 
     def log(self, level: int) -> None:
         """Log to the standard error from ``level`` on; each -v shows one level more."""
+        from fanfold.engine.blanking import Formatter
+
         levels = (logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG)
         position = min(levels.index(level) + self.verbose, len(levels) - 1)
         handler = EchoHandler()
-        handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
+        handler.setFormatter(Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
         root = logging.getLogger("fanfold")
         root.handlers[:] = [handler]
         root.setLevel(levels[position])

@@ -13,7 +13,7 @@ from fanfold.engine.child import OUT_OF_MEMORY
 from fanfold.engine.children import Children
 from fanfold.engine.context import ItemWork, TaskWork, Work
 from fanfold.engine.external import LookLater
-from fanfold.engine.settlement import Settlement, clean, failed, shortfall
+from fanfold.engine.settlement import MESSAGE_LENGTH, Settlement, clean, failed, shortfall
 from fanfold.engine.splitting import refused, write_split
 from fanfold.engine.spool import Spool
 from fanfold.engine.threads import Threads
@@ -131,7 +131,8 @@ class Call:
         """The settlement for the death of the child process: lost, or failed for want of memory, which would happen again."""
         if death.code == OUT_OF_MEMORY:
             return self.fail(Permanent(str(death), code=OUT_OF_MEMORY))
-        return Settlement(self.claimed, "crash", error_code="crash", error_message=str(death))
+        message = clean(str(death), MESSAGE_LENGTH)
+        return Settlement(self.claimed, "crash", error_code="crash", error_message=message)
 
     def fail(self, error: BaseException) -> Settlement:
         """The settlement for a failure; what was used counts all the same."""

@@ -23,6 +23,7 @@ from fanfold.model.item import Claimed
 from fanfold.model.plan import Kind
 from fanfold.model.task import TaskRow
 from fanfold.model.usage import kept
+from fanfold.store.private import private_folder
 from fanfold.store.store import Store
 
 log = logging.getLogger("fanfold.worker")
@@ -204,7 +205,7 @@ class Work:
     def scratch(self) -> Path:
         """A folder for files that need not outlive this attempt."""
         folder = self._scratch()
-        folder.mkdir(parents=True, exist_ok=True)
+        private_folder(folder)
         self._used_scratch = True
         return folder
 

@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from fanfold.engine.blanking import without_keys
 from fanfold.engine.spool import Spool
 from fanfold.errors import BadInput, DatabaseProblem, FanfoldError, HandlerError, Permanent, Temporary
 from fanfold.model.item import Claimed
@@ -109,12 +110,13 @@ def describe(error: BaseException) -> tuple[str, str, str]:
     except Exception:
         message = f"{type(error).__name__} with a message that can not be shown"
     detail = "".join(traceback.format_exception(error))
-    return clean(code, 100), clean(message, MESSAGE_LENGTH), clean(detail[-DETAIL_LENGTH:], DETAIL_LENGTH)
+    return clean(code, 100), clean(message, MESSAGE_LENGTH), clean(without_keys(detail)[-DETAIL_LENGTH:], DETAIL_LENGTH)
 
 
 def clean(text: str, length: int) -> str:
-    """Text without what databases refuse: NUL, halves of surrogate pairs, endless length."""
-    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode("utf-8")[:length]
+    """Text from outside as it is kept: without keys, and without what databases refuse (NUL, halves of surrogate pairs)."""
+    plain = without_keys(text).replace("\0", "\N{REPLACEMENT CHARACTER}")
+    return plain.encode("utf-8", "replace").decode("utf-8")[:length]
 
 
 def shortfall(reasons: Sequence[str]) -> str | None:

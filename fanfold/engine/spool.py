@@ -16,6 +16,7 @@ from fanfold.errors import BadInput
 from fanfold.model import serial
 from fanfold.model.item import NewItem, position_of
 from fanfold.store.drafts import CHUNK
+from fanfold.store.private import opener, private_folder
 
 KEY_LENGTH = 200
 CHUNK_CHARACTERS = 4_000_000
@@ -90,8 +91,8 @@ class Spool:
 
     def _open(self) -> Any:
         """Move what is in memory to a file, where the rest follows."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        sink = self.path.open("w", encoding="utf-8")
+        private_folder(self.path.parent)
+        sink = open(self.path, "w", encoding="utf-8", opener=opener)  # noqa: SIM115 (closed by ``fill``)
         sink.writelines(_line(*row) for row in self._rows or ())
         self._rows = None
         return sink

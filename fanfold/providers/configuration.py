@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
+from fanfold.engine.blanking import keep_secret
 from fanfold.errors import BadInput
 from fanfold.settings import tables
 
@@ -37,7 +38,9 @@ class Provider:
     @property
     def key(self) -> str | None:
         """The key, from the environment; None when it is not set, or none is needed."""
-        return (os.environ.get(self.key_env) or "").strip() or None if self.key_env else None
+        found = (os.environ.get(self.key_env) or "").strip() or None if self.key_env else None
+        keep_secret(found)
+        return found
 
     @property
     def lacks_key(self) -> bool:

@@ -18,6 +18,7 @@ import sqlalchemy as sa
 from fanfold.errors import DatabaseProblem, NotFound
 from fanfold.model.files import File
 from fanfold.store.clock import Clock
+from fanfold.store.private import opener, private_folder
 from fanfold.store.tables import blobs, items, tasks
 
 log = logging.getLogger("fanfold.sweep")
@@ -102,6 +103,7 @@ class Directory:
             raise DatabaseProblem(
                 f"Can not write to the data folder {self.folder}: {error.strerror}.{_way_out(error)}",
                 code="data_folder",
+                public=f"Can not write to the data folder: {error.strerror}.{_way_out(error)}",
             ) from error
         return size
 
@@ -194,9 +196,9 @@ def _read(source: BinaryIO) -> bytes:
 def _opened(path: Path) -> BinaryIO:
     """A new file, its folder made first; again, where somebody removed the empty folder in between."""
     for attempt in range(FOLDER_ATTEMPTS):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        private_folder(path.parent)
         try:
-            return path.open("wb")
+            return open(path, "wb", opener=opener)
         except FileNotFoundError:
             if attempt == FOLDER_ATTEMPTS - 1:
                 raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy import event
 
 from fanfold.errors import DatabaseProblem
+from fanfold.store.private import private_file, private_folder
 from fanfold.store.refusals import drop_spoiled
 from fanfold.store.urls import is_in_memory
 
@@ -39,7 +41,7 @@ def sqlite_engine(url: sa.URL, synchronous: str, sizes: dict[str, int]) -> sa.En
     if not memory:
         folder = Path(str(url.database)).parent
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            private_folder(folder)
         except OSError as error:
             raise DatabaseProblem(f"Can not make the folder of the database, {folder}: {error.strerror}.") from None
     pool: dict[str, Any] = {"poolclass": sa.pool.StaticPool} if memory else sizes
@@ -53,6 +55,13 @@ def sqlite_engine(url: sa.URL, synchronous: str, sizes: dict[str, int]) -> sa.En
         "temp_store=MEMORY",
         "cache_size=-32768",
     )
+
+    if not memory:
+        # SQLite gives its -wal and -shm the rights of the file itself.
+        @event.listens_for(engine, "do_connect")
+        def _make_private(*_: Any) -> None:
+            with suppress(OSError):  # SQLite tells better than this what is wrong with the place.
+                private_file(Path(str(url.database)))
 
     @event.listens_for(engine, "connect")
     def _prepare(connection: Any, _record: Any) -> None:

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.server.secrets import HIDDEN, is_secret, without_secrets
+from fanfold.model.secrets import is_secret
+from fanfold.server.secrets import HIDDEN, without_secrets
 from tests.cli.samples import words
 from tests.server.asking import Asker
 

@@ -14,6 +14,7 @@ from typing import IO, Any
 
 from fanfold.errors import BadInput
 from fanfold.model.files import File
+from fanfold.store.private import private_folder
 
 
 class Saving:
@@ -87,7 +88,7 @@ class Saving:
 
     def _note(self, target: Path, source: Path) -> None:
         known = self._known() | {str(target.resolve()): _entry(target, source)}
-        self._ledger.parent.mkdir(parents=True, exist_ok=True)
+        private_folder(self._ledger.parent)
         half = self._ledger.with_suffix(f".{os.getpid()}")
         half.write_text(json.dumps(known, indent=0), encoding="utf-8")
         half.replace(self._ledger)

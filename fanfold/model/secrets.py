@@ -1,0 +1,49 @@
+"""Tells by its name whether a value is secret, and takes known secrets out of texts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from urllib.parse import quote, unquote
+
+HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-9]+")
+"""Where one word of a name ends and the next begins: openaiApiKey, OPENAI_API_KEY, x-api-key."""
+SECRET = re.compile(
+    r"passw(or)?d|passphrase|pwd(_|$)|credential|authorization|(^|_)bearer(_|$)|secrets?(_|$)"
+    r"|(private|secret|access|api|auth)_?keys?(_|$)|(api|auth|access|refresh|bearer)_?tokens?$|(^|_)token(_value)?$|._keys?$"
+)
+HARMLESS = re.compile(
+    r"_(env|file|path|url|uri|name|count|limit|length)$"
+    r"|(^|_)(sort|primary|foreign|public|cache|idempotency|item|group|row|partition|unique|object)_keys?$"
+)
+"""Names that only look so: where a secret is to be found, what it is called, how many there are."""
+CREDENTIALS = re.compile(r"[a-z][a-z0-9+.-]*://[^/@\s:]*:([^/@\s]+)@", re.IGNORECASE)
+"""The password in an address, such as that of a database."""
+SHORTEST = 8
+"""Shorter values are no keys, and would take ordinary words out of texts."""
+BLANK = "…"
+
+
+@lru_cache(maxsize=2_000)
+def is_secret(name: str) -> bool:
+    """Whether a name says that its value is nobody's business; `key` and `max_tokens` do not."""
+    words = "_".join(word.lower() for word in HUMP.split(name) if word)
+    return SECRET.search(words) is not None and HARMLESS.search(words) is None
+
+
+def secrets_in(variables: Mapping[str, str]) -> set[str]:
+    """The values of an environment that nobody may see: those under secret names, and passwords in addresses."""
+    named = {value.strip() for name, value in variables.items() if is_secret(name)}
+    passwords = {found[1] for value in variables.values() for found in CREDENTIALS.finditer(value)}
+    return {value for value in named | passwords | {unquote(one) for one in passwords} if len(value) >= SHORTEST}
+
+
+def blanked(text: str, secrets: Iterable[str]) -> str:
+    """The text without these secrets, as they are or as an address has them; the longest first, as one may hold another."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        if secret in text:
+            text = text.replace(secret, BLANK)
+        elif (quoted := quote(secret, safe="")) != secret:
+            text = text.replace(quoted, BLANK)
+    return text
