@@ -19,13 +19,12 @@ from fanfold.engine.discovery import load_all
 from fanfold.engine.places import places_for
 from fanfold.errors import BadInput
 from fanfold.server.app import make_app
+from fanfold.server.listening import configured
 from fanfold.server.place import Place, is_loopback
 from fanfold.settings import Settings
 
 DEFAULT_CONCURRENCY = 64
 """Pages wait for one another's windows and for models, not for the processor: many at a time keep it busy."""
-GRACE_SECONDS = 3
-"""How long answers under way may take when the server stops; open streams are told to end at once."""
 
 
 class Server(uvicorn.Server):
@@ -73,15 +72,7 @@ class Serving:
         """Serve until a signal says stop."""
         listening = bind(self.settings.host, self.settings.port)
         address = self.address(listening)
-        config = uvicorn.Config(
-            make_app(self.place),
-            log_config=None,
-            access_log=False,
-            timeout_graceful_shutdown=GRACE_SECONDS,
-            server_header=False,
-            h11_max_incomplete_event_size=64_000,
-        )
-        self.server = Server(config)
+        self.server = Server(configured(make_app(self.place)))
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda _number, _frame: self.stop())
         working = threading.Thread(target=self._work, name="supervisor", daemon=True)

@@ -6,19 +6,18 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI
 
 import fanfold
+from fanfold.server.answers import Answers
 from fanfold.server.api import external, items, operating, results, streams, tasks
 from fanfold.server.api.documented import completed
 from fanfold.server.guard import Guard
 from fanfold.server.place import Place
 from fanfold.server.problems import told
+from fanfold.server.threads import limit_readers
 from fanfold.server.web import pages
 
-THREADS = 24
-"""Requests that are answered at the same time; fewer than the connections to the database."""
 API = "/api/v1"
 MODULES = (tasks, external, items, results, streams, operating)
 DESCRIPTION = """
@@ -42,12 +41,13 @@ def make_app(place: Place) -> FastAPI:
 
     @asynccontextmanager
     async def life(_app: FastAPI) -> AsyncIterator[None]:
-        current_default_thread_limiter().total_tokens = THREADS
+        limit_readers()
         place.live.start()
         yield
         place.live.close()
         place.live.join()
         place.pictures.close()
+        place.pulse.close()
 
     app = App(
         title="Fanfold",
@@ -65,5 +65,6 @@ def make_app(place: Place) -> FastAPI:
     app.include_router(pages.router, include_in_schema=False)
     app.mount("/static", pages.static_files(), name="static")
     told(app, pages.tell_error)
+    app.add_middleware(Answers)
     app.add_middleware(Guard, place=place)
     return app

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -14,8 +15,13 @@ from fanfold.server.problems import problem
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 PLAIN_BYTES = 10_000_000
 """The largest request that is not an upload."""
+BODY_SECONDS = 30.0
+"""How long the body of a request may take, and a second more for each kilobyte that has come."""
+BYTES_PER_SECOND = 1_000
 FORM_BYTES = 3_000_000
 LOGIN_BYTES = 10_000
+CLOSING = {"connection": "close"}
+"""The rest of a request that is not read would be taken for the next one."""
 UPLOADS = ("/api/v1/tasks", "/submit")
 SEAL = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -57,9 +63,22 @@ class Guard:
             return
         limit = self._limit(scope["path"], headers)
         if _declared(headers) > limit:
-            await problem(413, "too_large", too_large(limit))(scope, receive, sealed)
+            await problem(413, "too_large", self._too_large(scope["path"], limit))(scope, receive, sealed)
             return
-        await self.app(scope, bounded(receive, limit), sealed)
+        await self.app(scope, bounded(receive, limit, self._too_large(scope["path"], limit)), sealed)
+
+    def _too_large(self, path: str, limit: int) -> str:
+        """The fact and the way out, which is not the same for an upload as for anything else."""
+        most = self.place.store.settings.upload_bytes
+        fact = f"The request is larger than {limit / 1e6:g} MB"
+        if limit == most:
+            return f"{fact}. Whoever runs the server can allow more: FANFOLD_UPLOAD_BYTES"
+        if path in UPLOADS:
+            way = (
+                f"Send files as multipart/form-data, which may have {most / 1e6:g} MB, and many items as several tasks"
+            )
+            return f"{fact}, which is the most for JSON. {way}."
+        return f"{fact}. Send less at once."
 
     def _limit(self, path: str, headers: Headers) -> int:
         """How much is read of a request, most of it before anybody knows who sends it."""
@@ -96,24 +115,31 @@ def _is_foreign(origin: str | None, host: str) -> bool:
         return True
 
 
-def bounded(receive: Receive, limit: int) -> Receive:
-    """The same body, up to a limit; whoever says nothing about its length, or lies, is stopped there."""
+def bounded(receive: Receive, limit: int, too_large: str) -> Receive:
+    """The same body, up to a limit of size and time. A client that declares no length, or a wrong one, is stopped there."""
     got = 0
+    is_whole = False
+    began = asyncio.get_running_loop().time()
 
     async def counted() -> Message:
-        nonlocal got
-        message = await receive()
+        nonlocal got, is_whole
+        if is_whole:  # From now on this only tells that the client has gone, which may take a day.
+            return await receive()
+        try:
+            async with asyncio.timeout_at(began + BODY_SECONDS + got / BYTES_PER_SECOND):
+                message = await receive()
+        except TimeoutError:
+            fact = (
+                f"The rest of the request did not come: {got} bytes in {BODY_SECONDS + got / BYTES_PER_SECOND:.0f} s."
+            )
+            raise HTTPException(408, f"{fact} Send it again.", CLOSING) from None
         got += len(message.get("body", b"") or b"")
+        is_whole = not message.get("more_body")
         if got > limit:
-            raise HTTPException(413, too_large(limit))
+            raise HTTPException(413, too_large, CLOSING)
         return message
 
     return counted
-
-
-def too_large(limit: int) -> str:
-    """The fact and the way out."""
-    return f"The request is larger than {limit / 1e6:g} MB. To allow more: FANFOLD_UPLOAD_BYTES"
 
 
 def seal(headers: MutableHeaders) -> None:

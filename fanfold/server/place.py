@@ -12,6 +12,7 @@ from fanfold.engine.client import Client
 from fanfold.model.pipeline import Pipeline
 from fanfold.server.live import Live
 from fanfold.server.pictures import Pictures
+from fanfold.server.pulse import Pulse
 from fanfold.store.store import Store
 
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
@@ -28,10 +29,12 @@ class Place:
     demands_token: bool = False
     live: Live = field(init=False)
     pictures: Pictures = field(init=False)
+    pulse: Pulse = field(init=False)
 
     def __post_init__(self) -> None:
         self.live = Live(self.store)
         self.pictures = Pictures(self.store.settings)
+        self.pulse = Pulse(self.store)
 
     def client(self, owner: str | None = None, actor: str = "person") -> Client:
         """A client of the store, for one request; it costs nothing."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import secrets
+import tempfile
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -14,6 +16,8 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
+from fanfold.engine.blanking import without_keys
+from fanfold.engine.repeats import Repeats
 from fanfold.errors import DatabaseProblem, FanfoldError
 
 log = logging.getLogger("fanfold.server")
@@ -25,11 +29,15 @@ STATUS = {
 """The status of each code; codes that are not here are about what was given: 422."""
 TITLES = {
     400: "Bad request", 401: "A token is needed", 403: "Not allowed", 404: "Not found", 405: "Method not allowed",
-    409: "Not possible now", 413: "Too large", 415: "Unknown kind of content", 416: "No such range", 421: "Unknown host",
-    422: "Can not be used", 500: "Unexpected", 503: "The database can not be used",
+    408: "Too slow", 409: "Not possible now", 413: "Too large", 415: "Unknown kind of content", 416: "No such range",
+    421: "Unknown host", 422: "Can not be used", 500: "Unexpected", 503: "Not possible right now", 507: "No space left",
 }  # fmt: skip
 MEDIA_TYPE = "application/problem+json"
-CODES = {400: "bad_request", 404: "not_found", 405: "method_not_allowed", 413: "too_large", 415: "unknown_content"}
+CODES = {
+    400: "bad_request", 404: "not_found", 405: "method_not_allowed", 408: "too_slow", 413: "too_large",
+    415: "unknown_content", 416: "bad_range",
+}  # fmt: skip
+FULL = (errno.ENOSPC, errno.EDQUOT)
 Teller = Callable[[Request, int, str, str], Awaitable[Response]]
 
 
@@ -49,7 +57,7 @@ def problem(status: int, code: str, detail: str, **more: Any) -> JSONResponse:
         "type": "about:blank",
         "title": TITLES.get(status, "Problem"),
         "status": status,
-        "detail": detail,
+        "detail": without_keys(detail),
         "code": code,
     }
     headers = {401: {"www-authenticate": "Bearer"}, 503: {"retry-after": "2"}}.get(status)
@@ -63,6 +71,27 @@ def status_of(error: FanfoldError) -> int:
     return STATUS.get(error.code, 422)
 
 
+repeats = Repeats()
+
+
+def told_to_all(error: FanfoldError) -> str:
+    """The sentence for a client. Where the database is, and what it says, is for the log: anybody may ask for the health."""
+    if not isinstance(error, DatabaseProblem) or error.code == "refused":
+        return error.message
+    said, like_it = repeats.count(error.message)
+    log.log(logging.WARNING if said else logging.DEBUG, "[server] %s%s", error.message, like_it)
+    return error.public
+
+
+def no_space() -> str:
+    """What to do when an upload finds no room."""
+    place = f" in {tempfile.tempdir}" if tempfile.tempdir else ""
+    return (
+        f"The server has no space left for uploads{place}. Free some there, or have it use another folder (TMPDIR), "
+        "then send it again. Nothing was kept of this request."
+    )
+
+
 def told(app: FastAPI, tell_page: Teller) -> None:
     """Have the app tell every error: to programs as a document, to people, on the pages, as ``tell_page`` does."""
 
@@ -73,7 +102,7 @@ def told(app: FastAPI, tell_page: Teller) -> None:
 
     @app.exception_handler(FanfoldError)
     async def known(request: Request, error: FanfoldError) -> Response:
-        return await tell(request, status_of(error), error.code, error.message)
+        return await tell(request, status_of(error), error.code, told_to_all(error))
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
@@ -91,8 +120,17 @@ def told(app: FastAPI, tell_page: Teller) -> None:
 
     @app.exception_handler(FileNotFoundError)
     async def gone(request: Request, error: FileNotFoundError) -> Response:
+        if error.filename is None:  # Python found no folder for temporary files that it can write to.
+            return await tell(request, 507, "no_space", no_space())
         log.warning("[server] %s %s: a file is gone: %s", request.method, request.url.path, error.filename)
         return await tell(request, 404, "file_gone", "A file of this task is no longer there.")
+
+    @app.exception_handler(OSError)
+    async def refused_by_system(request: Request, error: OSError) -> Response:
+        if error.errno in FULL:
+            log.warning("[server] %s %s: %s", request.method, request.url.path, error)
+            return await tell(request, 507, "no_space", no_space())
+        return await unexpected(request, error)
 
     @app.exception_handler(Exception)
     async def unexpected(request: Request, error: Exception) -> Response:

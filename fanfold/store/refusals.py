@@ -50,6 +50,13 @@ WAYS_OUT = {
     "remaining connection slots": "Raise max_connections, or use a pooler",
 }
 """What the database says → what a person can do."""
+PUBLIC = {
+    REFUSED: "The database refused this value.",
+    MISFIT: "The database does not fit this version of Fanfold.",
+    DAMAGED: "The database is damaged.",
+    UNREACHABLE: "The database can not be used right now; the server goes on trying.",
+}
+"""What people are told who need not know where the database is."""
 PASSING = (
     "connection refused",
     "no such file or directory",
@@ -85,7 +92,7 @@ def told(error: Exception, where: str) -> DatabaseProblem | None:
         DAMAGED: f"The database {where} is damaged: {why}.",
         UNREACHABLE: f"Can not use the database {where}: {why}.{_way_out(why)}",
     }[code]
-    return DatabaseProblem(sentence, code=code)
+    return DatabaseProblem(sentence, code=code, public=PUBLIC[code] + _way_out(why))
 
 
 def code_of(error: Exception) -> str:

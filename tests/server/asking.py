@@ -14,6 +14,7 @@ from starlette.routing import BaseRoute
 
 from fanfold.engine import tokens
 from fanfold.server.app import make_app
+from fanfold.server.listening import configured
 from fanfold.server.place import Place
 from tests.installation import Installation
 from tests.waiting import eventually
@@ -71,8 +72,7 @@ def served(installation: Installation, *, port: int = 0, **rules: Any) -> Iterat
     """A server on a real socket, with its address."""
     place = Place(installation.store, {one.name: one for one in installation.pipelines}, **rules)
     listening = socket.create_server(("127.0.0.1", port))
-    config = uvicorn.Config(app_of(place), log_config=None, access_log=False, timeout_graceful_shutdown=2)
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(configured(app_of(place), timeout_graceful_shutdown=2))
     thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
     thread.start()
     eventually(lambda: server.started)

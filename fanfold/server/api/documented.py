@@ -13,10 +13,13 @@ WORDS = {
     404: "There is no such thing, or it is not yours to see.",
     409: "Not possible in the state it is in, or the shortened id fits several tasks.",
     413: "The request is too large.",
+    408: "The request did not come completely in time.",
     415: "Only JSON and multipart/form-data are understood.",
+    416: "The file has no such range.",
     421: "The server is not called by this name.",
     422: "What was given can not be used; nothing was changed.",
     503: "The database can not be used right now, or too much is wanted at once.",
+    507: "The server has no space left for what was sent.",
 }
 ALWAYS = (401, 403, 413, 421, 422, 503)
 REFERENCE = "#/components/schemas/{model}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Body
+from fastapi import Body
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from fanfold.engine.client import Client
@@ -14,8 +14,9 @@ from fanfold.server.access import Looking
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.shapes import TaskShape, Text, plain, shallow
 from fanfold.server.api.tasks import MAY_CHANGE, TaskId
+from fanfold.server.threads import Router
 
-router = APIRouter(tags=["tasks"])
+router = Router(tags=["tasks"])
 
 
 class ExternalShape(BaseModel):

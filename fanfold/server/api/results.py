@@ -9,7 +9,17 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.responses import (
+    FileResponse,
+    JSONResponse,
+    MalformedRangeHeader,
+    RangeNotSatisfiable,
+    Response,
+    StreamingResponse,
+)
+from starlette.types import Receive, Scope, Send
 
 from fanfold.engine.emitted import Emitted
 from fanfold.errors import NotFound
@@ -34,18 +44,19 @@ FILE: dict[str, Any] = {
 RANGES: dict[int | str, dict[str, Any]] = {
     200: FILE,
     206: {"description": "The part of the file that `Range` asked for."},
-    416: {"description": "The file has no such range."},
 }
 STREAM: dict[str, Any] = {"content": {LINES: {}}, "description": "One JSON document per line."}
 
 
-@router.get("/tasks/{task_id}/result", responses={**may_answer(404, 409), **RANGES}, response_class=Response)
+@router.get("/tasks/{task_id}/result", responses={**may_answer(404, 409, 416), **RANGES}, response_class=Response)
 def get_result(client: Looking, task_id: TaskId) -> Response:
     """Get what the last stage made: a file (with ranges), or a value as JSON in which files are links."""
     return answer(client.result(task_id), client.get(task_id).id)
 
 
-@router.get("/tasks/{task_id}/result/{name}", responses={**may_answer(404, 409), **RANGES}, response_class=Response)
+@router.get(
+    "/tasks/{task_id}/result/{name}", responses={**may_answer(404, 409, 416), **RANGES}, response_class=Response
+)
 def get_part(client: Looking, task_id: TaskId, name: Annotated[Text, Path(max_length=200)]) -> Response:
     """Get one entry of a result that has several, such as `markdown`, `pages` or `report`."""
     value = client.result(task_id)
@@ -55,7 +66,7 @@ def get_part(client: Looking, task_id: TaskId, name: Annotated[Text, Path(max_le
     return answer(value[name], client.get(task_id).id)
 
 
-@router.get("/tasks/{task_id}/files/{name}", responses={**may_answer(404, 409), **RANGES}, response_class=Response)
+@router.get("/tasks/{task_id}/files/{name}", responses={**may_answer(404, 409, 416), **RANGES}, response_class=Response)
 def get_file(client: Looking, task_id: TaskId, name: Annotated[Text, Path(max_length=300)]) -> Response:
     """Get a file of a task, as links name it."""
     return sent(client.file(task_id, name))
@@ -112,7 +123,30 @@ def sent(file: File) -> FileResponse:
     if not path.is_file():
         raise NotFound(f"The file {file.name} is no longer there.", code="file_gone")
     kind = KINDS.get(path.suffix.lower(), "application/octet-stream")
-    return FileResponse(path, media_type=kind, filename=file.name, headers=SANDBOX)
+    return Sent(path, media_type=kind, filename=file.name, headers=SANDBOX, stat_result=path.stat())
+
+
+class Sent(FileResponse):
+    """A file whose bad ranges are told as every other error is."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse a range that the file does not have, or that is none; else send it."""
+        asked = Headers(scope=scope)
+        said, only_if = asked.get("range"), asked.get("if-range")
+        if said is not None and (only_if is None or self._should_use_range(only_if)):
+            self.check(said)
+        await super().__call__(scope, receive, send)
+
+    def check(self, said: str) -> None:
+        """Whether it has this range."""
+        assert self.stat_result is not None
+        size = self.stat_result.st_size
+        try:
+            self._parse_range_header(said, size)
+        except (MalformedRangeHeader, RangeNotSatisfiable):
+            fact = f"The file has {size} bytes; the range asked for is {said[:100]!r}."
+            way = "Ranges are written like bytes=0-499, within the file; without a range all of it is sent."
+            raise HTTPException(416, f"{fact} {way}", {"content-range": f"bytes */{size}"}) from None
 
 
 def line(value: Any) -> str:

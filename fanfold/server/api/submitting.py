@@ -78,7 +78,7 @@ async def read_form(request: Request) -> tuple[NewTask, list[UploadFile]]:
     except MultiPartException as error:
         raise BadInput(f"The form can not be read: {error.message}") from None
     except HTTPException as error:
-        if error.status_code == 413:
+        if error.status_code in (408, 413):
             raise
         raise BadInput(f"The form can not be read: {error.detail}") from None
     uploads = [value for _, value in form.multi_items() if isinstance(value, UploadFile)]

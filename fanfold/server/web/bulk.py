@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Form, Request
+from fastapi import Form, Request
 from starlette.responses import HTMLResponse
 
 from fanfold.errors import BadInput
@@ -15,12 +15,13 @@ from fanfold.model.task import Task
 from fanfold.server.access import Access, Changing, Looking
 from fanfold.server.api.shapes import BulkWish, Command, Text
 from fanfold.server.api.tasks import MOST_AT_ONCE, bulk, filtered, named
+from fanfold.server.threads import Router
 from fanfold.server.web.filtering import Wanted, known
 from fanfold.server.web.headline import failed_items
 from fanfold.server.web.rendering import fragment, page
 from fanfold.server.web.words import Words, language_of
 
-router = APIRouter()
+router = Router()
 COMMANDS = ("pause", "resume", "retry", "merge", "cancel", "rerun", "delete")
 SHOWN = 8
 Ids = Annotated[list[Annotated[Text, Form(max_length=64)]], Form(max_length=MOST_AT_ONCE)]

@@ -6,18 +6,19 @@ import asyncio
 import re
 from typing import Annotated
 
-from fastapi import APIRouter, Form, Query, Request
+from fastapi import Form, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse, Response
 
 from fanfold.engine import tokens
 from fanfold.errors import NotFound
 from fanfold.server.access import COOKIE, At
+from fanfold.server.threads import Router
 from fanfold.server.web import words
 from fanfold.server.web.rendering import page
 from fanfold.server.web.words import LANGUAGES
 
-router = APIRouter()
+router = Router()
 PAUSE_SECONDS = 0.5
 """Whoever guesses has to wait; a token has 256 random bits, so this only keeps the log short."""
 KEPT_SECONDS = 30 * 86_400
@@ -32,7 +33,7 @@ def local(address: str) -> str:
 
 
 @router.get("/login")
-def login_page(request: Request, next: Next = "/") -> Response:
+async def login_page(request: Request, next: Next = "/") -> Response:
     """Ask for a token."""
     return page(request, "login.html", None, next=local(next), wrong=False)
 
@@ -54,7 +55,7 @@ async def login(
 
 
 @router.post("/logout")
-def logout() -> Response:
+async def logout() -> Response:
     """Forget the token."""
     answer = RedirectResponse("/login", 303)
     answer.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
@@ -62,13 +63,13 @@ def logout() -> Response:
 
 
 @router.get("/language/{code}")
-def choose_by_address(request: Request, code: str, next: Next = "/") -> Response:
+async def choose_by_address(request: Request, code: str, next: Next = "/") -> Response:
     """Choose a language, by a link."""
     return chosen(request, code, next)
 
 
 @router.post("/language/{code}")
-def choose(request: Request, code: str, next: NextField = "/") -> Response:
+async def choose(request: Request, code: str, next: NextField = "/") -> Response:
     """Choose a language."""
     return chosen(request, code, next)
 

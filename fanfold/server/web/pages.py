@@ -11,7 +11,8 @@ from starlette.responses import RedirectResponse, Response
 from fanfold.errors import FanfoldError
 from fanfold.server.access import Access, access_of
 from fanfold.server.web import listing, login, operating, preview, task
-from fanfold.server.web.rendering import STATIC, KeptFiles, here, page
+from fanfold.server.web.rendering import here, page
+from fanfold.server.web.static_files import STATIC, KeptFiles
 
 MODULES = (listing, task, preview, operating, login)
 router = APIRouter()
@@ -21,14 +22,21 @@ for module in MODULES:
 
 def static_files() -> KeptFiles:
     """Scripts, styles and pictures of the pages."""
-    return KeptFiles(directory=STATIC)
+    return KeptFiles(STATIC)
 
 
 async def tell_error(request: Request, status: int, code: str, detail: str) -> Response:
     """An error for a person; who has no valid token is asked for one."""
     if status == 401:
         return RedirectResponse(f"/login?{urlencode({'next': here(request)})}", 303)
-    return page(request, "error.html", await run_in_threadpool(known, request), status, code=code, detail=detail)
+    # In a thread as a whole: the frame of the page may look at the database as well.
+    return await run_in_threadpool(error_page, request, status, code, detail)
+
+
+def error_page(request: Request, status: int, code: str, detail: str) -> Response:
+    """The page; one that tells of trouble with the database comes back by itself."""
+    passing = status == 503 and request.method == "GET"
+    return page(request, "error.html", known(request), status, code=code, detail=detail, passing=passing)
 
 
 def known(request: Request) -> Access | None:

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from datetime import UTC, datetime
 from functools import cache
-from hashlib import sha256
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import Request
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
-from starlette.responses import HTMLResponse, Response
-from starlette.staticfiles import StaticFiles
-from starlette.types import Scope
+from starlette.responses import HTMLResponse
 
+from fanfold.errors import DatabaseProblem
 from fanfold.model.asking import money
 from fanfold.server.access import COOKIE, Access
 from fanfold.server.place import Place, place_of
-from fanfold.server.web.words import LANGUAGES, Words, language_of
-
-STATIC = Path(__file__).with_name("static")
+from fanfold.server.web.static_files import static
+from fanfold.server.web.words import LANGUAGES, Words, language_of, without_commands
 
 
 @cache
@@ -36,7 +31,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"duration": duration, "count": count, "size": size, "clock": clock, "iso": iso, "money": money}
-    made.filters |= {"rough": rough}
+    made.filters |= {"rough": rough, "without_commands": without_commands}
     made.globals |= {"static": static, "languages": LANGUAGES, "token_cookie": COOKIE}
     made.globals |= {"here": here, "living_workers": living_workers}
     return made
@@ -54,38 +49,25 @@ def page(request: Request, name: str, access: Access | None, status: int = 200, 
     return HTMLResponse(fragment(name, words, **frame, **values), status)
 
 
-@cache
-def static(name: str) -> str:
-    """The address of a static file, with a mark of its content, so that it can be kept forever."""
-    return f"/static/{name}?{sha256((STATIC / name).read_bytes()).hexdigest()[:10]}"
-
-
-class KeptFiles(StaticFiles):
-    """Static files that a browser may keep where their address has the mark of their content."""
-
-    def file_response(
-        self, full_path: Any, stat_result: os.stat_result, scope: Scope, status_code: int = 200
-    ) -> Response:
-        """A file. One that a script imports by its bare name has no mark: the browser asks whether it has changed."""
-        answer = super().file_response(full_path, stat_result, scope, status_code)
-        kept = "public, max-age=31536000, immutable" if scope["query_string"] else "no-cache"
-        answer.headers["cache-control"] = kept
-        return answer
-
-
 def here(request: Request) -> str:
     """Where the reader is, for coming back; a page that answered a command is not an address."""
     query = urlencode([(name, value) for name, value in request.query_params.multi_items() if name != "lang"])
     return request.url.path + (f"?{query}" if query else "") if request.method == "GET" else "/"
 
 
-def living_workers(place: Place) -> int:
+def living_workers(place: Place) -> int | None:
     """How many workers live, as the live reader saw it last: every page shows it, so it must cost nothing.
 
-    That it saw none may be because they have just begun: an alarm is worth a look at the database.
+    That it saw none may be because they have just begun: an alarm is worth a look at the database. None when that cannot be
+    told, as on the page that says so.
     """
     samples = place.live.samples
-    return (samples[-1].workers if samples else 0) or sum(worker.alive for worker in place.client().workers())
+    if seen := samples[-1].workers if samples else 0:
+        return seen
+    try:
+        return sum(worker.alive for worker in place.client().workers())
+    except DatabaseProblem:
+        return None
 
 
 def duration(seconds: float | None) -> str:

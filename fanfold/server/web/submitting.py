@@ -6,8 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from fastapi import APIRouter, Request
-from starlette.concurrency import run_in_threadpool
+from fastapi import Request
 from starlette.datastructures import FormData, UploadFile
 from starlette.responses import RedirectResponse
 
@@ -19,10 +18,11 @@ from fanfold.server.access import Access, At, Changing
 from fanfold.server.api.shapes import NewTask
 from fanfold.server.api.submitting import MOST_FILES, checked, pipeline_of, submitted
 from fanfold.server.place import Place
+from fanfold.server.threads import Router, writing
 from fanfold.server.web.choices import all_choices
 from fanfold.server.web.words import Words
 
-router = APIRouter()
+router = Router()
 PLAIN = ("provider", "model", "pages")
 """The options that have a field of their own, where the pipeline knows them."""
 
@@ -63,7 +63,7 @@ async def submit(request: Request, place: At, access: Changing) -> RedirectRespo
     """The plain form: one task for each file, or one for the values."""
     form = await request.form(max_files=MOST_FILES, max_fields=100)
     try:
-        tasks = await run_in_threadpool(submit_form, place, access, form)
+        tasks = await writing(submit_form, place, access, form)
     finally:
         await form.close()
     return RedirectResponse(f"/tasks/{tasks[0].id}" if len(tasks) == 1 else "/", 303)

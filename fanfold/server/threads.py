@@ -1,0 +1,76 @@
+"""Threads for answers that need the database, so that they cannot hold up answers that do not.
+
+Commands that wait for SQLite's write lock have threads of their own. However many there are, reading goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from functools import partial, wraps
+from typing import Any, TypeVar
+
+from anyio import CapacityLimiter
+from anyio.lowlevel import RunVar
+from anyio.to_thread import current_default_thread_limiter, run_sync
+from fastapi import APIRouter
+
+from fanfold.server.pictures import Busy
+
+Made = TypeVar("Made")
+READERS = 16
+WRITERS = 12
+"""Together with the live reader and the look at the health, no more than the connections to the database."""
+WAIT_SECONDS = 15.0
+"""A command that got no thread for so long is refused: others hold up the database."""
+SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
+_writers: RunVar[CapacityLimiter] = RunVar("fanfold_writers")
+
+
+def limit_readers() -> None:
+    """Say how many threads the event loop has for everything that does not write."""
+    current_default_thread_limiter().total_tokens = READERS
+
+
+def writers() -> CapacityLimiter:
+    """The threads for commands, of this event loop."""
+    try:
+        return _writers.get()
+    except LookupError:
+        made = CapacityLimiter(WRITERS)
+        _writers.set(made)
+        return made
+
+
+async def writing(function: Callable[..., Made], *arguments: Any, **named: Any) -> Made:
+    """Run a function that writes to the database in a thread; Busy when there is none for too long."""
+    limiter, turn = writers(), object()
+    try:
+        async with asyncio.timeout(WAIT_SECONDS):
+            await limiter.acquire_on_behalf_of(turn)
+    except TimeoutError:
+        raise Busy("The database is busy: other commands wait for it already. Try again in a moment.") from None
+    try:
+        return await run_sync(partial(function, *arguments, **named), limiter=CapacityLimiter(1))
+    finally:
+        limiter.release_on_behalf_of(turn)
+
+
+class Router(APIRouter):
+    """A router whose plain functions for POST, DELETE and the like run in the threads for commands."""
+
+    def add_api_route(self, path: str, endpoint: Callable[..., Any], **rules: Any) -> None:
+        """Add a route."""
+        writes = not set(rules.get("methods") or {"GET"}) <= SAFE_METHODS
+        if writes and not inspect.iscoroutinefunction(endpoint):
+            endpoint = _in_writer(endpoint)
+        super().add_api_route(path, endpoint, **rules)
+
+
+def _in_writer(endpoint: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(endpoint)
+    async def run(*arguments: Any, **named: Any) -> Any:
+        return await writing(endpoint, *arguments, **named)
+
+    return run
