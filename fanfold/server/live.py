@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import AsyncGenerator, Collection, Iterable
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from fanfold.engine.details import cells_of
@@ -13,7 +15,7 @@ from fanfold.engine.restarting import keep_running
 from fanfold.engine.views import view
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.task import Cells, Event, Task, TaskRow
-from fanfold.server.moments import MOST_EVENTS, ListMoment, Moment, Pace, Watcher
+from fanfold.server.moments import MOST_EVENTS, ListMoment, Lost, Moment, New, Pace, Watcher
 from fanfold.server.samples import SAMPLE_SECONDS, Samples
 from fanfold.store.hints import Hints
 from fanfold.store.store import Store, Transaction
@@ -30,6 +32,10 @@ REMEMBERED = 1_000
 """Tasks that lists are told of again when they change without an event, or are deleted."""
 CHECK_SECONDS = 2.0
 REST_SECONDS = 30.0
+SILENT_SECONDS = 3.0
+"""A look that takes longer means that the database does not answer."""
+TOLD_SECONDS = 0.5
+"""How often open pages are told whether the database can be read."""
 
 
 @dataclass
@@ -71,6 +77,9 @@ class Live:
         self._due = False
         """Whether something may have changed that was not looked at: a look that fails is made up for."""
         self._checked_at = 0.0
+        self._good_at = datetime.now(UTC)
+        self._looking_since: float | None = None
+        self._has_failed = False
         self._thread = threading.Thread(target=self._keep_running, name="live", daemon=True)
 
     def start(self) -> None:
@@ -131,6 +140,30 @@ class Live:
             self._lists.discard(watcher)
 
     @property
+    def lost_since(self) -> datetime | None:
+        """Since when the database cannot be read: the time of the last good look; None when all is well."""
+        since = self._looking_since
+        is_silent = since is not None and time.monotonic() - since > SILENT_SECONDS
+        return self._good_at if self._has_failed or is_silent else None
+
+    async def follow(self, watcher: Watcher[New]) -> AsyncGenerator[New | Lost, None]:
+        """What is new for a watcher, and whether the database is lost, until there will be nothing more."""
+        told: datetime | None = None
+        while True:
+            lost = self.lost_since
+            if (lost is None) != (told is None):
+                told = lost
+                yield Lost(lost)
+            try:
+                async with asyncio.timeout(TOLD_SECONDS):
+                    moment = await watcher.next()
+            except TimeoutError:
+                continue
+            if moment is None:
+                return
+            yield moment
+
+    @property
     def watchers(self) -> int:
         """How many watch."""
         with self._lock:
@@ -147,7 +180,15 @@ class Live:
             while not self._over.is_set():
                 self._wake.wait(pause)
                 self._wake.clear()
+                self._looking_since = time.monotonic()
                 pause = self._look_around(hints)
+                self._good_at = datetime.now(UTC)
+                self._has_failed = False
+                self._looking_since = None
+        except BaseException:
+            self._has_failed = True
+            self._looking_since = None
+            raise
         finally:
             hints.close()
 
@@ -180,10 +221,12 @@ class Live:
         with self._lock:
             watchers: list[Watcher[Any]] = [*self._lists]
             watchers += [one for watched in self._tasks.values() for one in watched.watchers]
-        held = {watcher.token for watcher in watchers if watcher.token is not None}
-        if not held:
+        if not watchers:
             return
+        held = {watcher.token for watcher in watchers if watcher.token is not None}
         with self.store.read() as tx:
+            # Also where nobody has a token: on SQLite it is the only look while nothing changes, and must be made to see
+            # that the database is there.
             lost = held - tx.tokens.valid(held)
         for watcher in watchers:
             if watcher.token in lost:

@@ -53,6 +53,13 @@ class ListMoment:
         )
 
 
+@dataclass(frozen=True)
+class Lost:
+    """The database cannot be read; what is known is from ``since``. None says that it can be read again."""
+
+    since: datetime | None
+
+
 New = TypeVar("New", Moment, ListMoment)
 
 

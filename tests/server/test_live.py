@@ -1,16 +1,19 @@
 """Does everybody who watches get all that is new, and nobody what is not theirs, from one reader?"""
 
 import asyncio
+import threading
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from fanfold.errors import DatabaseProblem
 from fanfold.model.task import Cells, Event, Task
 from fanfold.server import live
 from fanfold.server.live import Live
 from fanfold.server.memory import Once
-from fanfold.server.moments import ListMoment, Moment, Pace, Watcher, estimate
+from fanfold.server.moments import ListMoment, Lost, Moment, Pace, Watcher, estimate
+from fanfold.store.store import Store
 from tests.cli.samples import words
 from tests.installation import Installation
 from tests.waiting import eventually
@@ -300,3 +303,55 @@ def test_a_database_that_is_away_is_looked_at_again(
     assert found.task.id == task.id
     assert "Trying again in" in caplog.text
     eventually(lambda: not reader._thread.is_alive())
+
+
+def followed(reader: Live, task_id: str, end: threading.Event) -> list[Any]:
+    """What somebody who follows is told of the database, until ``end`` and one more word."""
+
+    async def follow() -> list[Any]:
+        watcher = reader.watch(task_id)
+        said: list[Any] = []
+        async for new in reader.follow(watcher):
+            if isinstance(new, Lost):
+                said.append(new.since)
+                end.set()
+                if new.since is None:
+                    reader.close()
+        return said
+
+    reader.start()
+    try:
+        return asyncio.run(follow())
+    finally:
+        reader.close()
+        reader.join()
+
+
+def test_watchers_are_told_that_the_database_is_lost_and_back(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = installation.client.submit(words, items=["a"])
+    monkeypatch.setattr(live, "CHECK_SECONDS", 0.05)
+    reader, told, real = Live(installation.store), threading.Event(), Store.read
+
+    def away(store: Store) -> Any:
+        if told.is_set():
+            return real(store)
+        raise DatabaseProblem("It is away.", code="unreachable")
+
+    monkeypatch.setattr(Store, "read", away)
+    since, back = followed(reader, task.id, told)
+    assert since is not None
+    assert back is None
+    assert reader.lost_since is None
+
+
+def test_a_look_that_does_not_end_is_a_lost_database(
+    sqlite_installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = sqlite_installation.client.submit(words, items=["a"])
+    monkeypatch.setattr(live, "SILENT_SECONDS", 0.1)
+    reader, told, real = Live(sqlite_installation.store), threading.Event(), Store.read
+    monkeypatch.setattr(Store, "read", lambda store: told.wait(60) and real(store))
+    since, back = followed(reader, task.id, told)
+    assert (since is not None, back) == (True, None)

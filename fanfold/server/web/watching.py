@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Literal
@@ -13,15 +14,17 @@ from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from fanfold.engine.client import Client
-from fanfold.errors import NotFound
+from fanfold.errors import DatabaseProblem, NotFound
 from fanfold.model.task import Cells, Event, Task
 from fanfold.server.access import Asking, At, Looking
 from fanfold.server.memory import Once
-from fanfold.server.moments import Moment
+from fanfold.server.moments import Lost, Moment
 from fanfold.server.place import Place
 from fanfold.server.web.positions import in_ranges, in_runs
+from fanfold.server.web.rendering import iso
 from fanfold.server.web.showing import Shown, events_html, failures_html, head_html
 from fanfold.server.web.words import Words, language_of
+from fanfold.store.refusals import PUBLIC
 
 router = APIRouter()
 SHOWN = 30
@@ -70,8 +73,8 @@ class Reader:
         try:
             # Whoever wants the same meanwhile waits for it as well; whoever leaves does not end it for the others.
             return await asyncio.shield(renderings.get(task, key, lambda: rendering(task, key, make)))
-        except NotFound:
-            return None
+        except (NotFound, DatabaseProblem):
+            return None  # It is deleted, or cannot be read: the next moment tells.
 
 
 def rendering(task: Task, key: tuple[object, ...], make: Callable[[], str]) -> asyncio.Future[str]:
@@ -97,7 +100,13 @@ def cells_message(cells: Cells, changed: dict[int, str] | None) -> str:
     return json.dumps({"c": {letter: in_ranges(at) for letter, at in by_letter.items()}}, separators=(",", ":"))
 
 
-def seen(client: Looking, task_id: str) -> Task:
+def reachable(place: At) -> None:
+    """Refuse at once what would wait for a database that is known to be lost."""
+    if place.live.lost_since is not None:
+        raise DatabaseProblem("The database is lost.", code="unreachable", public=PUBLIC["unreachable"])
+
+
+def seen(_reachable: Annotated[None, Depends(reachable)], client: Looking, task_id: str) -> Task:
     """The task, before the first byte is sent: who may not see it gets an error, not an empty stream."""
     return client.get(task_id)
 
@@ -110,34 +119,64 @@ async def watch(
     task: Annotated[Task, Depends(seen)],
     show: Annotated[Literal["task", "item"], Query()] = "task",
     after: Annotated[int, Query(ge=0, le=2**62)] = 0,
+    once: Annotated[bool, Query()] = False,
     last_event_id: Annotated[str, Header(max_length=18)] = "",
 ) -> AsyncIterator[ServerSentEvent]:
-    """What is new of a task, for its page or for that of one of its items, until the page is closed."""
+    """What is new of a task, for its page or for that of one of its items, until the page is closed.
+
+    ``once`` tells how it is now and ends: for pages that ask now and then, as only one page of a browser has a stream.
+    """
     reader = Reader(place, Words(language_of(request)), access.may_change)
     since = max(after, int(last_event_id) if last_event_id.isdecimal() else 0)
     watcher = place.live.watch(task.id, access.token)
     try:
-        moment = await watcher.next()
-        if since and show == "task" and moment is not None:
-            # Read only now: what was committed before the shared reader's first look is no news to it.
-            missed = await asyncio.to_thread(events_since, place.client(), task.id, since)
-            async for message in reader.rows(task, missed):
-                yield message
-        while moment is not None:
-            async for message in _messages(reader, moment, show):
-                yield message
-            if moment.task is None:
-                return
-            moment = await watcher.next()
+        async with aclosing(place.live.follow(watcher)) as news:
+            async for new in news:
+                if isinstance(new, Lost):
+                    yield lost_message(new)
+                    continue
+                if since and show == "task":
+                    # Read only now: what was committed before the shared reader's first look is no news to it.
+                    missed = await asyncio.to_thread(events_since, place.client(), task.id, since)
+                    since = 0
+                    async for message in reader.rows(task, missed):
+                        yield message
+                async for message in _messages(reader, new, show):
+                    yield message
+                if new.task is None or once:
+                    return
     finally:
         place.live.unwatch(task.id, watcher)
+
+
+@router.get("/live/state", response_class=EventSourceResponse)
+async def watch_state(
+    access: Asking, place: At, once: Annotated[bool, Query()] = False
+) -> AsyncIterator[ServerSentEvent]:
+    """Whether the database can be read, for pages that ask for their figures now and then."""
+    if once:
+        yield lost_message(Lost(place.live.lost_since))
+        return
+    watcher = place.live.watch_list(access.owner, ("-",), access.token)
+    try:
+        async with aclosing(place.live.follow(watcher)) as news:
+            async for new in news:
+                if isinstance(new, Lost):
+                    yield lost_message(new)
+    finally:
+        place.live.unwatch_list(watcher)
+
+
+def lost_message(lost: Lost) -> ServerSentEvent:
+    """Since when the database is lost, or `ok`; a browser drops messages without data."""
+    return ServerSentEvent(event="database", raw_data="ok" if lost.since is None else iso(lost.since))
 
 
 def events_since(client: Client, task_id: str, since: int) -> tuple[Event, ...]:
     """The latest events behind ``since``; none when the task was deleted meanwhile."""
     try:
         return tuple(event for event in client.latest_events(task_id, limit=SHOWN) if event.id > since)
-    except NotFound:
+    except (NotFound, DatabaseProblem):
         return ()
 
 

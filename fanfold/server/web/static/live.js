@@ -1,85 +1,188 @@
-// What is new? A stream of server-sent events that says when it is lost, comes back by itself, and rests while nobody looks.
+// What is new? Of all open pages one has a stream of server-sent events. The others ask now and then; hidden ones do nothing.
+// A browser has six connections to a server for all its tabs: a stream in each would leave none for anything else.
+import { tell } from "./connection.js";
 import { refused } from "./notice.js";
 
 const RETRY_MILLISECONDS = 3000;
 const PATIENCE_MILLISECONDS = 1500;
-const REST_MILLISECONDS = 10000;
-const sign = document.getElementById("connection");
+const REST_MILLISECONDS = 500;
+const POLL_MILLISECONDS = 2500;
+const ANSWER_MILLISECONDS = 4000;
+const LOCK = "fanfold:stream";
 
-/** Say whether what the page shows is how things are. */
-function tell(connected) {
-  sign.hidden = connected;
-  document.body.classList.toggle("offline", !connected);
+/** A stream does not tell why it was refused: the database is lost, or whoever looks is no longer known. */
+async function askWhy() {
+  const health = await fetch("/health", { signal: AbortSignal.timeout(ANSWER_MILLISECONDS) }).catch(() => null);
+  if (!health) return "offline";
+  if (health.status === 503) return "database";
+  const known = await fetch("/pill", { headers: { Accept: "*/*" } }).catch(() => null);
+  if (known?.status === 401) refused(401, "");
+  return "offline";
 }
 
-/** A stream does not tell why it was refused: whoever is no longer known is asked for a token. */
-function askWhy() {
-  fetch("/pill", { headers: { Accept: "*/*" } }).then((answer) => { if (answer.status === 401) refused(401, ""); }, () => {});
+/** The messages in the text of a stream that has ended. */
+function messagesIn(text) {
+  return text.split(/\r?\n\r?\n/).map((block) => {
+    const message = { event: "message", data: [], lastEventId: "" };
+    for (const line of block.split(/\r?\n/)) {
+      const [, name, value] = /^([a-z]+): ?(.*)$/.exec(line) ?? [];
+      if (name === "data") message.data.push(value);
+      else if (name === "event") message.event = value;
+      else if (name === "id") message.lastEventId = value;
+    }
+    return message;
+  }).filter(({ data }) => data.length);
+}
+
+/** One page's news, by a stream while it has the lock that all pages share, else by asking again and again. */
+class News {
+  constructor(url, handlers, onreconnect) {
+    this.url = url;
+    this.handlers = { ...handlers, database: (since) => this.heard(since) };
+    this.onreconnect = onreconnect;
+    this.source = null;
+    this.missed = false;
+    this.closed = false;
+    // A page that was opened in the background is hidden from the beginning, and no event tells it so.
+    document.addEventListener("visibilitychange", () => (document.hidden ? this.restSoon() : this.wake()));
+    window.addEventListener("pagehide", () => this.rest());
+    window.addEventListener("pageshow", (event) => { if (event.persisted) this.wake(); });
+    this.wake();
+  }
+
+  wake() {
+    clearTimeout(this.resting);
+    if (this.closed || document.hidden || this.awake) return;
+    this.awake = new AbortController();
+    const { signal } = this.awake;
+    // Without locks (a plain address that is not this machine) no page knows of the others: then all of them ask.
+    navigator.locks?.request(LOCK, { signal }, () => this.stream(signal)).catch(() => {});
+    // Whoever gets the lock at once need not ask.
+    this.polling = setTimeout(() => this.poll(signal), navigator.locks ? 50 : 0);
+  }
+
+  restSoon() {
+    clearTimeout(this.resting);
+    this.resting = setTimeout(() => this.rest(), REST_MILLISECONDS);
+  }
+
+  rest() {
+    if (!this.awake) return;
+    this.awake.abort();
+    this.awake = null;
+    clearTimeout(this.polling);
+    this.end();
+    this.missed = true;
+  }
+
+  close() {
+    this.closed = true;
+    this.rest();
+  }
+
+  /** Begin anew, with the address as it is now. */
+  restart() {
+    if (this.source) this.open();
+  }
+
+  /** Stream until the page rests; the lock is held as long as that. */
+  stream(signal) {
+    if (signal.aborted) return undefined;
+    clearTimeout(this.polling);
+    this.open();
+    return new Promise((resolve) => { signal.addEventListener("abort", resolve); });
+  }
+
+  address(once) {
+    const url = typeof this.url === "function" ? this.url() : this.url;
+    return once ? `${url}${url.includes("?") ? "&" : "?"}once=true` : url;
+  }
+
+  open() {
+    this.end();
+    this.source = new EventSource(this.address(false));
+    this.source.addEventListener("open", () => this.opened());
+    this.source.addEventListener("error", () => this.failed());
+    for (const [name, handler] of Object.entries(this.handlers)) {
+      this.source.addEventListener(name, (event) => handler(event.data, event));
+    }
+  }
+
+  end() {
+    clearTimeout(this.again);
+    clearTimeout(this.complaint);
+    this.complaint = null;
+    this.source?.close();
+    this.source = null;
+  }
+
+  opened() {
+    clearTimeout(this.complaint);
+    this.complaint = null;
+    this.failedAt = null;
+    tell("news", "");
+    if (this.missed) this.onreconnect();
+    this.missed = false;
+  }
+
+  failed() {
+    const { source } = this;
+    this.missed = true;
+    this.failedAt ??= new Date();
+    this.complaint ??= setTimeout(async () => {
+      const why = await askWhy();
+      if (this.complaint && this.source) tell("news", why, this.failedAt);
+    }, PATIENCE_MILLISECONDS);
+    // The browser tries again by itself after a broken connection, but not after an answer that was an error.
+    if (source?.readyState === EventSource.CLOSED) this.again = setTimeout(() => this.open(), RETRY_MILLISECONDS);
+  }
+
+  /** The server says whether it can read the database. */
+  heard(said) {
+    const isLost = said !== "ok";
+    tell("news", isLost ? "database" : "", isLost ? new Date(said) : null);
+    if (!isLost && this.wasLost) this.onreconnect();
+    this.wasLost = isLost;
+  }
+
+  async poll(signal) {
+    if (signal.aborted || this.source) return;
+    const wait = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MILLISECONDS)]);
+    try {
+      const answer = await fetch(this.address(true), { headers: { Accept: "text/event-stream" }, signal: wait });
+      const text = await answer.text();
+      if (signal.aborted || this.source) return;
+      if (answer.status === 404) this.handlers.gone?.("");
+      else if (answer.status === 401) refused(401, "");
+      else this.take(answer, text);
+    } catch {
+      if (signal.aborted || this.source) return;
+      this.missed = true;
+      tell("news", await askWhy());
+    }
+    if (!signal.aborted && !this.source) this.polling = setTimeout(() => this.poll(signal), POLL_MILLISECONDS);
+  }
+
+  take(answer, text) {
+    if (!answer.ok) {
+      this.missed = true;
+      tell("news", answer.status === 503 ? "database" : "offline");
+      return;
+    }
+    tell("news", "");
+    if (this.missed) this.onreconnect();
+    this.missed = false;
+    for (const { event, data, lastEventId } of messagesIn(text)) this.handlers[event]?.(data.join("\n"), { lastEventId });
+  }
 }
 
 /**
- * Follow a stream. `handlers` has a function (data, event) for each name of an event; `onreconnect` is called when the stream
- * came back after a loss or a rest, so that the page can fetch what it has missed. `url` may be a function, asked at each try.
+ * Follow what is new. `handlers` has a function (data, event) for each name of an event; `onreconnect` is called when news
+ * come again after a loss or a rest, so that the page can fetch what it has missed. `url` may be a function, asked at each try.
  * Returns an object with close() and restart().
  */
 export function connect(url, handlers, onreconnect = () => {}) {
-  let source = null;
-  let again = null;
-  let complaint = null;
-  let missed = false;
-
-  const open = () => {
-    clearTimeout(again);
-    source?.close();
-    source = new EventSource(typeof url === "function" ? url() : url);
-    source.addEventListener("open", opened);
-    source.addEventListener("error", failed);
-    for (const [name, handler] of Object.entries(handlers)) {
-      source.addEventListener(name, (event) => handler(event.data, event));
-    }
-  };
-  const opened = () => {
-    clearTimeout(complaint);
-    complaint = null;
-    tell(true);
-    if (missed) onreconnect();
-    missed = false;
-  };
-  const failed = () => {
-    missed = true;
-    complaint ??= setTimeout(() => tell(false), PATIENCE_MILLISECONDS);
-    // The browser tries again by itself after a broken connection, but not after an answer that was an error.
-    if (source.readyState !== EventSource.CLOSED) return;
-    again = setTimeout(open, RETRY_MILLISECONDS);
-    askWhy();
-  };
-  const rest = () => {
-    clearTimeout(again);
-    clearTimeout(complaint);
-    complaint = null;
-    source?.close();
-    source = null;
-  };
-
-  // A browser has six connections to a server for all its tabs: a tab that nobody sees gives its one back.
-  let resting = null;
-  document.addEventListener("visibilitychange", () => {
-    clearTimeout(resting);
-    if (document.hidden) {
-      resting = setTimeout(() => { rest(); missed = true; }, REST_MILLISECONDS);
-    } else if (!source && !closed) {
-      open();
-    }
-  });
-  window.addEventListener("pagehide", () => { rest(); missed = true; });
-  window.addEventListener("pageshow", (event) => { if (event.persisted && !closed) open(); });
-
-  let closed = false;
-  open();
-  return {
-    close() { closed = true; rest(); },
-    restart() { if (!document.hidden) open(); },
-  };
+  return new News(url, handlers, onreconnect);
 }
 
 /** Put HTML in the place of an element, changing only what differs: focus, selection, scrolling and open menus survive. */

@@ -1,4 +1,5 @@
 // What went wrong, or well? Short notices in a corner, read out by screen readers; errors of requests come here by themselves.
+import { tell } from "./connection.js";
 
 const region = document.getElementById("notice");
 const KEPT_MILLISECONDS = { info: 6000, error: 20000 };
@@ -48,9 +49,20 @@ document.addEventListener("htmx:config:request", ({ detail }) => {
   detail.ctx.request.headers.Accept = "*/*";
 });
 const isPoll = (ctx) => ctx?.sourceElement?.getAttribute?.("hx-trigger")?.startsWith("every");
+// A page that nobody sees asks for nothing.
+document.addEventListener("htmx:before:request", (event) => {
+  if (document.hidden && isPoll(event.detail.ctx)) event.preventDefault();
+});
+document.addEventListener("htmx:after:request", ({ detail }) => {
+  if (isPoll(detail.ctx) && detail.ctx.response?.raw?.ok) tell("poll", "");
+});
 document.addEventListener("htmx:response:error", ({ detail }) => {
-  if (!isPoll(detail.ctx)) refused(detail.ctx.response.raw.status, detail.ctx.text);
+  const { status } = detail.ctx.response.raw;
+  if (!isPoll(detail.ctx)) refused(status, detail.ctx.text);
+  else tell("poll", status === 503 ? "database" : "");
 });
 document.addEventListener("htmx:error", ({ detail }) => {
-  if (!isPoll(detail.ctx) && detail.error?.name !== "AbortError") unreachable();
+  if (detail.error?.name === "AbortError") return;
+  if (isPoll(detail.ctx)) tell("poll", "offline");
+  else unreachable();
 });

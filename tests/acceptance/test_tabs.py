@@ -1,0 +1,176 @@
+"""Is a browser with many open pages still honest and quick? Eight tabs, pages that nobody sees, a database that is gone."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from fanfold.errors import DatabaseProblem
+from fanfold.store.store import Store
+from tests.acceptance.browser import PATIENCE, chromium, looking
+from tests.cli.samples import words
+from tests.databases import Databases, upgrade
+from tests.installation import Installation
+from tests.server.asking import served
+from tests.servers import PostgresServer
+from tests.waiting import eventually
+
+TABS = 8
+HIDDEN = """
+  let hidden = true;
+  Object.defineProperty(document, "hidden", { get: () => hidden });
+  Object.defineProperty(document, "visibilityState", { get: () => (hidden ? "hidden" : "visible") });
+  window.show = (shown) => { hidden = !shown; document.dispatchEvent(new Event("visibilitychange")); };
+"""
+"""A tab that was opened in the background: hidden from its beginning, and nothing tells it so."""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Iterator[Installation]:
+    made = Installation(f"sqlite:///{tmp_path / 'fanfold.db'}", tmp_path / "data", None)
+    made.know(words)
+    yield made
+    made.store.close()
+
+
+@contextmanager
+def tabs_of(browser: Browser, address: str) -> Iterator[BrowserContext]:
+    """Tabs of one browser, which share its six connections."""
+    context = browser.new_context(base_url=address)
+    context.set_default_timeout(PATIENCE)
+    expect.set_options(timeout=PATIENCE)
+    yield context
+    context.close()
+
+
+def opened(context: BrowserContext, path: str, *, hidden: bool = False) -> Page:
+    page = context.new_page()
+    if hidden:
+        page.add_init_script(HIDDEN)
+    page.goto(path)
+    return page
+
+
+def test_eight_tabs_share_one_stream_and_none_of_them_freezes(browser: Browser, here: Installation) -> None:
+    task = here.client.submit(words, items=["x", "y"], title="the one")
+    paths = ["/", f"/tasks/{task.id}", f"/tasks/{task.id}/item?key=1", "/?show=active", "/workers", "/", "/", "/"]
+    assert len(paths) == TABS
+    with served(here) as (address, place), tabs_of(browser, address) as context:
+        pages = [opened(context, path) for path in paths]
+        eventually(lambda: place.live.watchers == 1)
+        here.client.pause(task.id)
+        for page, path in zip(pages, paths, strict=True):
+            if path == "/" or (path.startswith(f"/tasks/{task.id}") and "item" not in path):
+                expect(page.locator("main")).to_contain_text("paused")
+        pages[3].goto("/?show=needs")
+        expect(pages[3].locator("[data-row]")).to_contain_text("the one")
+        eventually(lambda: place.live.watchers <= 1)
+        pages[0].close()  # Whoever had the stream: another page takes it over.
+        here.client.resume(task.id)
+        expect(pages[5].locator("[data-row]")).not_to_contain_text("paused")
+        eventually(lambda: place.live.watchers == 1)
+
+
+def test_a_tab_that_nobody_sees_has_no_stream_and_asks_for_nothing(browser: Browser, here: Installation) -> None:
+    task = here.client.submit(words, items=["x", "y"], title="the one")
+    with served(here) as (address, place), tabs_of(browser, address) as context:
+        pages = [opened(context, "/", hidden=True) for _ in range(TABS - 1)]
+        front = opened(context, f"/tasks/{task.id}")
+        eventually(lambda: place.live.watchers == 1)
+        asked: list[str] = []
+        for page in pages:
+            page.on("request", lambda request: asked.append(request.url))
+        here.client.pause(task.id)
+        expect(front.locator("#task")).to_contain_text("paused")
+        front.wait_for_timeout(3_000)
+        assert asked == []
+        pages[0].evaluate("show(true)")
+        expect(pages[0].locator("[data-row]")).to_contain_text("paused")
+        pages[0].evaluate("show(false)")
+        front.close()
+        eventually(lambda: place.live.watchers == 0)
+        pages[0].evaluate("show(true)")
+        eventually(lambda: place.live.watchers == 1)
+        here.client.resume(task.id)
+        expect(pages[0].locator("[data-row]")).not_to_contain_text("paused")
+
+
+@pytest.mark.parametrize("path", ["/", "/tasks/{id}", "/tasks/{id}/item?key=1", "/workers"])
+def test_a_lost_database_is_told_on_every_open_page_and_comes_back_by_itself(
+    browser: Browser, databases: Databases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    with databases.fresh() as url:
+        here = Installation(url, tmp_path / "data", None)
+        here.know(words)
+        task = here.client.submit(words, items=["x", "y"], title="the one")
+        unavailable = ("503",)
+        with served(here) as (address, place), looking(browser, address, complaints=unavailable) as page:
+            page.goto(path.format(id=task.id))
+            other = page.context.new_page()  # It has no stream, and asks now and then.
+            other.goto(path.format(id=task.id))
+            eventually(lambda: place.live.watchers == 1)
+            for one in (page, other):
+                expect(one.locator("#connection")).to_be_hidden()
+            with monkeypatch.context() as broken:
+                broken.setattr(Store, "read", away)
+                for one in (page, other):
+                    expect(one.locator("#connection")).to_contain_text("Database lost since")
+                    expect(one.locator("body")).to_have_class(re.compile("offline"))
+                    assert float(one.locator("main").evaluate("main => getComputedStyle(main).opacity")) < 1
+                    assert "db.internal" not in one.content()
+            for one in (page, other):
+                expect(one.locator("#connection")).to_be_hidden()
+            here.client.pause(task.id)
+            if path in ("/", "/tasks/{id}"):
+                expect(page.locator("main")).to_contain_text("paused")
+                expect(other.locator("main")).to_contain_text("paused")
+        here.store.close()
+
+
+def test_a_server_that_is_stopped_and_started_is_told_and_taken_up_again(
+    browser: Browser, own_postgres: PostgresServer, tmp_path: Path
+) -> None:
+    url = own_postgres.create_database("fanfold")
+    upgrade(url)
+    here = Installation(url, tmp_path / "data", None)
+    here.know(words)
+    task = here.client.submit(words, items=["x", "y"], title="the one")
+    with served(here) as (address, _), looking(browser, address, complaints=("503",)) as page:
+        page.goto(f"/tasks/{task.id}")
+        expect(page.locator("#connection")).to_be_hidden()
+        own_postgres.stop("immediate")
+        expect(page.locator("#connection")).to_contain_text("Database lost since")
+        answer = page.request.get(f"{address}/health")
+        assert answer.status == 503
+        assert str(here.store.database.url.port) not in answer.text()
+        own_postgres.start()
+        expect(page.locator("#connection")).to_be_hidden()
+        here.client.pause(task.id)
+        expect(page.locator("#task")).to_contain_text("paused")
+    here.store.close()
+
+
+def away(_store: Store) -> Any:
+    raise DatabaseProblem("Can not use the database postgresql://db.internal: it is away.", code="unreachable")
+
+
+def test_a_page_that_finds_no_database_loads_when_there_is_one(
+    browser: Browser, here: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here.client.submit(words, items=["x"], title="the one")
+    with served(here) as (address, _), looking(browser, address, complaints=("503",)) as page:
+        with monkeypatch.context() as broken:
+            broken.setattr(Store, "read", away)
+            page.goto("/")
+            expect(page.get_by_role("heading", level=1)).to_contain_text("database can not be used")
+        expect(page.locator("[data-row]")).to_contain_text("the one")
