@@ -31,7 +31,9 @@ LETTERS = {
     ItemState.DONE: "d",
     ItemState.FAILED: "f",
 }
-URGENCY = "frtwpd"
+DEGRADED_LETTER = "g"
+"""Done, but not as it was asked for."""
+URGENCY = "frtwpgd"
 """A run of items shows the state that a person would want to know of first."""
 SPANS = 96
 """So many columns has a timeline."""
@@ -80,6 +82,12 @@ class Details:
         row = self._row(task_id)
         with self.store.read() as tx:
             return tx.reading.makers(row.number, chosen_stage(tx, row, None))
+
+    def shortfalls(self, task_id: str, limit: int = 20) -> list[tuple[str, str, int]]:
+        """Why items are not what was asked for, grouped: (stage, reason, how many), the most frequent first."""
+        row = self._row(task_id)
+        with self.store.read() as tx:
+            return tx.reading.shortfalls(row.number, limit)
 
     def failed_like(self, task_id: str, stage: str, code: str) -> list[tuple[str, str]]:
         """(key, message) of the items of a stage that failed with a code."""
@@ -210,6 +218,9 @@ def cells_of(tx: Transaction, row: TaskRow, stage: str | None = None, most: int 
         letter = LETTERS[ItemState(state)]
         if width == 1 or URGENCY.index(letter) < URGENCY.index(letters[position]):
             letters[position] = letter
+    for position in tx.reading.degraded_at(row.number, name, width) if "d" in letters else ():
+        if position < len(letters) and URGENCY.index(DEGRADED_LETTER) < URGENCY.index(letters[position]):
+            letters[position] = DEGRADED_LETTER
     return Cells(name, total, width, "".join(letters))
 
 

@@ -11,7 +11,7 @@ from fanfold.engine.details import Details, chosen_stage, no_item
 from fanfold.engine.emitted import Emitted
 from fanfold.engine.metrics import Metrics, measure
 from fanfold.engine.results import Results
-from fanfold.engine.views import item_view, view
+from fanfold.engine.views import item_view, number_in, view
 from fanfold.errors import BadInput, NotFound, TaskStopped
 from fanfold.model import serial
 from fanfold.model.asking import NOTHING_SPENT
@@ -50,7 +50,7 @@ class Reader(Details):
         after: str | None = None,
         limit: int = 50,
     ) -> builtins.list[Task]:
-        """Tasks, newest first; ``after`` is the id of the last one of the page before.
+        """Tasks, newest first; ``after`` is the cursor, or the id, of the last one of the page before.
 
         ``needs_you=True`` gives those that a person should look at: their ``needs_you`` says why.
         """
@@ -59,7 +59,7 @@ class Reader(Details):
         unknown = [state for state in states if state not in [*TaskState]]
         if unknown:
             raise BadInput(f"There is no task state {', '.join(unknown)}. There are: {', '.join(TaskState)}.")
-        number = None if after is None else self._row(after).number
+        number = None if after is None else self._place(after)
         wanted = Filter(
             tuple(states),
             pipeline,
@@ -72,6 +72,16 @@ class Reader(Details):
         )
         with self.store.read() as tx:
             return view(self.store, tx, tx.tasks.find(wanted))
+
+    def _place(self, after: str) -> int:
+        """Where a page begins. A cursor tells it by itself, so that a list can be walked while its tasks are deleted."""
+        number = number_in(after)
+        return self._row(after).number if number is None else number
+
+    def count_needing(self) -> int:
+        """How many tasks a person should look at."""
+        with self.store.read() as tx:
+            return tx.tasks.count_needing(self.owner)
 
     def counts(self) -> dict[str, int]:
         """How many tasks are in each state."""

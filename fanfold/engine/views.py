@@ -39,9 +39,9 @@ def view(store: Store, tx: Transaction, rows: Sequence[TaskRow]) -> list[Task]:
                 retries.get(row.number, 0),
                 (row.pipeline, row.stage) in served,
                 held_of(row, held),
+                sum(degraded.get(row.number, {}).values()),
             ),
             spending=spent.get(row.number, NOTHING_SPENT),
-            degraded=sum(degraded.get(row.number, {}).values()),
         )
         for row in rows
     ]
@@ -63,6 +63,7 @@ def _task(
     retries: int,
     served: bool,
     held: tuple[int, str | None],
+    degraded: int,
 ) -> Task:
     here = stages.get(row.stage, Counts())
     message = None
@@ -75,7 +76,7 @@ def _task(
     standing = unfinished_stage(row, stages) if row.ending else row.stage
     now = tx.time() if trouble or due else None
     facts = Facts(
-        row.state, row.stage, row.plan, here, row.ending, row.reason, failed, due, served, trouble, *held, now
+        row.state, row.stage, row.plan, here, row.ending, row.reason, failed, due, served, trouble, *held, now, degraded
     )
     shown = stages.get(counted_stage(row.plan, row.stage, stages), Counts())
     return Task(
@@ -112,7 +113,20 @@ def _task(
         inputs=tuple(serial.load(row.input) or ()),
         held=held[0],
         needs_you=needs_you(facts),
+        degraded=degraded,
+        cursor=cursor_of(row),
     )
+
+
+def cursor_of(row: TaskRow) -> str:
+    """A task's place in the list, which is by number. Its id is random, and says nothing once the task is gone."""
+    return f"{row.id}.{row.number}"
+
+
+def number_in(cursor: str) -> int | None:
+    """The number in a cursor; None for an id alone."""
+    _, dot, number = cursor.rpartition(".")
+    return int(number) if dot and number.isascii() and number.isdigit() and len(number) < 19 else None
 
 
 def counted_stage(plan: Plan, stage: str, stages: Mapping[str, Counts]) -> str:

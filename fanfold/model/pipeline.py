@@ -74,6 +74,7 @@ class Pipeline:
         options: Mapping[str, str] | None = None,
         accepts: Sequence[str] = (),
         picture: Callable[[Any], bytes] | None = None,
+        unit: tuple[str, str] = ("item", "items"),
     ) -> None:
         if not NAME.fullmatch(name):
             raise BadPipeline(
@@ -89,6 +90,8 @@ class Pipeline:
         """The endings of the files it takes, such as `.pdf`; none: any value, or any file."""
         self.picture = picture
         """Draws what an item is about as a JPEG or PNG, from the item's input; called in a child process when somebody looks."""
+        self.unit = unit
+        """What people call one of its items, and several: `("page", "pages")`."""
         self.stages: dict[str, Stage] = {}
         self.compensations: dict[str, Stage] = {}
         self.mirror: Callable[..., Any] | None = None

@@ -100,6 +100,8 @@ class Task:
     """How many items of its stage wait for a person."""
     needs_you: str | None = None
     """Why a person should look at it; None when it gets on without one."""
+    cursor: str = ""
+    """Its place in the list, for ``after``; unlike its id it still names that place when the task was deleted."""
 
     @property
     def finished(self) -> bool:
@@ -149,7 +151,10 @@ class Event:
 
 @dataclass(frozen=True)
 class Cells:
-    """The items of a stage in order, one letter for the state of each; or of each run of ``width`` items, for large stages."""
+    """The items of a stage in order, one letter for the state of each; or of each run of ``width`` items, for large stages.
+
+    The letter of an item that is done, but not as it was asked for, is ``g``.
+    """
 
     stage: str
     total: int

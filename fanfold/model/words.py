@@ -52,6 +52,8 @@ class Facts:
     """Why one of them does."""
     now: datetime | None = None
     """The database's time."""
+    degraded: int = 0
+    """How many items of the task are done, but not as they were asked for."""
 
 
 def state_word(facts: Facts) -> str:
@@ -147,6 +149,8 @@ def needs_you(facts: Facts) -> str | None:
     """Why a person should look at the task; None when it gets on without one."""
     if facts.state in (TaskState.WAITING, TaskState.PAUSED, TaskState.PARTIAL) or facts.held:
         return wait_reason(facts)
+    if facts.state is TaskState.COMPLETED and facts.degraded:
+        return f"{facts.degraded} degraded: retry them with another model, or leave them as they are"
     trouble = facts.trouble
     if facts.state is not TaskState.ACTIVE or trouble is None or trouble.stuck_since is None:
         return None

@@ -13,7 +13,7 @@ from fanfold.model.words import PATIENCE_SECONDS, Trouble
 from fanfold.store.clock import Clock
 from fanfold.store.drafts import counts_at, counts_in_group, counts_of
 from fanfold.store.resets import is_reset
-from fanfold.store.tables import HELD, attempts, item_data, items
+from fanfold.store.tables import DEGRADED, HELD, attempts, item_data, items
 
 SHOWN = tuple(
     attempts.c[name]
@@ -45,6 +45,13 @@ class Mishaps:
             attempts.c.task.in_(tasks), attempts.c.outcome == "retrying"
         )
         return {row[0]: row[1] for row in self.connection.execute(summed.group_by(attempts.c.task))}
+
+    def shortfalls(self, task: int, limit: int) -> list[tuple[str, str, int]]:
+        """(stage, reason, how many) of the degraded items, the most frequent first."""
+        counted = sa.select(items.c.stage, items.c.degraded, sa.func.count()).where(DEGRADED, items.c.task == task)
+        grouped = counted.where(counts_of(task), ~is_reset()).group_by(items.c.stage, items.c.degraded)
+        rows = self.connection.execute(grouped.order_by(sa.func.count().desc(), items.c.degraded).limit(limit))
+        return [(stage, reason, many) for stage, reason, many in rows]
 
     def trouble(self, task: int, stage: str) -> Trouble | None:
         """Why the item that is tried again next has failed, and how long and for whom the task has been waiting."""

@@ -115,6 +115,12 @@ class Reading(Mishaps):
             found[task][stage] = count
         return found
 
+    def degraded_at(self, task: int, stage: str, width: int = 1) -> list[int]:
+        """The positions of the degraded items of a stage, or of the runs of ``width`` items that have one."""
+        mine = sa.and_(items.c.task == task, items.c.stage == stage, counts_at(task, stage))
+        marked = sa.select((items.c.seq - 1) // width).where(DEGRADED, mine, ~is_reset()).distinct()
+        return [int(position) for position in self.connection.execute(marked).scalars()]
+
     def degraded_ids(self, task: int, stage: str) -> list[int]:
         """The degraded items of a stage."""
         mine = sa.and_(items.c.task == task, items.c.stage == stage, counts_at(task, stage))
@@ -280,10 +286,12 @@ class Reading(Mishaps):
     def pace(self, task: int, seconds: float) -> list[tuple[int, str | None, str, int]]:
         """(span, worker, state, how many) of settled items: span 0 is the last ``seconds``, 1 the ones before it, and so on."""
         ago = sa.cast(sa.func.floor(self.clock.seconds_since(items.c.finished_at) / seconds), sa.Integer).label("ago")
-        # Who made an output is kept with it; who failed, with the attempt.
+        # Who finished an item is kept with it (by older versions, with its output); who failed, with the attempt.
         last = sa.and_(attempts.c.item == items.c.id, attempts.c.lease == items.c.lease)
         failed = items.c.state == ItemState.FAILED
-        worker = sa.case((failed, attempts.c.worker), else_=item_data.c.made_by).label("settled_by")
+        worker = sa.case(
+            (failed, attempts.c.worker), else_=sa.func.coalesce(items.c.settled_by, item_data.c.made_by)
+        ).label("by_whom")
         counted = (
             sa.select(ago, worker, items.c.state, sa.func.count())
             .outerjoin(item_data, item_data.c.item == items.c.id)

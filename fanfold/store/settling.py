@@ -260,7 +260,9 @@ def move_statement(clock: Clock, verb: str) -> sa.Update:
 def _values(clock: Clock, verb: str, batch: sa.FromClause) -> dict[str, Any]:
     if verb == "finish":
         # A mark of an earlier result does not belong to this one; the few that are degraded are marked right after.
-        return {"state": ItemState.DONE.value, "finished_at": clock.now, "degraded": None}
+        # Who did it is noted here: an item without an output has no row of data that could tell.
+        noted: dict[str, Any] = {"settled_by": items.c.worker}
+        return noted | {"state": ItemState.DONE.value, "finished_at": clock.now, "degraded": None}
     if verb == "fail":
         return {"state": ItemState.FAILED.value, "finished_at": clock.now, "failures": counted(items.c.failures, 1)}
     if verb == "back_off":

@@ -105,6 +105,7 @@ items = Table(
     Column("started_at", UtcTime),
     Column("finished_at", UtcTime),
     Column("degraded", Text),
+    Column("settled_by", String(100)),
     *(CheckConstraint(check, name=name) for name, check in ITEM_CHECKS.items()),
     sqlite_autoincrement=True,
     postgresql_with={"fillfactor": "70"},

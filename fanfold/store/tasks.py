@@ -15,7 +15,7 @@ from fanfold.model.task import TaskRow
 from fanfold.model.words import PATIENCE_SECONDS
 from fanfold.store.clock import Clock
 from fanfold.store.statements import run
-from fanfold.store.tables import ACTIVE, HELD, TIMED, item_data, items, task_tags, tasks
+from fanfold.store.tables import ACTIVE, DEGRADED, HELD, TIMED, item_data, items, task_tags, tasks
 
 BY_NUMBER = sa.select(tasks).where(tasks.c.number == sa.bindparam("wanted"))
 BY_NUMBER_LOCKED = BY_NUMBER.with_for_update(key_share=True)
@@ -149,7 +149,19 @@ class Tasks:
         long_ago = item_data.c.troubled_since <= self.clock.before(PATIENCE_SECONDS)
         stuck = sa.and_(items.c.state == ItemState.RETRYING, long_ago)
         joined = sa.select(items.c.id).outerjoin(item_data, item_data.c.item == items.c.id)
-        return sa.or_(rests, sa.and_(ACTIVE, joined.where(here, TIMED, sa.or_(HELD, stuck)).correlate(tasks).exists()))
+        # From the side of the marked items, of which there are few, and not of the completed tasks.
+        marked = sa.and_(
+            tasks.c.state == TaskState.COMPLETED, tasks.c.number.in_(sa.select(items.c.task).where(DEGRADED))
+        )
+        held = sa.and_(ACTIVE, joined.where(here, TIMED, sa.or_(HELD, stuck)).correlate(tasks).exists())
+        return sa.or_(rests, marked, held)
+
+    def count_needing(self, owner: str | None = None) -> int:
+        """How many tasks, or tasks of an owner, a person should look at."""
+        counted = sa.select(sa.func.count()).select_from(tasks).where(self._needs_you())
+        if owner is not None:
+            counted = counted.where(tasks.c.owner == owner)
+        return int(self.connection.execute(counted).scalar_one())
 
     def count_by_state(self, owner: str | None = None) -> dict[str, int]:
         """How many tasks, or tasks of an owner, are in each state."""

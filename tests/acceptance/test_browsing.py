@@ -71,7 +71,7 @@ def test_drop_a_pdf_watch_it_look_at_a_page_redo_it_with_a_model_and_download(
         row = page.locator("[data-row]", has_text="book.pdf")
         expect(row).to_contain_text("completed")
         row.locator("a.task-title").click()
-        expect(page.locator("#task")).to_contain_text("3 of 3 done")
+        expect(page.locator("#task")).to_contain_text("3 of 3 pages done")
 
         page.locator("#grid[data-ready]").click(position={"x": 8, "y": 8})
         expect(page.locator(".markdown")).to_contain_text("Page 1.")

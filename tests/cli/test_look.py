@@ -58,7 +58,9 @@ def test_a_list_for_people_has_whole_ids_and_no_colours(shell: Shell) -> None:
         "degraded",
         "created",
         "title",
+        "waits",
     ]
+    assert "no worker serves stage" in printed
     assert task in printed
     assert printed.count("\n") == 2
     assert "\x1b" not in printed

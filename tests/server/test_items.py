@@ -190,3 +190,29 @@ def test_an_attempt_that_was_tried_again_stays_to_be_seen(asker: Asker, installa
     installation.work()
     attempts = asker.get(f"/tasks/{task.id}/items/detail?key=1")["attempts"]
     assert [(one["outcome"], one["error_message"]) for one in attempts] == [("retrying", "not yet")]
+
+
+silent = ff.Pipeline("silent")
+
+
+@silent.split
+def cut(task: ff.TaskWork) -> list[int]:
+    """Three items."""
+    return [1, 2, 3]
+
+
+@silent.each
+def swallow(item: ff.ItemWork) -> None:
+    """Gives nothing back."""
+
+
+def test_items_without_an_output_are_in_the_lane_of_the_worker_that_did_them(
+    asker: Asker, installation: Installation
+) -> None:
+    task = installation.client.submit(installation.know(silent))
+    installation.work()
+    lanes = asker.get(f"/tasks/{task.id}/timeline")["lanes"]
+    assert [sum(lane["done"]) for lane in lanes] == [4]
+    assert lanes[0]["worker"]
+    shown = asker.ask("GET", f"//tasks/{task.id}/timeline", headers={"accept": "text/html"}).text
+    assert "others" not in shown

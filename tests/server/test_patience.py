@@ -82,22 +82,22 @@ def test_a_command_that_gets_no_thread_is_refused_and_may_come_again(
     monkeypatch.setattr(threads, "WRITERS", 1)
     here = sqlite_installation
     task = here.client.submit(words, items=["x"])
-    go_on = threading.Event()
+    begun, go_on = threading.Event(), threading.Event()
     real = Store.transact
-    monkeypatch.setattr(Store, "transact", lambda *args, **named: go_on.wait(60) and real(*args, **named))
+
+    def slow(*arguments: Any, **named: Any) -> Any:
+        begun.set()
+        return go_on.wait(60) and real(*arguments, **named)
+
+    monkeypatch.setattr(Store, "transact", slow)
     with served(here) as (address, _), ThreadPoolExecutor(1) as other:
         first = other.submit(httpx2.post, f"{address}/api/v1/tasks/{task.id}/pause", timeout=60)
-        eventually(lambda: threads_named("AnyIO worker thread") >= 1)
-        refused = eventually(lambda: busy(address, task.id))
+        assert begun.wait(60)
+        refused = httpx2.post(f"{address}/api/v1/tasks/{task.id}/cancel", json={}, timeout=60)
         assert (refused.status_code, refused.json()["code"]) == (503, "busy")
         assert refused.headers["retry-after"]
         go_on.set()
         assert first.result().status_code == 200
-
-
-def busy(address: str, task_id: str) -> Any:
-    answer = httpx2.post(f"{address}/api/v1/tasks/{task_id}/cancel", json={}, timeout=60)
-    return answer if answer.status_code == 503 else None
 
 
 def test_the_health_is_told_in_time_also_when_the_database_is_silent(

@@ -50,6 +50,20 @@ def test_a_cursor_walks_over_every_task_once(asker: Asker) -> None:
     assert seen == made[::-1]
 
 
+def test_a_cursor_survives_the_deletion_of_its_task(asker: Asker) -> None:
+    made = [submit(asker) for _ in range(5)]
+    page = asker.get("/tasks", params={"limit": 2})
+    for id_ in made[3:]:
+        asker.post(f"/tasks/{id_}/cancel")
+        assert asker.ask("DELETE", f"/tasks/{id_}").status_code == 204
+    rest = asker.get("/tasks", params={"limit": 9, "after": page["next"]})
+    assert [task["id"] for task in rest["tasks"]] == made[2::-1]
+    assert rest["next"] is None
+    html = asker.ask("GET", "//", params={"after": page["next"]}, headers={"accept": "text/html"}).text
+    assert made[2] in html
+    assert asker.ask("GET", "/tasks", params={"after": made[0]}).status_code == 200
+
+
 def test_a_question_that_makes_no_sense_is_refused(asker: Asker) -> None:
     for wanted in (
         {"limit": 0}, {"limit": 1001}, {"limit": 2**70}, {"state": "lost"}, {"after": "x" * 65}, {"text": "a\0b"},

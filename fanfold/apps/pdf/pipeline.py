@@ -25,6 +25,7 @@ pdf = ff.Pipeline(
     options=MEANINGS,
     accepts=(".pdf",),
     picture=document.preview,
+    unit=("page", "pages"),
 )
 TEXT_LAYER = "text layer"
 SURVEY_SECONDS = 120.0

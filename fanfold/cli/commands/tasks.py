@@ -61,10 +61,13 @@ def command(
         if needs_you:
             rows = ((*row(task)[:-1], task.needs_you or "") for task in found)
             printing.print_table((*HEADINGS[:-1], "why"), rows, right=right)
+        elif any(task.wait_reason for task in found):
+            rows = ((*row(task), task.wait_reason or "") for task in found)
+            printing.print_table((*HEADINGS, "waits"), rows, right=right)
         else:
             printing.print_table(HEADINGS, map(row, found), right=right)
         if len(found) == limit:
-            click.echo(f"More: --after {found[-1].id}", err=True)
+            click.echo(f"More: --after {found[-1].cursor}", err=True)
 
 
 def row(task: Task) -> tuple[str, ...]:

@@ -107,7 +107,10 @@ def list_calls(
 
 @router.get("/tasks/{task_id}/cells", responses=may_answer(404, 409))
 def get_cells(client: Looking, task_id: TaskId, stage: Stage = None) -> Cells:
-    """Get the states of all items of a stage as letters: p(ending) r(unning) t(ried again) w(aiting) d(one) f(ailed)."""
+    """Get the states of all items of a stage as letters: p(ending) r(unning) t(ried again) w(aiting) d(one) f(ailed).
+
+    `g`: done, but not as it was asked for.
+    """
     return client.cells(task_id, stage)
 
 

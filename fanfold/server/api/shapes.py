@@ -87,6 +87,7 @@ class TaskShape(BaseModel):
     degraded: int = Field(description="How many items are done, but not as they were asked for.")
     needs_you: str | None = Field(description="Why a person should look at it; null when it gets on without one.")
     held: int = Field(description="How many items of its stage wait for a person; `wait_reason` says why.")
+    cursor: str = Field(description="Its place in the list, for `after`; valid also when the task was deleted.")
 
     @classmethod
     def of(cls, task: Task) -> TaskShape:

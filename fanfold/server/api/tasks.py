@@ -8,8 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Depends, Header, Path, Query, Request, Response
-from starlette.concurrency import run_in_threadpool
+from fastapi import Body, Depends, Header, Path, Query, Request, Response
 
 from fanfold.engine.client import Client
 from fanfold.errors import Ambiguous, BadInput, FanfoldError, NotFound
@@ -30,8 +29,9 @@ from fanfold.server.api.shapes import (
     Text,
 )
 from fanfold.server.api.submitting import BODY, read_submission, submitted
+from fanfold.server.threads import Router, writing
 
-router = APIRouter(tags=["tasks"])
+router = Router(tags=["tasks"])
 log = logging.getLogger("fanfold.server")
 TaskId = Annotated[
     Text, Path(description="A task's id; it may be shortened as long as it is unambiguous.", max_length=64)
@@ -50,7 +50,9 @@ KNOWN: dict[str, Any] = {"model": TaskShape, "description": "The task that has t
 NO_REASON = Body(default_factory=Reason)
 
 
-@router.post("/tasks", status_code=201, responses={**may_answer(404, 409, 415), 200: KNOWN}, openapi_extra=BODY)
+@router.post(
+    "/tasks", status_code=201, responses={**may_answer(404, 408, 409, 415, 507), 200: KNOWN}, openapi_extra=BODY
+)
 async def submit(
     request: Request,
     response: Response,
@@ -65,7 +67,7 @@ async def submit(
     """
     try:
         wanted, uploads = await read_submission(request, idempotency_key)
-        task, is_new = await run_in_threadpool(submitted, place, access, client, wanted, uploads)
+        task, is_new = await writing(submitted, place, access, client, wanted, uploads)
     finally:
         await request.close()
     response.status_code = 201 if is_new else 200
@@ -97,7 +99,7 @@ def list_tasks(
         limit=limit,
     )
     return TaskList.model_construct(
-        tasks=[TaskShape.of(task) for task in found], next=found[-1].id if len(found) == limit else None
+        tasks=[TaskShape.of(task) for task in found], next=found[-1].cursor if len(found) == limit else None
     )
 
 
@@ -233,7 +235,7 @@ def filtered(client: Client, **wanted: Any) -> Chosen:
     """The newest tasks that a filter gives, as many as are taken at once."""
     found = client.list(**wanted, limit=MOST_AT_ONCE)
     is_full = len(found) == MOST_AT_ONCE
-    return Chosen(found, more=is_full and bool(client.list(**wanted, after=found[-1].id, limit=1)))
+    return Chosen(found, more=is_full and bool(client.list(**wanted, after=found[-1].cursor, limit=1)))
 
 
 def carry_out(client: Client, task_id: str, command: str, reason: str | None = None) -> None:

@@ -13,6 +13,7 @@ from fanfold.server.web.words import Words
 
 SHOWN_KEYS = 8
 SHOWN_GROUPS = 20
+SHOWN_REASONS = 5
 READ_GROUPS = 500
 LONG = 240
 """Longer messages are shown with their beginning first."""
@@ -68,6 +69,16 @@ def groups(client: Client, task_id: str) -> list[Group]:
         )
         for (stage, code, mask), (example, count, kinds) in chosen
     ]
+
+
+def shortfalls(client: Client, task_id: str) -> list[tuple[str, int]]:
+    """Why items are not what was asked for, and how many each; reasons that differ in numbers or ids only are one."""
+    found: dict[str, tuple[str, int, int]] = {}
+    for _, reason, count in client.shortfalls(task_id, READ_GROUPS):
+        example, before, kinds = found.get(masked(reason), (reason, 0, 0))
+        found[masked(reason)] = (example, before + count, kinds + 1)
+    many = sorted(found.items(), key=lambda pair: -pair[1][1])[:SHOWN_REASONS]
+    return [(example if kinds == 1 else mask, count) for mask, (example, count, kinds) in many]
 
 
 def _first_keys(client: Client, task_id: str, stage: str, code: str, message: str) -> list[str]:

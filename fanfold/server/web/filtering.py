@@ -14,11 +14,13 @@ from fanfold.model.lifecycle import TaskState
 GROUPS: dict[str, tuple[TaskState, ...]] = {
     "all": (),
     "active": (TaskState.ACTIVE,),
-    "needs": (TaskState.WAITING, TaskState.PAUSED, TaskState.PARTIAL),
+    "needs": (),
     "done": (TaskState.COMPLETED,),
     "failed": (TaskState.FAILED,),
     "cancelled": (TaskState.CANCELLED,),
 }
+NEEDS = "needs"
+"""The group of what a person should look at: gates, pauses, gaps, items that wait for somebody, fallbacks."""
 LABELS = {
     "all": "All",
     "active": "Active",
@@ -68,12 +70,14 @@ class Wanted:
     def asking(self) -> dict[str, Any]:
         """What a client is asked for."""
         named = {name: value for name, value in asdict(self).items() if name != "show" and value}
+        if self.show == NEEDS:
+            return {"needs_you": True, **named}
         return {"states": GROUPS[self.show], **named}
 
     def counted(self, counts: Mapping[str, int], show: str) -> int:
-        """How many tasks a group has."""
+        """How many tasks a group has; what needs a person is not told by the state alone, and counted by itself."""
         states = GROUPS[show] or tuple(TaskState)
-        return sum(counts.get(state, 0) for state in states)
+        return counts.get(NEEDS, 0) if show == NEEDS else sum(counts.get(state, 0) for state in states)
 
 
 def wanted_of(show: Said = "all", pipeline: Said = "", owner: Said = "", tag: Said = "", text: Said = "") -> Wanted:

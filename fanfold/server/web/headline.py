@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from fanfold.engine.client import Client
 from fanfold.model.asking import Spending, money
 from fanfold.model.lifecycle import ItemState, TaskState
 from fanfold.model.plan import Kind
@@ -18,6 +19,7 @@ COSTLY = 0.5
 VISIBLE = ("resume", "pause", "merge", "retry", "cancel")
 KEYS = {"pause": "p", "resume": "p", "retry": "r", "merge": "m"}
 LABELS = {"rerun": "start over"}
+ITEM = ("item", "items")
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,12 @@ def took(task: Task) -> float | None:
 def download(task: Task) -> str | None:
     """Where the result can be had with one click, once there is one."""
     return f"/tasks/{task.id}/download" if task.state is TaskState.COMPLETED else None
+
+
+def unit_of(client: Client, task: Task) -> tuple[str, str]:
+    """What the task's application calls one of its items, and several."""
+    pipeline = client.pipelines.get(task.pipeline)
+    return pipeline.unit if pipeline is not None else ITEM
 
 
 def failed_items(task: Task) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -14,16 +15,18 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, Response
 
 from fanfold.engine.client import Client
-from fanfold.errors import NotFound
+from fanfold.engine.views import number_in
+from fanfold.errors import DatabaseProblem, NotFound
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.task import Task
 from fanfold.server.access import Access, Asking, At, Looking
 from fanfold.server.memory import Once
-from fanfold.server.moments import ListMoment, seconds_left
+from fanfold.server.moments import ListMoment, Lost, seconds_left
 from fanfold.server.web import bulk, submitting
-from fanfold.server.web.filtering import GROUPS, LABELS, Filtered, Wanted
-from fanfold.server.web.headline import Command, commands, download, strip
+from fanfold.server.web.filtering import GROUPS, LABELS, NEEDS, Filtered, Wanted
+from fanfold.server.web.headline import Command, commands, download, strip, unit_of
 from fanfold.server.web.rendering import fragment, page
+from fanfold.server.web.watching import lost_message, reachable
 from fanfold.server.web.words import Words, language_of
 
 router = APIRouter()
@@ -45,6 +48,8 @@ class Row:
     main: list[Command]
     others: list[Command]
     strip: list[Any]
+    unit: tuple[str, str]
+    """What its application calls one item, and several."""
 
     @property
     def download(self) -> str | None:
@@ -52,11 +57,11 @@ class Row:
         return download(self.task)
 
 
-def row_of(task: Task, t: Words, left: float | None) -> Row:
+def row_of(task: Task, t: Words, left: float | None, unit: tuple[str, str]) -> Row:
     """A task as the list shows it; the commands one looks for first are buttons, the others are in the menu."""
     found = commands(task, t)
     main = [command for command in found if _first(task, command.verb)]
-    return Row(task, left, main, [command for command in found if command not in main], strip(task, ()))
+    return Row(task, left, main, [command for command in found if command not in main], strip(task, ()), unit)
 
 
 def _first(task: Task, verb: str) -> bool:
@@ -67,9 +72,9 @@ def _first(task: Task, verb: str) -> bool:
     return verb in ("pause", "retry")
 
 
-def draw(task: Task, t: Words, access: Access, left: float | None) -> str:
+def draw(client: Client, task: Task, t: Words, access: Access, left: float | None) -> str:
     """The row of a task."""
-    return fragment("_task_row.html", t, row=row_of(task, t, left), access=access)
+    return fragment("_task_row.html", t, row=row_of(task, t, left, unit_of(client, task)), access=access)
 
 
 @router.get("/")
@@ -90,9 +95,9 @@ def tasks(
 
 
 def cursor(client: Client, after: str | None) -> str | None:
-    """The task that the page begins behind; when it was deleted meanwhile, the list begins with the newest again."""
+    """The place that the page begins behind; an id of a task that is gone names none, and the list begins with the newest."""
     try:
-        return client.get(after).id if after else None
+        return after if not after or number_in(after) is not None else client.get(after).cursor
     except NotFound:
         return None
 
@@ -101,13 +106,14 @@ def listed(client: Client, t: Words, access: Access, wanted: Wanted, after: str 
     """What the list needs: one page of rows, the counts of the groups, and what can be filtered by."""
     found = client.list(**wanted.asking(), after=after, limit=PAGE + 1)
     counts = client.counts()
+    groups = counts | {NEEDS: client.count_needing()}
     return {
         "tasks": found[:PAGE],
-        "drawn": [draw(task, t, access, seconds_left(task)) for task in found[:PAGE]],
-        "following": found[PAGE - 1].id if len(found) > PAGE else None,
+        "drawn": [draw(client, task, t, access, seconds_left(task)) for task in found[:PAGE]],
+        "following": found[PAGE - 1].cursor if len(found) > PAGE else None,
         "after": after,
         "wanted": wanted,
-        "groups": [(name, LABELS[name], wanted.counted(counts, name)) for name in GROUPS],
+        "groups": [(name, LABELS[name], wanted.counted(groups, name)) for name in GROUPS],
         "total": sum(counts.values()),
         "labels": client.labels(),
         "commands": bulk.COMMANDS,
@@ -151,19 +157,44 @@ def watching(
 
 
 @router.get("/live/tasks", response_class=EventSourceResponse)
-async def live_tasks(place: At, who: Annotated[Watching, Depends(watching)]) -> AsyncIterator[ServerSentEvent]:
-    """The rows that change, in their new form; `refresh` when a task has come, gone or changed its group."""
+async def live_tasks(
+    place: At,
+    _reachable: Annotated[None, Depends(reachable)],
+    who: Annotated[Watching, Depends(watching)],
+    once: Annotated[bool, Query()] = False,
+) -> AsyncIterator[ServerSentEvent]:
+    """The rows that change, in their new form; `refresh` when a task has come, gone or changed its group.
+
+    ``once`` tells what has changed lately and ends, as for a page that has no stream.
+    """
+    if once:
+        for event in await run_in_threadpool(asked_once, who):
+            yield event
+        return
     watcher = place.live.watch_list(who.access.owner, who.ids, who.access.token)
     try:
-        now = await run_in_threadpool(who.now)
-        states = {task.id: task.state for task in now}
+        try:
+            now = await run_in_threadpool(who.now)
+        except DatabaseProblem:
+            yield lost_message(Lost(datetime.now(UTC)))
+            return  # The browser tries again by itself.
+        states = {task.id: group_of(task) for task in now}
         for event in first_events(who, now):
             yield event
-        while (moment := await watcher.next()) is not None:
-            for event in events_of(who, moment, states):
-                yield event
+        async with aclosing(place.live.follow(watcher)) as news:
+            async for new in news:
+                for event in [lost_message(new)] if isinstance(new, Lost) else events_of(who, new, states):
+                    yield event
     finally:
         place.live.unwatch_list(watcher)
+
+
+def asked_once(who: Watching) -> list[ServerSentEvent]:
+    """What has changed lately, for a page that has no stream; a database that is just gone is told as such."""
+    try:
+        return first_events(who, who.now())
+    except DatabaseProblem:
+        return [lost_message(Lost(datetime.now(UTC)))]
 
 
 def first_events(who: Watching, now: list[Task]) -> list[ServerSentEvent]:
@@ -172,21 +203,26 @@ def first_events(who: Watching, now: list[Task]) -> list[ServerSentEvent]:
     for task in now:
         recent = (datetime.now(UTC) - task.updated_at).total_seconds() < RECENT_SECONDS
         if task.id in who.ids and (recent or task.state is TaskState.ACTIVE):
-            row = draw(task, who.words, who.access, seconds_left(task))
+            row = draw(who.client, task, who.words, who.access, seconds_left(task))
             made.append(ServerSentEvent(event="row", raw_data=row))
     changed = {task.id for task in now} != who.ids
     return [*made, *([ServerSentEvent(event="refresh", raw_data="list")] if changed else [])]
 
 
-def events_of(who: Watching, moment: ListMoment, states: dict[str, TaskState]) -> list[ServerSentEvent]:
+def group_of(task: Task) -> tuple[TaskState, bool]:
+    """What decides in which groups of the list a task is."""
+    return task.state, task.needs_you is not None
+
+
+def events_of(who: Watching, moment: ListMoment, states: dict[str, tuple[TaskState, bool]]) -> list[ServerSentEvent]:
     """What one moment means for this list; ``states`` is what it knows of each task."""
     made = []
     for id_ in sorted(moment.gone & who.ids):
         made.append(ServerSentEvent(event="gone", raw_data=f"task-{id_}"))
     moved = False
     for id_, task in moment.tasks.items():
-        moved = moved or states.get(id_) is not task.state
-        states[id_] = task.state
+        moved = moved or states.get(id_) != group_of(task)
+        states[id_] = group_of(task)
         if id_ in who.ids:
             made.append(ServerSentEvent(event="row", raw_data=_drawn_once(who, task, moment.seconds_left.get(id_))))
     return [*made, *([ServerSentEvent(event="refresh", raw_data="list")] if moved or moment.gone & who.ids else [])]
@@ -194,4 +230,4 @@ def events_of(who: Watching, moment: ListMoment, states: dict[str, TaskState]) -
 
 def _drawn_once(who: Watching, task: Task, left: float | None) -> str:
     seen = (who.words.language, who.access.may_change, who.access.sees_all, left)
-    return rows.get(task, seen, lambda: draw(task, who.words, who.access, left))
+    return rows.get(task, seen, lambda: draw(who.client, task, who.words, who.access, left))

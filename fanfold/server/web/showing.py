@@ -13,8 +13,9 @@ from fanfold.server.memory import Once
 from fanfold.server.place import Place
 from fanfold.server.web import headline
 from fanfold.server.web.choices import choices
-from fanfold.server.web.failing import groups
+from fanfold.server.web.failing import groups, shortfalls
 from fanfold.server.web.rendering import fragment
+from fanfold.server.web.retrying import fields_of
 from fanfold.server.web.words import Words
 
 SPANS: Once[tuple[StageSpan, ...]] = Once(200)
@@ -38,6 +39,8 @@ def spans_of(client: Client, task: Task) -> tuple[StageSpan, ...]:
     return SPANS.get(client.store, seen, lambda: client.stages(task.id))
 
 
+HELD = 50
+"""So many jobs that wait for a person are shown."""
 COUNTED = 20_000
 """Of so many items it is told who made them; of more it would cost too much at every change."""
 
@@ -58,10 +61,45 @@ def head_html(shown: Shown) -> str:
         makers=shown.client.makers(task.id) if 0 < task.done <= COUNTED else {},
         took=headline.took(task),
         counts=grid_counts(task),
+        unit=headline.unit_of(shown.client, task),
     )
 
 
 def failures_html(shown: Shown) -> str:
+    """What waits for a person, what failed and why, and what is not as it was asked for."""
+    return held_html(shown) + failed_html(shown) + degraded_html(shown)
+
+
+def held_html(shown: Shown) -> str:
+    """The items that wait for a person: of external jobs, with what a person can say about them."""
+    task, t = shown.task, shown.words
+    jobs = [job for job in shown.client.external_jobs(task.id) if job.held] if task.held else []
+    twice = t("If it was started after all, it is done and paid twice.")
+    verbs = (
+        ("check", t("ask the service again"), ""),
+        ("lost", t("it was not started: start another"), twice),
+        ("resend", t("start it again with the same key"), t("The service must know the key, else it is done twice.")),
+    )
+    unit = headline.unit_of(shown.client, task)
+    return fragment("_held.html", t, task=task, unit=unit, jobs=jobs[:HELD], verbs=verbs, may_change=shown.may_change)
+
+
+def degraded_html(shown: Shown) -> str:
+    """What is done, but not as it was asked for, why, and the way to do it again with another model."""
+    task = shown.task
+    return fragment(
+        "_degraded.html",
+        shown.words,
+        task=task,
+        unit=headline.unit_of(shown.client, task),
+        shortfalls=shortfalls(shown.client, task.id) if task.degraded else [],
+        may_retry_degraded=shown.may_change and task.state is not TaskState.CANCELLED,
+        choices=choices(shown.place, task) if shown.may_change and task.degraded else (),
+        ask=headline.ask_retry(task, task.degraded, shown.words) if task.degraded else "",
+    )
+
+
+def failed_html(shown: Shown) -> str:
     """What failed and why."""
     task = shown.task
     found = groups(shown.client, task.id) if headline.failed_items(task) else []
@@ -74,6 +112,7 @@ def failures_html(shown: Shown) -> str:
         others=headline.failed_items(task) - sum(group.count for group in found),
         may_retry=shown.may_change and "retry" in task.available_commands,
         choices=choices(shown.place, task) if shown.may_change else (),
+        fields=fields_of(shown.client, task, shown.words) if shown.may_change and found else [],
     )
 
 
@@ -84,10 +123,14 @@ def events_html(task: Task, events: Sequence[Event], words: Words) -> str:
 
 def grid_counts(task: Task) -> dict[str, int]:
     """How many items of the stage that people count are in each state, in the order of a life."""
-    order = ("done", "running", "retrying", "waiting", "pending", "failed")
+    order = ("done", "degraded", "running", "retrying", "waiting", "pending", "failed")
     same = [s for s in task.stages if (s.total, s.counts.get("done", 0), s.counts.get("failed", 0)) == counted(task)]
     found = next((stage for stage in same if stage.kind == Kind.EACH), same[0] if same else None)
-    return {state: found.counts[state] for state in order if found is not None and found.counts.get(state)}
+    if found is None:
+        return {}
+    marked = min(task.degraded, found.counts.get("done", 0))
+    counts = found.counts | {"degraded": marked, "done": found.counts.get("done", 0) - marked}
+    return {state: counts[state] for state in order if counts.get(state)}
 
 
 def counted(task: Task) -> tuple[int, int, int]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Form, Request
-from starlette.responses import RedirectResponse, Response
+from fastapi import Form, Request
+from starlette.responses import Response
 
 from fanfold.engine.client import Client
 from fanfold.errors import BadInput
@@ -13,10 +13,12 @@ from fanfold.model.lifecycle import ItemState
 from fanfold.server.access import Changing, Looking
 from fanfold.server.api.shapes import Command
 from fanfold.server.api.tasks import carry_out
+from fanfold.server.threads import Router
+from fanfold.server.web.answering import answered
 from fanfold.server.web.failing import keys_of
 from fanfold.server.web.positions import keys_at
 
-router = APIRouter()
+router = Router()
 AGAIN = {
     "failed": (ItemState.FAILED,),
     "all": (ItemState.DONE, ItemState.FAILED, ItemState.RETRYING, ItemState.WAITING),
@@ -40,8 +42,12 @@ def retry(
     group: Annotated[str, Form(max_length=64)] = "",
     provider: Field = "",
     model: Field = "",
+    degraded: Annotated[bool, Form()] = False,
 ) -> Response:
-    """Redo what failed; or named items, those of cells, or those that failed for one reason; if wanted with another model."""
+    """Redo what failed, named items, those of cells, of one reason, or the degraded ones; if wanted with another model."""
+    if degraded:
+        client.retry(task_id, degraded=True, options=said(provider, model) or None)
+        return answered(request, task_id)
     keys: list[str] = list(item)
     if positions:
         keys = keys_at(client, task_id, stage, positions, AGAIN[which])
@@ -74,6 +80,21 @@ def resume(
     return answered(request, task.id)
 
 
+@router.post("/tasks/{task_id}/external/{verb}")
+def decide(
+    request: Request,
+    client: Looking,
+    access: Changing,
+    task_id: str,
+    verb: Literal["check", "lost", "resend"],
+    item: Annotated[list[str], Form(max_length=10_000)] = [],  # noqa: B006
+    stage: Field = "",
+) -> Response:
+    """Say what is true of external jobs whose outcome is not known."""
+    client.external(task_id, verb, item, stage=stage or None)
+    return answered(request, task_id)
+
+
 def said(provider: str, model: str) -> dict[str, Any]:
     """The options for another model."""
     return {name: value.strip() for name, value in (("provider", provider), ("model", model)) if value.strip()}
@@ -86,13 +107,6 @@ def steer(
     """One command for the whole task."""
     carry_out(client, task_id, command, reason.strip() or None)
     return answered(request, task_id, gone=command == "delete")
-
-
-def answered(request: Request, task_id: str, *, gone: bool = False) -> Response:
-    """Nothing to show for a script, which sees the change by itself; for a plain form the page to go on with."""
-    if "hx-request" in request.headers:
-        return Response(status_code=204, headers={"hx-trigger": "fanfold:changed"})
-    return RedirectResponse("/" if gone else f"/tasks/{task_id}", 303)
 
 
 def _failed(client: Client, task_id: str, stage: str) -> list[str]:

@@ -15,7 +15,7 @@ from fanfold.server.access import Asking, At, Looking
 from fanfold.server.api.shapes import file_url
 from fanfold.server.moments import seconds_left
 from fanfold.server.secrets import without_secrets
-from fanfold.server.web import outcome, steering, watching
+from fanfold.server.web import outcome, retrying, steering, watching
 from fanfold.server.web.choices import choices
 from fanfold.server.web.drawing import drawn
 from fanfold.server.web.positions import in_runs
@@ -25,6 +25,7 @@ from fanfold.server.web.words import Words, language_of
 
 router = APIRouter()
 router.include_router(watching.router)
+router.include_router(retrying.router)
 router.include_router(steering.router)
 EVENTS = 100
 CALLS = 200
@@ -107,6 +108,7 @@ def listed(
     state: Annotated[ItemState | None, Query()] = None,
     after: Annotated[str | None, Query(max_length=1_000)] = None,
     position: Position = 0,
+    degraded: bool = False,
 ) -> HTMLResponse:
     """The items as a table, page by page; it needs no scripts."""
     task = client.get(task_id)
@@ -115,12 +117,13 @@ def listed(
         before = client.items_from(task.id, name, position - 1)
         after = before[0].key if before else None
     states = [state] if state else []
-    items = client.items(task.id, stage=name, states=states, after=after, limit=LISTED + 1)
+    items = client.items(task.id, stage=name, states=states, degraded=degraded or None, after=after, limit=LISTED + 1)
     more = items[LISTED - 1].key if len(items) > LISTED else None
     counts = next((one.counts for one in task.stages if one.name == name), {})
     values: dict[str, Any] = {
         "stage": name,
         "state": state,
+        "degraded": degraded,
         "after": after,
         "more": more,
         "counts": counts,

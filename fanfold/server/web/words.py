@@ -25,9 +25,14 @@ class Words:
         found = WORDS.get(text, text) if self.language == "zh" else text
         return found.format(**values) if values else found
 
+    def items(self, number: int, unit: tuple[str, str], shown: str = "") -> str:
+        """`5 pages`: so many of what an application calls its items; ``shown`` is the number as it is written."""
+        word = unit[0] if number == 1 and self.language == "en" else unit[1]
+        return self("{count} " + word, count=shown or number)
+
     def why(self, text: str | None) -> str:
         """Why a task waits, beside its state: the word for the state is not said twice."""
-        return self.sentence((text or "").removeprefix("paused: "))
+        return self.sentence(without_commands((text or "").removeprefix("paused: ")))
 
     def next_try(self, text: str) -> str:
         """`, next try in 8 s`, or `, trying now`."""
@@ -56,6 +61,10 @@ SENTENCES: tuple[tuple[re.Pattern[str], Callable[[Words, re.Match[str]], str]], 
     (
         re.compile(r"(?P<count>\d+) failed: retry them, or merge without them"),
         lambda t, m: t("{count} failed: retry them, or merge without them", count=m["count"]),
+    ),
+    (
+        re.compile(r"(?P<count>\d+) degraded: retry them with another model, or leave them as they are"),
+        lambda t, m: t("{count} degraded: retry them with another model, or leave them as they are", count=m["count"]),
     ),
     (
         re.compile(r"(?P<count>\d+) failed: retry them"),
@@ -113,6 +122,15 @@ FACTS = tuple(
     for english in operating.SENTENCES
 )
 """The patterns of what ``fanfold.engine.doctor`` says: the English texts themselves, with anything for each name."""
+
+
+COMMAND = re.compile(r"(?:(?<=[.;:!?])|^)[^.;:!?]*(?:\bfanfold [a-z]+ t-[a-z0-9]+|:\s*fanfold [a-z]+\b).*$", re.DOTALL)
+"""A sentence that ends with a command to type, as the engine writes them for a terminal."""
+
+
+def without_commands(text: str) -> str:
+    """A sentence of the engine for a page, where buttons do what it tells people in a terminal to type."""
+    return COMMAND.sub("", text).rstrip().rstrip(";:")
 
 
 def language_of(request: Request) -> str:

@@ -58,7 +58,6 @@ WORDS: dict[str, str] = {
     "Workers": "工作进程",
     "Search tasks": "搜索任务",
     "Log out": "退出登录",
-    "Connection lost; trying again": "连接已断开，正在重连",
     "Close": "关闭",
     "Back": "返回",
     "Yes": "确定",
@@ -81,6 +80,14 @@ WORDS: dict[str, str] = {
     ),
     "This did not work": "操作未成功",
     "There is no such page.": "没有这个页面。",
+    "Connection lost at {time}; trying again. What you see is from then.": (
+        "{time} 起连接中断，正在重试；页面显示的是当时的数据。"
+    ),
+    "Database lost since {time}; trying again. What you see is from then.": (
+        "{time} 起无法读取数据库，正在重试；页面显示的是当时的数据。"
+    ),
+    "The database can not be used right now": "数据库暂时无法使用",
+    "This page tries again by itself.": "本页面会自动重试。",
     "Code": "代码",
     "To the tasks": "回到任务",
     "Log in": "登录",

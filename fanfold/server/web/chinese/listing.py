@@ -102,4 +102,5 @@ WORDS: dict[str, str] = {
     ),
     "Whether the raw answers of models are kept, also when they are good.": "模型的原始回答即使合格是否也保留。",
     "Any text: answers that were kept before are not taken.": "任意文字：不采用以前保存的回答。",
+    "retry {count} with …": "换模型重做 {count} 项…",
 }

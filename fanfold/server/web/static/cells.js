@@ -1,6 +1,6 @@
 // In which state is each item? One letter per cell, unpacked from runs, and changed by small messages.
 
-export const STATES = { d: "done", r: "running", t: "retrying", w: "waiting", p: "pending", f: "failed" };
+export const STATES = { d: "done", r: "running", t: "retrying", w: "waiting", p: "pending", f: "failed", g: "degraded" };
 
 /** "212d8rp" as an array of letters. */
 export function unpacked(runs) {

@@ -3,7 +3,7 @@ import { positionsIn, STATES, unpacked } from "./cells.js";
 
 const SIZES = [18, 16, 14, 12, 10, 9, 8, 7, 6, 5];
 const MOST_HEIGHT = 480;
-const DRAWN = ["done", "running", "retrying", "waiting", "pending", "failed", "paper", "ink", "accent"];
+const DRAWN = ["done", "running", "retrying", "waiting", "pending", "failed", "degraded", "paper", "ink", "accent"];
 
 /** Paints cells on a canvas, knows which cell is where, and shows a cursor and a selection. */
 export class Grid {
@@ -119,6 +119,17 @@ export class Grid {
 
 const SHAPES = {
   done: (pen, x, y, side) => pen.fillRect(x, y, side, side),
+  // Half of it is what was asked for: a frame with one filled corner.
+  degraded(pen, x, y, side) {
+    const line = side > 8 ? 2 : 1;
+    pen.lineWidth = line;
+    pen.strokeRect(x + line / 2, y + line / 2, side - line, side - line);
+    pen.beginPath();
+    pen.moveTo(x, y);
+    pen.lineTo(x + side, y);
+    pen.lineTo(x, y + side);
+    pen.fill();
+  },
   failed(pen, x, y, side, colours) {
     pen.fillRect(x, y, side, side);
     pen.strokeStyle = colours.paper;

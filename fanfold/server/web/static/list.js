@@ -109,4 +109,6 @@ dialog?.addEventListener("fanfold:changed", () => {
 picked();
 
 // On a phone the groups are in a strip that is wider than the screen.
-document.querySelector(".filters [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+// Not scrollIntoView(): with that the first Tab would begin there, and pass over everything before.
+const current = document.querySelector(".filters [aria-current]");
+if (current) current.parentElement.scrollLeft = current.offsetLeft - current.parentElement.offsetLeft - 16;

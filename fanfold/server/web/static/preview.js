@@ -32,13 +32,16 @@ function loadSoon() {
   }, PAUSE_MILLISECONDS);
 }
 
+/** The state of an item by its letter; what is done by fallback is done. */
+const stateOf = (letter) => (letter === "g" ? "done" : STATES[letter]);
+
 function cells(data) {
   const message = JSON.parse(data);
   const { stage, position, state } = item().dataset;
   const at = Number(position);
   if (message.all !== undefined) {
     isInCells = message.stage === stage && message.width === 1;
-    if (isInCells && STATES[unpacked(message.all)[at]] !== state) loadSoon();
+    if (isInCells && stateOf(unpacked(message.all)[at]) !== state) loadSoon();
   } else if (isInCells) {
     for (const ranges of Object.values(message.c)) {
       for (const changed of positionsIn(ranges)) if (changed === at) loadSoon();

@@ -36,7 +36,7 @@ async function refresh() {
   if (answer?.status === 404) gone();
   if (!answer?.ok) return;
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-  await renew(["task-head", "legend", "failures"].map((id) => page.getElementById(id)?.outerHTML ?? "").join(""));
+  await renew(["task-head", "legend", "held", "failures", "degraded"].map((id) => page.getElementById(id)?.outerHTML ?? "").join(""));
   const place = document.getElementById("grid-place");
   place.replaceWith(document.adoptNode(page.getElementById("grid-place")));
   window.htmx.process(document.getElementById("grid-place"));

@@ -25,6 +25,7 @@ def upgrade() -> None:
         sqlite_where=active,
     )
     op.add_column("items", sa.Column("degraded", sa.Text()))
+    op.add_column("items", sa.Column("settled_by", sa.String(length=100)))
     degraded = sa.text("degraded IS NOT NULL")
     op.create_index("items_degraded", "items", ["task", "stage"], postgresql_where=degraded, sqlite_where=degraded)
     for name, kind in (
