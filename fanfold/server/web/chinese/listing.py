@@ -81,7 +81,9 @@ WORDS: dict[str, str] = {
     "Which pages: `1-3,7,10-`, `-5`, `last`; all when empty.": "哪些页：`1-3,7,10-`、`-5`、`last`；留空为全部。",
     "Who converts: `local`, or a provider of `fanfold providers`.": "由谁转换：`local`，或 `fanfold providers` 中的提供方。",
     "The model of that provider.": "该提供方的模型。",
-    "Models to ask when that one fails; at last the text layer is taken.": "该模型失败时改用的模型；最后采用文字层。",
+    "Models to ask when that one fails. At last a page is made here (`local`): from its text layer, a scan by OCR.": (
+        "前一个模型失败时依次询问的模型；最后在本机（`local`）完成该页：取文字层，扫描页用 OCR。"
+    ),
     "What the model is told, instead of the prompt that comes with Fanfold.": "给模型的提示词，代替 Fanfold 自带的。",
     "`auto`: pages without a text layer are read by OCR; `always`: all pages; `never`: none.": (
         "`auto`：没有文字层的页用 OCR；`always`：所有页；`never`：都不用。"
