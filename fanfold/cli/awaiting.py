@@ -3,35 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from fanfold.cli.running import Ending, Wanted, result_of
-from fanfold.model.pipeline import Pipeline, TaskFunction, as_pipeline
+from fanfold.cli.running import Ending, prepared
+from fanfold.cli.signatures import with_parameters_of
 
 
-async def arun(
-    pipeline: Pipeline | TaskFunction,
-    *inputs: Any,
-    items: Iterable[Any] | None = None,
-    options: dict[str, Any] | None = None,
-    database: str | None = None,
-    data: str | None = None,
-    fresh: bool = False,
-    concurrency: int | None = None,
-    straight_through: bool = False,
-    progress: bool = True,
-) -> Any:
+@with_parameters_of(prepared)
+async def arun(*arguments: Any, **named: Any) -> Any:
     """``run``, awaited: for notebooks and `async def`. The event loop goes on, since the work has a thread of its own.
 
     Cancelled, it hands back what runs; the next call goes on where it was.
     """
-    known = None if items is None else list(items)
-    wanted = Wanted(as_pipeline(pipeline), inputs, known, options or {}, fresh, concurrency, straight_through)
+    job = prepared(*arguments, **named)
     ending = Ending()
     thread = ThreadPoolExecutor(1, thread_name_prefix="arun")
-    running = asyncio.wrap_future(thread.submit(result_of, wanted, database, data, progress, ending))
+    running = asyncio.wrap_future(thread.submit(job.result, ending))
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:

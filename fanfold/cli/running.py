@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fanfold.cli.exits import Exit
 from fanfold.cli.progress import Display, display
+from fanfold.cli.signatures import with_parameters_of
 from fanfold.cli.watching import watch
 from fanfold.engine import inputs as given
 from fanfold.engine.client import Client
@@ -48,7 +49,22 @@ class Wanted:
         return "run:" + given.fingerprint(self.pipeline.name, found, self.options)
 
 
-def run(
+@dataclass(frozen=True)
+class Job:
+    """One run, with all that was said to it, before it begins."""
+
+    wanted: Wanted
+    database: str | None
+    data: str | None
+    progress: bool
+
+    def result(self, ending: Ending) -> Any:
+        """Run it with a client of its own and return the result."""
+        with Client(self.database, self.data, pipelines=[self.wanted.pipeline]) as client:
+            return client.result(run_task(client, self.wanted, progress=self.progress, ending=ending).id)
+
+
+def prepared(
     pipeline: Pipeline | TaskFunction,
     *inputs: Any,
     items: Iterable[Any] | None = None,
@@ -59,7 +75,15 @@ def run(
     concurrency: int | None = None,
     straight_through: bool = False,
     progress: bool = True,
-) -> Any:
+) -> Job:
+    """The parameters of ``run`` and ``arun``, in one place."""
+    known = None if items is None else list(items)
+    wanted = Wanted(as_pipeline(pipeline), inputs, known, options or {}, fresh, concurrency, straight_through)
+    return Job(wanted, database, data, progress)
+
+
+@with_parameters_of(prepared)
+def run(*arguments: Any, **named: Any) -> Any:
     """Run a pipeline here and return its result. It is resumable: interrupt it, call it again, and it goes on.
 
     The same pipeline, inputs and options are the same task: done before, its result is given again; stopped with
@@ -67,15 +91,7 @@ def run(
     It blocks until the task is over; where an event loop runs (a notebook, an `async def`) use ``await arun(…)``.
     """
     refuse_in_loop("fanfold.run", "await fanfold.arun(…), with the same arguments")
-    known = None if items is None else list(items)
-    wanted = Wanted(as_pipeline(pipeline), inputs, known, options or {}, fresh, concurrency, straight_through)
-    return result_of(wanted, database, data, progress, Ending())
-
-
-def result_of(wanted: Wanted, database: str | None, data: str | None, progress: bool, ending: Ending) -> Any:
-    """Run it with a client of its own and return the result."""
-    with Client(database, data, pipelines=[wanted.pipeline]) as client:
-        return client.result(run_task(client, wanted, progress=progress, ending=ending).id)
+    return prepared(*arguments, **named).result(Ending())
 
 
 class Ending:
