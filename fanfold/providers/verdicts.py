@@ -6,6 +6,7 @@ import re
 
 from fanfold.errors import BadAnswer
 from fanfold.model.asking import Check
+from fanfold.model.chatter import without_chatter
 from fanfold.providers.services import Finish, Reply
 
 LONGEST_UNIT = 200
@@ -21,14 +22,11 @@ REFUSALS = re.compile(
     r"我无法|我不能|作为(一个)?(ai|人工智能))",
     re.IGNORECASE,
 )
-FENCE = re.compile(
-    r"^```[ \t]*(?P<language>markdown|md|text)?[ \t]*\n(?P<inside>.*?)\n?```$", re.DOTALL | re.IGNORECASE
-)
 
 
 def judge(reply: Reply, check: Check | None = None) -> str:
     """The text, freed of what models put around it; BadAnswer says why it must not be taken."""
-    text = unfenced(reply.text.strip())
+    text = without_chatter(reply.text)
     if repeats(text, REPEATED_LENGTH if reply.finish is Finish.CUT_OFF else REPEATED_LONG):
         raise BadAnswer("it repeats itself without end", code="repetition")
     if reply.finish is Finish.CUT_OFF:
@@ -40,17 +38,6 @@ def judge(reply: Reply, check: Check | None = None) -> str:
     if len(text) < SHORT and REFUSALS.match(text):
         raise BadAnswer(f"the model refuses: {' '.join(text.split())[:120]}", code="refusal")
     return check(text) if check is not None else text
-
-
-def unfenced(text: str) -> str:
-    """The inside of an answer that was put, as a whole, into a code fence."""
-    found = FENCE.match(text)
-    if found is None:
-        return text
-    inner = len(re.findall(r"^```", found["inside"], re.MULTILINE))
-    if inner % 2 or (inner and not found["language"]):
-        return text  # Two blocks of code with text between them, not one fence around everything.
-    return found["inside"].strip()
 
 
 def repeats(text: str, least: int = REPEATED_LENGTH) -> bool:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 
 import fanfold as ff
+from fanfold.model.chatter import offer_at_the_end
 
 ENOUGH_WORDS = 30
 """Of fewer words it can not be told how many are missing."""
@@ -33,6 +34,14 @@ def check_against(text_layer: str) -> ff.Check:
         share = share_found(text_layer, answer)
         if share < LEAST_SHARE:
             raise ff.BadAnswer(f"only {share:.0%} of the page's words are in it", code="lost_text")
-        return answer
+        return _without_offer(answer, text_layer)
 
     return check
+
+
+def _without_offer(answer: str, text_layer: str) -> str:
+    """The answer without an offer of more help at its end, unless the page says it itself."""
+    offer = offer_at_the_end(answer)
+    if offer is None or (words(offer) - words(text_layer)).total() * 2 < words(offer).total():
+        return answer
+    return answer.rstrip().removesuffix(offer).rstrip()

@@ -27,3 +27,10 @@ def test_chinese_is_compared_character_by_character() -> None:
 
 def test_of_a_few_words_nothing_can_be_told() -> None:
     assert check_against("Figure 3")("a picture of a cat") == "a picture of a cat"
+
+
+def test_an_offer_at_the_end_goes_unless_the_page_makes_it_itself() -> None:
+    letter = "Dear Ann, the book is here and it is as thick as you feared. " * 4
+    offer = "Let me know if you have any questions."
+    assert check_against(letter)(f"{letter}\n\n{offer}") == letter.rstrip()
+    assert check_against(f"{letter}\n\n{offer}")(f"{letter}\n\n{offer}") == f"{letter}\n\n{offer}"
