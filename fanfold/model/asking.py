@@ -133,17 +133,24 @@ class Spending:
     cost: float = 0.0
     model: str | None = None
     """The model that answered last."""
+    possibly_paid: int = 0
+    """Calls that were sent and whose answer never came, as when a process is killed: the service may have charged them."""
 
     def __bool__(self) -> bool:
-        return bool(self.calls or self.cached)
+        return bool(self.calls or self.cached or self.possibly_paid)
 
 
 NOTHING_SPENT = Spending()
 
 
 def money(spending: Spending) -> str:
-    """The cost in a word: `$0.0123`, `≥ $0.0123` when some calls have no known price, `unknown cost` when none has."""
-    if spending.unpriced and not spending.cost:
-        return "unknown cost"
+    """The cost in a word: `$0.0123`, `≥ $0.0123` when some calls have no known price, `unknown cost` when none has.
+
+    Calls that may have been paid without an answer are named: `≥ $0.0123, 8 calls possibly paid`.
+    """
+    lost = spending.possibly_paid
+    behind = f", {lost} call{'' if lost == 1 else 's'} possibly paid" if lost else ""
+    if (spending.unpriced or lost) and not spending.cost:
+        return f"unknown cost{behind}"
     digits = 2 if spending.cost >= 1 or spending.cost == 0 else 4
-    return f"{'≥ ' if spending.unpriced else ''}${spending.cost:.{digits}f}"
+    return f"{'≥ ' if spending.unpriced or lost else ''}${spending.cost:.{digits}f}{behind}"

@@ -11,6 +11,7 @@ from fanfold.model.asking import Usage
 from fanfold.providers.configuration import DEFAULT_ADDRESSES, Provider
 from fanfold.providers.prices import cost_of
 from fanfold.providers.services import (
+    UNKNOWN_STATUSES,
     Finish,
     Kind,
     LeftOut,
@@ -100,7 +101,8 @@ def _trouble(error: Exception, provider: Provider) -> Trouble:
         said = " ".join(str(inner.get("message") or error.message).split())[:300]
         if "credit balance" in said.lower():
             kind = Kind.REFUSED
-        return Trouble(provider, kind, f"answered {error.status_code}: {said}", seconds_to_wait(error.response.headers))
+        wait, unknown = seconds_to_wait(error.response.headers), error.status_code in UNKNOWN_STATUSES
+        return Trouble(provider, kind, f"answered {error.status_code}: {said}", wait, unknown=unknown)
     if isinstance(error, anthropic.APIConnectionError):
         return connection_trouble(error, provider)
-    return Trouble(provider, Kind.BUSY, f"sent an answer that can not be read: {type(error).__name__}.")
+    return Trouble(provider, Kind.BUSY, f"sent an answer that can not be read: {type(error).__name__}.", unknown=True)

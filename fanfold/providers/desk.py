@@ -17,9 +17,9 @@ from fanfold.model.asking import NOT_TOLD, Answer, Asking, Question, Usage
 from fanfold.model.usage import ledger
 from fanfold.providers.configuration import Provider, load
 from fanfold.providers.lanes import PATIENCE, Lane
-from fanfold.providers.services import Kind, Reply, Request, Trouble
+from fanfold.providers.services import Kind, Request, Trouble
 from fanfold.providers.verdicts import judge
-from fanfold.store.answers import CACHED, TAKEN
+from fanfold.store.answers import ASKED, CACHED, NO_ANSWER, TAKEN
 from fanfold.store.store import Store
 
 log = logging.getLogger("fanfold.providers")
@@ -39,6 +39,13 @@ class Inquiry:
     def key(self, changes: dict[str, Any]) -> str:
         """What the answer is kept under."""
         return self.question.fingerprint(self.provider.address, self.model, changes)
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A question that is ours to ask, and the row of its call in the ledger; None when its item is gone."""
+
+    call: int | None
 
 
 class Desk:
@@ -97,12 +104,14 @@ class Desk:
         while True:
             async with lane.place():
                 begun = await asyncio.to_thread(self._begin, key, inquiry)
-                if begun is True:
+                if isinstance(begun, Begun):
                     begun_at = time.monotonic()
                     try:
-                        return await self._call(lane, inquiry, changes, key)
+                        return await self._call(lane, inquiry, changes, key, begun)
                     except Trouble as trouble:
-                        await asyncio.to_thread(self._give_up, key)
+                        await asyncio.to_thread(
+                            self._give_up, key, inquiry, begun, trouble, time.monotonic() - begun_at
+                        )
                         if trouble.kind is Kind.REFUSED:
                             lane.refused(inquiry.asking.task_id, inquiry.model)
                         if trouble.kind is Kind.UNREACHABLE:
@@ -114,13 +123,13 @@ class Desk:
                             raise
                         continue
                     except BaseException:
-                        self._give_up(key)
+                        self._give_up(key, inquiry, begun)
                         raise
             if isinstance(begun, Answer):
                 return begun
             await asyncio.sleep(OTHERS_SECONDS)
 
-    async def _call(self, lane: Lane, inquiry: Inquiry, changes: dict[str, Any], key: str) -> Answer:
+    async def _call(self, lane: Lane, inquiry: Inquiry, changes: dict[str, Any], key: str, begun: Begun) -> Answer:
         question = inquiry.question
         limit = {"max_tokens": inquiry.provider.max_tokens} if inquiry.provider.max_tokens else {}
         parameters = limit | question.parameters | changes
@@ -139,11 +148,13 @@ class Desk:
         try:
             text = judge(reply, question.check)
         except BadAnswer as bad:
-            await self._persistently(self._account, inquiry, None, bad.code, reply.usage, seconds, reply.text)
+            row = _row(inquiry, None, bad.code, reply.usage, seconds, reply.text)
+            await self._persistently(self._settle, begun, row)
             raise
         answer = Answer(_storable(text), inquiry.provider.name, inquiry.model, reply.usage, seconds)
         raw = reply.text if question.keep_raw else None
-        await self._persistently(self._keep, inquiry, key, reply, answer, raw)
+        row = _row(inquiry, key, TAKEN, reply.usage, answer.seconds, raw)
+        await self._persistently(self._keep, begun, row, key, answer)
         return answer
 
     async def _persistently(self, write: Callable[..., None], *values: Any) -> None:
@@ -176,23 +187,41 @@ class Desk:
         self._account(inquiry, key, CACHED, NOT_TOLD, 0.0)
         return answer
 
-    def _begin(self, key: str, inquiry: Inquiry) -> bool | Answer:
-        """True when the question is ours to ask; the answer when somebody has it; False when somebody is asking."""
+    def _begin(self, key: str, inquiry: Inquiry) -> Begun | Answer | None:
+        """Begun when the question is ours to ask; the answer when somebody has it; None when somebody is asking.
+
+        The call is noted in the same transaction: a process that dies with it in the air leaves a trace of what it may cost.
+        """
         with self.store.write() as tx:
             if tx.answers.begin(
                 key, self.asker, inquiry.provider.timeout + 30, inquiry.asking.item, self.store.settings.lease_seconds
             ):
-                return True
-        return self._kept(key, inquiry) or False
+                return Begun(tx.calls.begin(_row(inquiry, None, ASKED, NOT_TOLD, 0.0, None)))
+        return self._kept(key, inquiry)
 
-    def _give_up(self, key: str) -> None:
+    def _give_up(
+        self, key: str, inquiry: Inquiry, begun: Begun, trouble: Trouble | None = None, seconds: float = 0.0
+    ) -> None:
+        """The question may be asked again. A call that was refused was not paid; one without an answer may have been."""
         with self.store.write() as tx:
             tx.answers.give_up(key, self.asker)
+            if begun.call is None or trouble is None:
+                return
+            if trouble.unknown:
+                tx.calls.settle(begun.call, _row(inquiry, None, NO_ANSWER, NOT_TOLD, round(seconds, 3), None))
+            else:
+                tx.calls.withdraw(begun.call)
 
-    def _keep(self, inquiry: Inquiry, key: str, reply: Reply, answer: Answer, raw: str | None) -> None:
+    def _settle(self, begun: Begun, row: dict[str, Any]) -> None:
+        """What became of a call, in the ledger."""
+        with self.store.write() as tx:
+            if begun.call is not None:
+                tx.calls.settle(begun.call, row)
+
+    def _keep(self, begun: Begun, row: dict[str, Any], key: str, answer: Answer) -> None:
         """The answer and its cost in one transaction, whatever became of the lease: it is paid for."""
         with self.store.write() as tx:
-            if tx.calls.add([_row(inquiry, key, TAKEN, reply.usage, answer.seconds, raw)]):
+            if begun.call is not None and tx.calls.settle(begun.call, row):
                 tx.answers.keep(key, _packed(answer))
             else:
                 tx.answers.drop(key)  # Its task was deleted meanwhile, and leaves nothing of its texts behind.

@@ -11,6 +11,7 @@ from fanfold.model.asking import Usage
 from fanfold.providers.configuration import DEFAULT_ADDRESSES, Provider
 from fanfold.providers.prices import cost_of
 from fanfold.providers.services import (
+    UNKNOWN_STATUSES,
     Finish,
     Kind,
     LeftOut,
@@ -106,12 +107,11 @@ def _trouble(error: Exception, provider: Provider) -> Trouble:
     if isinstance(error, openai.APIStatusError):
         code = str(error.code or error.type or "")
         kind = kind_of_status(error.status_code, code)
-        return Trouble(
-            provider, kind, f"answered {error.status_code}: {_said(error)}", seconds_to_wait(error.response.headers)
-        )
+        said, wait = f"answered {error.status_code}: {_said(error)}", seconds_to_wait(error.response.headers)
+        return Trouble(provider, kind, said, wait, unknown=error.status_code in UNKNOWN_STATUSES)
     if isinstance(error, openai.APIConnectionError):
         return connection_trouble(error, provider)
-    return Trouble(provider, Kind.BUSY, f"sent an answer that can not be read: {type(error).__name__}.")
+    return Trouble(provider, Kind.BUSY, f"sent an answer that can not be read: {type(error).__name__}.", unknown=True)
 
 
 def _said(error: openai.APIStatusError) -> str:

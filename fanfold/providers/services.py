@@ -46,6 +46,10 @@ class Reply:
     usage: Usage
 
 
+UNKNOWN_STATUSES = (502, 504)
+"""A gateway lost the answer of the service behind it, which may have worked."""
+
+
 class Kind(StrEnum):
     """What kind of trouble a service has, which decides what happens next."""
 
@@ -66,7 +70,9 @@ class Kind(StrEnum):
 class Trouble(Exception):
     """A call that brought no answer. The message never has the key in it, also when the service repeats it."""
 
-    def __init__(self, provider: Provider, kind: Kind, said: str, after: float | None = None) -> None:
+    def __init__(
+        self, provider: Provider, kind: Kind, said: str, after: float | None = None, *, unknown: bool = False
+    ) -> None:
         key = provider.key
         said = said if said.endswith((".", "!", "?")) else f"{said}."
         self.message = f"{provider.name} {said}".replace(key, "…") if key else f"{provider.name} {said}"
@@ -74,6 +80,8 @@ class Trouble(Exception):
         self.kind = kind
         self.after = after
         """Seconds the service asked to wait, if it did."""
+        self.unknown = unknown or kind is Kind.LATE
+        """Whether the service may have done the work, and charged for it, although no answer came."""
 
 
 class Service(Protocol):
@@ -114,7 +122,7 @@ def connect(provider: Provider) -> Service:
 def connection_trouble(error: Exception, provider: Provider) -> Trouble:
     """What a connection that failed means: it was cut while in use, or it was never made."""
     if type(error.__cause__).__name__ in CUT:
-        return Trouble(provider, Kind.BUSY, "broke off the connection.")
+        return Trouble(provider, Kind.BUSY, "broke off the connection.", unknown=True)
     if (advice := shortage(error)) is not None:
         return Trouble(provider, Kind.UNREACHABLE, f"can not be reached, as this machine is short of files. {advice}.")
     return Trouble(provider, Kind.UNREACHABLE, f"can not be reached at {provider.address}.")

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
 from fanfold.model.asking import Spending
+from fanfold.model.lifecycle import ItemState
 from fanfold.store.batches import Row, unfolded
 from fanfold.store.clock import Clock
 from fanfold.store.statements import run
@@ -20,6 +21,10 @@ CACHED = "cached"
 """The outcome of a call that was answered from the cache."""
 TAKEN = "taken"
 """The outcome of a call whose answer was good."""
+ASKED = "asked"
+"""The outcome of a call that was sent and whose answer has not come: it is under way, or its process died."""
+NO_ANSWER = "no answer"
+"""The outcome of a call that may have been paid, and brought no answer: it was late, or the connection broke."""
 COLUMNS: dict[str, sa.types.TypeEngine[Any]] = {
     "item": sa.BigInteger(),
     "lease": sa.Integer(),
@@ -137,6 +142,25 @@ class Calls:
         kept = self.connection.execute(made, {"rows": [_shortened(row) for row in rows]})
         return len(list(kept)) == len(rows)
 
+    def begin(self, row: Row) -> int | None:
+        """Note a call before it is sent, so that it counts also when nobody lives to see its answer; None if its item is gone."""
+        batch = unfolded(self.clock.dialect, COLUMNS)
+        chosen = sa.select(*batch.c, items.c.task, self.clock.now).join(items, items.c.id == batch.c.item)
+        chosen = chosen.with_for_update(read=True, key_share=True, of=items)
+        made = sa.insert(calls).from_select([*COLUMNS, "task", "at"], chosen).returning(calls.c.id)
+        noted = self.connection.execute(made, {"rows": [_shortened({**row, "outcome": ASKED, "seconds": 0.0})]})
+        return noted.scalar()
+
+    def settle(self, call: int, row: Row) -> bool:
+        """Write down what became of a call that was noted; False when its task was deleted meanwhile."""
+        known = {name: value for name, value in _shortened(row).items() if name not in ("item", "lease")}
+        done = sa.update(calls).where(calls.c.id == call).values(**known).returning(calls.c.id)
+        return self.connection.execute(done).first() is not None
+
+    def withdraw(self, call: int) -> None:
+        """Forget a call that was noted and never reached the service, or was refused: it was not paid."""
+        self.connection.execute(sa.delete(calls).where(calls.c.id == call))
+
     def of_tasks(self, tasks: Sequence[int]) -> dict[int, Spending]:
         """What each task has spent."""
         if len(tasks) == 1 and not self.exist(tasks[0]):
@@ -187,11 +211,17 @@ class Calls:
     def _spent(self, column: sa.Column[Any], wanted: Sequence[int]) -> dict[int, Spending]:
         if not wanted:
             return {}
-        paid = calls.c.outcome != CACHED
+        paid = calls.c.outcome.not_in((CACHED, ASKED, NO_ANSWER))
+        # The attempt that sent it still runs: then it is under way.
+        sender = sa.select(items.c.id).where(
+            items.c.id == calls.c.item, items.c.lease == calls.c.lease, items.c.state == ItemState.RUNNING
+        )
+        lost = sa.or_(calls.c.outcome == NO_ANSWER, sa.and_(calls.c.outcome == ASKED, ~sender.exists()))
         summed = sa.select(
             column.label("owner"),
             sa.func.sum(sa.case((paid, 1), else_=0)).label("calls"),
-            sa.func.sum(sa.case((paid, 0), else_=1)).label("cached"),
+            sa.func.sum(sa.case((calls.c.outcome == CACHED, 1), else_=0)).label("cached"),
+            sa.func.sum(sa.case((lost, 1), else_=0)).label("possibly_paid"),
             sa.func.sum(sa.case((sa.and_(paid, calls.c.cost.is_(None)), 1), else_=0)).label("unpriced"),
             sa.func.coalesce(sa.func.sum(calls.c.input_tokens), 0).label("input_tokens"),
             sa.func.coalesce(sa.func.sum(calls.c.output_tokens), 0).label("output_tokens"),
@@ -210,6 +240,7 @@ class Calls:
                 int(row.output_tokens),
                 float(row.cost),
                 models.get(row.last),
+                int(row.possibly_paid),
             )
             for row in rows
         }

@@ -56,6 +56,11 @@ def test_killed_in_the_middle_it_goes_on_without_redoing_a_page(shell: Shell, tm
         assert finished.returncode == 0, said
         assert pages <= len(ai.paid) <= pages + in_flight, "only what was in the air at the kill may be asked again"
         assert len(ai.paid_by_image) == pages
+        [task] = shell.json("tasks")
+        again = len(ai.calls) - pages
+        assert (task["spending"]["calls"], task["spending"]["possibly_paid"]) == (pages, again), (
+            "what was in the air is counted"
+        )
     text = (tmp_path / "long.md").read_text()
     assert text.count("<!-- Page ") == pages
     assert text.count("# Seen ") == pages

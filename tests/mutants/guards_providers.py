@@ -121,7 +121,8 @@ ANSWER_MUTANTS = (
         Edit(
             DESK,
             "        except BadAnswer as bad:\n"
-            "            await self._persistently(self._account, inquiry, None, bad.code, reply.usage, seconds, reply.text)\n"
+            "            row = _row(inquiry, None, bad.code, reply.usage, seconds, reply.text)\n"
+            "            await self._persistently(self._settle, begun, row)\n"
             "            raise\n",
             "        except BadAnswer:\n            text = reply.text\n",
         ),
@@ -158,7 +159,7 @@ LEDGER_MUTANTS = (
         "a bad answer is accounted for",
         Edit(
             DESK,
-            "            await self._persistently(self._account, inquiry, None, bad.code, reply.usage, seconds, reply.text)\n",
+            "            await self._persistently(self._settle, begun, row)\n",
             "",
         ),
         test=f"{ASKED}test_a_bad_answer_is_asked_for_again_with_changed_parameters",
@@ -176,14 +177,14 @@ LEDGER_MUTANTS = (
         "a call is one row of the ledger",
         Edit(
             DESK,
-            "tx.calls.add([_row(inquiry, key, TAKEN, reply.usage, answer.seconds, raw)])",
-            "tx.calls.add([_row(inquiry, key, TAKEN, reply.usage, answer.seconds, raw)] * 2)",
+            "tx.calls.settle(begun.call, row):\n                tx.answers.keep",
+            "tx.calls.settle(begun.call, row) and tx.calls.add([row]):\n                tx.answers.keep",
         ),
         test=f"{ASKED}test_an_answer_and_its_cost_are_kept",
     ),
     mutant(
         "a kept answer costs nothing",
-        Edit(LEDGER, "paid = calls.c.outcome != CACHED", "paid = sa.true()"),
+        Edit(LEDGER, "paid = calls.c.outcome.not_in((CACHED, ASKED, NO_ANSWER))", "paid = sa.true()"),
         test=f"{ASKED}test_the_same_question_is_not_paid_twice",
     ),
     mutant(

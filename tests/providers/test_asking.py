@@ -129,6 +129,7 @@ def test_a_fault_of_the_service_is_tried_again(
     task = run(sqlite_live, asking(retry=ff.Retry(limit=1, first=0.01)), ["one"])
     [item] = sqlite_live.client.items(task.id)
     assert (item.failures, len(ai.calls), len(ai.paid)) == (1, 2, 1 + (fault == "broken_json"))
+    assert (task.spending.calls, task.spending.possibly_paid) == (1, int(fault != "500")), "a refusal costs nothing"
 
 
 @pytest.mark.parametrize("fault", ["length", "repetition", "refusal", "empty", "content_filter"])

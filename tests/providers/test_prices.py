@@ -34,3 +34,5 @@ def test_money_says_what_is_not_known() -> None:
     assert money(Spending(calls=2, unpriced=2)) == "unknown cost"
     assert money(Spending(calls=1200, cost=12.3456)) == "$12.35"
     assert money(Spending(cached=3)) == "$0.00"
+    assert money(Spending(calls=40, cost=0.4, possibly_paid=8)) == "≥ $0.4000, 8 calls possibly paid"
+    assert money(Spending(possibly_paid=1)) == "unknown cost, 1 call possibly paid"

@@ -84,6 +84,31 @@ def test_the_ledger_adds_up_per_item_and_task(installation: Installation) -> Non
     assert [call.outcome for call in installation.client.calls(task.id, "2")] == ["cached"]
 
 
+def test_a_call_in_the_air_is_possibly_paid_when_its_attempt_is_gone(installation: Installation) -> None:
+    task = installation.client.submit(installation.know(batch()), items=["a", "b"])
+    worker = installation.worker("w")
+    first, second = worker.claim()
+    said = {"provider": "p", "model": "m"}
+    with installation.store.write() as tx:
+        lost = tx.calls.begin({"item": first.id, "lease": first.lease, **said})
+        kept = tx.calls.begin({"item": second.id, "lease": second.lease, **said})
+        refused = tx.calls.begin({"item": second.id, "lease": second.lease, **said})
+        assert tx.calls.begin({"item": 999_999, "lease": 1, **said}) is None
+        assert lost is not None
+        assert kept is not None
+        assert refused is not None
+        tx.calls.withdraw(refused)
+    under_way = installation.client.get(task.id).spending
+    assert (under_way.calls, under_way.possibly_paid) == (0, 0)
+    with installation.store.write() as tx:
+        assert tx.calls.settle(kept, {"outcome": "taken", "cost": 0.5, "seconds": 1.0, **said})
+    worker.finish(first, second)
+    spent = installation.client.get(task.id).spending
+    assert (spent.calls, spent.unpriced, spent.cost, spent.possibly_paid) == (1, 0, 0.5, 1)
+    assert [item.spending.possibly_paid for item in installation.client.items(task.id)] == [1, 0]
+    assert [call.outcome for call in installation.client.calls(task.id)] == ["asked", "taken"]
+
+
 def test_what_a_handler_used_by_itself_counts_as_well(installation: Installation) -> None:
     def handler(item: Any) -> str:
         item.used(model="mine", input_tokens=10, output_tokens=2, cost=0.25)
