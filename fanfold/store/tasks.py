@@ -80,6 +80,13 @@ class Tasks:
         """The task with this idempotency key."""
         return self._one(sa.select(tasks).where(tasks.c.owner == owner, tasks.c.key == key))
 
+    def by_keys(self, owner: str, keys: Sequence[str]) -> dict[str, TaskRow]:
+        """The tasks with these idempotency keys."""
+        found = sa.select(tasks).where(tasks.c.owner == owner, tasks.c.key.in_(keys))
+        rows = list(self.connection.execute(found))
+        tags = self._tags([row.number for row in rows]) if rows else {}
+        return {row.key: self._task(row, tags.get(row.number, ())) for row in rows}
+
     def get(self, number: int) -> TaskRow | None:
         """The task of that number."""
         return self._one(BY_NUMBER, {"wanted": number})

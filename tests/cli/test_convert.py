@@ -3,10 +3,14 @@
 import json
 import os
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
+from fanfold.cli.conversion.saving import Saving
+from fanfold.model.files import File
 from tests.ai_server import AIServer
 from tests.apps.pdf.making import make_blank, make_broken, make_encrypted, make_pdf, make_scan
 from tests.cli.shell import Shell
@@ -288,8 +292,67 @@ def test_another_document_does_not_overwrite_the_first(sqlite_shell: Shell, plac
     make_pdf(place / "c" / "r.pdf", ["Another one."])
     sqlite_shell.ok("convert", "a/r.pdf", "-o", "out/")
     sqlite_shell.ok("convert", "c/r.pdf", "-o", "out/")
-    assert "Another one" in (place / "out" / "r.md").read_text()
-    assert "Ar says" in (place / "out" / "r.md.1.bak").read_text()
+    assert "Ar says" in (place / "out" / "r.md").read_text()
+    assert "Another one" in (place / "out" / "r-2.md").read_text()
+    again = sqlite_shell.type("convert", "c/r.pdf", "-o", "out/")
+    assert "out/r-2.md" in again.stderr
+    assert sorted(os.listdir(place / "out")) == ["r-2.md", "r.md"], "each finds its own again"
+
+
+def test_a_named_file_of_another_document_is_kept_and_said_also_when_all_was_done_before(
+    sqlite_shell: Shell, place: Path
+) -> None:
+    book(place / "a" / "r.pdf", 1)
+    (place / "c").mkdir()
+    make_pdf(place / "c" / "r.pdf", ["Another one."])
+    for _ in ("done now", "done before"):
+        sqlite_shell.ok("convert", "a/r.pdf", "-o", "x.md")
+        result = sqlite_shell.type("convert", "c/r.pdf", "-o", "x.md")
+        assert "what was there is now x.md." in result.stderr
+    assert "Ar says" in (place / "x.md.1.bak").read_text()
+
+
+def test_an_edited_result_is_left_alone_and_said_when_it_was_done_before(sqlite_shell: Shell, place: Path) -> None:
+    book(place / "book.pdf", 1)
+    sqlite_shell.ok("convert", "book.pdf")
+    (place / "book.md").write_text("my own notes")
+    result = sqlite_shell.type("convert", "book.pdf")
+    assert "you have edited book.md: left as it is" in result.stderr
+    assert (place / "book.md").read_text() == "my own notes"
+    assert not (place / "book.md.1.bak").exists()
+    fresh = sqlite_shell.type("convert", "book.pdf", "--fresh")
+    assert "what was there is now book.md.1.bak" in fresh.stderr
+    assert "Abook says" in (place / "book.md").read_text()
+    assert (place / "book.md.1.bak").read_text() == "my own notes"
+
+
+def test_commands_at_the_same_time_lose_none_of_each_others_files(tmp_path: Path) -> None:
+    """Both look before they write: what one has just written is not replaced by the other."""
+    shelf = Shelf(tmp_path)
+    files = {name: shelf.kept(name, name * 20) for name in ("a", "b", "c", "d")}
+    savings = [Saving(tmp_path / "data") for _ in files]
+    with ThreadPoolExecutor(4) as threads:
+        together = zip(savings, files.items(), strict=True)
+        list(threads.map(lambda one: one[0].save(one[1][1], tmp_path / "out.md", tmp_path / one[1][0]), together))
+    found = sorted(path.read_text()[0] for path in tmp_path.glob("out.md*"))
+    assert found == ["a", "b", "c", "d"]
+
+
+class Shelf:
+    """Files in a folder, as results are."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def kept(self, name: str, text: str) -> File:
+        (self.folder / name).write_text(text)
+        return File(name, name, len(text), self)
+
+    def open(self, key: str) -> BinaryIO:
+        return (self.folder / key).open("rb")
+
+    def path(self, key: str) -> Path:
+        return self.folder / key
 
 
 def test_page_files_of_an_earlier_range_go_and_edited_ones_stay(sqlite_shell: Shell, place: Path) -> None:
@@ -377,6 +440,6 @@ def test_flags_that_contradict_each_other_are_refused(sqlite_shell: Shell, place
         return sqlite_shell.fails(5, "convert", "book.pdf", *words)
 
     assert "--provider says fake and --model says openai" in refused("--provider", "fake", "--model", "openai:x")
-    assert "is not needed" in refused("--provider", "fake", "--fallback", "local")
+    assert "comes last" in refused("--provider", "fake", "--fallback", "local", "--fallback", "fake:fake-small")
     assert "--pages is empty" in refused("--pages", " ")
     assert "Leave out one" in sqlite_shell.type("convert", "book.pdf", "-o", "-", "--json").stdout

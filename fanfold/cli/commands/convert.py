@@ -20,6 +20,7 @@ from fanfold.errors import BadInput
 
 if TYPE_CHECKING:
     from fanfold.cli.conversion.documents import Document
+    from fanfold.cli.conversion.saving import Saving
     from fanfold.engine.children import Children
     from fanfold.settings import Settings
 
@@ -39,7 +40,10 @@ GO_ON = "Interrupted; run the same again to go on"
 @click.option("--provider", metavar="NAME", help="Who converts: local, or one of `fanfold providers` [default: local].")
 @click.option("--model", metavar="MODEL", help="The provider's model, or PROVIDER:MODEL.")
 @click.option(
-    "--fallback", metavar="MODEL", multiple=True, help="Ask this one when the model before fails. Repeatable."
+    "--fallback",
+    metavar="MODEL",
+    multiple=True,
+    help="Ask this one when the model before fails; local comes last. Repeatable.",
 )
 @click.option(
     "--prompt", type=click.File(encoding="utf-8"), help="What the model is told, instead of Fanfold's own prompt."
@@ -66,12 +70,13 @@ def command(invocation: Invocation, /, paths: tuple[str, ...], output: str | Non
     fanfold convert book.pdf --provider openai --pages 1-20
 
     PATHs are files, folders (searched to the bottom) or patterns. The Markdown is written beside each PDF, or to -o: a name
-    with an ending is a file, any other a folder. A file that is not Fanfold's own is kept as NAME.1.bak.
+    with an ending is a file, any other a folder. A name that another document's result has gets a number (book-2.md). A
+    file that is not Fanfold's own is kept as NAME.1.bak; one that you have edited stays until --fresh.
 
     Without a provider the text layer is converted here, and scanned pages by OCR where the extra `ocr` is installed; with
     one, a model sees a picture of each page. The same file with the same options is done, and paid, once. Pages that fail
-    are marked in the result and listed at the end, as are those that no model could read and that came from the text layer
-    instead; the exit code is then 7.
+    are marked in the result and listed at the end, as are those that lost text and those that no model could read and that
+    came from the text layer, or by OCR, instead; the exit code is then 7.
     """
     invocation.log(logging.ERROR)
     from fanfold.cli.conversion import sources
@@ -85,9 +90,15 @@ def command(invocation: Invocation, /, paths: tuple[str, ...], output: str | Non
         click.echo(problem, err=True)
     if not found:
         return Exit.NOT_FOUND
-    targets = sources.targets(found, output)
+    from fanfold.cli.conversion.saving import Saving
+
+    settings = invocation.settings()
+    saving = Saving(settings.data_folder)
+    targets = sources.targets(found, output, saving.owner)
     options = _options(given)
-    children = _children(invocation.settings(), options, given["jobs"])
+    # Where all results stand already there is probably nothing to do, and no process is needed.
+    new = any(target is None or saving.owner(target) is None for target in targets)
+    children = _children(settings, options, given["jobs"], WARM if new or given["fresh"] else 0)
     try:
         from fanfold.cli.conversion.documents import Document
         from fanfold.cli.conversion.summary import exit_code
@@ -96,22 +107,27 @@ def command(invocation: Invocation, /, paths: tuple[str, ...], output: str | Non
         wanted = [Document(source.path, target, options, flags) for source, target in zip(found, targets, strict=True)]
         for document in wanted:
             document.problem = sources.objection(document.target) if document.target else None
-        _convert(invocation, wanted, children, given, output)
+        _convert(invocation, wanted, saving, children, given, output)
     finally:
         children.close()
     return exit_code(wanted, missed)
 
 
 def _convert(
-    invocation: Invocation, wanted: list[Document], children: Children, given: dict[str, Any], output: str | None
+    invocation: Invocation,
+    wanted: list[Document],
+    saving: Saving,
+    children: Children,
+    given: dict[str, Any],
+    output: str | None,
 ) -> None:
-    from fanfold.cli.conversion import documents, saving, showing, summary
+    from fanfold.cli.conversion import documents, finished, showing, summary
 
     client = invocation.client(["pdf"])
     concurrency = LOCAL_PAGES if "provider" not in wanted[0].options else given["jobs"] or MODEL_PAGES
     run = documents.Run(
         client,
-        saving.Saving(client.store.settings.data_folder),
+        saving,
         showing.show(wanted=not invocation.json),
         given["fresh"],
         concurrency,
@@ -122,8 +138,11 @@ def _convert(
     for document in wanted:
         if document.problem is not None:
             run.shown.finish(document.name, summary.line(document))
-    if not documents.convert(run, [document for document in wanted if document.problem is None]):
+    run.brief = not invocation.json
+    left = finished.pass_over(run, [document for document in wanted if document.problem is None])
+    if left and not documents.convert(run, left):
         raise Interrupted(GO_ON)
+    run.shown.close()
     _give(invocation, client, wanted, output)
 
 
@@ -191,10 +210,10 @@ def _models(provider: str | None, model: str | None, fallback: tuple[str, ...]) 
     named = (model or "").partition(":")[0]
     if provider is not None and named in known and named != provider:
         raise BadInput(f"--provider says {provider} and --model says {named}. Name one of them.")
-    if LOCAL in fallback:
-        raise BadInput(f"--fallback {LOCAL} is not needed: at last the text layer is taken anyway.")
+    if LOCAL in fallback[:-1]:
+        raise BadInput(f"--fallback {LOCAL} comes last: a page that no model can read is then made here.")
     entry = f"{provider}:{model}" if provider and model and named not in known else model or provider
-    chosen = [choose(one, known) for one in (str(entry), *fallback)]
+    chosen = [choose(one, known) for one in (str(entry), *(one for one in fallback if one != LOCAL))]
     for service, _ in chosen:
         if reason := objection(service) or _absence(service.base_url, service.name):
             raise BadInput(reason)
@@ -213,7 +232,7 @@ def _absence(address: str, name: str) -> str | None:
     return None
 
 
-def _children(settings: Settings, options: dict[str, Any], jobs: int | None) -> Children:
+def _children(settings: Settings, options: dict[str, Any], jobs: int | None, warm: int) -> Children:
     """The processes that read and draw pages, on their way while this one still loads what it needs."""
     from fanfold.engine.children import Children
 
@@ -224,7 +243,7 @@ def _children(settings: Settings, options: dict[str, Any], jobs: int | None) -> 
     children = Children(
         settings, at_once=jobs if is_local else None, modules=("fanfold.apps.pdf.textlayer", "pypdfium2")
     )
-    children.warm(WARM)
+    children.warm(warm)
     return children
 
 

@@ -53,6 +53,8 @@ class Document:
     """Why there is no result."""
     moved: list[str] = field(default_factory=list)
     """Where files went that stood in the way of the result."""
+    left: list[str] = field(default_factory=list)
+    """Files of an earlier run that a person has edited, and that were left as they are."""
     was_done_before: bool = False
     engines: Counter[str] = field(default_factory=Counter)
     """How many pages each engine has made."""
@@ -80,6 +82,8 @@ class Run:
     children: Children | None = None
     describe: Callable[[Document], str] = field(default=lambda document: document.name)
     password: str | None = None
+    brief: bool = True
+    """Whether who made the pages need not be said of documents that were done before."""
     tasks: set[int] = field(default_factory=set)
     """The numbers of the tasks of this command: its worker does no other work."""
 
@@ -177,9 +181,7 @@ def begin(run: Run, document: Document, *, priority: int) -> Task:
     client = run.client
     with ExitStack() as used:
         source = _opened(run, document.path, used)
-        # A copy that was unlocked is another file than the one that could not be read.
-        kind = "convert:" if source == document.path else "convert-unlocked:"
-        key = kind + inputs.fingerprint("pdf", [document.path], document.options)
+        key = key_of(document, unlocked=source != document.path)
         with client.store.read() as tx:
             before = tx.tasks.by_key("", key)
         if before is not None and run.fresh:
@@ -193,6 +195,13 @@ def begin(run: Run, document: Document, *, priority: int) -> Task:
     with client.store.read() as tx:
         run.tasks.add(tx.tasks.resolve(task.id).number)
     return task if before is None or run.fresh else go_on(client, document, task)
+
+
+def key_of(document: Document, *, unlocked: bool = False) -> str:
+    """The key by which the same content with the same options finds its task again."""
+    # A copy that was unlocked is another file than the one that could not be read.
+    kind = "convert-unlocked:" if unlocked else "convert:"
+    return kind + inputs.fingerprint("pdf", [document.path], document.options)
 
 
 def _submitted(run: Run, document: Document, source: Path, key: str, priority: int) -> Task:
@@ -268,7 +277,10 @@ def conclude(run: Run, document: Document) -> None:
     if document.target is None:
         return
     try:
-        document.moved = run.saving.save(run.client.result(task.id), document.target, document.path)
+        again = document.was_done_before
+        stamp = f"{task.id} {task.finished_at}"
+        saved = run.saving.save(run.client.result(task.id), document.target, document.path, again=again, stamp=stamp)
+        document.moved, document.left = saved.moved, saved.left
     except FanfoldError as problem:
         document.problem = str(problem)
 

@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
-import shutil
 import tempfile
 import zipfile
-from io import BytesIO
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from fanfold.errors import BadInput
 from fanfold.model.files import File
 from fanfold.store.private import private_folder
+
+_STAMP = "result at "
+"""Before a place in the ledger: which result was written there."""
+
+
+@dataclass
+class Saved:
+    """What became of files that were there already."""
+
+    moved: list[str] = field(default_factory=list)
+    """Where files went that stood in the way."""
+    left: list[str] = field(default_factory=list)
+    """Files that a person has edited, and that were left as they are."""
 
 
 class Saving:
@@ -22,80 +37,130 @@ class Saving:
 
     def __init__(self, data_folder: Path) -> None:
         self._ledger = data_folder / "written.json"
+        self._known: dict[str, str] = {}
+        self._stamp: tuple[int, int, int] | None = None
 
-    def save(self, value: Any, target: Path, source: Path) -> list[str]:
-        """Write a result to ``target``; returns where files went that were there before and were not ours."""
+    def owner(self, target: Path) -> str | None:
+        """The document whose result stands at ``target``; None when nothing is there, or it is not ours."""
+        if not target.exists():
+            return None
+        return self._written().get(str(target.resolve()), "").partition(" ")[2] or None
+
+    def stands(self, target: Path, source: Path, stamp: str) -> bool:
+        """Whether the result with this stamp stands at ``target``, as it was written."""
+        known, place = self._written(), str(target.resolve())
+        return known.get(_STAMP + place) == stamp and known.get(place) == _standing(target, source)
+
+    def save(self, value: Any, target: Path, source: Path, *, again: bool = False, stamp: str = "") -> Saved:
+        """Write a result to ``target``. ``again``: it was written before, so a file that was edited since is left alone.
+
+        ``stamp`` names the result, so that it is known again without being read.
+        """
         files: dict[str, File] = value if isinstance(value, dict) else {"markdown": value}
         report = target.with_suffix(".json")
         if "report" in files and report == target:
             raise BadInput(f"The report would overwrite {target}. Name the Markdown otherwise: -o {target.stem}.md")
-        moved = []
+        saved = Saved()
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             with files["markdown"].open() as content:
-                moved.append(self._put(content, target, source))
+                self._put(content.read(), target, source, again, saved)
             if "report" in files:
                 with files["report"].open() as content:
-                    moved.append(self._put(content, report, source))
+                    self._put(content.read(), report, source, again, saved)
             if "pages" in files:
-                moved += self._unpack(files["pages"], target.with_name(f"{target.stem}-pages"), source)
+                self._unpack(files["pages"], target.with_name(f"{target.stem}-pages"), source, again, saved)
         except OSError as error:
             raise BadInput(f"Can not write {error.filename or target}: {error.strerror or error}.") from None
-        return [str(place) for place in moved if place is not None]
+        place = _STAMP + str(target.resolve())
+        if stamp and not saved.left and self._written().get(place) != stamp:
+            with self._alone():
+                self._note(place, stamp)
+        return saved
 
-    def _unpack(self, pages: File, folder: Path, source: Path) -> list[Path | None]:
+    def _unpack(self, pages: File, folder: Path, source: Path, again: bool, saved: Saved) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         with pages.open() as content, zipfile.ZipFile(content) as archive:
             names = [Path(name).name for name in archive.namelist()]
-            moved = [self._put(BytesIO(archive.read(name)), folder / name, source) for name in names]
-        known = self._known()
+            for name in names:
+                self._put(archive.read(name), folder / name, source, again, saved)
+        known = self._written()
         for left in sorted(folder.glob("page-*.md")):
-            if left.name not in names and known.get(str(left.resolve())) == _entry(left, source):
+            if left.name not in names and known.get(str(left.resolve())) == _entry(digest(left), source):
                 left.unlink()  # Of an earlier range of pages, and untouched since.
-        return moved
 
-    def _put(self, content: IO[bytes], target: Path, source: Path) -> Path | None:
-        descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:80]}.")
-        written = Path(name)
+    def _put(self, content: bytes, target: Path, source: Path, again: bool, saved: Saved) -> None:
+        """Write a file whole or not at all; one command at a time, so that none takes a place that another just took."""
+        wanted = _entry(hashlib.sha256(content).hexdigest(), source)
+        if self._written().get(str(target.resolve())) == wanted == _standing(target, source):
+            return
+        with self._alone():
+            there = _standing(target, source)
+            noted = self._written().get(str(target.resolve()))
+            is_ours = noted is not None and noted.partition(" ")[2] == str(source.resolve())
+            if there is not None and there not in (wanted, noted):
+                if again and is_ours:
+                    saved.left.append(str(target))
+                    return
+                saved.moved.append(str(_make_way(target)))
+            _replace(target, content)
+            self._note(str(target.resolve()), wanted)
+
+    def _written(self) -> dict[str, str]:
+        """What was written where; read again when another command has changed it."""
         try:
-            with os.fdopen(descriptor, "wb") as sink:
-                shutil.copyfileobj(content, sink)
-            written.chmod(0o666 & ~_umask())
-            moved = self._make_way(target, written, source)
-            written.replace(target)
-        except BaseException:
-            written.unlink(missing_ok=True)
-            raise
-        self._note(target, source)
-        return moved
-
-    def _make_way(self, target: Path, written: Path, source: Path) -> Path | None:
-        if not target.exists() or digest(target) == digest(written):
-            return None
-        if self._known().get(str(target.resolve())) == _entry(target, source):
-            return None
-        number = 1
-        while (backup := target.with_name(f"{target.name}.{number}.bak")).exists():
-            number += 1
-        return target.rename(backup)
-
-    def _known(self) -> dict[str, str]:
-        try:
-            known: dict[str, str] = json.loads(self._ledger.read_text(encoding="utf-8"))
+            found = self._ledger.stat()
+            stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
+            if stamp != self._stamp:
+                self._known = json.loads(self._ledger.read_text(encoding="utf-8"))
+                self._stamp = stamp
         except (FileNotFoundError, json.JSONDecodeError):
             return {}
-        return known
+        return self._known
 
-    def _note(self, target: Path, source: Path) -> None:
-        known = self._known() | {str(target.resolve()): _entry(target, source)}
-        private_folder(self._ledger.parent)
+    def _note(self, name: str, entry: str) -> None:
+        known = self._written() | {name: entry}
         half = self._ledger.with_suffix(f".{os.getpid()}")
         half.write_text(json.dumps(known, indent=0), encoding="utf-8")
         half.replace(self._ledger)
 
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep other commands of this data folder from writing at the same time."""
+        private_folder(self._ledger.parent)
+        with self._ledger.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
 
-def _entry(target: Path, source: Path) -> str:
-    return f"{digest(target)} {source.resolve()}"
+
+def _make_way(target: Path) -> Path:
+    """Keep a file that is not ours, or was edited, under another name."""
+    number = 1
+    while (backup := target.with_name(f"{target.name}.{number}.bak")).exists():
+        number += 1
+    return target.rename(backup)
+
+
+def _replace(target: Path, content: bytes) -> None:
+    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:80]}.")
+    written = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as sink:
+            sink.write(content)
+        written.chmod(0o666 & ~_umask())
+        written.replace(target)
+    except BaseException:
+        written.unlink(missing_ok=True)
+        raise
+
+
+def _standing(target: Path, source: Path) -> str | None:
+    """What stands at a place, as if it had been made from this source; None when nothing does."""
+    return _entry(digest(target), source) if target.exists() else None
+
+
+def _entry(content: str, source: Path) -> str:
+    return f"{content} {source.resolve()}"
 
 
 def digest(path: Path) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,12 +61,23 @@ def _is_pdf(path: Path) -> bool:
     return path.suffix.lower() == ".pdf" and path.is_file()
 
 
-def targets(sources: Sequence[Source], output: str | None) -> list[Path | None]:
-    """Where each result goes; None is the standard output. No two go to the same place."""
+def targets(
+    sources: Sequence[Source], output: str | None, owner: Callable[[Path], str | None] = lambda _: None
+) -> list[Path | None]:
+    """Where each result goes; None is the standard output. No two go to the same place.
+
+    ``owner`` names the document whose result stands at a place already: the result of another one gets a number. Only a
+    file that was named with ``-o`` is used all the same.
+    """
     if output == STDOUT:
         return [None for _ in sources]
     taken: set[Path] = set()
-    found = [_free(_target(source, output, alone=len(sources) == 1), taken) for source in sources]
+    alone = len(sources) == 1
+    found = []
+    for source in sources:
+        wanted = _target(source, output, alone=alone)
+        is_named = output is not None and wanted == Path(output).expanduser()
+        found.append(_free(wanted, taken, (lambda _: None) if is_named else owner, str(source.path.resolve())))
     originals = {source.path.resolve() for source in sources}
     for target in found:
         if target.resolve() in originals:
@@ -98,9 +109,9 @@ def _target(source: Source, output: str | None, *, alone: bool) -> Path:
     return place
 
 
-def _free(target: Path, taken: set[Path]) -> Path:
+def _free(target: Path, taken: set[Path], owner: Callable[[Path], str | None], source: str) -> Path:
     number, place = 1, target
-    while place in taken:
+    while place in taken or owner(place) not in (None, source):
         number += 1
         place = target.with_stem(f"{target.stem}-{number}")
     taken.add(place)

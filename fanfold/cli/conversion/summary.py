@@ -45,16 +45,23 @@ def _facts(document: Document, task: Task) -> list[str]:
         parts.append(f"{task.failed} failed")
     if document.degraded:
         parts.append(f"{len(document.degraded)} degraded")
+    if document.left:
+        parts.append(
+            f"you have edited {_listed(document.left)}: left as it is (--fresh writes it anew and keeps yours)"
+        )
+    if document.moved:
+        parts.append(f"what was there is now {_listed(document.moved)}")
     if document.was_done_before:
-        parts.append("done before (--fresh does it anew)")
-        return parts
+        return [*parts, "done before (--fresh does it anew)"] if not document.left else parts
     if task.spending:
         parts.append(money(task.spending))
     if task.started_at and task.finished_at:
         parts.append(duration((task.finished_at - task.started_at).total_seconds()))
-    if document.moved:
-        parts.append(f"what was there is now {', '.join(document.moved[:3])}{' …' if len(document.moved) > 3 else ''}")
     return parts
+
+
+def _listed(names: list[str]) -> str:
+    return f"{', '.join(names[:3])}{' …' if len(names) > 3 else ''}"
 
 
 def _kinds(document: Document) -> str:
@@ -145,6 +152,8 @@ def as_json(client: Client, document: Document) -> dict[str, Any]:
         "engines": dict(document.engines),
         "degraded": [{"page": page, "reason": why} for page, why in sorted(document.degraded.items())],
         "spending": task.spending if task else None,
+        "moved": document.moved,
+        "left": document.left,
     }
 
 
