@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from fanfold.apps.pdf import document, keeping, layout, reading, textlayer
-from fanfold.apps.pdf.pieces import RawPage
+from fanfold.apps.pdf import document, keeping, layout, reading, textlayer, turning
+from fanfold.apps.pdf.pieces import Piece, RawPage
 from fanfold.apps.pdf.sample import CHINESE
 from fanfold.apps.pdf.textlayer import PageText
 from fanfold.apps.pdf.writing import LEFT, Sheet
@@ -73,6 +73,22 @@ def test_the_text_of_a_skewed_scan_is_read_line_by_line(tmp_path: Path, degrees:
     assert page.lost is None
 
 
+@pytest.mark.parametrize("degrees", [1.5, -3, 7])
+def test_words_of_a_skewed_line_stand_on_one_line_again(degrees: float) -> None:
+    cosine, sine = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+    page = RawPage(1, 600, 800)
+    words = []
+    for left in range(-200, 200, 80):
+        # The box around a word 60 wide and 12 high that is turned clockwise around the middle of the page.
+        x, y = 300 + (left + 30) * cosine, 400 + (left + 30) * sine
+        across, down = 60 * cosine + 12 * abs(sine), 60 * abs(sine) + 12 * cosine
+        box = (x - across / 2, y - down / 2, x + across / 2, y + down / 2)
+        words.append((Piece("word", *box, 12 / 1.15, False, False), degrees % 360))
+    turning.place(page, words)
+    assert [round(piece.x0) for piece in page.pieces] == [300 + left for left in range(-200, 200, 80)]
+    assert {(round(piece.y0), round(piece.y1)) for piece in page.pieces} == {(394, 406)}
+
+
 def test_text_that_runs_up_the_margin_of_one_page_is_kept(tmp_path: Path) -> None:
     (page,) = converted(tmp_path / "a.pdf", along_the_margin(sheet_of(PROSE), "Draft of 12 May, not for sale"))
     assert page.markdown == f"{PROSE}\n\nDraft of 12 May, not for sale"
@@ -113,13 +129,14 @@ def test_what_is_drawn_twice_to_look_bold_is_said_once(tmp_path: Path) -> None:
 
 
 def test_pdfium_reads_once_what_is_drawn_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [f"Line {number} of ten lines that are drawn twice, to look bold" for number in range(10)]
     sheet = Sheet()
-    for sign, x in zip("official", range(64, 200, 8), strict=False):
-        sheet.text(x, 400, sign)
-        sheet.text(x + 0.3, 400, sign)
+    for shift in (0, 0.4):
+        for number, line in enumerate(lines):
+            sheet.text(LEFT + shift, 700 - 17 * number, line)
     monkeypatch.setattr(reading, "read", lambda *_, **__: ({}, {}))
     (page,) = converted(tmp_path / "a.pdf", sheet)
-    assert page.markdown.replace(" ", "") == "official"
+    assert page.markdown.split() == " ".join(lines).split()
 
 
 def test_text_beside_the_page_is_not_missed(tmp_path: Path) -> None:
