@@ -4,13 +4,17 @@ import json
 import os
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import BinaryIO
 
 import pytest
 
+from fanfold.cli.conversion import documents
 from fanfold.cli.conversion.saving import Saving
+from fanfold.engine.children import Children
 from fanfold.model.files import File
+from fanfold.store.store import Store, Transaction
 from tests.ai_server import AIServer
 from tests.apps.pdf.making import make_blank, make_broken, make_encrypted, make_pdf, make_scan
 from tests.cli.shell import Shell
@@ -443,3 +447,37 @@ def test_flags_that_contradict_each_other_are_refused(sqlite_shell: Shell, place
     assert "comes last" in refused("--provider", "fake", "--fallback", "local", "--fallback", "fake:fake-small")
     assert "--pages is empty" in refused("--pages", " ")
     assert "Leave out one" in sqlite_shell.type("convert", "book.pdf", "-o", "-", "--json").stdout
+
+
+def test_what_was_done_before_needs_no_worker_and_few_queries(
+    sqlite_shell: Shell, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(12):
+        book(place / f"b{number}.pdf", 1)
+    sqlite_shell.ok("convert", *(f"b{number}.pdf" for number in range(12)), "-o", "out/")
+    reads: list[Store] = []
+    real = Store.read
+
+    def read(store: Store) -> AbstractContextManager[Transaction]:
+        reads.append(store)
+        return real(store)
+
+    monkeypatch.setattr(Store, "read", read)
+    monkeypatch.setattr(
+        Children, "warm", lambda _children, count: pytest.fail("a process was started") if count else None
+    )
+    monkeypatch.setattr(documents, "convert", lambda *_: pytest.fail("there was nothing to do"))
+    result = sqlite_shell.type("convert", *(f"b{number}.pdf" for number in range(12)), "-o", "out/")
+    assert result.exit_code == 0
+    assert result.stderr.count("done before") == 12
+    assert len(reads) < 6
+
+
+def test_quick_documents_do_not_wait_behind_scans(sqlite_shell: Shell, place: Path) -> None:
+    make_scan(place / "a-scan.pdf", [f"Page {number} of a long scan" for number in range(12)])
+    for number in range(3):
+        book(place / f"b{number}.pdf", 1)
+    result = sqlite_shell.type("convert", "a-scan.pdf", "b0.pdf", "b1.pdf", "b2.pdf", "--jobs", "1")
+    finished = [line.partition(".pdf")[0] for line in result.stderr.splitlines() if " → " in line]
+    assert finished[-1] == "a-scan"
+    assert sorted(finished[:-1]) == ["b0", "b1", "b2"]

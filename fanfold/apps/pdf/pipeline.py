@@ -16,6 +16,7 @@ from fanfold.apps.pdf.answers import check_against
 from fanfold.apps.pdf.document import Picture
 from fanfold.apps.pdf.options import MEANINGS, Options
 from fanfold.apps.pdf.textlayer import PageText
+from fanfold.apps.pdf.turns import ocr_turns
 from fanfold.apps.pdf.windows import windows
 
 pdf = ff.Pipeline(
@@ -114,7 +115,9 @@ async def _recognised(item: ff.ItemWork, options: Options, layer: PageText, pict
             "(--provider); to leave such pages empty: --ocr never",
             code="no_ocr",
         )
-    return await _finished(item, options, await item.in_child(ocr.recognise, picture.jpeg), "ocr", picture)
+    async with ocr_turns.one():
+        text = await item.in_child(ocr.recognise, picture.jpeg)
+    return await _finished(item, options, text, "ocr", picture)
 
 
 async def _asked(item: ff.ItemWork, options: Options, layer: PageText, picture: Picture) -> dict[str, Any]:

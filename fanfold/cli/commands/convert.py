@@ -240,9 +240,14 @@ def _children(settings: Settings, options: dict[str, Any], jobs: int | None, war
     if jobs is not None and not is_local:
         name = options["provider"].upper().replace("-", "_")
         os.environ[f"FANFOLD_PROVIDERS_{name}_CONCURRENCY"] = str(jobs)
-    children = Children(
-        settings, at_once=jobs if is_local else None, modules=("fanfold.apps.pdf.textlayer", "pypdfium2")
-    )
+    at_once = None
+    if is_local:
+        from fanfold.apps.pdf.turns import ocr_turns
+
+        # One process more than pages are read by OCR at a time: text never waits for a scan.
+        at_once = (jobs or settings.children or os.cpu_count() or 1) + 1
+        ocr_turns.at_once = at_once - 1
+    children = Children(settings, at_once=at_once, modules=("fanfold.apps.pdf.textlayer", "pypdfium2"))
     children.warm(warm)
     return children
 

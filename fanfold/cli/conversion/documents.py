@@ -32,11 +32,12 @@ from fanfold.model.task import Task, TaskRow
 
 AT_ONCE = 8
 """So many documents are under way together: enough to keep all hands busy at the end of each."""
+MOST_AT_ONCE = 64
+LONG_SECONDS = 3.0
 LOOK_SECONDS = 0.05
 SHOW_SECONDS = 0.4
 SHOW_SHARE = 20
 """At most one part in so many of the time is spent on counting pages."""
-MOST_PRIORITY = 1_000
 
 
 @dataclass
@@ -62,6 +63,7 @@ class Document:
     """Pages that are not what was asked for, and why."""
     merged: bool = False
     show_at: float = 0.0
+    begun_at: float = 0.0
 
     @property
     def name(self) -> str:
@@ -98,7 +100,6 @@ class Conversion(threading.Thread):
         self.problem: BaseException | None = None
         self._waiting = deque(documents)
         self._active: list[Document] = []
-        self._begun = 0
         self._left = threading.Event()
         self._said = False
         self._lost = Lost(run.shown)
@@ -108,7 +109,7 @@ class Conversion(threading.Thread):
         """Until every document is over, or the worker has stopped."""
         try:
             while (self._waiting or self._active) and not self._left.is_set():
-                while self._waiting and len(self._active) < AT_ONCE:
+                while self._waiting and self._has_room():
                     self._begin(self._waiting.popleft())
                 self._look_at_all()
                 if self.interrupted.is_set() and not self._said:
@@ -118,6 +119,12 @@ class Conversion(threading.Thread):
         except BaseException as problem:
             self.problem = problem
         self.worker.stop()
+
+    def _has_room(self) -> bool:
+        """Whether another document may begin. One that takes long, as scans do, keeps none of the quick ones waiting."""
+        now = time.monotonic()
+        quick = sum(now - document.begun_at < LONG_SECONDS for document in self._active)
+        return quick < AT_ONCE and len(self._active) < MOST_AT_ONCE
 
     def _look_at_all(self) -> None:
         try:
@@ -136,7 +143,8 @@ class Conversion(threading.Thread):
 
     def _begin(self, document: Document) -> None:
         try:
-            document.task = begin(self.given, document, priority=MOST_PRIORITY - min(self._begun, MOST_PRIORITY))
+            document.task = begin(self.given, document)
+            document.begun_at = time.monotonic()
         except OSError as problem:
             document.problem = told(problem) or f"it can not be read: {problem.strerror or problem}"
         except (FanfoldError, HandlerError, ValueError) as problem:
@@ -144,7 +152,6 @@ class Conversion(threading.Thread):
         if document.problem is not None:
             self.given.shown.finish(document.name, self.given.describe(document))
             return
-        self._begun += 1
         self._active.append(document)
         self.worker.wake()  # It may have looked before it knew that this task is one of its own.
 
@@ -176,7 +183,7 @@ class Conversion(threading.Thread):
             return tx.tasks.resolve(task_id).state is TaskState.ACTIVE
 
 
-def begin(run: Run, document: Document, *, priority: int) -> Task:
+def begin(run: Run, document: Document) -> Task:
     """The task of a document: a new one, or the one of an earlier run, moved so that it goes on."""
     client = run.client
     with ExitStack() as used:
@@ -187,11 +194,7 @@ def begin(run: Run, document: Document, *, priority: int) -> Task:
         if before is not None and run.fresh:
             _leave(client, before)
         # The key is made from the content, so the task that has it is the one that is wanted.
-        task = (
-            client.get(before.id)
-            if before is not None and not run.fresh
-            else _submitted(run, document, source, key, priority)
-        )
+        task = client.get(before.id) if before is not None and not run.fresh else _submitted(run, document, source, key)
     with client.store.read() as tx:
         run.tasks.add(tx.tasks.resolve(task.id).number)
     return task if before is None or run.fresh else go_on(client, document, task)
@@ -204,12 +207,12 @@ def key_of(document: Document, *, unlocked: bool = False) -> str:
     return kind + inputs.fingerprint("pdf", [document.path], document.options)
 
 
-def _submitted(run: Run, document: Document, source: Path, key: str, priority: int) -> Task:
+def _submitted(run: Run, document: Document, source: Path, key: str) -> Task:
     """A new task for a document; when another process begins the same one at this moment, the task of that one."""
     options = document.options | ({"fresh": f"{time.time_ns():x}"} if run.fresh else {})
     try:
         return run.client.submit(
-            pdf, source, options=options, key=key, owner="", priority=priority,
+            pdf, source, options=options, key=key, owner="",
             title=inputs.shown_name(document.path), metadata={"source": document.name},
         )  # fmt: skip
     except KeyReused:
