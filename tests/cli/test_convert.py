@@ -196,15 +196,15 @@ def test_pages_that_fail_are_marked_listed_and_redone(shell: Shell, place: Path,
     make_scan(place / "scan.pdf", ["First scan", "Second scan", "Third scan"])
     ai.always("refusal")
     ai.next("answer", "answer")
-    result = shell.type("convert", "scan.pdf", "--provider", "fake", "--jobs", "1")
+    result = shell.type("convert", "scan.pdf", "--provider", "fake", "--ocr", "never", "--jobs", "1")
     assert result.exit_code == 7
     assert "scan.pdf → scan.md: 3 pages, 1 failed" in result.stderr
     assert "scan.pdf: page 3: " in result.stderr
-    assert "To redo them: fanfold convert scan.pdf --provider fake --jobs 1" in result.stderr
+    assert "To redo them: fanfold convert scan.pdf --provider fake --ocr never --jobs 1" in result.stderr
     assert "<!-- Page 3 is missing:" in (place / "scan.md").read_text()
     ai.always("answer")
     before = len(ai.calls)
-    shell.ok("convert", "scan.pdf", "--provider", "fake", "--jobs", "1")
+    shell.ok("convert", "scan.pdf", "--provider", "fake", "--ocr", "never", "--jobs", "1")
     assert len(ai.calls) == before + 1, "only what failed is done again"
     assert "missing" not in (place / "scan.md").read_text()
 
