@@ -71,13 +71,18 @@ class OwnText:
         """The characters that a person can see: those on the page, each once."""
         found: list[Glyph] = []
         seen: set[tuple[str, int, int]] = set()
+        before: Glyph | None = None
+        is_twice = False
         for index in range(self.textpage.count_chars()):
             glyph = self._glyph(index)
             if glyph is None or not (-1 <= glyph.x <= self.width + 1 and -1 <= glyph.y <= self.height + 1):
                 continue
-            if glyph.text.strip() and _is_drawn_twice(glyph, seen) and not self._is_one_sign(index):
-                continue
-            found.append(glyph)
+            # Characters of one sign, as "ff" may be, have their place in common, and their fate.
+            if before is None or (glyph.x, glyph.y, glyph.text) != (before.x, before.y, before.text):
+                is_twice = bool(glyph.text.strip()) and _is_drawn_twice(glyph, seen)
+            before = glyph
+            if not is_twice:
+                found.append(glyph)
         return found
 
     @property
@@ -104,15 +109,6 @@ class OwnText:
         scale = math.hypot(matrix.c, matrix.d) or 1.0
         size = raw.FPDFText_GetFontSize(self.textpage, index) * scale or 1.0
         return Glyph(text, *start, self._box(index, start, size), size, angle, index)
-
-    def _is_one_sign(self, index: int) -> bool:
-        """Whether a character has its place in common with the one before because both are one sign, as "ff" may be."""
-        import pypdfium2.raw as raw
-
-        before, now = (raw.FPDFText_GetTextObject(self.textpage, place) for place in (index - 1, index))
-        return raw.FPDFText_GetUnicode(self.textpage, index - 1) == raw.FPDFText_GetUnicode(self.textpage, index) and (
-            ctypes.cast(before, ctypes.c_void_p).value == ctypes.cast(now, ctypes.c_void_p).value
-        )
 
     def _box(self, index: int, start: tuple[float, float], size: float) -> tuple[float, float, float, float]:
         import pypdfium2.raw as raw
