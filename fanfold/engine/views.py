@@ -30,6 +30,8 @@ def view(store: Store, tx: Transaction, rows: Sequence[TaskRow]) -> list[Task]:
     worked = [number for number in numbers if any(here[ItemState.DONE] for here in counts.get(number, {}).values())]
     degraded = tx.reading.degraded(worked)
     served = {pair for worker in tx.workers.all(store.settings.lease_seconds) if worker.alive for pair in worker.serves}
+    unserved = any(row.state is TaskState.ACTIVE and (row.pipeline, row.stage) not in served for row in rows)
+    read_only = unserved and tx.is_read_only()
     return [
         replace(
             _task(
@@ -40,6 +42,7 @@ def view(store: Store, tx: Transaction, rows: Sequence[TaskRow]) -> list[Task]:
                 (row.pipeline, row.stage) in served,
                 held_of(row, held),
                 sum(degraded.get(row.number, {}).values()),
+                read_only,
             ),
             spending=spent.get(row.number, NOTHING_SPENT),
         )
@@ -64,6 +67,7 @@ def _task(
     served: bool,
     held: tuple[int, str | None],
     degraded: int,
+    read_only: bool,
 ) -> Task:
     here = stages.get(row.stage, Counts())
     message = None
@@ -76,7 +80,20 @@ def _task(
     standing = unfinished_stage(row, stages) if row.ending else row.stage
     now = tx.time() if trouble or due else None
     facts = Facts(
-        row.state, row.stage, row.plan, here, row.ending, row.reason, failed, due, served, trouble, *held, now, degraded
+        row.state,
+        row.stage,
+        row.plan,
+        here,
+        row.ending,
+        row.reason,
+        failed,
+        due,
+        served,
+        trouble,
+        *held,
+        now,
+        degraded,
+        read_only,
     )
     shown = stages.get(counted_stage(row.plan, row.stage, stages), Counts())
     return Task(

@@ -54,6 +54,8 @@ class Facts:
     """The database's time."""
     degraded: int = 0
     """How many items of the task are done, but not as they were asked for."""
+    read_only: bool = False
+    """Whether the database takes no writes now, as after a failover: then no worker can be seen either."""
 
 
 def state_word(facts: Facts) -> str:
@@ -127,6 +129,8 @@ def wait_reason(facts: Facts) -> str | None:
         return None
     timed = counts[ItemState.RETRYING] or counts[ItemState.WAITING]
     if not facts.served and not counts[ItemState.RUNNING] and (counts[ItemState.PENDING] or (timed and _is_due(facts))):
+        if facts.read_only:
+            return "the database takes no writes; the work goes on by itself when it does again"
         takes = facts.plan.stage(facts.stage).takes
         only = f"; a tick starts it only with a budget above {takes:g} s" if takes else ""
         return f"no worker serves stage {facts.stage}{only}"

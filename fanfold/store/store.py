@@ -161,6 +161,12 @@ class Transaction:
         """Why this code can not go on with the database, which somebody may have upgraded meanwhile; None when it can."""
         return revisions.misfit(self.connection)
 
+    def is_read_only(self) -> bool:
+        """Whether the database takes no writes now, as a PostgreSQL after a failover."""
+        if self.clock.dialect != "postgresql":
+            return False
+        return str(self.connection.execute(sa.text("SHOW transaction_read_only")).scalar_one()) == "on"
+
     def time(self) -> datetime:
         """The database's time."""
         return self.connection.execute(sa.select(self.clock.now)).scalar_one()

@@ -6,6 +6,7 @@ import pytest
 
 import fanfold as ff
 from fanfold.engine.client import Client
+from fanfold.errors import DatabaseProblem
 from tests.engine.pipelines import batch, book
 from tests.installation import HandClock, Installation
 
@@ -155,6 +156,26 @@ def test_a_task_that_no_worker_serves_says_so(installation: Installation) -> Non
     assert installation.client.get(task.id).wait_reason == "no worker serves stage convert"
     installation.worker()
     assert installation.client.get(task.id).wait_reason is None
+
+
+@pytest.mark.parametrize("databases", ["postgresql"], indirect=True)
+def test_a_task_says_that_its_database_takes_no_writes(installation: Installation, database_url: str) -> None:
+    task = installation.client.submit(installation.know(batch()), items=[1])
+    database = installation.store.database
+    change = f'ALTER DATABASE "{database.url.database}" SET default_transaction_read_only ='
+    installation.sql(f"{change} on")
+    database.close()
+    assert installation.client.get(task.id).wait_reason == (
+        "the database takes no writes; the work goes on by itself when it does again"
+    )
+    with pytest.raises(DatabaseProblem, match="The server takes no writes, as after a failover"):
+        installation.client.pause(task.id)
+    with database.read() as connection:
+        connection.exec_driver_sql("SET default_transaction_read_only = off")
+        connection.exec_driver_sql(f"{change} off")
+    database.close()
+    assert installation.client.get(task.id).wait_reason == "no worker serves stage convert"
+    assert installation.client.pause(task.id).state == "paused"
 
 
 def test_a_result_that_is_not_there_is_an_error_with_a_way_out(installation: Installation) -> None:

@@ -169,6 +169,13 @@ def test_a_pipeline_without_a_merge_can_not_be_merged() -> None:
         ("active", {"pending": 1}, {}, None),
         ("active", {"pending": 1}, {"served": False}, "no worker serves stage convert"),
         ("active", {"retrying": 1}, {"served": False}, "no worker serves stage convert"),
+        (
+            "active",
+            {"pending": 1},
+            {"served": False, "read_only": True},
+            "the database takes no writes; the work goes on by itself when it does again",
+        ),
+        ("active", {"running": 1}, {"read_only": True}, None),
         ("active", {"retrying": 1}, {"trouble": Trouble("oops")}, "waits for the next try: oops"),
         (
             "active",

@@ -81,6 +81,10 @@ SENTENCES: tuple[tuple[re.Pattern[str], Callable[[Words, re.Match[str]], str]], 
         ),
     ),
     (
+        re.compile(r"the database takes no writes; the work goes on by itself when it does again"),
+        lambda t, m: t("the database takes no writes; the work goes on by itself when it does again"),
+    ),
+    (
         re.compile(r"no worker serves stage (?P<stage>\S+)"),
         lambda t, m: t("no worker serves stage {stage}", stage=m["stage"]),
     ),

@@ -40,6 +40,9 @@ WORDS: dict[str, str] = {
     "{count} failed: retry them, or merge without them": "{count} 个失败：可以重试，或不含它们直接合并",
     "{count} items wait for you": "{count} 项在等您处理",
     "no worker serves stage {stage}": "没有工作进程处理阶段 {stage}",
+    "the database takes no writes; the work goes on by itself when it does again": (
+        "数据库暂时不接受写入；恢复后任务会自动继续"
+    ),
     "no worker serves stage {stage}; a tick starts it only with a budget above {seconds} s": (
         "没有工作进程处理阶段 {stage}；时间预算超过 {seconds} 秒的 tick 才会启动它"
     ),
