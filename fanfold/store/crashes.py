@@ -11,6 +11,7 @@ further by a hundredth, and memory counts for the first crashes only.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -52,6 +53,7 @@ def counted(column: sa.Column[int], more: Any) -> sa.ColumnElement[int]:
     return sa.case((column < MOST_ATTEMPTS, column + more), else_=column)
 
 
+@lru_cache(maxsize=16)
 def crash_values(clock: Clock, limit: Any) -> dict[str, Any]:
     """What a lost worker does to its items: run again, and fail as poison at the limit. No retry is used up."""
     known = sa.func.coalesce(item_data.c.forgiven_crashes, 0)
@@ -70,6 +72,8 @@ def crash_values(clock: Clock, limit: Any) -> dict[str, Any]:
 
 def note_crashes(connection: sa.Connection, ids: Sequence[int]) -> None:
     """Keep how far items were that have just been lost, in the transaction that took them back."""
+    if not ids:
+        return
     before = sa.select(items.c.crashes - 1).where(items.c.id == item_data.c.item).correlate(item_data).scalar_subquery()
     reported = sa.or_(item_data.c.progress.is_not(None), item_data.c.memory.is_not(None))
     values = {

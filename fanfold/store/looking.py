@@ -108,8 +108,9 @@ class Looking:
             start = starts.get(pair)
             values[f"page_of_{place}"] = 0 if start is None else size
             values[f"from_priority_{place}"], values[f"from_number_{place}"] = start or TOP
+            values[f"pipeline_{place}"], values[f"stage_{place}"] = pair
         for place, number, priority, owner, has_work, row in run(
-            self.connection, walk_statement(self.clock.dialect, pairs), values
+            self.connection, walk_statement(self.clock.dialect, len(pairs)), values
         ):
             if has_work:
                 pipeline, stage = pairs[place]
@@ -165,13 +166,13 @@ def first_open(number: Any, stage: Any) -> sa.ColumnElement[str]:
 
 
 @lru_cache(maxsize=64)
-def walk_statement(dialect: str, pairs: tuple[Pair, ...]) -> sa.Select[Any]:
-    """A page of each stage; built once, since building costs more than asking. A page of size 0 costs nothing.
+def walk_statement(dialect: str, stages: int) -> sa.Select[Any]:
+    """A page of each of so many stages; built once, since building costs more than asking. A page of size 0 costs nothing.
 
     Known tasks are not probed: to find the first pending item of one that is being worked on, PostgreSQL walks over the dead
     entries of everything that was claimed of it before.
     """
-    walked = sa.union_all(*(_page(place, *pair) for place, pair in enumerate(pairs))).subquery("walked")
+    walked = sa.union_all(*map(_page, range(stages))).subquery("walked")
     is_known = (walked.c.number * CODES + walked.c.place).in_(listed(dialect, "known"))
     has_work = sa.case((is_known, sa.false()), else_=_is_pending(first_open(walked.c.number, walked.c.stage)))
     probed = sa.select(walked, has_work.label("has_work")).subquery("probed")
@@ -179,11 +180,12 @@ def walk_statement(dialect: str, pairs: tuple[Pair, ...]) -> sa.Select[Any]:
     return sa.select(*columns).where(sa.or_(probed.c.has_work, probed.c.row == probed.c.size))
 
 
-def _page(place: int, pipeline: str, stage: str) -> sa.Select[Any]:
+def _page(place: int) -> sa.Select[Any]:
     """The next tasks of one stage: the rest of the priority where the walk stopped, then those below; two ranges of an index."""
     size = sa.bindparam(f"page_of_{place}", type_=sa.Integer)
     priority = sa.bindparam(f"from_priority_{place}", type_=sa.Integer)
     number = sa.bindparam(f"from_number_{place}", type_=sa.BigInteger)
+    pipeline, stage = (sa.bindparam(f"{name}_{place}", type_=sa.Text) for name in ("pipeline", "stage"))
     standing = sa.select(tasks.c.number, tasks.c.priority, tasks.c.owner).where(
         ACTIVE, tasks.c.pipeline == pipeline, tasks.c.stage == stage
     )
@@ -196,7 +198,7 @@ def _page(place: int, pipeline: str, stage: str) -> sa.Select[Any]:
         sa.select(
             both,
             sa.literal_column(str(place)).label("place"),
-            sa.literal(stage, sa.Text).label("stage"),
+            stage.label("stage"),
             size.label("size"),
             sa.func.row_number().over(order_by=in_order).label("row"),
         )

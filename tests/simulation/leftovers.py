@@ -26,7 +26,7 @@ def nothing_is_left_over(world: World) -> None:
     """Sweep until nothing more can be found, and look into every table and into the data folder."""
     for _ in range(SWEEPS):
         world.schedule.sleep(60.0)
-        sweep.sweep(world.store, world.pipelines, force=True)
+        sweep.recover_if_due(world.store, world.pipelines, "sweep", force=True)
         if not _half_done(world):
             break
     all_files_are_old = replace(world.store.settings, stale_hours=-1e9)

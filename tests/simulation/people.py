@@ -14,7 +14,7 @@ from tests.simulation.handlers import SPOILED
 from tests.simulation.watch import Row, require
 
 if TYPE_CHECKING:
-    from tests.simulation.world import World
+    from tests.simulation.world import Crew, World
 
 STEERING = ("pause", "resume", "cancel", "rerun", "merge", "retry", "delete")
 ENDINGS = ("finish", "fail", "back_off", "postpone", "release", "crash")
@@ -128,22 +128,27 @@ class People:
         others = [item for item in settled if item["stage"] == one["stage"] and item is not one]
         return [one, *(item for item in others if self.dice.random() < 0.3)]
 
+    def living(self) -> list[Crew]:
+        """The workers that run."""
+        return [crew for crew in self.world.crews if not crew.process.dead and not crew.ended]
+
     def _hire(self) -> None:
-        if sum(not crew.process.dead and not crew.ended for crew in self.world.crews) < MOST_WORKERS:
+        if len(self.living()) < MOST_WORKERS:
             self.world.hire()
 
     def _kill(self) -> None:
-        if living := [crew for crew in self.world.crews if not crew.process.dead and not crew.ended]:
+        if living := self.living():
             self.schedule.kill(self.dice.choice(living).process)
 
     def _stop(self) -> None:
         """Somebody sends SIGTERM, perhaps twice."""
-        if living := [
-            crew for crew in self.world.crews if crew.worker is not None and not crew.process.dead and not crew.ended
-        ]:
-            crew = self.dice.choice(living)
-            assert crew.worker is not None
-            for _ in range(self.dice.choice((1, 1, 2))):
+        if living := [crew for crew in self.living() if crew.worker is not None]:
+            self.stop([self.dice.choice(living)] * self.dice.choice((1, 1, 2)))
+
+    def stop(self, crews: list[Crew]) -> None:
+        """Tell workers to stop; those that have only begun do not hear it."""
+        for crew in crews:
+            if crew.worker is not None:
                 self.schedule.note(f"*** {crew.process.name} is told to stop", "-")
                 crew.worker.stop()
 

@@ -25,6 +25,21 @@ SEQUENCES = (
     ("step", "step"),
 )
 
+BEHAVIOUR: dict[str, tuple[Any, ...]] = {
+    "seconds": (25.0, 0.0),
+    "fails": (1, 2),
+    "hopeless": (None, 0, 0, 1, 2),
+    "limited": (1,),
+    "looks": (1, 2),
+    "pieces": (3,),
+    "progress": (True,),
+    "pauses": (True, False, False),
+    "large": (True,),
+    "writes": (1, 2, 3),
+}
+"""What an item may do, and how: take long, fail, be hopeless in an `each`, meet a rate limit, wait, stream, report, write."""
+HABITS = sorted(BEHAVIOUR)
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -68,30 +83,30 @@ PLAIN = Shape(("each",), False, None, (None,), (0.0,), 0, False, False, False, F
 """One stage, without anything else."""
 
 
-def drawn_items(dice: random.Random, count: int) -> list[dict[str, Any]]:
-    """How each item behaves: how long it takes, how often it fails, what it does on the way."""
-    trouble, unkeyed = dice.choice((0.1, 0.3)), dice.choice((0.0, 0.0, 0.5, 1.0))
+@dataclass(frozen=True)
+class Habits:
+    """How the items of one run behave: each run has a few of these habits, and its items have them often."""
 
-    def sometimes(value: Any, otherwise: Any) -> Any:
-        return value if dice.random() < trouble else otherwise
+    allowed: frozenset[str]
+    trouble: float
 
-    return [
-        plain_item(number)
-        | {
-            "unkeyed": dice.random() < unkeyed,
-            "seconds": dice.choice((0.0, 0.0, 0.1, 1.0, 4.0, sometimes(25.0, 0.0))),
-            "fails": sometimes(dice.choice((1, 2)), 0),
-            "hopeless": sometimes(dice.choice((None, None, 0, 1, 2)), None),
-            "limited": sometimes(1, 0),
-            "looks": sometimes(dice.choice((1, 2)), 0),
-            "pieces": sometimes(3, 0),
-            "progress": sometimes(True, False),
-            "pauses": sometimes(dice.random() < 0.2, False),
-            "large": sometimes(True, False),
-            "writes": sometimes(dice.choice((0, 2, 4)), 0),
-        }
-        for number in range(count)
-    ]
+    @classmethod
+    def drawn(cls, dice: random.Random) -> Habits:
+        """Two to five of them."""
+        return cls(frozenset(dice.sample(HABITS, dice.choice((2, 3, 3, 4, 5)))), dice.choice((0.2, 0.5)))
+
+    def items(self, dice: random.Random, count: int) -> list[dict[str, Any]]:
+        """New items: how long each takes, how often it fails, what it does on the way."""
+        unkeyed = dice.choice((0.0, 0.0, 0.5, 1.0))
+        found = []
+        for number in range(count):
+            item = plain_item(number, dice.choice((0.0, 0.0, 0.1, 1.0, 4.0)))
+            item["unkeyed"] = dice.random() < unkeyed
+            for name in sorted(self.allowed):
+                if dice.random() < self.trouble:
+                    item[name] = dice.choice(BEHAVIOUR[name])
+            found.append(item)
+        return found
 
 
 def plain_item(number: int, seconds: float = 0.0) -> dict[str, Any]:

@@ -5,20 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from fanfold.engine.calling import Call
-from fanfold.engine.claiming import Claimer, Room
-from fanfold.engine.commands import Commands
-from fanfold.engine.settlement import Settlement
-from fanfold.engine.sweep import recover_now
-from fanfold.engine.turn import take_turn
-from fanfold.model.item import Claimed
 from fanfold.model.lifecycle import FINISHED_TASKS
 from fanfold.model.plan import Kind
-from fanfold.model.task import TaskRow
-from fanfold.store.workers import Report
+from tests.simulation.expected import Expected
 from tests.simulation.handlers import mark
 from tests.simulation.leftovers import nothing_is_left_over
-from tests.simulation.parts import Asyncio
 from tests.simulation.schedule import Violation
 from tests.simulation.watch import Row, outputs, require
 
@@ -29,7 +20,7 @@ if TYPE_CHECKING:
 def reckon(world: World) -> None:
     """Everything that must hold in the end."""
     _all_leave(world)
-    _undisturbed_twins(world)
+    _as_in_peace(world)
     found = {number: world.store.unfold(text) for number, text in outputs(world.store.database).items()}
     for item in world.watch.now.items.values():
         task = world.watch.now.tasks[item["task"]]
@@ -51,63 +42,14 @@ def reckon(world: World) -> None:
     nothing_is_left_over(world)
 
 
-def _undisturbed_twins(world: World) -> None:
-    """Submit everything once more and let it run in peace: the results are the same."""
-    first = {told.number: told for told in world.told if told.number in world.watch.now.tasks}
-    pairs = [(told, world.submit(told.pipeline, told.options)) for told in first.values()]
-    _work_in_peace(world, {twin.number for told, twin in pairs if told.merged_by_hand})
-    for told, twin in pairs:
-        mine, theirs = (_summary(world, one.number) for one in (told, twin))
+def _as_in_peace(world: World) -> None:
+    """The state and the results of every task are those that its plan and its items give without any trouble."""
+    for told in {told.number: told for told in world.told if told.number in world.watch.now.tasks}.values():
         if told.spoiled or world.fail_fast:
             continue
-        require(mine == theirs, f"not as in an undisturbed run: {told.number} {mine} ≠ {twin.number} {theirs}")
-
-
-def _work_in_peace(world: World, merged: set[int]) -> None:
-    """One worker, nobody else, no time lost: claim, run, settle, until everything is finished, and merged where it is to be."""
-    store, pipelines, name = world.store, world.pipelines, "peace"
-    with store.write() as tx:
-        tx.workers.register(name, "elsewhere", 1, [], 100)
-    beat = Report()
-    steering, settled = Commands(store, pipelines, name), list[Settlement]()
-    while True:
-        with store.write() as tx:
-            tx.workers.beat(name, beat, lease_seconds=1e9)
-        claimer = Claimer(store, pipelines)
-        turn = take_turn(store, claimer, pipelines, name, settled, Room(100), in_flight=set(), hinted=True)
-        was_busy = bool(settled)
-        settled = [_called(world, row, claimed) for row, claimed in turn.claimed]
-        if settled or turn.again or was_busy:
-            continue
-        open_tasks = {
-            number: task["state"]
-            for number, task in world.watch.now.tasks.items()
-            if task["state"] not in FINISHED_TASKS
-        }
-        held_up = [number for number, state in open_tasks.items() if state in ("paused", "waiting")]
-        for number in held_up:
-            steering.resume(number)
-        to_merge = sorted(merged - world.cannot_merge)
-        partial = [number for number in to_merge if world.watch.now.tasks[number]["state"] == "partial"]
-        for number in partial:
-            world.merge(steering, number)
-        if not open_tasks and not partial:
-            return
-        if held_up or partial:
-            continue
-        # What runs of a task that has failed meanwhile is handed back by the sweep, with its permits.
-        world.schedule.sleep(30.0 if claimer.seconds_to_next is None else claimer.seconds_to_next + 0.01)
-        if claimer.seconds_to_next is None:
-            require(recover_now(store, pipelines, name), f"stuck in peace: {open_tasks}")
-
-
-def _called(world: World, row: TaskRow, claimed: Claimed) -> Settlement:
-    pipeline = world.pipelines[row.pipeline]
-    stage = pipeline.find(claimed.stage)
-    assert stage is not None
-    call = Call(world.store, pipeline, stage, row, claimed)
-    found: Settlement = Asyncio.run(call.run_async()) if stage.runs_in_loop else call.run_sync()
-    return found
+        found = _summary(world, told.number)
+        wanted = Expected(world.pipelines[told.pipeline].plan(), told.options, told.merged_by_hand).summary()
+        require(found == wanted, f"not as in an undisturbed run: {told.number} {found} ≠ {wanted}")
 
 
 def _summary(world: World, number: int) -> dict[str, Any]:
@@ -116,7 +58,7 @@ def _summary(world: World, number: int) -> dict[str, Any]:
     plan = world.watch.plan(number)
     names = [stage.name for stage in plan.stages]
     items = {
-        (item["stage"], item["key"] or item["seq"]): (item["state"], _value(world, found.get(item["id"])))
+        (item["stage"], _name(item)): (item["state"], _value(world, found.get(item["id"])))
         for item in world.watch.now.of(number)
         if item["stage"] in names
     }

@@ -45,7 +45,7 @@ def play(store: SimulatedStore, seed: int, *, trace: bool = False, with_digest: 
         if not isinstance(error, Exception):
             raise
     if trace:
-        print(f"seed {seed}: {world.faults.odds}")
+        print(f"seed {seed}: {world.features}; {world.faults.odds}")
         print("\n".join(map(str, world.schedule.trace)))
     said = world.schedule.trace if with_digest else []
     digest = hashlib.sha256("\n".join(map(str, said)).encode()).hexdigest()

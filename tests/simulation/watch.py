@@ -37,7 +37,8 @@ READ_EVERY = 5
 class Picture:
     """Everything that counts, at one moment; items of a stage that is still being written, or removed, do not."""
 
-    def __init__(self, connection: sa.Connection) -> None:
+    def __init__(self, connection: sa.Connection, before: Picture | None = None) -> None:
+        """``before`` is an earlier picture, where events only follow those that it has."""
         driver: Any = connection.connection.driver_connection
 
         def rows(table: str, names: tuple[str, ...], rest: str = "") -> list[dict[str, Any]]:
@@ -58,9 +59,11 @@ class Picture:
             if item and (note["task"], note["token"]) in decided and note["lease"] in (None, item["lease"]):
                 item |= PUT_BACK
         self.permits = rows("permits", ("item", "lease", "name"), "ORDER BY item")
-        self.events: dict[int, list[Row]] = {}
-        for row in rows("events", EVENT_COLUMNS, "WHERE item IS NULL ORDER BY id"):
-            self.events.setdefault(row["task"], []).append(row)
+        self.events: dict[int, list[Row]] = {} if before is None else dict(before.events)
+        self.last_event: int = 0 if before is None else before.last_event
+        for row in rows("events", EVENT_COLUMNS, f"WHERE item IS NULL AND id > {self.last_event} ORDER BY id"):
+            self.events[row["task"]] = [*self.events.get(row["task"], ()), row]
+            self.last_event = row["id"]
 
     def of(self, task: int, stage: str | None = None) -> list[Row]:
         """The items of a task, or of one of its stages, in order."""
@@ -95,13 +98,14 @@ class Watch:
         self.looks = 0
         self.now = self._picture()
 
-    def _picture(self) -> Picture:
+    def _picture(self, before: Picture | None = None) -> Picture:
         with self.database.undisturbed() as connection:
-            return Picture(connection)
+            return Picture(connection, before)
 
     def look(self, seen: Picture) -> None:
         """Compare what a commit made of the database with what it may make of it, after what its transaction had seen."""
-        before, self.now = self.now, self._picture()
+        # On PostgreSQL, events can become visible in another order than that of their ids.
+        before, self.now = self.now, self._picture(self.now if self.database.dialect == "sqlite" else None)
         self.looks += 1
         self._items(before, seen)
         self._tasks(before)

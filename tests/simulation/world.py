@@ -49,10 +49,11 @@ from fanfold.store import store as store_room
 from fanfold.store.migrate import ensure
 from tests.simulation.database import SimulatedStore, wait_for_a_deadlock
 from tests.simulation.faults import BEGINNING, Faults, Odds
+from tests.simulation.features import Features
 from tests.simulation.handlers import LARGE, Witness, new_items
 from tests.simulation.parts import STAGE, Asyncio, Executor, NoWatchdog, Queue, Threading, Time
 from tests.simulation.people import OWNERS, People
-from tests.simulation.pipelines import Shape, drawn_items, made, plain_item
+from tests.simulation.pipelines import Habits, Shape, made, plain_item
 from tests.simulation.reckoning import reckon
 from tests.simulation.schedule import Process, Schedule, Violation
 from tests.simulation.watch import Picture, Watch
@@ -199,9 +200,11 @@ class World:
         stickiness, leaps = self.dice.choice((0.0, 0.5, 0.8, 0.95)), self.dice.choice((0.0, 0.0, 0.002, 0.01))
         self.schedule = Schedule(self.dice, stickiness=stickiness, leaps=leaps)
         STAGE.schedule = self.schedule
+        self.features = Features.drawn(self.dice)
         self.faults = Faults(self.schedule, Odds.drawn(self.dice))
         self.witness = Witness(self.faults)
         self.size = self.dice.choice(SIZES)
+        self.habits = Habits.drawn(self.dice)
         self.same_machine = self.dice.random() < 0.5
         shapes = [Shape.drawn(self.dice) for _ in range(self.dice.choice((1, 1, 2)))]
         self.pipelines: dict[str, Pipeline] = {
@@ -210,6 +213,7 @@ class World:
         self.fail_fast = any(shape.fail_fast for shape in shapes)
         self.sizes: dict[int, int] = {}
         self.cannot_merge: set[int] = set()
+        self._stood: tuple[Picture | None, list[str]] = (None, [])
         self.people = People(self)
         Hints.world = self
 
@@ -219,6 +223,7 @@ class World:
         database.reset()
         shutil.rmtree(self.store.settings.data_folder, ignore_errors=True)
         database.faults = self.faults
+        database.every_commit_is_heard = self.features.heard
         self.witness.in_transaction = database.in_transaction
         self.watch = Watch(database, self.pipelines, self.witness, self.sizes)
         database.on_commit, database.seen = self._look, lambda: self.watch.now
@@ -258,6 +263,8 @@ class World:
         self.schedule.note("*** calm", "-")
         for actor in self.schedule.actors:
             actor.process.frozen_until = min(actor.process.frozen_until, self.schedule.now)
+        if self.features.alone:
+            self.people.stop(self.people.living())
         self.hire(at_risk=False)
         if not self.schedule.pause("the people", self.people.are_gone, PATIENCE):
             raise Violation(f"people wait for ever: {self.schedule.standing()}")
@@ -265,7 +272,7 @@ class World:
 
     def _aftermath(self) -> None:
         """Everything is finished, and people are not content: they merge with gaps, redo items, cancel and begin again."""
-        for _ in range(self.dice.choice((0, 0, 1, 1, 2))):
+        for _ in range(self.dice.choice((1, 1, 2)) if self.features.comes_back else 0):
             self.people.comes_back()
             if not self.schedule.pause("the people", self.people.are_gone, PATIENCE):
                 raise Violation(f"people wait for ever: {self.schedule.standing()}")
@@ -278,7 +285,14 @@ class World:
         while open_tasks := self._let_go(steering):
             if self.schedule.now > end:
                 raise Violation(f"stuck: {open_tasks} with {[self.watch.now.of(number) for number in open_tasks]}")
-            self.schedule.sleep(5.0)
+            seen = self._standing()
+            self.schedule.pause("the tasks", lambda: self._standing() != seen, 30.0)  # noqa: B023
+
+    def _standing(self) -> list[str]:
+        """The states of all tasks."""
+        if self._stood[0] is not self.watch.now:
+            self._stood = (self.watch.now, [task["state"] for task in self.watch.now.tasks.values()])
+        return self._stood[1]
 
     def _let_go(self, steering: commands.Commands) -> list[int]:
         """Resume what waits for a person; returns what is not finished."""
@@ -336,7 +350,7 @@ class World:
         """A new task of any pipeline."""
         name = self.dice.choice(sorted(self.pipelines))
         owner = self.dice.choice(OWNERS) if owner is None else owner
-        plans = drawn_items(self.dice, self.dice.choice(self.size.items))
+        plans = self.habits.items(self.dice, self.dice.choice(self.size.items))
         if self.dice.random() < 0.02:
             plans = [plain_item(number) for number in range(MANY)]
         self.submit(name, {"items": plans}, key=key, owner=owner, priority=self.dice.choice((0, 0, 0, 1, 7)))
@@ -445,7 +459,7 @@ def opened(url: str, folder: Path) -> Iterator[SimulatedStore]:
         heartbeat_seconds=5.0,
         lease_seconds=16.0,
         look_seconds=2.5,
-        sweep_seconds=6.0,
+        sweep_seconds=9.0,
         poll_seconds=6.0,
     )
     store = SimulatedStore(settings)

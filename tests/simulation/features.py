@@ -1,0 +1,30 @@
+"""What a seed turns on. Each seed plays a few features at the same time, so that short runs reach odd combinations."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, fields
+
+ODDS = {"comes_back": 0.35, "heard": 0.25, "alone": 0.5}
+"""How likely each feature is; the others have `OTHERWISE`."""
+OTHERWISE = 0.25
+
+
+@dataclass(frozen=True)
+class Features:
+    """What is on in one run."""
+
+    comes_back: bool = False
+    """People come back to what is finished."""
+    heard: bool = False
+    """On SQLite, every commit is a hint, as it is in life: also a heartbeat. Else those that change work."""
+    alone: bool = False
+    """When calm comes, all workers but one are told to leave."""
+
+    @classmethod
+    def drawn(cls, dice: random.Random) -> Features:
+        """Some of them."""
+        return cls(**{one.name: dice.random() < ODDS.get(one.name, OTHERWISE) for one in fields(cls)})
+
+    def __str__(self) -> str:
+        return ", ".join(one.name for one in fields(self) if getattr(self, one.name)) or "nothing"
