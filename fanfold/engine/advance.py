@@ -77,6 +77,8 @@ def advance_locked(
         if stage.passed > failed:  # What was made good since must not excuse another failure.
             row = replace(row, plan=row.plan.passing({stage.name: failed}))
             values = {"plan": row.plan.to_json()}
+        if new_items is not None and new_items.redone:  # New items under names whose idempotency keys may be used up.
+            values["generation"] = row.generation + 1
         following = row.plan.after(stage.name)
         return enter(tx, pipelines, row, following, actor=actor, verb="advance", new_items=new_items, values=values)
     return _stop(tx, pipelines, row, actor, stage, counts[stage.name], decision)

@@ -456,3 +456,29 @@ def test_a_worker_that_knows_the_task_already_starts_a_new_job_after_a_rerun(ins
     worker.run()
     assert outputs(installation, task) == ["made by job-2"]
     assert (len(service.starts), service.doubles) == (2, {})
+
+
+@pytest.mark.parametrize("many", [1, 3])
+def test_items_of_a_split_that_is_redone_start_new_jobs(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch, many: int
+) -> None:
+    """They answer to the same names as the items that they replace, and are other work: their input may be another one."""
+    monkeypatch.setattr("fanfold.engine.spool.CHUNK", 2)
+    service = JobService()
+    pipeline = ff.Pipeline("photo")
+
+    @pipeline.split
+    def list_pages(task: ff.TaskWork) -> Iterator[ff.NewItem]:
+        yield from (ff.NewItem(key=f"page-{number}") for number in range(many))
+
+    @pipeline.each
+    async def render(item: ff.ItemWork) -> Any:
+        return await item.external(start=service.start, look=service.look, find=service.find)
+
+    task = installation.client.submit(installation.know(pipeline))
+    installation.work()
+    for _ in range(2):
+        installation.client.retry(task.id, stage="list_pages", items=["1"])
+        installation.work()
+    assert installation.client.get(task.id).state == "completed"
+    assert (len(service.starts), service.doubles) == (3 * many, {})

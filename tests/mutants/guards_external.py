@@ -13,6 +13,12 @@ EXTERNAL = "engine/test_external.py::test_a_crash_between_any_two_steps_starts_n
 
 MUTANTS = (
     mutant(
+        "items of a split that is redone have new keys",
+        Edit("fanfold/engine/advance.py", "if new_items is not None and new_items.redone:", "if False:"),
+        by="sqlite",
+        test=f"{JOBS}::test_items_of_a_split_that_is_redone_start_new_jobs[sqlite-1]",
+    ),
+    mutant(
         "a held item is not due in ten years",
         Edit(
             "fanfold/store/settling.py",

@@ -21,7 +21,7 @@ from tests.simulation.faults import AFTER_COMMIT, BEFORE_COMMIT, STATEMENT, Faul
 from tests.simulation.parts import STAGE
 from tests.simulation.schedule import Actor, ProcessDied, Violation
 
-TOUCHING = re.compile(r"(INSERT INTO|UPDATE|DELETE FROM) (items|tasks|events|permits|drafts)\b")
+TOUCHING = re.compile(r"(INSERT INTO|UPDATE|DELETE FROM) (items|tasks|events|permits|drafts|reset_items)\b")
 SHORT_SECONDS = 0.004
 """A statement that takes longer than this may wait for a lock: then the server is asked."""
 MOMENT_SECONDS = 0.002

@@ -17,6 +17,26 @@ STATEMENT, BEFORE_COMMIT, AFTER_COMMIT, HANDLER = "statement", "before commit", 
 FREEZES = (2.0, 9.0, 16.5, 40.0)
 STEPS = (-400.0, -40.0, -5.0, 5.0, 40.0, 400.0)
 
+REFUSALS: tuple[tuple[str | None, int | None, str], ...] = (
+    *((state, None, f"simulated: SQLSTATE {state}") for state in (
+        "25006", "25P03", "25P04", "40001", "40P01", "53300", "57014", "57P01", "26000", "08006",
+    )),
+    (None, 5, "database is locked"),
+    (None, 13, "database or disk is full"),
+    (None, 8, "attempt to write a readonly database"),
+    (None, 10, "disk I/O error"),
+)  # fmt: skip
+"""SQLSTATE of PostgreSQL or error code of SQLite, and what is said. None of them is about the data: all are tried again."""
+
+
+class Refusal(Exception):
+    """An error of a driver."""
+
+    def __init__(self, sqlstate: str | None, sqlite_errorcode: int | None, said: str) -> None:
+        super().__init__(said)
+        self.sqlstate = sqlstate
+        self.sqlite_errorcode = sqlite_errorcode
+
 
 @dataclass
 class Odds:
@@ -29,6 +49,7 @@ class Odds:
     lost_answer: float = 0.0
     clock_step: float = 0.0
     lost_hint: float = 0.0
+    refused: float = 0.0
 
     @classmethod
     def drawn(cls, dice: random.Random) -> Odds:
@@ -101,12 +122,22 @@ class Faults:
         if self._strikes("lost statement", self.odds.lost_statement):
             self.schedule.note("*** the connection is lost")
             raise sa.exc.OperationalError("a statement", None, Exception("simulated: connection lost"))
+        if self._strikes("refused statement", self.odds.refused):
+            raise self._refusal()
 
     def commit(self) -> None:
         """The commit may fail: nothing was written."""
         if self._strikes("failed commit", self.odds.failed_commit):
             self.schedule.note("*** the commit fails")
             raise sa.exc.OperationalError("COMMIT", None, Exception("simulated: commit failed"))
+        if self._strikes("refused commit", 4 * self.odds.refused):
+            raise self._refusal()
+
+    def _refusal(self) -> sa.exc.OperationalError:
+        """What the database says when it is busy, full, read-only, restarting, or ends the transaction for another one."""
+        said = self.schedule.dice.choice(REFUSALS)
+        self.schedule.note(f"*** the database says {said}")
+        return sa.exc.OperationalError("a statement", None, Refusal(*said))
 
     def answer(self) -> None:
         """The commit went through, but nobody hears of it."""

@@ -21,6 +21,12 @@ class Features:
     alone: bool = False
     """When calm comes, all workers but one are told to leave."""
 
+    external: bool = False
+    """Items have external jobs done. The clock is not stepped then, nor does time leap: see `docs/simulation.md`."""
+
+    refusals: bool = False
+    """The database refuses statements and commits, with the codes of both kinds."""
+
     @classmethod
     def drawn(cls, dice: random.Random) -> Features:
         """Some of them."""

@@ -18,6 +18,7 @@ from fanfold.model.item import NewItem, later
 from tests.simulation.faults import HANDLER, Faults
 from tests.simulation.parts import STAGE
 from tests.simulation.schedule import Violation
+from tests.simulation.service import Service
 
 RETRIES = 3
 LARGE = 400
@@ -45,6 +46,9 @@ class Witness:
     """The mark of the input, for each attempt that came to a result."""
     yielded: dict[Attempt, int] = field(default_factory=dict)
     """How many items each split gave."""
+
+    def __post_init__(self) -> None:
+        self.service = Service(self.faults)
 
     def begins(self, work: Work) -> None:
         """A handler begins: no lease is ever given out twice."""
@@ -101,6 +105,8 @@ def each(witness: Witness, in_loop: bool, ordinal: int) -> Any:
             _write(item, number)
             await asyncio.sleep(0.6)
         await asyncio.sleep(item.input["plan"]["seconds"])
+        if item.input["plan"]["job"]:
+            await witness.service.do(item, item.input["plan"]["job"])
         return work(item)
 
     return in_the_loop if in_loop else in_thread

@@ -270,6 +270,10 @@ class Asyncio:
         loop = Loop()
         try:
             found = loop.run_until_complete(coroutine)
+            if left := sorted(asyncio.all_tasks(loop), key=lambda task: int(task.get_name().rpartition("-")[2])):
+                for task in left:  # As `asyncio.run` does.
+                    task.cancel()
+                loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
             loop._helpers.shutdown()
             return found
         except ProcessDied:

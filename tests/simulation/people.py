@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from fanfold.engine import advance, claiming, commands, sweep, tick, turn
+import sqlalchemy as sa
+
+from fanfold.engine import advance, claiming, commands, deciding, sweep, tick, turn
 from fanfold.engine.settlement import Settlement, settle
 from fanfold.errors import FanfoldError
+from fanfold.model.external import EXTERNAL_COMMANDS
 from fanfold.model.item import Claimed
 from fanfold.model.lifecycle import TASK_MOVES, legal
+from fanfold.model.plan import Kind
+from fanfold.store import tables
 from tests.simulation.handlers import SPOILED
 from tests.simulation.watch import Row, require
 
@@ -36,6 +41,8 @@ class People:
     def acts(self) -> list[Callable[[], None]]:
         """What may happen next, as often as it is likely."""
         often = [self._hire, self._tick, self._sweep, self._probe, self._redeliver, self._late]
+        if self.world.features.external:
+            often.append(self._external)
         return [self._command] * 4 + often * 2 + [self._kill, self._stop, self._twice, self._series, self._series]
 
     def does(self, what: str, act: Callable[[], object], *, at_risk: bool = True) -> None:
@@ -79,6 +86,33 @@ class People:
         number = self.dice.choice(partial or sorted(tasks))
         verb = self.dice.choice(("merge", "merge", "retry") if partial else ("retry", "retry", "merge", "rerun"))
         self.does(f"{verb}s {number}", self._steering(number, verb))
+
+    def _external(self) -> None:
+        """Somebody decides about external jobs, which may be under way."""
+        tasks = self.world.watch.now.tasks
+        if tasks and self.world.features.external:
+            number, verb = self.dice.choice(sorted(tasks)), self.dice.choice(EXTERNAL_COMMANDS)
+            self.does(f"says {verb} of the jobs of {number}", lambda: self._says(number, verb))
+
+    def _says(self, number: int, verb: str) -> None:
+        with self.world.store.database.undisturbed() as connection:
+            task_id = connection.execute(sa.select(tables.tasks.c.id).where(tables.tasks.c.number == number)).scalar()
+        service = self.world.witness.service
+        if verb in ("resend", "lost"):
+            getattr(service, {"resend": "resent"}.get(verb, verb))[task_id] += 1
+        deciding.decide(self.world.store, number, deciding.Wish(verb), "person")
+
+    def decides(self, number: int) -> None:
+        """An item waits for a person: about its job, or because it does not fit into a tick."""
+        held = self.world.watch.now.held(number)
+        try:
+            self._says(number, self.dice.choice(("lost", "resend")))
+        except FanfoldError as error:
+            self.schedule.note(f"is told: {error}")
+            steering = commands.Commands(self.world.store, self.world.pipelines)
+            stage, keys = held[0]["stage"], [item["key"] or str(item["seq"]) for item in held]
+            is_each = self.world.watch.plan(number).stage(stage).kind is Kind.EACH
+            steering.retry(number, keys, stage) if is_each else steering.retry(number)
 
     def _series(self) -> None:
         """One person does several things to one task, one after the other: cancel and delete, retry and cancel …"""

@@ -9,6 +9,7 @@ from typing import Any
 from fanfold.model.pipeline import Pipeline
 from fanfold.model.retry import Retry
 from tests.simulation import handlers
+from tests.simulation.features import Features
 from tests.simulation.handlers import RETRIES, Witness
 
 SEQUENCES = (
@@ -36,6 +37,12 @@ BEHAVIOUR: dict[str, tuple[Any, ...]] = {
     "pauses": (True, False, False),
     "large": (True,),
     "writes": (1, 2, 3),
+    "job": tuple(
+        {"finds": finds, "waits": waits, "looks": looks}
+        for finds in (True, False)
+        for waits in (True, False)
+        for looks in (0, 1)
+    ),
 }
 """What an item may do, and how: take long, fail, be hopeless in an `each`, meet a rate limit, wait, stream, report, write."""
 HABITS = sorted(BEHAVIOUR)
@@ -59,15 +66,15 @@ class Shape:
     mirrored: bool
 
     @classmethod
-    def drawn(cls, dice: random.Random) -> Shape:
-        """Any that makes sense."""
-        kinds = dice.choice(SEQUENCES)
+    def drawn(cls, dice: random.Random, features: Features) -> Shape:
+        """Any that makes sense; external jobs need an `each` stage in the loop."""
+        kinds = dice.choice([kinds for kinds in SEQUENCES if not features.external or "each" in kinds])
         one = dice.choice((None, None, 1, 2))
         several = dice.random() < 0.25
         limits = tuple(dice.choice((None, 1, 2)) if several else one if kind == "each" else None for kind in kinds)
         return cls(
             kinds,
-            in_loop=dice.random() < 0.4,
+            in_loop=features.external or dice.random() < 0.4,
             gate=dice.choice((None, None, None, "merge", "each")),
             limits=limits,
             takes=tuple(dice.choice((0.0, 0.0, 1.0, 6.0)) for _ in kinds),
@@ -91,9 +98,10 @@ class Habits:
     trouble: float
 
     @classmethod
-    def drawn(cls, dice: random.Random) -> Habits:
-        """Two to five of them."""
-        return cls(frozenset(dice.sample(HABITS, dice.choice((2, 3, 3, 4, 5)))), dice.choice((0.2, 0.5)))
+    def drawn(cls, dice: random.Random, features: Features) -> Habits:
+        """Some of them, and external jobs where the run has these."""
+        allowed = dice.sample([name for name in HABITS if name != "job"], dice.choice((1, 2, 3, 4)))
+        return cls(frozenset([*allowed, *(["job"] if features.external else [])]), dice.choice((0.2, 0.5)))
 
     def items(self, dice: random.Random, count: int) -> list[dict[str, Any]]:
         """New items: how long each takes, how often it fails, what it does on the way."""
@@ -111,7 +119,7 @@ class Habits:
 
 def plain_item(number: int, seconds: float = 0.0) -> dict[str, Any]:
     """An item that does what it should, at once or in so many seconds."""
-    never = ("fails", "limited", "looks", "pieces", "progress", "pauses", "large", "writes", "unkeyed")
+    never = ("fails", "limited", "looks", "pieces", "progress", "pauses", "large", "writes", "job", "unkeyed")
     return {"key": f"k{number}", "seconds": seconds, "hopeless": None} | dict.fromkeys(never, 0)
 
 

@@ -6,10 +6,12 @@ import itertools
 import json
 from collections import Counter
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 
+from fanfold.model.item import HELD_FROM
 from fanfold.model.lifecycle import ITEM_MOVES, OPEN_ITEMS, TASK_MOVES, legal, pairs, targets
 from fanfold.model.pipeline import Pipeline
 from fanfold.model.plan import ON_CANCELLED, ON_FAILED, Kind, Plan
@@ -24,8 +26,8 @@ ITEM_CHANGES, TASK_CHANGES = set(pairs(ITEM_MOVES)), set(pairs(TASK_MOVES))
 TASK_COLUMNS = (
     "number", "pipeline", "state", "stage", "ending", '"plan"', "updated_at", "owner", '"key"', "missing", "generation",
 )  # fmt: skip
-ITEM_COLUMNS = ("id", "task", "stage", "seq", '"key"', "state", "lease", "worker", "failures", "crashes")
-PUT_BACK: dict[str, Any] = {"state": "pending", "worker": None, "failures": 0, "crashes": 0}
+ITEM_COLUMNS = ("id", "task", "stage", "seq", '"key"', "state", "lease", "worker", "failures", "crashes", "available_at")
+PUT_BACK: dict[str, Any] = {"state": "pending", "worker": None, "failures": 0, "crashes": 0, "available_at": None}
 """What an item is that a reset of many has put back, though its row does not say so yet."""
 EVENT_COLUMNS = ("id", "task", "verb", "source", "target", "stage")
 
@@ -64,6 +66,12 @@ class Picture:
         for row in rows("events", EVENT_COLUMNS, f"WHERE item IS NULL AND id > {self.last_event} ORDER BY id"):
             self.events[row["task"]] = [*self.events.get(row["task"], ()), row]
             self.last_event = row["id"]
+
+    def held(self, task: int) -> list[Row]:
+        """The items of a task that wait for a person."""
+        held = HELD_FROM.timestamp()
+        due = ((item, item["available_at"]) for item in self.of(task) if item["state"] == "waiting")
+        return [item for item, at in due if (at.timestamp() if isinstance(at, datetime) else at) >= held]
 
     def of(self, task: int, stage: str | None = None) -> list[Row]:
         """The items of a task, or of one of its stages, in order."""
@@ -113,6 +121,10 @@ class Watch:
         if self.looks % READ_EVERY == 0:
             self._reads()
 
+    def redone(self, task: int) -> int:
+        """How often people have had a task, or items of it, done again."""
+        return sum(move["verb"] in ("retry", "rerun") for move in self.now.events.get(task, ()))
+
     def plan(self, task: int) -> Plan:
         """The plan that a task has now."""
         text = self.now.tasks[task]["plan"]
@@ -148,7 +160,10 @@ class Watch:
             )
             grown = now["lease"] - was["lease"]
             claimed = now["state"] == "running" and grown == 1
-            require(grown == 0 or claimed, f"the lease changed without a claim: {was} → {now}")
+            # A rerun gives a new number to what was begun, so that pieces of it no longer count.
+            reruns = any(move["verb"] == "rerun" for move in self.now.events[now["task"]])
+            over = reruns and now["state"] == "pending" and grown == 1
+            require(grown == 0 or claimed or over, f"the lease changed without a claim: {was} → {now}")
             # Settled and claimed again in one commit is fine, but only its own worker can settle it.
             own = was["worker"] == now["worker"]
             require(not claimed or was["state"] != "running" or own, f"claimed while it runs: {was} → {now}")
@@ -174,6 +189,8 @@ class Watch:
         if self.plan(item["task"]).stage(item["stage"]).kind is not Kind.EACH:
             return
         if any(move["verb"] in ("retry", "rerun") for move in moves):
+            if (job := self.witness.service.used.get((item["id"], item["lease"]))) is not None:
+                self.witness.service.spent.add(job)
             return
         given = stored(self.database, item_data.c.input)[item["id"]]
         made_from = self.witness.made_from.get((item["id"], item["lease"]))

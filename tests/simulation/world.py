@@ -22,6 +22,7 @@ from fanfold.engine import (
     commands,
     context,
     copying,
+    external,
     leftovers,
     pulse,
     removal,
@@ -114,7 +115,7 @@ class Luck:
 LUCK = Luck()
 CLOCKED = (
     *(worker, pulse, services, restarting, candidates, claiming, attempts, tally, repeats, threads, context, tick),
-    *(removal, store_room, timing),
+    *(removal, store_room, timing, external),
 )
 
 
@@ -202,11 +203,15 @@ class World:
         STAGE.schedule = self.schedule
         self.features = Features.drawn(self.dice)
         self.faults = Faults(self.schedule, Odds.drawn(self.dice))
+        if self.features.refusals:
+            self.faults.odds.refused = self.dice.choice((0.004, 0.012))
+        if self.features.external:
+            self.faults.odds.clock_step = self.schedule.leaps = 0.0
         self.witness = Witness(self.faults)
         self.size = self.dice.choice(SIZES)
-        self.habits = Habits.drawn(self.dice)
+        self.habits = Habits.drawn(self.dice, self.features)
         self.same_machine = self.dice.random() < 0.5
-        shapes = [Shape.drawn(self.dice) for _ in range(self.dice.choice((1, 1, 2)))]
+        shapes = [Shape.drawn(self.dice, self.features) for _ in range(self.dice.choice((1, 1, 2)))]
         self.pipelines: dict[str, Pipeline] = {
             f"p{place}": made(f"p{place}", shape, self.witness) for place, shape in enumerate(shapes)
         }
@@ -226,6 +231,7 @@ class World:
         database.every_commit_is_heard = self.features.heard
         self.witness.in_transaction = database.in_transaction
         self.watch = Watch(database, self.pipelines, self.witness, self.sizes)
+        self.witness.service.redone = self.watch.redone
         database.on_commit, database.seen = self._look, lambda: self.watch.now
         self.schedule.blocked = wait_for_a_deadlock if database.dialect == "postgresql" else None
         try:
@@ -237,6 +243,7 @@ class World:
             database.on_commit = None
             self.schedule.end()
             database.faults = None
+            external._left_behind.clear()
 
     def _look(self, seen: Picture) -> None:
         try:
@@ -304,6 +311,8 @@ class World:
                     steering.resume(number)
                 elif task["state"] == "partial" and number in merged:
                     self.merge(steering, number)
+                elif task["state"] == "active" and self.watch.now.held(number):
+                    self.people.decides(number)
                 elif task["state"] == "cancelled":
                     steering.retry(number) if self._has_failed(number) else steering.rerun(number)
             except FanfoldError as error:
@@ -412,7 +421,7 @@ def on_stage() -> Iterator[None]:
     log.setLevel(logging.INFO)
     replaced: list[tuple[Any, str, Any]] = [
         *((module, "time", Time) for module in CLOCKED),
-        *((module, "threading", Threading) for module in (pulse, services, restarting, tick, threads)),
+        *((module, "threading", Threading) for module in (external, pulse, services, restarting, tick, threads)),
         (worker, "asyncio", Asyncio()),
         (worker, "datetime", Moments),
         (worker, "ThreadPoolExecutor", Executor),
@@ -432,6 +441,9 @@ def on_stage() -> Iterator[None]:
         *((module, "CHUNK", CHUNK) for module in (drafts, abandoned, leftovers, resets, spool, stored_resets, submit)),
         (resetting, "AT_ONCE", CHUNK),
         (sweep, "CLEAN_ROWS", CHUNK),
+        *((module, "CHUNK", CHUNK) for module in (drafts, abandoned, spool, submit)),
+        *((module, "CHUNK", CHUNK) for module in (resets, leftovers, store_resets)),
+        (resetting, "AT_ONCE", CHUNK),
         (drafts.Drafts.remove_items, "__defaults__", (2 * CHUNK,)),
         (store_room, "random", LUCK),
     ]
