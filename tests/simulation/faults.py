@@ -27,6 +27,8 @@ REFUSALS: tuple[tuple[str | None, int | None, str], ...] = (
     (None, 10, "disk I/O error"),
 )  # fmt: skip
 """SQLSTATE of PostgreSQL or error code of SQLite, and what is said. None of them is about the data: all are tried again."""
+SERVICES = ("/sweep", "/cleaning", "/pulse")
+"""The threads of a worker that must survive any error."""
 
 
 class Refusal(Exception):
@@ -124,6 +126,9 @@ class Faults:
             raise sa.exc.OperationalError("a statement", None, Exception("simulated: connection lost"))
         if self._strikes("refused statement", self.odds.refused):
             raise self._refusal()
+        if self.schedule.current.name.endswith(SERVICES) and self._strikes("error in a service", 4 * self.odds.refused):
+            self.schedule.note("*** a file is gone")
+            raise FileNotFoundError("simulated: removed meanwhile")
 
     def commit(self) -> None:
         """The commit may fail: nothing was written."""

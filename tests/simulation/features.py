@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, fields
 
-ODDS = {"comes_back": 0.35, "heard": 0.25, "alone": 0.5}
+ODDS = {"comes_back": 0.35, "heard": 0.25, "alone": 0.5, "crowd": 0.08, "cron": 0.15}
 """How likely each feature is; the others have `OTHERWISE`."""
 OTHERWISE = 0.25
 
@@ -26,6 +26,16 @@ class Features:
 
     refusals: bool = False
     """The database refuses statements and commits, with the codes of both kinds."""
+
+    keys: bool = False
+    """Keys of items are numbers and may collide, with each other or with the position of an item that has none."""
+    poison: bool = False
+    """The usual crash limit counts: an item that is lost three times without getting further fails."""
+    crowd: bool = False
+    """Many tasks wait in one stage, and a look for work sees only a few of them at a time."""
+
+    cron: bool = False
+    """No worker until calm comes: only ticks, one after the other, with budgets that are too small for some items."""
 
     @classmethod
     def drawn(cls, dice: random.Random) -> Features:

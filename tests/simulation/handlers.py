@@ -86,6 +86,10 @@ def each(witness: Witness, in_loop: bool, ordinal: int) -> Any:
         if looked < plan["looks"]:
             item.remember(looks=looked + 1)
             return later(3)
+        if plan["degraded"]:
+            item.degraded("simulated: a fallback")
+        if plan["uses"]:
+            item.used(**plan["uses"])
         for piece in range(plan["pieces"]):
             item.emit(piece)
         return _ended(witness, item, plan, ordinal)

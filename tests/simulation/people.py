@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -27,6 +28,9 @@ MOST_WORKERS = 4
 OWNERS = ("", "", "ann", "bob")
 BUDGETS = (0.5, 1.0, 3.0, 8.0, 30.0)
 """Seconds of a tick: some are too short for any step."""
+
+
+TICKS = 5
 
 
 class People:
@@ -149,6 +153,8 @@ class People:
             if note == SPOILED:
                 self.world.mark(number, spoiled=True)
             return lambda: steering.retry(number, keys, stage, options)
+        if verb == "retry" and self.dice.random() < 0.2:
+            return lambda: steering.retry(number, degraded=True)
         if verb == "merge":
             self.world.mark(number, merged_by_hand=True)
         return lambda: getattr(steering, verb)(number)
@@ -192,6 +198,13 @@ class People:
             budget = self.dice.choice(BUDGETS)
             self.does(f"ticks for {budget:g} s", lambda budget=budget: self._ticks(budget))  # type: ignore[misc]
 
+    def tick_on(self) -> None:
+        """One tick after the other, as a scheduler starts them; each with the same budget."""
+        budget = self.dice.choice(BUDGETS[:-1])
+        for _ in range(TICKS):
+            self._told(lambda: self._ticks(budget))
+            self.schedule.sleep(1.0)
+
     def _ticks(self, budget: float) -> None:
         tick.tick(self.world.store, self.world.pipelines.values(), budget=budget, concurrency=2)
 
@@ -206,10 +219,13 @@ class People:
             )
 
     def _twice(self) -> None:
-        """Two people submit the same thing under one key."""
+        """Two people submit something under one key: the same, or different work, which one of them must be told."""
         key, owner = self.dice.choice(("mine", "yours")), self.dice.choice(OWNERS)
+        name, options = self.world.drawn()
         for _ in range(2):
-            self.does(f"submits {key}", lambda: self.world.submit_drawn(key, owner))
+            self.does(f"submits {key}", partial(self.world.submit, name, options, key=key, owner=owner))
+            if self.dice.random() < 0.5:
+                name, options = self.world.drawn()
 
     def _redeliver(self) -> None:
         """What a worker has settled before, or never got through with, comes in once more: late, and perhaps twice."""

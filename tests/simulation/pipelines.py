@@ -37,6 +37,8 @@ BEHAVIOUR: dict[str, tuple[Any, ...]] = {
     "pauses": (True, False, False),
     "large": (True,),
     "writes": (1, 2, 3),
+    "degraded": (True,),
+    "uses": ({"input_tokens": 1.5}, {"output_tokens": 3e9}, {"cost": "much"}, {"input_tokens": True, "cost": -1}),
     "job": tuple(
         {"finds": finds, "waits": waits, "looks": looks}
         for finds in (True, False)
@@ -96,12 +98,16 @@ class Habits:
 
     allowed: frozenset[str]
     trouble: float
+    numeric: bool
+    """Whether keys are small numbers."""
 
     @classmethod
     def drawn(cls, dice: random.Random, features: Features) -> Habits:
         """Some of them, and external jobs where the run has these."""
         allowed = dice.sample([name for name in HABITS if name != "job"], dice.choice((1, 2, 3, 4)))
-        return cls(frozenset([*allowed, *(["job"] if features.external else [])]), dice.choice((0.2, 0.5)))
+        return cls(
+            frozenset([*allowed, *(["job"] if features.external else [])]), dice.choice((0.2, 0.5)), features.keys
+        )
 
     def items(self, dice: random.Random, count: int) -> list[dict[str, Any]]:
         """New items: how long each takes, how often it fails, what it does on the way."""
@@ -110,6 +116,8 @@ class Habits:
         for number in range(count):
             item = plain_item(number, dice.choice((0.0, 0.0, 0.1, 1.0, 4.0)))
             item["unkeyed"] = dice.random() < unkeyed
+            if self.numeric:
+                item["key"] = str(dice.choice((number + 1, number + 1, number + 2, 100 + number, 100 + number)))
             for name in sorted(self.allowed):
                 if dice.random() < self.trouble:
                     item[name] = dice.choice(BEHAVIOUR[name])
@@ -119,7 +127,20 @@ class Habits:
 
 def plain_item(number: int, seconds: float = 0.0) -> dict[str, Any]:
     """An item that does what it should, at once or in so many seconds."""
-    never = ("fails", "limited", "looks", "pieces", "progress", "pauses", "large", "writes", "job", "unkeyed")
+    never = (
+        "fails",
+        "limited",
+        "looks",
+        "pieces",
+        "progress",
+        "pauses",
+        "large",
+        "writes",
+        "job",
+        "degraded",
+        "uses",
+        "unkeyed",
+    )
     return {"key": f"k{number}", "seconds": seconds, "hopeless": None} | dict.fromkeys(never, 0)
 
 

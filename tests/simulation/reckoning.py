@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from fanfold.model.lifecycle import FINISHED_TASKS
 from fanfold.model.plan import Kind
-from fanfold.store.tables import externals
+from fanfold.store.tables import externals, items
 from tests.simulation.expected import Expected
 from tests.simulation.handlers import mark
 from tests.simulation.leftovers import nothing_is_left_over
@@ -42,6 +42,7 @@ def reckon(world: World) -> None:
             _nothing_is_out_of_date(world, told.number)
             _missing_is_what_is_missing(world, told.number)
             _failures_are_those_of_the_handlers(world, told)
+            _degraded_is_marked(world, told)
     _jobs_are_known(world)
     nothing_is_left_over(world)
 
@@ -49,11 +50,29 @@ def reckon(world: World) -> None:
 def _as_in_peace(world: World) -> None:
     """The state and the results of every task are those that its plan and its items give without any trouble."""
     for told in {told.number: told for told in world.told if told.number in world.watch.now.tasks}.values():
-        if told.spoiled or world.fail_fast:
+        if told.spoiled or world.fail_fast or _is_poisoned(world, told.number):
             continue
         found = _summary(world, told.number)
         wanted = Expected(world.pipelines[told.pipeline].plan(), told.options, told.merged_by_hand).summary()
         require(found == wanted, f"not as in an undisturbed run: {told.number} {found} ≠ {wanted}")
+
+
+def _is_poisoned(world: World, number: int) -> bool:
+    """Whether an item was lost so often that it may have been given up, where that is possible."""
+    limit = world.store.settings.crash_limit
+    return world.features.poison and any(item["crashes"] >= limit for item in world.watch.now.of(number))
+
+
+def _degraded_is_marked(world: World, told: Told) -> None:
+    """People see a mark on each result that its handler called degraded, and on no other."""
+    plans = {plan["key"]: plan for plan in told.options["items"]}
+    with world.store.database.undisturbed() as connection:
+        marks = dict(connection.execute(sa.select(items.c.id, items.c.degraded)).all())
+    for item in world.watch.now.of(told.number):
+        plan = plans.get(item["key"])
+        if plan is not None and world.watch.plan(told.number).stage(item["stage"]).kind is Kind.EACH:
+            wanted = bool(plan["degraded"]) and _is_done(item)
+            require((marks[item["id"]] is not None) == wanted, f"degraded: {marks[item['id']]}, {item}")
 
 
 def _summary(world: World, number: int) -> dict[str, Any]:
@@ -61,12 +80,12 @@ def _summary(world: World, number: int) -> dict[str, Any]:
     found = outputs(world.store.database)
     plan = world.watch.plan(number)
     names = [stage.name for stage in plan.stages]
-    items = {
+    found_items = {
         (item["stage"], _name(item)): (item["state"], _value(world, found.get(item["id"])))
         for item in world.watch.now.of(number)
         if item["stage"] in names
     }
-    return {"state": world.watch.now.tasks[number]["state"], "items": items}
+    return {"state": world.watch.now.tasks[number]["state"], "items": found_items}
 
 
 def _value(world: World, text: str | None) -> Any:

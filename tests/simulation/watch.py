@@ -26,7 +26,19 @@ ITEM_CHANGES, TASK_CHANGES = set(pairs(ITEM_MOVES)), set(pairs(TASK_MOVES))
 TASK_COLUMNS = (
     "number", "pipeline", "state", "stage", "ending", '"plan"', "updated_at", "owner", '"key"', "missing", "generation",
 )  # fmt: skip
-ITEM_COLUMNS = ("id", "task", "stage", "seq", '"key"', "state", "lease", "worker", "failures", "crashes", "available_at")
+ITEM_COLUMNS = (
+    "id",
+    "task",
+    "stage",
+    "seq",
+    '"key"',
+    "state",
+    "lease",
+    "worker",
+    "failures",
+    "crashes",
+    "available_at",
+)
 PUT_BACK: dict[str, Any] = {"state": "pending", "worker": None, "failures": 0, "crashes": 0, "available_at": None}
 """What an item is that a reset of many has put back, though its row does not say so yet."""
 EVENT_COLUMNS = ("id", "task", "verb", "source", "target", "stage")

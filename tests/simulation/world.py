@@ -8,7 +8,7 @@ import random
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,7 @@ from tests.simulation.people import OWNERS, People
 from tests.simulation.pipelines import Habits, Shape, made, plain_item
 from tests.simulation.reckoning import reckon
 from tests.simulation.schedule import Process, Schedule, Violation
-from tests.simulation.watch import Picture, Watch
+from tests.simulation.watch import Picture, Watch, require
 
 SETTLE_AND_CLAIM = turn._settle_and_claim
 LOOK_SECONDS = 0.2
@@ -66,6 +66,11 @@ CHUNK = 3
 """Rows that one transaction writes or removes at most, instead of thousands: so a few items need several."""
 MANY = 30
 """Items of a large task, which would show in the size of a transaction."""
+CRASHES = 3
+"""The limit of crashes where it counts."""
+NARROW = {"PAGE": 2, "PAGES": 2, "MOST_KNOWN": 3, "TIMED_PAGE": 2}
+"""How many tasks a look sees where there is a crowd: so a dozen is like thousands."""
+CROWD = 7
 PATIENCE = 600.0
 """Seconds of calm after which every task must be finished: leases, back-offs and slow handlers included."""
 
@@ -234,12 +239,19 @@ class World:
         self.witness.service.redone = self.watch.redone
         database.on_commit, database.seen = self._look, lambda: self.watch.now
         self.schedule.blocked = wait_for_a_deadlock if database.dialect == "postgresql" else None
+        settings = self.store.settings
         try:
-            self._trouble()
-            self._calm()
-            self._aftermath()
-            reckon(self)
+            with ExitStack() as stack:
+                if self.features.poison:
+                    self.store.settings = replace(settings, crash_limit=CRASHES)
+                for name, size in NARROW.items() if self.features.crowd else ():
+                    stack.enter_context(patch.object(candidates, name, size))
+                self._trouble()
+                self._calm()
+                self._aftermath()
+                reckon(self)
         finally:
+            self.store.settings = settings
             database.on_commit = None
             self.schedule.end()
             database.faults = None
@@ -255,7 +267,11 @@ class World:
         """Everything at once, with faults."""
         for _ in range(self.dice.choice(self.size.tasks)):
             self.people.does("submits", self.submit_drawn)
-        for _ in range(self.dice.choice(self.size.workers)):
+        if self.features.crowd:
+            self.people.does("submits many", self._submit_crowd)
+        if self.features.cron:
+            self.people.does("ticks every few seconds", self.people.tick_on)
+        for _ in range(0 if self.features.cron else self.dice.choice(self.size.workers)):
             self.hire()
         self.faults.on = True
         acts = self.people.acts()
@@ -355,14 +371,24 @@ class World:
         self.schedule.spawn(name, live, crew.process)
         return crew
 
-    def submit_drawn(self, key: str | None = None, owner: str | None = None) -> None:
-        """A new task of any pipeline."""
+    def _submit_crowd(self) -> None:
+        """Many tasks of one item each."""
         name = self.dice.choice(sorted(self.pipelines))
-        owner = self.dice.choice(OWNERS) if owner is None else owner
+        for number in range(CROWD):
+            self.submit(name, {"items": [plain_item(number, 0.3)]}, owner=self.dice.choice(OWNERS))
+
+    def submit_drawn(self) -> None:
+        """A new task of any pipeline."""
+        name, options = self.drawn()
+        self.submit(name, options, owner=self.dice.choice(OWNERS), priority=self.dice.choice((0, 0, 0, 1, 7)))
+
+    def drawn(self) -> tuple[str, dict[str, Any]]:
+        """A pipeline, and the options of a new task of it."""
+        name = self.dice.choice(sorted(self.pipelines))
         plans = self.habits.items(self.dice, self.dice.choice(self.size.items))
         if self.dice.random() < 0.02:
             plans = [plain_item(number) for number in range(MANY)]
-        self.submit(name, {"items": plans}, key=key, owner=owner, priority=self.dice.choice((0, 0, 0, 1, 7)))
+        return name, {"items": plans}
 
     def submit(self, name: str, options: dict[str, Any], **wanted: Any) -> Told:
         """A new task; it is remembered how it was submitted."""
@@ -373,6 +399,7 @@ class World:
         told = Told(row.number, row.pipeline, json.loads(row.options or "{}"))
         if begins_with_items:
             self.sizes[told.number] = len(told.options["items"])
+        require(told.options == options, f"asked for {options}, and got the task of {told.options}")
         self.told.append(told)
         return told
 
@@ -421,7 +448,7 @@ def on_stage() -> Iterator[None]:
     log.setLevel(logging.INFO)
     replaced: list[tuple[Any, str, Any]] = [
         *((module, "time", Time) for module in CLOCKED),
-        *((module, "threading", Threading) for module in (external, pulse, services, restarting, tick, threads)),
+        *((module, "threading", Threading) for module in (external, pulse, services, restarting, threads)),
         (worker, "asyncio", Asyncio()),
         (worker, "datetime", Moments),
         (worker, "ThreadPoolExecutor", Executor),
@@ -441,9 +468,6 @@ def on_stage() -> Iterator[None]:
         *((module, "CHUNK", CHUNK) for module in (drafts, abandoned, leftovers, resets, spool, stored_resets, submit)),
         (resetting, "AT_ONCE", CHUNK),
         (sweep, "CLEAN_ROWS", CHUNK),
-        *((module, "CHUNK", CHUNK) for module in (drafts, abandoned, spool, submit)),
-        *((module, "CHUNK", CHUNK) for module in (resets, leftovers, store_resets)),
-        (resetting, "AT_ONCE", CHUNK),
         (drafts.Drafts.remove_items, "__defaults__", (2 * CHUNK,)),
         (store_room, "random", LUCK),
     ]
