@@ -1,0 +1,90 @@
+"""Guards between a page and its Markdown: no text is lost without being said, and none is taken for chatter."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Edit, mutant
+
+GLYPHS, TURNING, RUNNING = "fanfold/apps/pdf/glyphs.py", "fanfold/apps/pdf/turning.py", "fanfold/apps/pdf/running.py"
+TEXTLAYER, FONTS, PIPELINE = (
+    "fanfold/apps/pdf/textlayer.py",
+    "fanfold/apps/pdf/fonts.py",
+    "fanfold/apps/pdf/pipeline.py",
+)
+CHATTER = "fanfold/model/chatter.py"
+KEPT = "apps/pdf/test_keeping.py::"
+
+MUTANTS = (
+    mutant(
+        "type that only leans is level",
+        Edit(TURNING, "return 0.0 if height < line + rise / 2 else angle", "return angle"),
+        test=f"{KEPT}test_slanted_type_is_text_like_any_other",
+    ),
+    mutant(
+        "a crooked page is turned back",
+        Edit(TURNING, "return mean if abs(mean) > _LEVEL else 0.0", "return 0.0"),
+        test=f"{KEPT}test_words_of_a_skewed_line_stand_on_one_line_again",
+    ),
+    mutant(
+        "text at another angle is kept",
+        Edit(TEXTLAYER, "return found + [block for column in aside for block in blocks.group(column)]", "return found"),
+        test=f"{KEPT}test_text_that_runs_up_the_margin_of_one_page_is_kept",
+    ),
+    mutant(
+        "a stamp recurs",
+        Edit(RUNNING, "if near >= _REPEATED and", "if"),
+        test=f"{KEPT}test_text_that_runs_up_the_margin_of_one_page_is_kept",
+    ),
+    mutant(
+        "a stamp is in the margin",
+        Edit(RUNNING, "if row.y1 < edge or row.y0 > group.height - edge]", "]"),
+        test=f"{KEPT}test_turned_text_within_the_page_is_kept_however_often_it_is_repeated",
+    ),
+    mutant(
+        "a page of which the layout engine lost text is read again",
+        Edit(GLYPHS, "_ENOUGH = 0.99", "_ENOUGH = 0.0"),
+        test=f"{KEPT}test_letters_under_accents_of_their_own_are_kept",
+    ),
+    mutant(
+        "what is drawn twice is read once",
+        Edit(
+            GLYPHS, "            if not is_twice:\n                found", "            if True:\n                found"
+        ),
+        test=f"{KEPT}test_pdfium_reads_once_what_is_drawn_twice",
+    ),
+    mutant(
+        "lost text is said",
+        Edit(TEXTLAYER, "return reason(share) if share < LEAST_KEPT else None", "return None"),
+        test=f"{KEPT}test_lost_text_is_said",
+    ),
+    mutant(
+        "a header stands at the edge of its page",
+        Edit(RUNNING, "elif behind_text or not self._repeats(row, page):", "elif not self._repeats(row, page):"),
+        test=f"{KEPT}test_a_line_that_recurs_below_other_text_is_no_header",
+    ),
+    mutant(
+        "a line of a paragraph is no header",
+        Edit(RUNNING, "while running and _goes_on(running[-1], page, [*running, *numbered]):", "while False:"),
+        test=f"{KEPT}test_a_short_line_at_the_top_of_a_paragraph_is_no_header_however_often_it_recurs",
+    ),
+    mutant(
+        "a number in a column is no page number",
+        Edit(RUNNING, " and not _is_in_a_column(number, page)", ""),
+        test=f"{KEPT}test_the_last_entry_of_a_list_with_numbers_is_no_footer",
+    ),
+    mutant(
+        "characters without a font are measured",
+        Edit(FONTS, "return found or (_FRAME_FONT if charset in _CJK_CHARSETS else None)", "return found"),
+        test=f"{KEPT}test_chinese_that_is_drawn_sign_by_sign_in_a_font_that_is_not_there_is_kept",
+        note="on a machine without Chinese fonts",
+    ),
+    mutant(
+        "a page that lost text is degraded",
+        Edit(PIPELINE, "        item.degraded(lost)\n", "        pass\n"),
+        test="apps/pdf/test_pipeline.py::test_a_page_that_lost_text_is_degraded_in_item_task_and_report",
+    ),
+    mutant(
+        "a line that the document may have said stays",
+        Edit(CHATTER, "return about is not None or (greeted", "return True or (greeted"),
+        test="model/test_chatter.py::test_nothing_of_a_document_is_cut",
+    ),
+)
