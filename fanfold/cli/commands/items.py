@@ -66,7 +66,7 @@ def command(
 
 def cost(item: Item) -> str:
     """What its models cost, where some were asked."""
-    return money(item.spending) if item.spending.calls else ""
+    return money(item.spending) if item.spending.calls or item.spending.possibly_paid else ""
 
 
 def row(item: Item) -> tuple[str, ...]:

@@ -180,8 +180,10 @@ def _totals(documents: Sequence[Document]) -> str:
     parts += [f"{counted(failed, 'page')} failed"] if failed else []
     parts += [f"{counted(degraded, 'page')} degraded"] if degraded else []
     spent = Spending(
-        cost=sum(task.spending.cost for task in tasks), unpriced=sum(task.spending.unpriced for task in tasks)
+        cost=sum(task.spending.cost for task in tasks),
+        unpriced=sum(task.spending.unpriced for task in tasks),
+        possibly_paid=sum(task.spending.possibly_paid for task in tasks),
     )
-    parts += [money(spent)] if spent.cost or spent.unpriced else []
+    parts += [money(spent)] if spent.cost or spent.unpriced or spent.possibly_paid else []
     listed = ", ".join(bad[:20]) + (" …" if len(bad) > 20 else "")
     return ", ".join(parts) + (f"; {counted(len(bad), 'document')} could not be converted: {listed}" if bad else "")
