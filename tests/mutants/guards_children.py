@@ -13,8 +13,8 @@ MUTANTS = (
         "the time of an isolated handler begins with its call",
         Edit(
             CALLING,
-            "            run = partial(child.call, call, call.time.begin,",
-            "            call.time.begin()\n            run = partial(child.call, call, lambda: None,",
+            "            call.outcome = child.call(call, call.time.begin, partial(",
+            "            call.time.begin()\n            call.outcome = child.call(call, lambda: None, partial(",
         ),
         test=f"{START}::test_imports_of_a_child_do_not_count_against_the_time_limit[sqlite]",
     ),
