@@ -73,7 +73,7 @@ def failed(claimed: Claimed, stage: Stage, error: BaseException, retry_limit: in
     code, message, detail = describe(error)
     known: dict[str, Any] = {"error_code": code, "error_message": message, "error_detail": detail}
     advice = None if _is_final(error) else shortage(error)
-    if advice is not None:
+    if advice is not None and not isinstance(error, HandlerError | FanfoldError):  # These say themselves what to do.
         known["error_message"] = clean(f"{message[: MESSAGE_LENGTH // 2].rstrip('.')}. {advice}", MESSAGE_LENGTH)
     if advice is not None or not _counts(error):
         asked = error.after if isinstance(error, Temporary) else None

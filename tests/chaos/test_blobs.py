@@ -18,6 +18,8 @@ from tests.chaos.meter import Meter
 from tests.chaos.whole import WINDOW, Process, check_share
 
 COUNT = 1_000 if FULL else 300
+LASTING = 4_000 if FULL else 300
+"""So many outlast the measurement of the throughput before the trouble."""
 SECONDS = 0.1
 PLACES = 4
 LARGE = {"FANFOLD_INLINE_BYTES": "1000"}
@@ -102,11 +104,11 @@ def is_there(ours: Fleet, output: str | None) -> bool:
 def test_a_full_data_folder_uses_up_no_retry(tmp_path: Path) -> None:
     """A data folder without room holds up the results that are to be kept in it; no retry is used up by it."""
     with (
-        small_disk(tmp_path / "data", 64) as disk,
+        small_disk(tmp_path / "data", 192) as disk,
         fleet(f"sqlite:///{tmp_path / 'fanfold.db'}", tmp_path, **LARGE) as ours,
     ):
         workers = [bulky_worker(ours) for _ in range(2)]
-        task = bulky_task(ours, COUNT)
+        task = bulky_task(ours, LASTING)
         meter = Meter(ours, task)
         patiently(lambda: meter.done() > PLACES, 60, ours.said)
         before = meter.rate(WINDOW)
@@ -118,7 +120,7 @@ def test_a_full_data_folder_uses_up_no_retry(tmp_path: Path) -> None:
         recovered = meter.next_done(done, 60)
         patiently(partial(is_at_pace, meter, before), 60, ours.said)
         share = check_share(meter.rate, before)
-        check_pages(ours, task, COUNT)
+        check_pages(ours, task, LASTING)
         assert [worker.poll() for worker in workers] == [None, None], ours.said()
         again = sum(row.lease > 1 for row in ours.rows(task, "write_page"))
     note(
@@ -126,7 +128,7 @@ def test_a_full_data_folder_uses_up_no_retry(tmp_path: Path) -> None:
             "data folder full",
             "SQLite",
             "What has to be kept there waits and is tried again; no retry is used up, and the log says what to do.",
-            f"full for {FULL_SECONDS:g} s: {again} items tried again, {COUNT} results kept and merged once, no failure",
+            f"full for {FULL_SECONDS:g} s: {again} items tried again, {LASTING} results kept and merged once, no failure",
             round(recovered, 1),
             share,
         )
