@@ -16,6 +16,7 @@ from unittest.mock import patch
 
 from fanfold.engine import (
     abandoned,
+    advance,
     attempts,
     candidates,
     claiming,
@@ -466,6 +467,7 @@ def on_stage() -> Iterator[None]:
         (resetting, "uuid", LUCK),
         *((module, "secrets", LUCK) for module in (abandoned, copying, leftovers, resets)),
         *((module, "CHUNK", CHUNK) for module in (drafts, abandoned, leftovers, resets, spool, stored_resets, submit)),
+        *((module, "COPY_CHUNK", CHUNK) for module in (advance, copying)),
         (resetting, "AT_ONCE", CHUNK),
         (sweep, "CLEAN_ROWS", CHUNK),
         (drafts.Drafts.remove_items, "__defaults__", (2 * CHUNK,)),
