@@ -62,6 +62,9 @@ class Attempts:
         self._wake = wake
         self.shortages = Shortages(worker, scratch)
         self._running: dict[int, Attempt] = {}
+        """By item: the attempt that holds its lease, as far as this worker knows."""
+        self._superseded: list[Attempt] = []
+        """Attempts whose item was claimed again by this very worker while they still ran: they have lost their lease."""
         self._settled: deque[Settlement] = deque()
         # The watchdog takes from it as well, in its own thread.
         self._strays: dict[int, int] = {}
@@ -73,7 +76,7 @@ class Attempts:
         self._out_of_time: OutOfTime | None = None
 
     def __len__(self) -> int:
-        return len(self._running)
+        return len(self._running) + len(self._superseded)
 
     @property
     def settled(self) -> int:
@@ -122,6 +125,9 @@ class Attempts:
         task = asyncio.get_running_loop().create_task(call.run_async() if in_loop else self._caller.run(call))
         attempt = Attempt(call, task, now)
         self._watch_time(call.time.due(now))
+        if (earlier := self._running.get(call.claimed.id)) is not None:
+            self._superseded.append(earlier)
+            self._end(earlier, "lost")
         self._running[call.claimed.id] = attempt
         _count(self._per_stage, (call.row.pipeline, call.stage.name), 1)
         _count(self._per_task, call.claimed.task, 1)
@@ -131,18 +137,18 @@ class Attempts:
     async def hand_back(self, out_of_time: OutOfTime | None = None) -> None:
         """End everything that still runs; each is given back unharmed. ``out_of_time`` says that a time budget is over."""
         self._out_of_time = out_of_time
-        for attempt in list(self._running.values()):
+        for attempt in self._all():
             had_time = out_of_time is not None and attempt.started_at <= out_of_time.begun_by
             attempt.unwanted = attempt.unwanted or ("budget" if had_time else "release")
             attempt.task.cancel()
-        if running := list(self._running.values()):
+        if running := self._all():
             await asyncio.wait({attempt.task for attempt in running}, timeout=DEAF_SECONDS)
             for attempt in running:
                 self._leave_behind(attempt)
 
     def lose_all(self) -> None:
         """The leases are gone: end everything, settle nothing."""
-        for attempt in list(self._running.values()):
+        for attempt in self._all():
             self._end(attempt, "lost")
 
     def compare(self, held: Held, asked_at: float, *, turning: bool) -> list[dict[str, int]]:
@@ -165,6 +171,9 @@ class Attempts:
         confirmed = [{"id": item, "lease": lease} for item, lease in strays.items() if self._strays.get(item) == lease]
         self._strays = strays
         return confirmed
+
+    def _all(self) -> list[Attempt]:
+        return [*self._running.values(), *self._superseded]
 
     def _watch_time(self, deadline: float | None) -> None:
         """One timer for all: set for whoever is first to have taken too long."""
@@ -202,11 +211,15 @@ class Attempts:
             return
         attempt.over = True
         call = attempt.call
-        del self._running[call.claimed.id]
+        holds_lease = self._running.get(call.claimed.id) is attempt
+        if holds_lease:
+            del self._running[call.claimed.id]
+        else:
+            self._superseded.remove(attempt)
         _count(self._per_stage, (call.row.pipeline, call.stage.name), -1)
         _count(self._per_task, call.claimed.task, -1)
         settlement = self._settlement(attempt)
-        if settlement is not None:
+        if settlement is not None and holds_lease:
             now, verb = time.monotonic(), settlement.verb
             self._say(call, settlement)
             self.endings[verb] += 1

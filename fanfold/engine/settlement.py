@@ -127,6 +127,7 @@ def shortfall(reasons: Sequence[str]) -> str | None:
 def settle(tx: Transaction, batch: Sequence[Settlement], worker: str, crash_limit: int) -> set[int]:
     """Write the endings whose lease still holds; returns the items that really moved. The rest changes nothing."""
     moved: set[int] = set()
+    batch = _newest(batch)
     if any(one.out_of_time for one in batch):
         batch = [*(one for one in batch if not one.out_of_time), *_cut_off(tx, batch, worker)]
     groups: dict[str, list[Settlement]] = {}
@@ -147,6 +148,16 @@ def settle(tx: Transaction, batch: Sequence[Settlement], worker: str, crash_limi
         tx.settling.free_permits(permits)
         tx.announce()
     return moved
+
+
+def _newest(batch: Sequence[Settlement]) -> Sequence[Settlement]:
+    """One ending per item: an item that was reset and claimed again by the same worker may have two in one batch."""
+    newest: dict[int, Settlement] = {}
+    for one in batch:
+        known = newest.get(one.claimed.id)
+        if known is None or known.claimed.lease < one.claimed.lease:
+            newest[one.claimed.id] = one
+    return batch if len(newest) == len(batch) else list(newest.values())
 
 
 def _cut_off(tx: Transaction, batch: Sequence[Settlement], worker: str) -> list[Settlement]:

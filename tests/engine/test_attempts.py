@@ -92,3 +92,25 @@ def test_an_item_whose_claim_was_never_answered_is_handed_back_also_by_an_idle_w
         live.until(task, "completed")
     [item] = live.client.items(task.id)
     assert (item.attempts, item.failures, item.crashes) == (2, 0, 0)
+
+
+def test_an_attempt_that_was_superseded_settles_nothing_and_frees_its_place() -> None:
+    async def scene() -> tuple[int, int, list[int]]:
+        caller: Any = Endless()
+        attempts = Attempts(caller, lambda: "worker", lambda: None)
+        for lease in (5, 6):
+            claimed = SimpleNamespace(id=1, lease=lease, task=1, key="1")
+            call: Any = SimpleNamespace(
+                claimed=claimed, row=SimpleNamespace(id="t", pipeline="p"), stage=batch().stages["convert"]
+            )
+            attempts.start(call)
+        both = len(attempts)
+        for _ in range(3):
+            await asyncio.sleep(0)
+        one = len(attempts)
+        await attempts.hand_back()
+        assert len(attempts) == 0
+        assert not attempts.per_stage()
+        return both, one, [settled.claimed.lease for settled in attempts.take_settled()]
+
+    assert asyncio.run(scene()) == (2, 1, [6])

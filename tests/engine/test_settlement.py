@@ -142,3 +142,15 @@ def test_a_turn_may_be_repeated_after_its_answer_was_lost(installation: Installa
     assert installation.rows() == before
     [task] = installation.client.list()
     assert installation.client.get(task.id).state == "completed"
+
+
+def test_of_two_endings_of_one_item_only_the_one_with_the_newest_lease_counts(
+    installation: Installation, worker: HandWorker
+) -> None:
+    """A worker may hold both after a reset: the stale one must not write its output beside the other's move."""
+    first, *_ = worker.claim()
+    stale = first._replace(lease=first.lease - 1)
+    worker.settle(Settlement(first, "finish", output='"new"'), Settlement(stale, "finish", output='"old"'))
+    assert [row.output for row in installation.sql("SELECT output FROM item_data WHERE made_by IS NOT NULL")] == [
+        '"new"'
+    ]

@@ -48,6 +48,20 @@ MUTANTS = (
         test="engine/test_attempts.py::test_an_attempt_ends_when_the_database_says_so_and_not_before",
     ),
     mutant(
+        "an attempt whose item was claimed again here is set aside",
+        Edit(
+            ATTEMPTS,
+            '            self._superseded.append(earlier)\n            self._end(earlier, "lost")\n',
+            "            pass\n",
+        ),
+        test="engine/test_attempts.py::test_an_attempt_that_was_superseded_settles_nothing_and_frees_its_place",
+    ),
+    mutant(
+        "of two endings of one item the newest lease counts",
+        Edit("fanfold/engine/settlement.py", "    batch = _newest(batch)\n", ""),
+        test="engine/test_settlement.py::test_of_two_endings_of_one_item_only_the_one_with_the_newest_lease_counts[sqlite]",
+    ),
+    mutant(
         "everything is dropped when a heartbeat came too late",
         Edit(PULSE, "        self._on_lost()\n        with self", "        with self"),
         test="mutants/test_guards.py::test_a_worker_whose_heartbeat_came_too_late_drops_what_runs_and_starts_anew",
