@@ -143,5 +143,5 @@ def _degraded_of(client: Client, task: Task, stage: str) -> list[Item]:
 
 
 def ended_well(task: Task) -> Exit:
-    """The exit code of a command that gives the result of a task: not plain success when some of it is degraded."""
-    return Exit.PARTIAL if task.degraded else Exit.OK
+    """The exit code of a command that gives the result of a task: not plain success when some of it is missing or degraded."""
+    return Exit.PARTIAL if task.degraded or task.missing else Exit.OK

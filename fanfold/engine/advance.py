@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -77,8 +78,9 @@ def advance_locked(
         if stage.passed > failed:  # What was made good since must not excuse another failure.
             row = replace(row, plan=row.plan.passing({stage.name: failed}))
             values = {"plan": row.plan.to_json()}
-        if new_items is not None and new_items.redone:  # New items under names whose idempotency keys may be used up.
-            values["generation"] = row.generation + 1
+        if new_items is not None and new_items.generation:  # Whatever it makes anew has other keys than before.
+            known = json.loads(row.lineage) if row.lineage else {}
+            values["lineage"] = json.dumps(known | {stage.name: new_items.generation})
         following = row.plan.after(stage.name)
         return enter(tx, pipelines, row, following, actor=actor, verb="advance", new_items=new_items, values=values)
     return _stop(tx, pipelines, row, actor, stage, counts[stage.name], decision)
@@ -238,10 +240,10 @@ def compensated(counts: Mapping[str, Counts]) -> bool:
     return any(counts.get(stage, Counts())[ItemState.DONE] for stage in (ON_FAILED, ON_CANCELLED))
 
 
-def new_generation(tx: Transaction, row: TaskRow) -> dict[str, int]:
+def new_generation(tx: Transaction, row: TaskRow) -> dict[str, Any]:
     """What is done from now on is other work, with other idempotency keys, and is made up for by itself."""
     retire(tx, row.number, [ON_FAILED, ON_CANCELLED])
-    return {"generation": row.generation + 1}
+    return {"generation": row.generation + 1, "lineage": None}
 
 
 def stage_counts(tx: Transaction, row: TaskRow) -> Mapping[str, Counts]:

@@ -162,7 +162,7 @@ class Call:
             )
         path = self.store.scratch / f"split-{self.row.id}-{self.claimed.id}-{self.claimed.lease}.jsonl"
         spool = Spool(path).fill(value, self.work._fold, self.store.settings.result_bytes)
-        spool.redone = self.claimed.generation > 0
+        spool.generation = self.claimed.generation
         return Settlement(self.claimed, "finish", spool=spool, **self._cost(), degraded=shortfall(self.work.shortfalls))
 
     def _cost(self) -> dict[str, Any]:

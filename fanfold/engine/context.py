@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import shutil
 import time
@@ -15,11 +16,12 @@ from typing import Any, BinaryIO, TypeVar
 from fanfold.engine.external import GRACE_SECONDS, External, Service
 from fanfold.engine.results import Results
 from fanfold.engine.settlement import MESSAGE_LENGTH, clean
-from fanfold.errors import BadInput, Cancelled, DatabaseProblem, LeaseLost, Temporary
+from fanfold.errors import BadInput, Cancelled, DatabaseProblem, JobFailed, LeaseLost, Permanent, Temporary
 from fanfold.model import serial
 from fanfold.model.asking import Answer, Check, Question, chain_of, laid_over
 from fanfold.model.files import File
-from fanfold.model.item import Claimed
+from fanfold.model.idempotency import item_key, redone_splits
+from fanfold.model.item import REDONE, Claimed
 from fanfold.model.plan import Kind
 from fanfold.model.task import TaskRow
 from fanfold.model.usage import kept
@@ -78,6 +80,8 @@ class Work:
     """How many seconds an external job may take in all."""
     grace_seconds = GRACE_SECONDS
     """How long an attempt that is told to stop may wait for the start of an external job that is under way."""
+    _jobs: frozenset[str] = frozenset()
+    """The names of the external jobs that this attempt has asked for."""
     shortfalls: tuple[str, ...] = ()
     """Why the result of this attempt is not what was asked for; empty when it is."""
 
@@ -105,7 +109,9 @@ class Work:
     def options(self) -> dict[str, Any]:
         """The task's options, with what was said for this item laid over them."""
         own: dict[str, Any] = serial.load(self._row.options, self._store.bind) or {}
-        return laid_over(own, serial.load(self._claimed.options, self._store.bind) or {})
+        said: dict[str, Any] = serial.load(self._claimed.options, self._store.bind) or {}
+        said.pop(REDONE, None)
+        return laid_over(own, said)
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -123,9 +129,10 @@ class Work:
 
         It is a new one for work that is redone on purpose: after `rerun`, for an item with a result, with other options.
         """
-        plain = f"{self._row.id}/{self._claimed.stage}/{self._claimed.key}"
-        generations = (self._row.generation, self._claimed.generation)
-        return f"{plain}/g{generations[0]}.{generations[1]}" if any(generations) else plain
+        claimed, plan = self._claimed, self._row.plan
+        before = [stage.name for stage in plan.stages[: plan.index(claimed.stage)]] if claimed.lineage else ()
+        splits = redone_splits(claimed.lineage, before)
+        return item_key(self._row.id, claimed.stage, claimed.key, (self._row.generation, claimed.generation), splits)
 
     @property
     def cancelled(self) -> bool:
@@ -275,7 +282,7 @@ class Work:
             chain,
             check,
             parameters,
-            salt=str(options.get("fresh") or ""),
+            salt=self._salt(options),
             keep_raw=bool(options.get("keep_raw")),
             chosen=chain_of(options, None, ())[0],
         )
@@ -286,6 +293,11 @@ class Work:
                 f"answered by {answer.source} instead of {answer.asked}: {' '.join(dict.fromkeys(answer.tried))}"
             )
         return answer
+
+    def _salt(self, options: dict[str, Any]) -> str:
+        """What an answer that is kept must have been asked with: another text after each redo of a good result."""
+        redone = json.loads(self._claimed.options or "{}").get(REDONE) or ""
+        return "/".join(str(part) for part in (options.get("fresh"), redone) if part)
 
     async def external(
         self,
@@ -301,9 +313,20 @@ class Work:
         ``start(key)`` starts the job and returns its id; ``look(id)`` returns the result or ``later(seconds)``. ``find(key)``
         returns the id of a job that may have been started before, or None if there is surely none; without it, a person
         decides when that is not known. ``cancel(id)`` is called when the task is cancelled while this runs, and when the job
-        takes too long. All may be `def` or `async def`. ``name`` tells several jobs of one item apart.
+        takes too long. All may be `def` or `async def`. ``name`` tells several jobs of one item apart: each needs its own.
         """
-        return await External(self, name, Service(start, look, find, cancel)).result()
+        if name in self._jobs:
+            raise Permanent(
+                f"This attempt has called external(name={name!r}) twice: the second call would get the first one's job. "
+                "Give each job a name of its own, external(..., name='thumb').",
+                code="job_name",
+            )
+        self._jobs = self._jobs | {name}
+        try:
+            return await External(self, name, Service(start, look, find, cancel)).result()
+        except (JobFailed, Permanent):
+            self._jobs = self._jobs - {name}  # That job is over; who catches this may start another one.
+            raise
 
     def _scratch(self) -> Path:
         return self._store.scratch / f"{self._row.id}-{self._claimed.id}-{self._claimed.lease}"

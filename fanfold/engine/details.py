@@ -15,7 +15,7 @@ from fanfold.model import serial
 from fanfold.model.asking import NOTHING_SPENT
 from fanfold.model.external import ExternalJob
 from fanfold.model.files import File
-from fanfold.model.item import Item, ItemDetail
+from fanfold.model.item import REDONE, Item, ItemDetail
 from fanfold.model.lifecycle import ItemState, TaskState
 from fanfold.model.task import Cells, Event, Lane, StageSpan, Task, TaskRow, Timeline
 from fanfold.store.reading import ItemRow
@@ -59,7 +59,7 @@ class Details:
             item=item_view(self.store, found, spent),
             input=self.store.unfold(found.input),
             output=self.store.unfold(found.output),
-            options=serial.load(found.options) or {},
+            options={name: value for name, value in (serial.load(found.options) or {}).items() if name != REDONE},
             previous=self._previous(found),
             previous_model=found.previous_model,
             made_by=found.made_by,

@@ -29,6 +29,7 @@ from fanfold.errors import (
 )
 from fanfold.model import serial
 from fanfold.model.external import JobRow, JobState
+from fanfold.model.idempotency import job_key
 from fanfold.model.item import Later
 from fanfold.model.lifecycle import TaskState
 
@@ -100,8 +101,7 @@ class External:
 
     def _key(self, number: int) -> str:
         """The idempotency key of the item, with the job's name, and a number once a job was lost or came to a bad end."""
-        base = self.work.idempotency_key + ("" if self.name == "job" else f"/{self.name}")
-        return base if number == 1 else f"{base}~{number}"
+        return job_key(self.work.idempotency_key, self.name, number)
 
     def _number(self, key: str) -> int:
         number = key.removeprefix(self._key(1)).removeprefix("~")

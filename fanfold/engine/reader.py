@@ -17,7 +17,7 @@ from fanfold.model import serial
 from fanfold.model.asking import NOTHING_SPENT
 from fanfold.model.files import File
 from fanfold.model.item import Item, Result
-from fanfold.model.lifecycle import TaskState
+from fanfold.model.lifecycle import ItemState, TaskState
 from fanfold.model.plan import Kind
 from fanfold.model.task import Event, Task, TaskRow
 from fanfold.store.answers import CallRow
@@ -128,12 +128,20 @@ class Reader(Details):
             spent = tx.calls.of_items([found.id for found in rows])
         return [item_view(self.store, found, spent.get(found.id, NOTHING_SPENT)) for found in rows]
 
-    def output(self, task_id: str, key: str, stage: str | None = None) -> Any:
-        """The output of one item."""
+    def output(self, task_id: str, key: str, stage: str | None = None, *, earlier: bool = False) -> Any:
+        """The output of one item that is done; with ``earlier`` what it had made before it was redone. NotFound without one."""
         row = self._row(task_id)
         with self.store.read() as tx:
             found = self._item(tx, row, key, stage)
-        return self.store.unfold(found.output)
+        is_done = found.state == ItemState.DONE
+        before = found.previous if is_done else found.output or found.previous
+        text = before if earlier else found.output
+        if text is None if earlier else not is_done:
+            what = "earlier output" if earlier else "output"
+            known = " What it made before: ask for the earlier one (--earlier)." if before and not earlier else ""
+            state = f"Item {found.key} of task {row.id} is {found.state}"
+            raise NotFound(f"{state} and has no {what}.{known}", code="no_output")
+        return self.store.unfold(text)
 
     def calls(
         self,
@@ -173,17 +181,21 @@ class Reader(Details):
             raise BadInput(f"Task {row.id} has no stage with many items.")
         return Results(self.store, row.number, row.plan.stage(stage or each[-1]).name)
 
-    def result(self, task_id: str) -> Any:
-        """What the last stage made: a value or a ``File``; for a pipeline that ends with `each`, the list of outputs."""
+    def result(self, task_id: str, *, earlier: bool = False) -> Any:
+        """What the last stage made: a value or a ``File``; for a pipeline that ends with `each`, the list of outputs.
+
+        TaskStopped while the task is not completed: what it made before is out of date as soon as something is redone. With
+        ``earlier`` that is given all the same.
+        """
         row = self._row(task_id)
         last = row.plan.stages[-1]
         if last.kind is Kind.EACH and row.state is TaskState.COMPLETED:
             return [result.output for result in Results(self.store, row.number, last.name)]
-        return self.store.unfold(self._last_output(row))
+        return self.store.unfold(self._last_output(row, earlier=earlier))
 
     def large_result(self, task_id: str) -> File | None:
         """The file that the text of a result lies in that is too large for the database, for who wants only a look."""
-        text = self._last_output(self._row(task_id)) or ""
+        text = self._last_output(self._row(task_id), earlier=False) or ""
         value = serial.load(text, self.store.bind) if text.startswith(f'{{"{serial.LARGE_MARK}":') else None
         file = value.get(serial.LARGE_MARK) if isinstance(value, dict) else None
         return file if isinstance(file, File) else None
@@ -266,15 +278,16 @@ class Reader(Details):
             raise no_item(row, key, stage)
         return found[0]
 
-    def _last_output(self, row: TaskRow) -> str | None:
-        """What a last stage of one item has made, as kept."""
+    def _last_output(self, row: TaskRow, *, earlier: bool) -> str | None:
+        """What a last stage of one item has made, as kept; of a task that is not completed only with ``earlier``."""
         last = row.plan.stages[-1]
         rows: builtins.list[ItemRow] = []
         if last.kind is not Kind.EACH:
             with self.store.read() as tx:
                 rows = tx.reading.page(row.number, stage=last.name, states=["done"], limit=1)
-        if not rows:
-            raise TaskStopped(no_result(self._view(row)), task_id=row.id, state=row.state)
+        if not rows or not (earlier or row.state is TaskState.COMPLETED):
+            known = f" What it had made before: fanfold result {row.id} --earlier." if rows else ""
+            raise TaskStopped(no_result(self._view(row)) + known, task_id=row.id, state=row.state)
         return rows[0].output
 
     def _view(self, row: TaskRow) -> Task:

@@ -37,8 +37,8 @@ class Spool:
         """Whether what was there before these items is removed already."""
         self.begun = False
         """Whether items that these replace were begun: then the gate of their stage, if it has one, was passed."""
-        self.redone = False
-        """Whether the split was redone on purpose: items of the same names may have been worked on before, as other work."""
+        self.generation = 0
+        """How often the split that gave these items was done again on purpose."""
         self.digest: str | None = None
         """The same for the same items; only of a spool that was asked for it."""
         self._rows: list[Row] | None = []

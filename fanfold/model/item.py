@@ -13,6 +13,9 @@ HELD_SECONDS = 4_000 * 365 * 86_400.0
 HELD_FROM = datetime(4000, 1, 1, tzinfo=UTC)
 """An item that waits for a person is due in 4000 years. Any other wait is capped at ten, so the time alone tells them apart."""
 
+REDONE = "$redone"
+"""Among the options of an item that had a good result and is done again: a text of its own. Handlers do not see it."""
+
 
 @dataclass(frozen=True)
 class NewItem:
@@ -55,6 +58,8 @@ class Claimed(NamedTuple):
     """Grows when an item is redone on purpose: attempts of one generation share their idempotency key."""
     task_generation: int = 0
     """The generation of its task when it was claimed: what a worker knows of the task may be older."""
+    lineage: str | None = None
+    """The generations of its task's splits that were done again (JSON): what a split makes anew is other work."""
 
 
 @dataclass(frozen=True)

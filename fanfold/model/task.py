@@ -44,6 +44,8 @@ class TaskRow:
     """Grows with each rerun, and with each retry after a compensation: what was done before belongs to an earlier one."""
     fingerprint: str | None = None
     """A hash of everything that was submitted: the same idempotency key must mean the same work."""
+    lineage: str | None = None
+    """The generations of splits that were done again, by stage (JSON); none in most tasks."""
     resetting: str | None = None
     """The token of a reset of many items that is decided, but not yet carried out; nothing is claimed meanwhile."""
 

@@ -367,6 +367,7 @@ def with_data(clock: Clock, claimed: sa.FromClause) -> sa.Select[Any]:
         "task_generation": sa.select(tasks.c.generation)
         .where(tasks.c.number == sa.bindparam("wanted"))
         .scalar_subquery(),
+        "lineage": sa.select(tasks.c.lineage).where(tasks.c.number == sa.bindparam("wanted")).scalar_subquery(),
     }
     joined = claimed.outerjoin(item_data, item_data.c.item == claimed.c.id)
     return sa.select(*(known[name] for name in Claimed._fields)).select_from(joined)

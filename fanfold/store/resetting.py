@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
+from fanfold.model.item import REDONE
 from fanfold.model.lifecycle import TIMED_ITEMS, ItemState
 from fanfold.store.batches import put_rows
 from fanfold.store.clock import Clock
@@ -81,7 +82,7 @@ class Resetting:
         """done, failed, retrying or waiting → pending, for the items with these ids; returns how many.
 
         ``options`` (JSON) are laid over the task's own, and over what was said before, for these items from now on. Items that
-        were done get the option ``fresh``: who has a good answer and asks again wants another one. What the stages named as
+        were done are marked: who has a good answer and asks again wants another one. What the stages named as
         ``followers`` made from these items is out of date from now on.
         """
         self._lock(ids)
@@ -200,7 +201,7 @@ class Resetting:
         rows = []
         for item, lease, text, generation in self.connection.execute(known.order_by(items.c.id)):
             before = json.loads(text or "{}")
-            merged = before | ({"fresh": uuid.uuid4().hex} if item in done else {}) | said
+            merged = before | ({REDONE: uuid.uuid4().hex} if item in done else {}) | said
             if merged != before:
                 kept = json.dumps(merged, ensure_ascii=False)
                 # What was begun before has used its key.

@@ -56,6 +56,7 @@ tasks = Table(
     Column("finished_at", UtcTime),
     Column("generation", Integer, nullable=False, server_default="0"),
     Column("fingerprint", String(64)),
+    Column("lineage", Text),
     Column("resetting", String(32)),
     *(CheckConstraint(check, name=name) for name, check in TASK_CHECKS.items()),
     sqlite_autoincrement=True,

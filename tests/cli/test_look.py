@@ -174,7 +174,9 @@ def test_a_result_says_what_is_missing_in_it(shell: Shell) -> None:
     result = shell.type("result", task)
     assert result.stdout == "A\n"
     assert "1 of 2 items are missing:\n  2: no such word" in result.stderr
-    assert shell.json("result", task)["missing"] == [{"key": "2", "code": "permanent", "message": "no such word"}]
+    assert json.loads(shell.type("result", task, "--json").stdout)["missing"] == [
+        {"key": "2", "code": "permanent", "message": "no such word"}
+    ]
 
 
 def test_the_output_of_one_item_is_printed(shell: Shell) -> None:

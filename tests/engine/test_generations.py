@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 import fanfold as ff
+from fanfold.model.idempotency import job_key
 from tests.engine.pipelines import book
 from tests.installation import HandClock, Installation
 
@@ -91,3 +92,78 @@ def test_a_rerun_has_new_keys_for_everything(paid: Paid) -> None:
     paid.work()
     paid.installation.client.rerun(paid.task.id)
     assert paid.work() == [f"{key}/g1.0" for key in ("a/x", "a/y", "b/x", "b/y", "bind/1")]
+
+
+def test_what_a_split_makes_anew_never_has_a_key_that_was_used_before(installation: Installation) -> None:
+    """Two phases; an item of the first is redone with other options, twice, and one of the second in between."""
+    keys: list[str] = []
+
+    def note(work: Any) -> None:
+        assert work.idempotency_key not in keys, f"{work.idempotency_key} was used for other work"
+        keys.append(work.idempotency_key)
+
+    def call(item: Any) -> str:
+        note(item)
+        return f"{item.input}{item.options.get('with', '')}"
+
+    def bind(task: Any, results: Any) -> list[str]:
+        note(task)
+        return [result.output for result in results]
+
+    def cut(task: Any) -> Any:
+        note(task)
+        return [ff.NewItem(f"q{number}", value) for number, value in enumerate(task.previous or ["x", "y"])]
+
+    def publish(task: Any) -> Any:
+        note(task)
+        return task.previous
+
+    made = installation.know(ff.Pipeline("phases"))
+    for phase in "12":
+        made.split(name=f"cut{phase}")(cut)
+        made.each(name=f"call{phase}")(call)
+        made.merge(name=f"bind{phase}")(bind)
+    made.step(name="publish")(publish)
+    task = installation.client.submit(made)
+    installation.work()
+    for stage, key, word in (("call1", "q0", "!"), ("call2", "q0", "?"), ("call1", "q0", "+"), ("call2", "q1", ".")):
+        installation.client.retry(task.id, [key], stage=stage, options={"with": word})
+        installation.work()
+    assert installation.client.result(task.id) == ["x+", "y."]
+    first = {key.removeprefix(f"{task.id}/") for key in keys[:9]}
+    assert first == {
+        "cut1/1",
+        "call1/q0",
+        "call1/q1",
+        "bind1/1",
+        "cut2/1",
+        "call2/q0",
+        "call2/q1",
+        "bind2/1",
+        "publish/1",
+    }
+
+
+def test_items_whose_names_look_like_parts_of_a_key_have_keys_of_their_own(installation: Installation) -> None:
+    keys: list[str] = []
+    made = installation.know(ff.Pipeline("names"))
+    made.each(name="call")(lambda item: keys.append(item.idempotency_key))
+    names = ["a", "a/g0.1", "a/thumb", "a~2", "a%2Fthumb", "a%7E2"]
+    task = installation.client.submit(made, items=[ff.NewItem(name, 1) for name in names])
+    installation.work()
+    installation.client.retry(task.id, ["a"])
+    installation.work()
+    keys += [job_key(f"{task.id}/call/a", name, number) for name, number in (("thumb", 1), ("job", 2), ("g0.1", 1))]
+    assert len(set(keys)) == len(keys) == 10
+
+
+def test_a_redo_of_a_good_result_leaves_the_options_of_people_alone(installation: Installation) -> None:
+    seen: list[dict[str, Any]] = []
+    made = installation.know(ff.Pipeline("options"))
+    made.each(name="call")(lambda item: seen.append(item.options))
+    task = installation.client.submit(made, items=[1], options={"fresh": False, "quality": 3})
+    installation.work()
+    installation.client.retry(task.id, ["1"])
+    installation.work()
+    assert seen == [{"fresh": False, "quality": 3}] * 2
+    assert installation.client.item(task.id, "1").options == {}

@@ -193,7 +193,8 @@ def test_a_stale_result_is_not_delivered_when_its_redo_fails(book: Book, clock: 
     assert [result.key for result in book.client.results(book.task.id)] == ["v", "w", "y", "z"], "while it is redone"
     assert book.run()[:2] == ("partial", "a")
     assert [result.key for result in book.client.results(book.task.id)] == ["v", "w", "y", "z"]
-    assert book.client.output(book.task.id, "x", "b") is None
+    with pytest.raises(ff.NotFound, match=r"x of task .* is pending and has no output"):
+        book.client.output(book.task.id, "x", "b")
     assert book.gaps() == [("x", "broken")]
     states = {stage.name: stage.counts for stage in book.client.get(book.task.id).stages}
     assert states["b"] == {"done": 4, "pending": 1}

@@ -13,12 +13,6 @@ EXTERNAL = "engine/test_external.py::test_a_crash_between_any_two_steps_starts_n
 
 MUTANTS = (
     mutant(
-        "items of a split that is redone have new keys",
-        Edit("fanfold/engine/advance.py", "if new_items is not None and new_items.redone:", "if False:"),
-        by="sqlite",
-        test=f"{JOBS}::test_items_of_a_split_that_is_redone_start_new_jobs[sqlite-1]",
-    ),
-    mutant(
         "a held item is not due in ten years",
         Edit(
             "fanfold/store/settling.py",
@@ -139,5 +133,35 @@ MUTANTS = (
         ),
         test="engine/test_budget.py"
         "::test_an_item_that_began_late_in_the_budget_is_handed_back_without_being_counted[sqlite]",
+    ),
+    mutant(
+        "what a split makes anew has other keys",
+        Edit("fanfold/engine/advance.py", "if new_items is not None and new_items.generation:", "if False:"),
+        by="sqlite",
+        test="engine/test_generations.py::test_what_a_split_makes_anew_never_has_a_key_that_was_used_before[sqlite]",
+    ),
+    mutant(
+        "what separates the parts of a key is escaped in them",
+        Edit("fanfold/model/idempotency.py", "return text.translate(SEPARATORS)", "return text"),
+        test="engine/test_generations.py::test_items_whose_names_look_like_parts_of_a_key_have_keys_of_their_own[sqlite]",
+    ),
+    mutant(
+        "two external jobs of one attempt have two names",
+        Edit("fanfold/engine/context.py", "        if name in self._jobs:\n", "        if False:\n"),
+        test="engine/test_external_names.py::test_a_second_job_of_one_name_is_refused_and_no_job_is_lost_by_it[sqlite-in turn]",
+    ),
+    mutant(
+        "a result that is being redone is no result",
+        Edit(
+            "fanfold/engine/reader.py",
+            "if not rows or not (earlier or row.state is TaskState.COMPLETED):",
+            "if not rows:",
+        ),
+        test="cli/test_out_of_date.py::test_while_items_are_redone_there_is_no_result_but_the_earlier_one_can_be_had[sqlite]",
+    ),
+    mutant(
+        "an item that is not done has no output",
+        Edit("fanfold/engine/reader.py", "if text is None if earlier else not is_done:", "if text is None:"),
+        test="cli/test_out_of_date.py::test_an_item_that_is_not_done_has_no_output_but_the_earlier_one_can_be_had[sqlite]",
     ),
 )

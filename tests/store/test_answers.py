@@ -133,4 +133,4 @@ def test_what_is_said_for_single_items_adds_up(installation: Installation) -> No
     assert again.options is not None
     assert '"model": "large"' in again.options
     assert '"effort": 3' in again.options
-    assert '"fresh": "' in again.options, "who has a good answer and asks again wants another one"
+    assert '"$redone": "' in again.options, "who has a good answer and asks again wants another one"

@@ -14,10 +14,13 @@ from fanfold.model.files import File
 @click.argument("key", metavar="KEY")
 @click.option("--stage", help="Of this stage; by default the one with many items.")
 @results.to_file
+@click.option("--earlier", is_flag=True, help="What it had made before it was redone.")
 @click.pass_obj
-def command(invocation: Invocation, task_id: str, key: str, stage: str | None, target_file: str | None) -> None:
-    """Get the output of one item."""
-    value = invocation.client().output(task_id, key, stage)
+def command(
+    invocation: Invocation, task_id: str, key: str, stage: str | None, target_file: str | None, earlier: bool
+) -> None:
+    """Get the output of one item that is done."""
+    value = invocation.client().output(task_id, key, stage, earlier=earlier)
     if target_file is not None:
         results.write_result(value, target_file)
     elif invocation.json:

@@ -12,8 +12,9 @@ from fanfold.cli.invocation import Command, Invocation
 @click.command("result", cls=Command)
 @click.argument("task_id", metavar="ID")
 @results.to_file
+@click.option("--earlier", is_flag=True, help="Of a task that is being redone: what it had made before.")
 @click.pass_obj
-def command(invocation: Invocation, task_id: str, target_file: str | None) -> Exit:
+def command(invocation: Invocation, task_id: str, target_file: str | None, earlier: bool) -> Exit:
     """Get the result of a task, and what is missing or degraded in it.
 
     A file is copied to FILE; a value is written as text or JSON. Without -o, a file is described on a terminal, and sent
@@ -21,7 +22,9 @@ def command(invocation: Invocation, task_id: str, target_file: str | None) -> Ex
     """
     client = invocation.client()
     task = client.get(task_id)
-    value = client.result(task.id)
+    value = client.result(task.id, earlier=earlier)
+    if earlier and task.state != "completed":
+        click.echo(f"Task {task.id} is {task.status}: this is what it had made before.", err=True)
     if target_file is not None:
         results.write_result(value, target_file)
     if invocation.json:

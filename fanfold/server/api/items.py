@@ -50,9 +50,15 @@ def get_item(client: Looking, task_id: TaskId, key: Key, stage: Stage = None) ->
 
 
 @router.get("/tasks/{task_id}/items/output", responses=may_answer(404, 409))
-def get_output(client: Looking, task_id: TaskId, key: Key, stage: Stage = None) -> JSONResponse:
-    """Get the output of one item, as JSON; files in it are links."""
-    return JSONResponse(plain(client.output(task_id, key, stage), client.get(task_id).id))
+def get_output(
+    client: Looking,
+    task_id: TaskId,
+    key: Key,
+    stage: Stage = None,
+    earlier: Annotated[bool, Query(description="What it had made before it was redone.")] = False,
+) -> JSONResponse:
+    """Get the output of one item that is done, as JSON; files in it are links."""
+    return JSONResponse(plain(client.output(task_id, key, stage, earlier=earlier), client.get(task_id).id))
 
 
 @router.get("/tasks/{task_id}/items/image", responses={**may_answer(404, 409), 200: PICTURE}, response_class=Response)

@@ -41,6 +41,7 @@ FILE: dict[str, Any] = {
     "content": {"application/octet-stream": {}, "application/json": {}},
     "description": "The file, or the value.",
 }
+Earlier = Annotated[bool, Query(description="Of what is being redone: what was made before.")]
 RANGES: dict[int | str, dict[str, Any]] = {
     200: FILE,
     206: {"description": "The part of the file that `Range` asked for."},
@@ -49,17 +50,19 @@ STREAM: dict[str, Any] = {"content": {LINES: {}}, "description": "One JSON docum
 
 
 @router.get("/tasks/{task_id}/result", responses={**may_answer(404, 409, 416), **RANGES}, response_class=Response)
-def get_result(client: Looking, task_id: TaskId) -> Response:
+def get_result(client: Looking, task_id: TaskId, earlier: Earlier = False) -> Response:
     """Get what the last stage made: a file (with ranges), or a value as JSON in which files are links."""
-    return answer(client.result(task_id), client.get(task_id).id)
+    return answer(client.result(task_id, earlier=earlier), client.get(task_id).id)
 
 
 @router.get(
     "/tasks/{task_id}/result/{name}", responses={**may_answer(404, 409, 416), **RANGES}, response_class=Response
 )
-def get_part(client: Looking, task_id: TaskId, name: Annotated[Text, Path(max_length=200)]) -> Response:
+def get_part(
+    client: Looking, task_id: TaskId, name: Annotated[Text, Path(max_length=200)], earlier: Earlier = False
+) -> Response:
     """Get one entry of a result that has several, such as `markdown`, `pages` or `report`."""
-    value = client.result(task_id)
+    value = client.result(task_id, earlier=earlier)
     if not isinstance(value, dict) or name not in value:
         known = f" It has: {', '.join(value)}." if isinstance(value, dict) else ""
         raise NotFound(f"The result of task {task_id} has no {name[:100]}.{known}")

@@ -137,4 +137,5 @@ def text(client: Looking, task_id: str, key: Key, stage: Stage = None, download:
 
 
 def _text(client: Client, task_id: str, key: str, stage: str | None) -> Text:
-    return text_of(client.output(task_id, key, stage), task_id) or Text("", True)
+    detail = client.item(task_id, key, stage)
+    return text_of(detail.output, task_id) or Text("", True)

@@ -15,6 +15,7 @@ def upgrade() -> None:
     """Add tables, indexes and columns that may be empty; older workers go on beside them."""
     op.add_column("tasks", sa.Column("generation", sa.Integer(), nullable=False, server_default="0"))
     op.add_column("tasks", sa.Column("fingerprint", sa.String(length=64)))
+    op.add_column("tasks", sa.Column("lineage", sa.Text()))
     op.add_column("tasks", sa.Column("resetting", sa.String(length=32)))
     active = sa.text("state = 'active'")
     op.create_index(
