@@ -101,7 +101,7 @@ class Attempts:
         """Everything under way; in any thread."""
         while True:
             try:
-                return list(self._running.values())
+                return [*self._running.values(), *self._superseded]
             except RuntimeError:  # Changed meanwhile.
                 continue
 
@@ -137,18 +137,18 @@ class Attempts:
     async def hand_back(self, out_of_time: OutOfTime | None = None) -> None:
         """End everything that still runs; each is given back unharmed. ``out_of_time`` says that a time budget is over."""
         self._out_of_time = out_of_time
-        for attempt in self._all():
+        for attempt in self.all():
             had_time = out_of_time is not None and attempt.started_at <= out_of_time.begun_by
             attempt.unwanted = attempt.unwanted or ("budget" if had_time else "release")
             attempt.task.cancel()
-        if running := self._all():
+        if running := self.all():
             await asyncio.wait({attempt.task for attempt in running}, timeout=DEAF_SECONDS)
             for attempt in running:
                 self._leave_behind(attempt)
 
     def lose_all(self) -> None:
         """The leases are gone: end everything, settle nothing."""
-        for attempt in self._all():
+        for attempt in self.all():
             self._end(attempt, "lost")
 
     def compare(self, held: Held, asked_at: float, *, turning: bool) -> list[dict[str, int]]:
@@ -171,9 +171,6 @@ class Attempts:
         confirmed = [{"id": item, "lease": lease} for item, lease in strays.items() if self._strays.get(item) == lease]
         self._strays = strays
         return confirmed
-
-    def _all(self) -> list[Attempt]:
-        return [*self._running.values(), *self._superseded]
 
     def _watch_time(self, deadline: float | None) -> None:
         """One timer for all: set for whoever is first to have taken too long."""

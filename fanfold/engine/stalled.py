@@ -104,7 +104,20 @@ def orphans(store: Store) -> Iterator[Check]:
     late = f"{unfinished} deleted tasks are not yet removed after {2 * CLEAN_SECONDS / 3600:g} h"
     advice = "A worker removes them bit by bit with its sweep: see that one runs, and look for sweep in its log"
     yield Check("deleted tasks", WARNING, late, advice) if unfinished else Check("deleted tasks", OK, "none left over")
+    yield shared_folder(store)
     yield files(store)
+
+
+def shared_folder(store: Store) -> Check:
+    """Other databases with the same data folder: what each leaves behind cannot be told apart, so little of it is removed."""
+    if not (found := store.other_databases()):
+        return Check("shared data folder", OK, f"{store.settings.data_folder}: only of this database")
+    fact = f"{store.settings.data_folder} is also the data folder of {', '.join(found)}"
+    advice = (
+        "Nothing is lost by it, but old files stay. Give each database a folder of its own (FANFOLD_DATA), or remove the mark "
+        "of one that is gone from the folder databases/"
+    )
+    return Check("shared data folder", WARNING, fact, advice)
 
 
 def files(store: Store) -> Check:
@@ -113,7 +126,7 @@ def files(store: Store) -> Check:
     blobs, old = 0, store.shelf.older_than(seconds)
     while keys := list(islice(old, BATCH)):
         with store.read() as tx:
-            blobs += len(set(keys) - tx.blobs.known(keys))
+            blobs += len(set(store.own_files(keys)) - tx.blobs.known(keys))
     scratch = sum(1 for _ in old_entries(store.scratch, seconds))
     if not blobs and not scratch:
         return Check("orphaned files", OK, "none")

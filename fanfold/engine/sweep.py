@@ -220,11 +220,13 @@ def clean_blobs(store: Store) -> None:
     while keys := list(islice(old, BATCH)):
         with store.read() as tx:
             known = tx.blobs.known(keys)
-        store.shelf.delete(key for key in keys if key not in known)
+        store.shelf.delete(key for key in store.own_files(keys) if key not in known)
 
 
 def clean_scratch(store: Store) -> None:
     """Remove old scratch files, which attempts left behind that died."""
+    if store.other_databases():
+        return
     for leftover in old_entries(store.scratch, store.settings.stale_hours * 3600):
         remove_file(leftover) if not leftover.is_dir() else shutil.rmtree(leftover, onerror=_resists)
 

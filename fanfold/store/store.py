@@ -6,7 +6,7 @@ import logging
 import random
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import cached_property
 from io import BytesIO
@@ -19,7 +19,7 @@ from fanfold.errors import DatabaseProblem, FanfoldError
 from fanfold.model import serial
 from fanfold.model.files import File
 from fanfold.settings import Settings
-from fanfold.store import migrate, revisions
+from fanfold.store import migrate, revisions, sharing
 from fanfold.store.answers import Answers, Calls
 from fanfold.store.blobs import Blobs, BlobStore, Directory, new_key
 from fanfold.store.clock import Clock
@@ -41,6 +41,7 @@ from fanfold.store.settling import Settling
 from fanfold.store.streams import Streams
 from fanfold.store.tasks import Tasks
 from fanfold.store.tokens import Tokens
+from fanfold.store.urls import shown
 from fanfold.store.workers import Workers
 
 log = logging.getLogger("fanfold.store")
@@ -185,6 +186,8 @@ class Store:
             direct=settings.direct_database,
         )
         self.shelf: BlobStore = Directory(settings.data_folder / "blobs")
+        self._identity: str | None = None
+        """What tells this database from others; None until its mark is in the data folder."""
 
     @classmethod
     def open(cls, settings: Settings, *, read_clock: Callable[[], datetime] | None = None) -> Store:
@@ -232,6 +235,27 @@ class Store:
         """Where handlers may put files that need not outlive their attempt."""
         return self.settings.data_folder / "scratch"
 
+    def _mark_folder(self) -> str:
+        """Leave this database's mark in the data folder, before its first file."""
+        if self._identity is None:
+            with self.database.read() as connection:
+                name = sharing.identity(connection)
+            sharing.leave_mark(self.settings.data_folder, name, shown(self.database.url))
+            self._identity = name
+        return self._identity
+
+    def other_databases(self) -> list[str]:
+        """The addresses of other databases that keep files in the same data folder."""
+        return sharing.others(self.settings.data_folder, self._mark_folder())
+
+    def own_files(self, keys: list[str]) -> list[str]:
+        """Those of the blobs that may be this database's: all of them, unless others keep files in the same folder."""
+        if not self.other_databases():
+            return keys
+        with self.database.read() as connection:
+            known = sharing.known_tasks(connection, {key.partition("/")[0] for key in keys})
+        return [key for key in keys if key.partition("/")[0] in known]
+
     def close(self) -> None:
         """Close every connection."""
         self.database.close()
@@ -242,6 +266,8 @@ class Store:
 
     def keep(self, task_id: str, name: str, source: BinaryIO | bytes) -> File:
         """Write a blob; the caller names it in a row next, or the sweep removes it."""
+        with suppress(OSError):  # What is wrong with the folder is said by the file that cannot be written.
+            self._mark_folder()
         key = new_key(task_id, name)
         size = self.shelf.put(key, BytesIO(source) if isinstance(source, bytes) else source)
         return File(key, name, size, self.shelf)

@@ -101,7 +101,10 @@ def test_an_attempt_that_was_superseded_settles_nothing_and_frees_its_place() ->
         for lease in (5, 6):
             claimed = SimpleNamespace(id=1, lease=lease, task=1, key="1")
             call: Any = SimpleNamespace(
-                claimed=claimed, row=SimpleNamespace(id="t", pipeline="p"), stage=batch().stages["convert"]
+                claimed=claimed,
+                row=SimpleNamespace(id="t", pipeline="p"),
+                stage=batch().stages["convert"],
+                time=TimeLimit(None),
             )
             attempts.start(call)
         both = len(attempts)

@@ -227,6 +227,32 @@ def test_blobs_that_no_row_names_are_removed_after_a_day(installation: Installat
     assert installation.client.result(task.id)[0].read_text() == "a"
 
 
+def test_a_database_leaves_the_files_of_another_one_in_the_same_folder(
+    installation: Installation, tmp_path: Path
+) -> None:
+    """Somebody names another database and keeps the default data folder: its cleaning must not take the other's results."""
+    mine, stray = finished(installation, "a"), installation.store.keep("t-nobody", "x.txt", b"x")
+    other = Installation(f"sqlite:///{tmp_path / 'other.db'}", installation.settings.data_folder, None)
+    theirs, left = finished(other, "b"), other.store.keep("t-nobody-else", "x.txt", b"x")
+    scratch = other.store.scratch / "old"
+    scratch.mkdir(parents=True)
+    for path in [scratch, *(installation.settings.data_folder / "blobs").rglob("*")]:
+        age(path, 48)
+    for one in (installation, other):
+        one.sweep()
+        assert one.store.other_databases()
+    assert installation.client.result(mine.id)[0].read_text() == "a"
+    assert other.client.result(theirs.id)[0].read_text() == "b"
+    assert [stray.path.exists(), left.path.exists(), scratch.exists()] == [True] * 3, "whose they are cannot be told"
+    other.store.close()
+    for mark in (installation.settings.data_folder / "databases").iterdir():
+        mark.unlink()
+    with_own_mark_only = Installation(installation.settings.database, installation.settings.data_folder, None)
+    with_own_mark_only.sweep()
+    with_own_mark_only.store.close()
+    assert not stray.path.exists()
+
+
 def test_stale_scratch_is_removed_after_a_day(installation: Installation) -> None:
     scratch = installation.store.scratch
     for name in ("old", "young"):

@@ -116,4 +116,9 @@ MUTANTS = (
         by="sqlite",
         test="mutants/test_guards.py::test_a_worker_may_register_twice",
     ),
+    mutant(
+        "the files of another database are left alone",
+        Edit("fanfold/store/store.py", "        if not self.other_databases():\n", "        if True:\n"),
+        test="engine/test_sweep.py::test_a_database_leaves_the_files_of_another_one_in_the_same_folder[sqlite]",
+    ),
 )

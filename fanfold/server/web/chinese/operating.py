@@ -73,6 +73,7 @@ WORDS: dict[str, str] = {
     "unclosed tasks": "未收尾的任务",
     "stale permits": "过期许可",
     "data folder": "数据目录",
+    "shared data folder": "数据目录是否共用",
     "disk": "磁盘",
     **SENTENCES,
 }
