@@ -72,7 +72,7 @@ class Aside:
         endings = []
         for one in attempts:
             had_time = cut_off is not None and one.started_at <= cut_off.begun_by
-            release = Settlement(one.call.claimed, "release", out_of_time=cut_off if had_time else None)
+            release = one.call.release(out_of_time=cut_off if had_time else None)
             endings.append(one.call.time_out() if one.call.time.is_over else release)
         return endings
 

@@ -232,7 +232,7 @@ class Attempts:
             if attempt.unwanted == "late":
                 return attempt.call.time_out()
             cut_off = self._out_of_time if attempt.unwanted == "budget" else None
-            released = Settlement(attempt.call.claimed, "release", out_of_time=cut_off)
+            released = attempt.call.release(out_of_time=cut_off)
             return None if attempt.unwanted == "lost" else released
         error = attempt.task.exception()
         return attempt.task.result() if error is None else attempt.call.fail(error)

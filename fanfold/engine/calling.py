@@ -13,7 +13,7 @@ from fanfold.engine.child import OUT_OF_MEMORY
 from fanfold.engine.children import Children
 from fanfold.engine.context import ItemWork, TaskWork, Work
 from fanfold.engine.external import LookLater
-from fanfold.engine.settlement import MESSAGE_LENGTH, Settlement, clean, failed, shortfall
+from fanfold.engine.settlement import MESSAGE_LENGTH, OutOfTime, Settlement, clean, failed, shortfall
 from fanfold.engine.splitting import refused, write_split
 from fanfold.engine.spool import Spool
 from fanfold.engine.threads import Threads
@@ -114,17 +114,17 @@ class Call:
     def end(self, error: BaseException) -> Settlement:
         """The settlement for what a handler raised: handed back if it was told to stop, else failed."""
         if isinstance(error, Cancelled) and self.work.cancelled:
-            return Settlement(self.claimed, "release")
+            return self.release()
         if isinstance(error, LookLater):
             return Settlement(self.claimed, "postpone", delay=error.seconds, **self._cost())
         if isinstance(error, PauseTask):
-            return Settlement(self.claimed, "release", pause=clean(str(error) or "no reason given", 1_000))
+            return self.release(pause=clean(str(error) or "no reason given", 1_000))
         if isinstance(error, HoldItem):
             return Settlement(self.claimed, "hold", hold=clean(str(error) or "no reason given", 1_000), **self._cost())
         if isinstance(error, ChildDied):
             return self.lose(error)
         if isinstance(error, LoopBlocked):
-            return self.time_out() if self.time.is_over else Settlement(self.claimed, "release")
+            return self.time_out() if self.time.is_over else self.release()
         return self.fail(error)
 
     def lose(self, death: ChildDied) -> Settlement:
@@ -153,7 +153,7 @@ class Call:
                 f"Gave up on the external job after {self.claimed.waiting_seconds:.0f} s (limit: {self.stage.wait_limit:.0f} s).",
                 code="gave_up",
             )
-        return Settlement(self.claimed, "postpone", delay=value.seconds)
+        return Settlement(self.claimed, "postpone", delay=value.seconds, **self._cost())
 
     def _split(self, value: Any) -> Settlement:
         if value is None or isinstance(value, str | bytes | dict) or not hasattr(value, "__iter__"):
@@ -164,6 +164,10 @@ class Call:
         spool = Spool(path).fill(value, self.work._fold, self.store.settings.result_bytes)
         spool.generation = self.claimed.generation
         return Settlement(self.claimed, "finish", spool=spool, **self._cost(), degraded=shortfall(self.work.shortfalls))
+
+    def release(self, pause: str | None = None, out_of_time: OutOfTime | None = None) -> Settlement:
+        """Hand the item back unharmed. What the attempt has spent is spent all the same."""
+        return Settlement(self.claimed, "release", pause=pause, out_of_time=out_of_time, **self._cost())
 
     def _cost(self) -> dict[str, Any]:
         usage = None if self.work.usage is None else serial.dump(kept(self.work.usage)[0], "The usage")
@@ -201,7 +205,7 @@ class Caller:
                 written = await asyncio.wrap_future(
                     self.threads.submit(lambda: write_split(call.store, call.row.plan, one, call.work._stop.is_set))
                 )
-                return one if written else Settlement(call.claimed, "release")
+                return one if written else call.release()
             except asyncio.CancelledError:
                 call.work._stop.set()
                 one.spool.remove()
@@ -227,7 +231,7 @@ class Caller:
             async with asyncio.timeout(SUSPECT_WAIT_SECONDS):
                 await self._suspects.acquire()
         except TimeoutError:
-            return Settlement(call.claimed, "release")
+            return call.release()
         try:
             return await self._run(call)
         finally:

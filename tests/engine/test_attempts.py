@@ -2,12 +2,14 @@
 
 import asyncio
 import time
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from fanfold.engine.attempts import Attempts, Held
+from fanfold.engine.settlement import Settlement
 from fanfold.engine.timing import TimeLimit
 from fanfold.store.looking import Ready
 from tests.engine.live import Live
@@ -31,12 +33,13 @@ def outcome(held: Held, look: str) -> tuple[int, list[str]]:
     async def scene() -> tuple[int, list[str]]:
         caller: Any = Endless()
         attempts = Attempts(caller, lambda: "worker", lambda: None)
-        claimed = SimpleNamespace(id=1, lease=5, task=1, key="1")
+        claimed: Any = SimpleNamespace(id=1, lease=5, task=1, key="1")
         call: Any = SimpleNamespace(
             claimed=claimed,
             row=SimpleNamespace(id="t", pipeline="p"),
             stage=batch().stages["convert"],
             time=TimeLimit(None),
+            release=partial(Settlement, claimed, "release"),
         )
         before = time.monotonic()
         attempts.start(call)
@@ -99,12 +102,13 @@ def test_an_attempt_that_was_superseded_settles_nothing_and_frees_its_place() ->
         caller: Any = Endless()
         attempts = Attempts(caller, lambda: "worker", lambda: None)
         for lease in (5, 6):
-            claimed = SimpleNamespace(id=1, lease=lease, task=1, key="1")
+            claimed: Any = SimpleNamespace(id=1, lease=lease, task=1, key="1")
             call: Any = SimpleNamespace(
                 claimed=claimed,
                 row=SimpleNamespace(id="t", pipeline="p"),
                 stage=batch().stages["convert"],
                 time=TimeLimit(None),
+                release=partial(Settlement, claimed, "release"),
             )
             attempts.start(call)
         both = len(attempts)

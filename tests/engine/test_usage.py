@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import pytest
 
+import fanfold as ff
 from fanfold.engine.settlement import Settlement
 from tests.engine.pipelines import batch
 from tests.installation import Installation
@@ -64,3 +65,32 @@ def test_the_ledger_takes_only_what_it_can_hold(installation: Installation) -> N
     [call] = installation.client.calls(task.id)
     assert (call.input_tokens, call.output_tokens, call.cost) == (None, None, 0.5)
     assert installation.states(task) == "done"
+
+
+@pytest.mark.parametrize("ending", ["later", "pause", "cancelled"])
+def test_what_an_attempt_has_spent_counts_also_when_its_item_is_handed_back(
+    installation: Installation, ending: str
+) -> None:
+    """It is paid, whoever takes the item next."""
+    calls = 0
+
+    def convert(item: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        item.used(model="m", cost=1.0)
+        if calls > 1:
+            return "made"
+        if ending == "pause":
+            raise ff.PauseTask("no credit")
+        if ending == "cancelled":
+            item._stop.set()
+            item.check()
+        return ff.later(0)
+
+    task = installation.client.submit(installation.know(batch(handler=convert)), items=[1])
+    installation.work()
+    if ending == "pause":
+        installation.client.resume(task.id)
+        installation.work()
+    now = installation.client.get(task.id)
+    assert (now.state, calls, now.spending.cost) == ("completed", 2, 2.0)

@@ -121,4 +121,13 @@ MUTANTS = (
         Edit("fanfold/store/store.py", "        if not self.other_databases():\n", "        if True:\n"),
         test="engine/test_sweep.py::test_a_database_leaves_the_files_of_another_one_in_the_same_folder[sqlite]",
     ),
+    mutant(
+        "what was spent counts when an item is handed back",
+        Edit(
+            "fanfold/engine/calling.py",
+            "pause=pause, out_of_time=out_of_time, **self._cost())",
+            "pause=pause, out_of_time=out_of_time)",
+        ),
+        test="engine/test_usage.py::test_what_an_attempt_has_spent_counts_also_when_its_item_is_handed_back[sqlite-pause]",
+    ),
 )

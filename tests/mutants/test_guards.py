@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 from queue import SimpleQueue
 from types import SimpleNamespace
 from typing import Any
@@ -359,9 +360,10 @@ def test_an_attempt_cancelled_before_its_first_step_is_over() -> None:
     async def scene() -> tuple[int, list[str]]:
         caller: Any = Endless()
         attempts = Attempts(caller, lambda: "worker", lambda: None)
-        claimed = SimpleNamespace(id=1, lease=5, task=1, key="1")
+        claimed: Any = SimpleNamespace(id=1, lease=5, task=1, key="1")
         row = SimpleNamespace(id="t", pipeline="p")
         call: Any = SimpleNamespace(claimed=claimed, row=row, stage=batch().stages["convert"], time=TimeLimit(None))
+        call.release = partial(Settlement, claimed, "release")
         attempts.start(call)
         attempts.compare({1: (5, False)}, time.monotonic() + 1, turning=False)
         for _ in range(5):
