@@ -187,10 +187,12 @@ def make_items(tx: Transaction, row: TaskRow, stage: PlannedStage, new_items: Sp
         draft = tx.drafts.hidden(row.number).get(stage.name)
         if draft is not None and draft.token == f"{COPIED}{tx.events.last(row.number)}":
             tx.drafts.end(row.number, [stage.name])
-        elif draft is not None or tx.items.last_position(row.number, before.name) > COPY_CHUNK:
+        elif (
+            draft is not None
+            or tx.items.last_position(row.number, before.name) > COPY_CHUNK
+            or not tx.items.copy(row.number, before.name, stage.name)
+        ):
             raise LargeCopy(row.number, before.name, stage.name)
-        else:
-            tx.items.copy(row.number, before.name, stage.name)
     return tx.items.is_open(row.number, stage.name)
 
 

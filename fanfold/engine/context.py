@@ -27,6 +27,7 @@ from fanfold.model.task import TaskRow
 from fanfold.model.usage import kept
 from fanfold.store.private import private_folder
 from fanfold.store.store import Store
+from fanfold.store.streams import AT_ONCE
 
 log = logging.getLogger("fanfold.worker")
 EMIT_SECONDS = 0.25
@@ -65,6 +66,7 @@ class Work:
 
     # What most attempts never touch is not made for each of them.
     _emitted = 0
+    _has_stale = True
     _emitted_at = 0.0
     _progress_at = 0.0
     _used_scratch = False
@@ -185,17 +187,22 @@ class Work:
         """Write out the streamed pieces that are still held back; done by itself when the handler returns."""
         if not self._pieces:
             return
-        claimed, pieces = self._claimed, self._pieces
+        while self._pieces:
+            self._still(self._write_pieces(self._pieces[:AT_ONCE]))
+            self._emitted += len(self._pieces[:AT_ONCE])
+            self._pieces = self._pieces[AT_ONCE:]
+        self._emitted_at = time.monotonic()
+
+    def _write_pieces(self, pieces: list[str]) -> bool:
+        """Keep some pieces, and drop some of earlier attempts, which count no longer; False when the lease was lost."""
+        claimed = self._claimed
         with self._store.write() as tx:
             held = tx.settling.holds(claimed.id, claimed.lease)
             if held:
-                if not self._emitted:
-                    tx.streams.drop_stale(claimed.id, claimed.lease)
+                if self._has_stale:
+                    self._has_stale = not tx.streams.drop_stale(claimed.id, claimed.lease)
                 tx.streams.add(claimed.task, claimed.id, claimed.lease, self._emitted, pieces)
-        self._still(held)
-        self._emitted += len(pieces)
-        self._pieces = []
-        self._emitted_at = time.monotonic()
+        return held
 
     def write(self, name: str, data: str | bytes | Path | BinaryIO) -> File:
         """Keep a file with the task; return it (or put it into what is returned) to make it part of the result."""

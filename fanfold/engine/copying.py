@@ -68,8 +68,9 @@ def copy_ahead(store: Store, large: LargeCopy, stopped: Callable[[], bool] = lam
         return not stopped()
     copy.after = 0
     while copy.after < copy.last:
-        if store.transact(copy.some):
-            copy.after += COPY_CHUNK
+        copied = store.transact(copy.some)
+        if copied is not None:
+            copy.after += COPY_CHUNK if copied else 0
         else:
             store.transact(lambda tx: tx.drafts.let_go(large.task, large.target, copy.token))
             return not stopped()
@@ -106,15 +107,14 @@ class Copy:
         task = self.large.task
         return not self.stopped() and tx.tasks.lock(task) is not None and tx.events.last(task) == self.event
 
-    def some(self, tx: Transaction) -> bool:
-        """Copy the next positions."""
+    def some(self, tx: Transaction) -> bool | None:
+        """Copy the next positions; False when it takes another transaction, None when the copy is no longer wanted or ours."""
         task, source, target = self.large.task, self.large.source, self.large.target
         if not self.may(tx) or not tx.drafts.refresh(task, target, self.token):
-            return False
+            return None
         if self.is_old and not self.after:
             tx.drafts.begin(task, target, COPY, self.token)
-        tx.items.copy(task, source, target, after=self.after, upto=self.after + COPY_CHUNK)
-        return True
+        return tx.items.copy(task, source, target, after=self.after, upto=self.after + COPY_CHUNK)
 
     def end(self, tx: Transaction) -> bool:
         """Say that the copy is complete."""

@@ -10,6 +10,9 @@ from fanfold.model.external import EXTERNAL_COMMANDS, ExternalJob, JobState
 from fanfold.model.task import TaskRow
 from fanfold.store.store import Store, Transaction
 
+AT_ONCE = 300
+"""Most jobs that one transaction decides: each is up to four rows."""
+
 
 @dataclass(frozen=True)
 class Wish:
@@ -34,15 +37,41 @@ FITS: dict[str, tuple[Callable[[ExternalJob, bool], bool], JobState | None]] = {
 
 
 def decide(store: Store, number: int, wish: Wish, actor: str) -> None:
-    """Carry out the wish in one transaction, with an event for each job."""
+    """Carry out the wish, with an event for each job.
+
+    Many jobs are decided in short transactions, which were checked together first. Each job is decided by itself: after a
+    crash in between, the same command goes on with the rest.
+    """
     if wish.verb not in EXTERNAL_COMMANDS:
         raise BadInput(f"There is no {wish.verb} for external jobs. There are: {', '.join(EXTERNAL_COMMANDS)}.")
-    store.transact(lambda tx: _decide(tx, number, wish, actor, store.settings.lease_seconds))
+    lease_seconds = store.settings.lease_seconds
+    with store.read() as tx:
+        found = _found(tx, number, wish, lease_seconds)
+    for start in range(0, len(found), AT_ONCE):
+        some = {(item, job.name) for item, job in found[start : start + AT_ONCE]}
+        store.transact(lambda tx, some=some: _decide(tx, number, wish, actor, lease_seconds, some))  # type: ignore[misc]
 
 
-def _decide(tx: Transaction, number: int, wish: Wish, actor: str, lease_seconds: float) -> None:
-    fits, state = FITS[wish.verb]
+def _decide(
+    tx: Transaction, number: int, wish: Wish, actor: str, lease_seconds: float, some: set[tuple[int, str]]
+) -> None:
+    """Decide some of the jobs, those of them that the verb still fits."""
     row = tx.tasks.lock(number)
+    if row is None:
+        raise NotFound("The task was deleted meanwhile.")
+    fits, state = FITS[wish.verb]
+    known = tx.externals.of_items(sorted({item for item, _ in some}), lease_seconds)
+    found = [(item, job) for item, job in known if (item, job.name) in some and fits(job, bool(wish.items))]
+    for item, job in found:
+        tx.externals.decide(item, job.name, state)
+    _note(tx, row, [job for _, job in found], wish, actor)
+    tx.announce()
+
+
+def _found(tx: Transaction, number: int, wish: Wish, lease_seconds: float) -> list[tuple[int, ExternalJob]]:
+    """The jobs that the wish is about; IllegalMove when the verb fits none of them."""
+    fits, _ = FITS[wish.verb]
+    row = tx.tasks.get(number)
     if row is None:
         raise NotFound("The task was deleted meanwhile.")
     known = tx.externals.of_task(number, lease_seconds)
@@ -51,10 +80,7 @@ def _decide(tx: Transaction, number: int, wish: Wish, actor: str, lease_seconds:
     found = [(item, job) for item, job in chosen if fits(job, bool(wish.items))]
     if not found:
         raise IllegalMove(_nothing(row, [job for _, job in chosen], wish))
-    for item, job in found:
-        tx.externals.decide(item, job.name, state)
-    _note(tx, row, [job for _, job in found], wish, actor)
-    tx.announce()
+    return found
 
 
 def _is_named(job: ExternalJob, wish: Wish) -> bool:

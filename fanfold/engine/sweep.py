@@ -16,8 +16,9 @@ from fanfold.engine.removal import SLICE_SECONDS, late_after, prune, remove_dele
 from fanfold.engine.resets import finish_abandoned
 from fanfold.engine.settlement import poison
 from fanfold.model.lifecycle import ItemState
+from fanfold.store import recovery
 from fanfold.store.blobs import old_entries, remove_file
-from fanfold.store.recovery import Lost
+from fanfold.store.recovery import ClockSetBack, Lost
 from fanfold.store.store import Store, Transaction
 
 log = logging.getLogger("fanfold.sweep")
@@ -81,7 +82,26 @@ def _recover_and_close(store: Store, pipelines: Pipelines, actor: str) -> bool:
 
 def take_duty(store: Store, name: str, interval: float, force: bool) -> bool:
     """Whether this process is the one to do it in this interval."""
-    return store.transact(lambda tx: tx.recovery.take_duty(name, 0.0 if force else interval) or force)
+    try:
+        return store.transact(lambda tx: tx.recovery.take_duty(name, 0.0 if force else interval) or force)
+    except ClockSetBack as problem:
+        move_back(store, problem.seconds)
+        return True
+
+
+def move_back(store: Store, seconds: float) -> None:
+    """After the clock was set back: a back-off of seconds does not become one of hours, nor the lease of a dead worker.
+
+    In short transactions. Workers that notice it at the same time do it too, and one that follows a crash does it again:
+    what they move twice comes due too early, which does no harm.
+    """
+    log.warning("The clock was set back by %.0f s: what waits for a time is moved back with it", seconds)
+    with store.read() as tx:
+        ids = tx.recovery.ahead_of_time()
+    for start in range(0, len(ids), recovery.AT_ONCE):
+        some = ids[start : start + recovery.AT_ONCE]
+        store.transact(lambda tx, some=some: tx.recovery.move_back(some, seconds))  # type: ignore[misc]
+    store.transact(lambda tx: tx.recovery.forget_the_future())
 
 
 def recover(store: Store, actor: str) -> int:
@@ -100,18 +120,33 @@ def recover(store: Store, actor: str) -> int:
         lambda tx: tx.recovery.reclaim_hung(HANG_GRACE_SECONDS, settings.crash_limit),
         "its worker hangs past the time limit",
     )
-    idle = store.transact(lambda tx: _release_idle(tx, settings.look_seconds * 5))
+    idle = _until_none_is_left(lambda: store.transact(lambda tx: _release_idle(tx, settings.look_seconds * 5)))
+    store.transact(_tidy)
     return len(lost) + len(hung) + len(idle)
 
 
+def _until_none_is_left(take: Callable[[], list[Lost]]) -> list[Lost]:
+    """What ``take`` gives, again and again in short transactions, until it gives less than it could."""
+    found: list[Lost] = []
+    while some := take():
+        found += some
+        if len(some) < recovery.AT_ONCE:
+            break
+    return found
+
+
 def _release_idle(tx: Transaction, grace_seconds: float) -> list[Lost]:
-    """Hand back what tasks no longer want, and drop what was left behind: permits, workers not seen for long."""
+    """Hand back what tasks no longer want."""
     tx.recovery.see_no_future()
     idle = tx.recovery.release_idle(grace_seconds)
     tx.settling.free_permits([item.id for item in idle])
+    return idle
+
+
+def _tidy(tx: Transaction) -> None:
+    """Drop what was left behind: permits, workers not seen for long."""
     tx.workers.drop_stale_permits()
     tx.workers.forget_dead(FORGET_WORKERS_SECONDS)
-    return idle
 
 
 def bury_dead(store: Store) -> None:
@@ -161,7 +196,7 @@ def _reclaim(store: Store, actor: str, take: Callable[[Transaction], list[Lost]]
             tx.announce()
         return lost
 
-    lost = store.transact(reclaim)
+    lost = _until_none_is_left(lambda: store.transact(reclaim))
     for item in lost[:20]:
         log.warning(
             "[%s] Reclaimed %s %s: %s; %s",

@@ -93,6 +93,14 @@ def put_rows(connection: sa.Connection, table: sa.Table, rows: Sequence[Row]) ->
             run_many(connection, statement, rows)
 
 
+def remove_rows(connection: sa.Connection, table: sa.Table, ids: Sequence[int], limit: int) -> int:
+    """Remove at most ``limit`` rows that belong to these items; returns how many."""
+    key = tuple(table.primary_key)
+    some = sa.select(*key).where(table.c.item.in_(ids)).limit(limit)
+    chosen = key[0].in_(some) if len(key) == 1 else sa.tuple_(*key).in_(some)
+    return connection.execute(sa.delete(table).where(chosen)).rowcount
+
+
 @cache
 def _put(dialect: str, table: sa.Table, names: tuple[str, ...]) -> sa.Insert:
     """executemany on SQLite; one unfolded statement on PostgreSQL, where executemany is fifty times slower."""

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
+from fanfold.store.batches import remove_rows
 from fanfold.store.clock import Clock
 from fanfold.store.tables import attempts, drafts, emissions, externals, item_data, items, permits
 
@@ -106,20 +107,13 @@ class Drafts:
         ids = list(self.connection.execute(some.limit(max(1, limit // 6)).with_for_update()).scalars())
         left = limit // 3
         for table in (emissions, attempts):
-            left -= self._remove(table, ids, left)
+            left -= remove_rows(self.connection, table, ids, left)
             if left <= 0:
                 return False
         for table in (item_data, permits, externals):
             self.connection.execute(sa.delete(table).where(table.c.item.in_(ids)))
         self.connection.execute(sa.delete(items).where(items.c.id.in_(ids)))
         return not self.holds_items(task, stage)
-
-    def _remove(self, table: sa.Table, ids: list[int], limit: int) -> int:
-        """Remove at most ``limit`` rows that belong to these items; returns how many."""
-        key = tuple(table.primary_key)
-        some = sa.select(*key).where(table.c.item.in_(ids)).limit(limit)
-        chosen = key[0].in_(some) if len(key) == 1 else sa.tuple_(*key).in_(some)
-        return self.connection.execute(sa.delete(table).where(chosen)).rowcount
 
 
 def counts_at(task: Any, stage: Any) -> sa.ColumnElement[bool]:

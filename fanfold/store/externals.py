@@ -7,6 +7,7 @@ locked before that of its job, always.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -118,13 +119,20 @@ class Externals:
 
     def of_task(self, task: int, lease_seconds: float) -> list[tuple[int, ExternalJob]]:
         """The external jobs of a task with the ids of their items; an intent whose worker is gone is shown as unknown."""
+        return self._jobs(externals.c.task == task, lease_seconds)
+
+    def of_items(self, ids: Sequence[int], lease_seconds: float) -> list[tuple[int, ExternalJob]]:
+        """The same for some items."""
+        return self._jobs(externals.c.item.in_(ids), lease_seconds)
+
+    def _jobs(self, chosen: sa.ColumnElement[bool], lease_seconds: float) -> list[tuple[int, ExternalJob]]:
         flying = self._in_flight(lease_seconds).label("in_flight")
         found = (
             sa.select(externals, flying, items.c.stage, items.c.seq, items.c.key.label("item_key"))
             .add_columns(items.c.available_at, item_data.c.hold)
             .join(items, items.c.id == externals.c.item)
             .outerjoin(item_data, item_data.c.item == items.c.id)
-            .where(externals.c.task == task)
+            .where(chosen)
             .order_by(externals.c.item, externals.c.name)
         )
         return [(row.item, _shown(row)) for row in self.connection.execute(found)]

@@ -14,7 +14,7 @@ from sqlalchemy.dialects import postgresql
 from fanfold.errors import BadInput
 from fanfold.model.item import Claimed
 from fanfold.model.lifecycle import ItemState
-from fanfold.store.batches import Rows, append_rows, listed, put_rows
+from fanfold.store.batches import Rows, append_rows, listed, put_rows, remove_rows
 from fanfold.store.clock import Clock
 from fanfold.store.drafts import counts_at
 from fanfold.store.looking import Ready
@@ -110,11 +110,12 @@ class Items:
         mine = sa.select(items.c.seq).where(items.c.task == task, items.c.stage == stage)
         return int(self.connection.execute(mine.order_by(items.c.seq.desc()).limit(1)).scalar() or 0)
 
-    def copy(self, task: int, source: str, target: str, *, after: int = 0, upto: int = MOST_POSITIONS) -> None:
+    def copy(self, task: int, source: str, target: str, *, after: int = 0, upto: int = MOST_POSITIONS) -> bool:
         """One pending item of ``target`` for each done item of ``source``, with its output as input.
 
         Where the stage was entered before, only what is new or was redone since is made pending again, and what was made from
-        something that has no result any more is removed. Only for positions above ``after``, up to ``upto``.
+        something that has no result any more is removed. Only for positions above ``after``, up to ``upto``. False when what
+        is to be removed has so many rows that another call must go on with it; nothing is copied until then.
         """
         before = items.alias("before")
         some = before.c.seq.between(after + 1, upto)
@@ -122,14 +123,15 @@ class Items:
         # The range is said of both sides: PostgreSQL knows little of a stage that is new, and may compare each with each.
         there = sa.and_(items.c.task == task, items.c.stage == target, items.c.seq.between(after + 1, upto))
         same = sa.and_(there, items.c.seq == before.c.seq)
-        self._remove_orphans(task, source, target, after, upto)
+        if not self._remove_orphans(task, source, target, after, upto):
+            return False
         ours, theirs = item_data.alias("ours"), item_data.alias("theirs")
         redone = (
             sa.select(items.c.id)
             .join(before, sa.and_(done, same))
             .outerjoin(ours, ours.c.item == items.c.id)
             .outerjoin(theirs, theirs.c.item == before.c.id)
-            .where(sa.or_(ours.c.input.is_distinct_from(theirs.c.output), items.c.finished_at < before.c.finished_at))
+            .where(ours.c.input.is_distinct_from(theirs.c.output))
         )
         generations = self._begin_again(list(self.connection.execute(redone).scalars()))
         start = new_item_values(task, target)
@@ -149,9 +151,12 @@ class Items:
             sa.insert(item_data).from_select(["item", "input", "generation"], bare.where(~sa.exists(known)))
         )
         put_rows(self.connection, item_data, generations)
+        return True
 
-    def _remove_orphans(self, task: int, source: str, target: str, after: int, upto: int) -> None:
-        """Remove items of a stage for which the stage before has no result any more.
+    def _remove_orphans(self, task: int, source: str, target: str, after: int, upto: int) -> bool:
+        """Remove items of a stage for which the stage before has no result any more; False when it takes another call.
+
+        An item may have any number of attempts and emitted pieces, so a bounded number of these go first.
 
         Their generation is handed to the item before them, so that one made later in their place has a new idempotency key.
         """
@@ -167,13 +172,17 @@ class Items:
             .where(sa.or_(before.c.id.is_(None), before.c.state != ItemState.DONE))
         )
         rows = list(self.connection.execute(found.add_columns(data.c.generation.label("known"))))
+        for table in (emissions, attempts):
+            if rows and remove_rows(self.connection, table, [row.id for row in rows], BATCH) == BATCH:
+                return False
         used = [row for row in rows if row.source is not None and (row.generation or 0) > (row.known or 0)]
         put_rows(self.connection, item_data, [{"item": row.source, "generation": row.generation} for row in used])
         for start in range(0, len(rows), BATCH):
             some = [row.id for row in rows[start : start + BATCH]]
-            for table in (item_data, attempts, emissions, permits, externals):
+            for table in (item_data, permits, externals):
                 self.connection.execute(sa.delete(table).where(table.c.item.in_(some)))
             self.connection.execute(sa.delete(items).where(items.c.id.in_(some)))
+        return True
 
     def _begin_again(self, ids: Sequence[int]) -> list[dict[str, Any]]:
         """Any state → pending with nothing known; also for an item that still runs on what is out of date.

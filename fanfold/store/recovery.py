@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +12,20 @@ from sqlalchemy.dialects import postgresql, sqlite
 from fanfold.model.lifecycle import ItemState
 from fanfold.store.clock import Clock
 from fanfold.store.crashes import crash_values, note_crashes
-from fanfold.store.tables import ACTIVE, OPEN, RUNNING, TIMED, duties, items, tasks, workers
+from fanfold.store.tables import ACTIVE, DUE_SOME_TIME, OPEN, RUNNING, TIMED, duties, items, tasks, workers
 
+AT_ONCE = 300
+"""Most items that one transaction takes back, or moves in time: each is up to six rows, some 20 ms on SQLite for all."""
 SAME_TIME_SECONDS = 1.0
 """Two processes that look at the clock at the same time may differ by so much."""
+
+
+class ClockSetBack(Exception):
+    """The clock was set back since a duty was last taken."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"the clock was set back by {seconds:.0f} s")
+        self.seconds = seconds
 
 
 @dataclass(frozen=True)
@@ -40,7 +51,8 @@ class Recovery:
     def take_duty(self, name: str, interval: float) -> bool:
         """Whether this process may run the duty now: at most one does per interval, and none can hold it up.
 
-        A duty that ran in the future tells that the clock was set back since: what waits for a time is moved back with it.
+        A duty that ran in the future tells that the clock was set back since: ClockSetBack. What waits for a time has to be
+        moved back with it.
         """
         taken = (
             sa.update(duties)
@@ -54,8 +66,7 @@ class Recovery:
             return self._first_time(name)
         if ahead <= max(interval, SAME_TIME_SECONDS):
             return False
-        self._move_back(ahead)
-        return True
+        raise ClockSetBack(ahead)
 
     def give_back_duty(self, name: str, interval: float) -> None:
         """Make a duty due at once, for the next process to ask."""
@@ -67,23 +78,32 @@ class Recovery:
         ran = sa.select(-self.clock.seconds_since(duties.c.ran_at)).where(duties.c.name == name).with_for_update()
         return self.connection.execute(ran).scalar()
 
-    def _move_back(self, seconds: float) -> None:
-        """After the clock was set back: a back-off of seconds does not become one of hours, nor the lease of a dead worker.
+    def ahead_of_time(self) -> list[int]:
+        """Items with a time in the future: those that wait for it, and those that were begun then."""
+        waiting = sa.select(items.c.id).where(DUE_SOME_TIME, items.c.available_at > self.clock.now)
+        begun = sa.select(items.c.id).where(RUNNING, items.c.started_at > self.clock.now)
+        return sorted(self.connection.execute(sa.union_all(waiting, begun)).scalars())
+
+    def move_back(self, ids: Sequence[int], seconds: float) -> None:
+        """Move the times of these items back, as far as the clock was set back; at most AT_ONCE of them.
 
         What was set to a time since then, before this was noticed, may come due at once: too early does no harm.
         """
-        now = self.clock.now
+        now, mine = self.clock.now, items.c.id.in_(ids)
 
         def earlier(column: sa.Column[Any]) -> sa.ColumnElement[Any]:
             ahead = -self.clock.seconds_since(column)
             return sa.case((ahead > seconds, self.clock.after(ahead - seconds)), else_=now)
 
-        timed, running = items.c.available_at, items.c.started_at
-        self.connection.execute(sa.update(items).where(TIMED, timed > now).values(available_at=earlier(timed)))
-        deadline = items.c.deadline_at
-        begun = sa.update(items).where(RUNNING, running > now)
+        timed, running, deadline = items.c.available_at, items.c.started_at, items.c.deadline_at
+        self.connection.execute(sa.update(items).where(mine, TIMED, timed > now).values(available_at=earlier(timed)))
+        begun = sa.update(items).where(mine, RUNNING, running > now)
         self.connection.execute(begun.where(deadline.is_not(None)).values(deadline_at=earlier(deadline)))
         self.connection.execute(begun.values(started_at=earlier(running)))
+
+    def forget_the_future(self) -> None:
+        """Workers and duties were seen now at the latest: from here on the clock that was set back counts."""
+        now = self.clock.now
         for column in (workers.c.seen_at, workers.c.swept_at, duties.c.ran_at):
             self.connection.execute(sa.update(column.table).where(column > now).values({column.name: now}))
 
@@ -115,7 +135,7 @@ class Recovery:
         )
         stale = sa.and_(items.c.started_at < self.clock.before(grace_seconds), ~sa.exists(standing.correlate(items)))
         values = {"state": ItemState.PENDING.value, "worker": None, "deadline_at": None}
-        return self._returned(sa.update(items).where(RUNNING, self._unlocked(stale)).values(values))
+        return self._returned(sa.update(items).where(RUNNING, self._some(stale)).values(values))
 
     def unclosed(self, limit: int) -> list[int]:
         """Active tasks whose stage is over and that nobody has advanced: a worker died between its commit and its probe."""
@@ -135,16 +155,18 @@ class Recovery:
 
     def _reclaim(self, gone: sa.ColumnElement[bool], limit: int) -> list[Lost]:
         values = crash_values(self.clock, limit)
-        lost = self._returned(sa.update(items).where(RUNNING, self._unlocked(gone)).values(values))
+        lost = self._returned(sa.update(items).where(RUNNING, self._some(gone)).values(values))
         note_crashes(self.connection, sorted(item.id for item in lost))
         return lost
 
-    def _unlocked(self, condition: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
-        """The condition, without the items that somebody writes just now: the sweep waits for nobody; it comes again."""
+    def _some(self, condition: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
+        """The first items that fit, without those that somebody writes just now: the sweep waits for nobody; it comes again."""
+        free = sa.select(items.c.id).where(RUNNING, condition).order_by(items.c.id).limit(AT_ONCE).correlate(None)
         if self.clock.dialect == "sqlite":
-            return condition
-        free = sa.select(items.c.id).where(RUNNING, condition).order_by(items.c.id).correlate(None)
-        return items.c.id.in_(free.with_for_update(skip_locked=True, key_share=True, of=items))
+            return items.c.id.in_(free)
+        # As an array, so that PostgreSQL runs the limited sub-select once.
+        locked = free.with_for_update(skip_locked=True, key_share=True, of=items)
+        return items.c.id == sa.any_(sa.func.array(locked.scalar_subquery()))
 
     def _returned(self, statement: sa.Update) -> list[Lost]:
         names = ("id", "lease", "task", "stage", "seq", "key", "state", "crashes")

@@ -12,7 +12,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from fanfold.model.item import REDONE
 from fanfold.model.lifecycle import TIMED_ITEMS, ItemState
-from fanfold.store.batches import put_rows
+from fanfold.store.batches import put_rows, remove_rows
 from fanfold.store.clock import Clock
 from fanfold.store.drafts import counts_at
 from fanfold.store.resets import OUTDATE, OVER, REDO, Note, Resets
@@ -162,10 +162,7 @@ class Resetting:
 
         Those that are left count until the item is claimed again, which drops them.
         """
-        limit = 2 * AT_ONCE
-        key = tuple(emissions.primary_key)
-        some = sa.select(*key).where(emissions.c.item.in_(ids)).limit(limit)
-        return self.connection.execute(sa.delete(emissions).where(sa.tuple_(*key).in_(some))).rowcount < limit
+        return not ids or remove_rows(self.connection, emissions, ids, 2 * AT_ONCE) < 2 * AT_ONCE
 
     def _forget(self, ids: Sequence[int], kept: Sequence[str]) -> None:
         fresh = FRESH | {"worker": None, "deadline_at": None}

@@ -10,6 +10,9 @@ from fanfold.store.batches import put_rows
 from fanfold.store.clock import Clock
 from fanfold.store.tables import emissions
 
+AT_ONCE = 1_000
+"""Most pieces that one transaction writes, or removes."""
+
 
 class Streams:
     """Verbs on streamed output, inside one transaction."""
@@ -26,6 +29,9 @@ class Streams:
         ]
         put_rows(self.connection, emissions, rows)
 
-    def drop_stale(self, item: int, lease: int) -> None:
-        """Forget what earlier attempts of the item emitted."""
-        self.connection.execute(sa.delete(emissions).where(emissions.c.item == item, emissions.c.lease < lease))
+    def drop_stale(self, item: int, lease: int) -> bool:
+        """Forget what earlier attempts of the item emitted, a bounded number of pieces; True when none is left."""
+        stale = sa.select(emissions.c.lease, emissions.c.position).where(emissions.c.item == item)
+        some = stale.where(emissions.c.lease < lease).limit(AT_ONCE)
+        place = sa.tuple_(emissions.c.lease, emissions.c.position).in_(some)
+        return self.connection.execute(sa.delete(emissions).where(emissions.c.item == item, place)).rowcount < AT_ONCE

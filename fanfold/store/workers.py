@@ -16,6 +16,8 @@ from fanfold.store.batches import put_rows
 from fanfold.store.clock import Clock
 from fanfold.store.tables import ACTIVE, RUNNING, items, limits, permits, tasks, workers
 
+STALE_AT_ONCE = 2_000
+
 
 @dataclass(frozen=True)
 class Report:
@@ -132,9 +134,10 @@ class Workers:
             self.connection.execute(made.on_conflict_do_update(index_elements=["item"], set_=new))
 
     def drop_stale_permits(self) -> int:
-        """Permits whose item no longer runs under their lease."""
+        """Remove permits whose item no longer runs under their lease, a bounded number of them; returns how many."""
         running = sa.select(items.c.id).where(items.c.id == permits.c.item, items.c.lease == permits.c.lease, RUNNING)
-        return self.connection.execute(sa.delete(permits).where(~sa.exists(running.correlate(permits)))).rowcount
+        stale = sa.select(permits.c.item).where(~sa.exists(running.correlate(permits))).limit(STALE_AT_ONCE)
+        return self.connection.execute(sa.delete(permits).where(permits.c.item.in_(stale))).rowcount
 
 
 def _shaped(row: sa.Row[Any]) -> dict[str, Any]:

@@ -37,7 +37,8 @@ MUTANTS = (
     ),
     mutant(
         "“is running” in reclaiming",
-        Edit(RECOVERY, "where(RUNNING, self._unlocked(gone))", "where(self._unlocked(gone))"),
+        Edit(RECOVERY, "where(RUNNING, self._some(gone))", "where(self._some(gone))"),
+        Edit(RECOVERY, "sa.select(items.c.id).where(RUNNING, condition)", "sa.select(items.c.id).where(condition)"),
         by="sqlite",
         test="mutants/test_guards.py::test_what_is_done_stays_done_whatever_its_task_wants",
     ),
@@ -66,7 +67,8 @@ MUTANTS = (
     ),
     mutant(
         "“is running” in taking back what nobody wants",
-        Edit(RECOVERY, "where(RUNNING, self._unlocked(stale))", "where(self._unlocked(stale))"),
+        Edit(RECOVERY, "where(RUNNING, self._some(stale))", "where(self._some(stale))"),
+        Edit(RECOVERY, "sa.select(items.c.id).where(RUNNING, condition)", "sa.select(items.c.id).where(condition)"),
         by="sqlite",
         test="mutants/test_guards.py::test_what_is_done_stays_done_whatever_its_task_wants",
     ),
@@ -77,7 +79,7 @@ MUTANTS = (
     ),
     mutant(
         "what nobody wants is taken back at all",
-        Edit(RECOVERY, "where(RUNNING, self._unlocked(stale))", "where(RUNNING, stale, sa.false())"),
+        Edit(RECOVERY, "where(RUNNING, self._some(stale))", "where(RUNNING, stale, sa.false())"),
         test="engine/test_sweep.py::test_items_that_nobody_wants_are_handed_back_if_their_worker_does_not[sqlite-pause]",
     ),
     mutant(
@@ -89,7 +91,11 @@ MUTANTS = (
     ),
     mutant(
         "a clock that was set back makes nobody wait",
-        Edit(RECOVERY, "        self._move_back(ahead)\n", ""),
+        Edit(
+            SWEEP,
+            "        move_back(store, problem.seconds)\n",
+            "        store.transact(lambda tx: tx.recovery.forget_the_future())\n",
+        ),
         by="sqlite",
         test="chaos/test_clock.py::test_what_waits_for_a_time_is_moved_back_with_the_clock[sqlite]",
     ),

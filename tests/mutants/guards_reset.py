@@ -69,7 +69,7 @@ MUTANTS = (
     ),
     mutant(
         "what was made from a result that is gone is removed",
-        Edit(ITEMS, "        self._remove_orphans(task, source, target, after, upto)\n", ""),
+        Edit(ITEMS, "if not self._remove_orphans(task, source, target, after, upto):", "if False:"),
         test=f"{MERGING}::test_a_stale_result_is_not_delivered_when_its_redo_fails",
     ),
     mutant(
