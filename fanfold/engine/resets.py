@@ -142,7 +142,7 @@ class _Noting:
             return chosen
 
         while chosen := store.transact(note):
-            count, after = count + len(chosen), chosen[-1].id
+            count, after = count + len(chosen), chosen[-1].seq
         return count
 
     @property

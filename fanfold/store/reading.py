@@ -199,13 +199,14 @@ class Reading(Mishaps):
 
     def _ids(self, task: int, stage: str | None, keys: Sequence[str]) -> set[int]:
         positions = [position for key in keys if (position := position_of(key)) is not None]
-        named = sa.or_(items.c.key.in_(keys), sa.and_(items.c.key.is_(None), items.c.seq.in_(positions)))
-        wanted = sa.select(items.c.id).where(items.c.task == task, named)
+        wanted = sa.select(items.c.id).where(items.c.task == task)
         if stage is None:
             wanted = wanted.where(counts_of(task))
         else:
             wanted = wanted.where(items.c.stage == stage, counts_at(task, stage))
-        return set(self.connection.execute(wanted).scalars())
+        # Two statements, each with its index: with OR, SQLite would read the whole stage.
+        named = (items.c.key.in_(keys), sa.and_(items.c.key.is_(None), items.c.seq.in_(positions)))
+        return {id_ for condition in named for id_ in self.connection.execute(wanted.where(condition)).scalars()}
 
     def keys_at(self, task: int, stage: str, positions: Sequence[int], states: Sequence[str]) -> list[str]:
         """The keys of the items at these positions of a stage that are in one of the states, in order."""

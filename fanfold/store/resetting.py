@@ -50,6 +50,7 @@ class Chosen(NamedTuple):
     id: int
     lease: int
     state: str
+    seq: int
 
 
 class Resetting:
@@ -60,9 +61,12 @@ class Resetting:
         self.clock = clock
 
     def choose(self, task: int, stage: str, which: str, *, after: int = 0, limit: int | None = None) -> list[Chosen]:
-        """Items of a stage with an id above ``after``, in order: those that `failed`, the `degraded` ones, or `all`."""
-        mine = sa.select(*CHOSEN).where(items.c.task == task, items.c.stage == stage, WHICH[which], items.c.id > after)
-        found = mine.where(counts_at(task, stage)).order_by(items.c.id).limit(AT_ONCE + 1 if limit is None else limit)
+        """Items of a stage at positions above ``after``, in order: those that `failed`, the `degraded` ones, or `all`.
+
+        By position, so that it walks an index from there: by id, SQLite would read and sort the whole stage each time.
+        """
+        mine = sa.select(*CHOSEN).where(items.c.task == task, items.c.stage == stage, WHICH[which], items.c.seq > after)
+        found = mine.where(counts_at(task, stage)).order_by(items.c.seq).limit(AT_ONCE + 1 if limit is None else limit)
         return [Chosen(*row) for row in self.connection.execute(found)]
 
     def named(self, ids: Sequence[int]) -> list[Chosen]:
@@ -73,9 +77,10 @@ class Resetting:
         """The items of later stages that were made from these, one from one."""
         if not followers:
             return []
-        redone = items.alias("redone")
-        made = sa.select(items.c.id).join(redone, sa.and_(redone.c.task == task, redone.c.seq == items.c.seq))
-        made = made.where(items.c.task == task, items.c.stage.in_(followers), redone.c.id.in_(ids))
+        positions = [one.seq for one in self.named(list(ids))]
+        made = sa.select(items.c.id).where(
+            items.c.task == task, items.c.stage.in_(followers), items.c.seq.in_(positions)
+        )
         return sorted(self.connection.execute(made).scalars())
 
     def retry(self, number: int, ids: Sequence[int], options: str | None = None, followers: Sequence[str] = ()) -> int:
