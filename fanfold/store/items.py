@@ -194,13 +194,13 @@ class Items:
         none = dict.fromkeys(("worker", "available_at", "deadline_at", "finished_at"))
         for start in range(0, len(ids), BATCH):
             some = ids[start : start + BATCH]
-            grown = sa.func.coalesce(item_data.c.generation, 0) + 1
+            # What a retry has put back already was counted then; its number is kept, or its key would be used again.
+            tried = sa.or_(items.c.state != ItemState.PENDING, items.c.attempts > 0)
+            grown = sa.func.coalesce(item_data.c.generation, 0) + sa.case((tried, 1), else_=0)
             begun = sa.select(items.c.id, grown.label("generation")).outerjoin(
                 item_data, item_data.c.item == items.c.id
             )
-            # What a retry has put back already was counted then.
-            tried = sa.or_(items.c.state != ItemState.PENDING, items.c.attempts > 0)
-            found = self.connection.execute(begun.where(items.c.id.in_(some), items.c.lease > 0, tried))
+            found = self.connection.execute(begun.where(items.c.id.in_(some), items.c.lease > 0))
             generations += [{"item": row.id, "generation": row.generation} for row in found]
             self.connection.execute(sa.update(items).where(items.c.id.in_(some)).values(fresh | none))
             for table in (item_data, permits):

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from typing import Any
 
 import pytest
@@ -482,3 +483,25 @@ def test_items_of_a_split_that_is_redone_start_new_jobs(
         installation.work()
     assert installation.client.get(task.id).state == "completed"
     assert (len(service.starts), service.doubles) == (3 * many, {})
+
+
+def test_a_second_redo_in_a_chain_starts_a_new_job(installation: Installation) -> None:
+    """First the later of two stages is redone, then the one before it: the key of the first redo is used up as well."""
+    service, sketches = JobService(), count(1)
+    pipeline = ff.Pipeline("photo")
+
+    @pipeline.each
+    def sketch(item: ff.ItemWork) -> int:
+        return next(sketches)
+
+    @pipeline.each
+    async def render(item: ff.ItemWork) -> Any:
+        return await item.external(start=service.start, look=service.look, find=service.find)
+
+    task = installation.client.submit(installation.know(pipeline), items=[ff.NewItem(key="a")])
+    installation.work()
+    for stage in ("render", "sketch"):
+        installation.client.retry(task.id, ["a"], stage=stage)
+        installation.work()
+    assert outputs(installation, task) == ["made by job-3"]
+    assert (len(service.starts), service.doubles) == (3, {})

@@ -13,6 +13,16 @@ EXTERNAL = "engine/test_external.py::test_a_crash_between_any_two_steps_starts_n
 
 MUTANTS = (
     mutant(
+        "the generation of what a retry has put back is kept",
+        Edit(
+            "fanfold/store/items.py",
+            "items.c.id.in_(some), items.c.lease > 0))",
+            "items.c.id.in_(some), items.c.lease > 0, tried))",
+        ),
+        by="sqlite",
+        test=f"{JOBS}::test_a_second_redo_in_a_chain_starts_a_new_job[sqlite]",
+    ),
+    mutant(
         "a held item is not due in ten years",
         Edit(
             "fanfold/store/settling.py",

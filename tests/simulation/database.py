@@ -14,7 +14,6 @@ from sqlalchemy import event
 
 from fanfold.settings import Settings
 from fanfold.store import tables
-from fanfold.store.blobs import Directory
 from fanfold.store.database import Database
 from fanfold.store.store import Store
 from tests.simulation.faults import AFTER_COMMIT, BEFORE_COMMIT, STATEMENT, Faults
@@ -264,9 +263,12 @@ class SimulatedStore(Store):
     """The real store on such a database."""
 
     def __init__(self, settings: Settings) -> None:
-        self.settings = settings
+        super().__init__(settings)
         self.database: SimulatedDatabase = SimulatedDatabase(settings.database_url)
-        self.shelf = Directory(settings.data_folder / "blobs")
+
+    def forget(self) -> None:
+        """Know nothing of the data folder, which is empty again."""
+        self._identity = None
 
 
 def wait_for_a_deadlock() -> None:

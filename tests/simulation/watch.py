@@ -115,6 +115,8 @@ class Watch:
         self.plans: dict[str, Plan] = {}
         self.undone: dict[tuple[int, int], str] = {}
         """Which compensation was done for a task and its generation."""
+        self.hidden: dict[int, Row] = {}
+        """Items that were seen before: of deleted tasks, or of a stage that is being filled again, which is hidden meanwhile."""
         self.looks = 0
         self.now = self._picture()
 
@@ -160,8 +162,9 @@ class Watch:
 
     def _items(self, before: Picture, seen: Picture) -> None:
         """Leases only grow, one at a time, with a claim; states change as the table says."""
+        self.hidden |= {number: item for number, item in before.items.items() if number not in self.now.items}
         for number, now in self.now.items.items():
-            was = before.items.get(number)
+            was = before.items.get(number) or self.hidden.pop(number, None)
             if was is None:
                 require(now["state"] == "pending" and now["lease"] == 0, f"a new item that is not new: {now}")
                 continue

@@ -233,6 +233,7 @@ class World:
         database = self.store.database
         database.reset()
         shutil.rmtree(self.store.settings.data_folder, ignore_errors=True)
+        self.store.forget()
         database.faults = self.faults
         database.every_commit_is_heard = self.features.heard
         self.witness.in_transaction = database.in_transaction
