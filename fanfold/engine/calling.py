@@ -59,13 +59,22 @@ class Call:
         self.work.wait_limit = stage.wait_limit
 
     def handler_arguments(self) -> tuple[list[Any], dict[str, Any]]:
-        """What the handler is called with."""
+        """What the handler is called with; HoldItem when the code has made another kind of stage of it meanwhile."""
+        self._check_kind()
         if self.with_arguments and isinstance(self.work, TaskWork):
             first = next(iter(inspect.signature(self.stage.handler).parameters), None)
             return [*([self.work] if first == "task" else []), *self.work.inputs], self.work.options
         if isinstance(self.work, TaskWork) and self.stage.kind is Kind.MERGE:
             return [self.work, self.work.results()], {}
         return [self.work], {}
+
+    def _check_kind(self) -> None:
+        planned = next((one for one in self.row.plan.stages if one.name == self.stage.name), None)
+        if planned is not None and planned.kind is not self.stage.kind:
+            raise HoldItem(
+                f"{self.stage.name} was of the kind {planned.kind} when the task was submitted, and is {self.stage.kind} in the "
+                "code of this worker. Run a worker with the earlier code and retry, or submit the work again."
+            )
 
     def run_sync(self) -> Settlement:
         """Call a plain handler, here; whatever happens becomes a settlement."""

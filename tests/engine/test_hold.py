@@ -197,3 +197,22 @@ def test_waiting_for_a_task_ends_when_only_held_items_are_left(live: Live) -> No
     task = submit(live, Puzzled("b"))
     with live.working():
         assert live.client.wait(task.id, timeout=30).held == 1
+
+
+def test_a_stage_that_changed_its_kind_in_new_code_is_not_called_with_items_of_the_old_one(
+    installation: Installation,
+) -> None:
+    """A split given to items of `each` would return nothing for them, and the task would be completed without results."""
+    old = ff.Pipeline("changing")
+    old.each(name="work")(lambda item: item.input.upper())
+    task = installation.client.submit(old, items=["a", "b"])
+    new = installation.know(ff.Pipeline("changing"))
+    new.split(name="work")(lambda task: ["x", "y"])
+    new.each(name="other")(lambda item: item.input)
+    installation.work()
+    assert all(item.held for item in installation.client.items(task.id))
+    assert "kind each" in (installation.client.get(task.id).wait_reason or "")
+    installation.pipelines = [old]
+    installation.client.retry(task.id)
+    installation.work()
+    assert installation.client.result(task.id) == ["A", "B"]

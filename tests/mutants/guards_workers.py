@@ -130,4 +130,9 @@ MUTANTS = (
         ),
         test="engine/test_usage.py::test_what_an_attempt_has_spent_counts_also_when_its_item_is_handed_back[sqlite-pause]",
     ),
+    mutant(
+        "a stage of another kind is not called",
+        Edit("fanfold/engine/calling.py", "        self._check_kind()\n", ""),
+        test="engine/test_hold.py::test_a_stage_that_changed_its_kind_in_new_code_is_not_called_with_items_of_the_old_one[sqlite]",
+    ),
 )
