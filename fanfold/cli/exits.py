@@ -47,6 +47,7 @@ MEANINGS = {
 BY_CODE = {
     "not_found": Exit.NOT_FOUND,
     "ambiguous": Exit.NOT_FOUND,
+    "no_output": Exit.NOT_FOUND,
     "illegal_move": Exit.ILLEGAL_MOVE,
     "key_reused": Exit.ILLEGAL_MOVE,
     "timeout": Exit.TIMEOUT,

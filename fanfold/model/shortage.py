@@ -51,9 +51,13 @@ def _advice(error: BaseException) -> str | None:
 
 def _number_in(error: BaseException) -> int | None:
     """The system's number of an error that has it only in its text, as libraries written in Rust and the loader give it."""
+    try:
+        text = str(error)
+    except Exception:  # An error of a handler may have no text that can be shown; then it says nothing of a shortage.
+        return None
     if isinstance(error, ImportError):
-        return next((number for number in FILES if os.strerror(number) in str(error)), None)
-    found = IN_RUST.search(str(error))
+        return next((number for number in FILES if os.strerror(number) in text), None)
+    found = IN_RUST.search(text)
     return int(found[1]) if found else None
 
 

@@ -108,9 +108,9 @@ def test_a_timeline_counts_what_each_worker_settled_when(installation: Installat
         ("convert", 0),
     ]
     assert [(lane.worker, at(lane.done), at(lane.failed)) for lane in found.lanes] == [
+        ("cutter", {0: 1}, {}),
         ("first", {10: 1}, {10: 1}),
         ("second", {94: 1}, {}),
-        (None, {0: 1}, {}),
     ]
     assert [(one.key, one.stage, one.outcome, one.worker) for one in found.attempts] == [
         ("p2", "convert", "failed", "first")
