@@ -161,11 +161,11 @@ class Recovery:
 
     def _some(self, condition: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
         """The first items that fit, without those that somebody writes just now: the sweep waits for nobody; it comes again."""
-        free = sa.select(items.c.id).where(RUNNING, condition).order_by(items.c.id).limit(AT_ONCE).correlate(None)
-        if self.clock.dialect == "sqlite":
+        free = sa.select(items.c.id).where(RUNNING, condition).limit(AT_ONCE).correlate(None)
+        if self.clock.dialect == "sqlite":  # Asked for an order, it would walk the whole table in that order.
             return items.c.id.in_(free)
         # As an array, so that PostgreSQL runs the limited sub-select once.
-        locked = free.with_for_update(skip_locked=True, key_share=True, of=items)
+        locked = free.order_by(items.c.id).with_for_update(skip_locked=True, key_share=True, of=items)
         return items.c.id == sa.any_(sa.func.array(locked.scalar_subquery()))
 
     def _returned(self, statement: sa.Update) -> list[Lost]:
