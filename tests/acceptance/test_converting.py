@@ -58,13 +58,13 @@ def test_killed_in_the_middle_it_goes_on_without_redoing_a_page(shell: Shell, tm
         assert len(ai.paid_by_image) == pages
         [task] = shell.json("tasks")
         again = len(ai.calls) - pages
-        assert (task["spending"]["calls"], task["spending"]["possibly_paid"]) == (pages, again), (
-            "what was in the air is counted"
-        )
+        assert task["spending"]["calls"] == pages
+        # One that was noted and not yet sent when the process died counts as well: nobody can tell the two apart.
+        assert again <= task["spending"]["possibly_paid"] <= in_flight, "what was in the air is counted"
     text = (tmp_path / "long.md").read_text()
     assert text.count("<!-- Page ") == pages
     assert text.count("# Seen ") == pages
-    assert not [child for child in children if child.is_running()], "children end with their parent"
+    eventually(lambda: not [child for child in children if child.is_running()], 60)  # Children end with their parent.
 
 
 def test_a_bad_service_costs_time_but_no_page(shell: Shell, tmp_path: Path) -> None:
