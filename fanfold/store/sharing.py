@@ -28,6 +28,7 @@ def leave_mark(data_folder: Path, name: str, address: str) -> None:
     mark = data_folder / MARKS / name
     if not mark.exists():
         mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        mark.touch(mode=0o600)
         mark.write_text(f"{address}\n", encoding="utf-8")
 
 

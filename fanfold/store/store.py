@@ -6,7 +6,7 @@ import logging
 import random
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import datetime
 from functools import cached_property
 from io import BytesIO
@@ -240,7 +240,10 @@ class Store:
         if self._identity is None:
             with self.database.read() as connection:
                 name = sharing.identity(connection)
-            sharing.leave_mark(self.settings.data_folder, name, shown(self.database.url))
+            try:
+                sharing.leave_mark(self.settings.data_folder, name, shown(self.database.url))
+            except OSError:  # A full disk must not keep cleaning from making room; the mark is left with the next file.
+                return name
             self._identity = name
         return self._identity
 
@@ -266,8 +269,7 @@ class Store:
 
     def keep(self, task_id: str, name: str, source: BinaryIO | bytes) -> File:
         """Write a blob; the caller names it in a row next, or the sweep removes it."""
-        with suppress(OSError):  # What is wrong with the folder is said by the file that cannot be written.
-            self._mark_folder()
+        self._mark_folder()
         key = new_key(task_id, name)
         size = self.shelf.put(key, BytesIO(source) if isinstance(source, bytes) else source)
         return File(key, name, size, self.shelf)

@@ -12,11 +12,12 @@ from fanfold.store import migrate, tables
 from tests.cli.shell import Shell
 
 
-def test_a_fresh_database_is_told_and_upgraded(sqlite_shell: Shell) -> None:
-    assert "is empty" in sqlite_shell.ok("db", "current")
-    assert sqlite_shell.json("db", "upgrade")["before"] is None
-    assert sqlite_shell.json("db", "current")["fits"]
-    assert "already" in sqlite_shell.ok("db", "upgrade")
+def test_a_fresh_database_is_told_and_upgraded(tmp_path: Path) -> None:
+    shell = Shell(f"sqlite:///{tmp_path / 'new.db'}", tmp_path / "data")
+    assert "is empty" in shell.ok("db", "current")
+    assert shell.json("db", "upgrade")["before"] is None
+    assert shell.json("db", "current")["fits"]
+    assert "already" in shell.ok("db", "upgrade")
 
 
 def test_an_upgrade_keeps_the_data(shell: Shell) -> None:
