@@ -22,7 +22,7 @@ from fanfold.errors import BadInput, Cancelled, ChildDied, DatabaseProblem, Hold
 from fanfold.model import serial
 from fanfold.model.item import Claimed, Later
 from fanfold.model.pipeline import Pipeline, Stage
-from fanfold.model.plan import Kind
+from fanfold.model.plan import Kind, PlannedStage
 from fanfold.model.shortage import told
 from fanfold.model.task import TaskRow
 from fanfold.model.usage import kept
@@ -60,7 +60,9 @@ class Call:
 
     def handler_arguments(self) -> tuple[list[Any], dict[str, Any]]:
         """What the handler is called with; HoldItem when the code has made another kind of stage of it meanwhile."""
-        self._check_kind()
+        for planned in self.row.plan.stages:  # Written out: it is done for every item.
+            if planned.name == self.stage.name and planned.kind is not self.stage.kind:
+                raise self._other_kind(planned)
         if self.with_arguments and isinstance(self.work, TaskWork):
             first = next(iter(inspect.signature(self.stage.handler).parameters), None)
             return [*([self.work] if first == "task" else []), *self.work.inputs], self.work.options
@@ -68,13 +70,11 @@ class Call:
             return [self.work, self.work.results()], {}
         return [self.work], {}
 
-    def _check_kind(self) -> None:
-        planned = next((one for one in self.row.plan.stages if one.name == self.stage.name), None)
-        if planned is not None and planned.kind is not self.stage.kind:
-            raise HoldItem(
-                f"{self.stage.name} was of the kind {planned.kind} when the task was submitted, and is {self.stage.kind} in the "
-                "code of this worker. Run a worker with the earlier code and retry, or submit the work again."
-            )
+    def _other_kind(self, planned: PlannedStage) -> HoldItem:
+        return HoldItem(
+            f"{self.stage.name} was of the kind {planned.kind} when the task was submitted, and is {self.stage.kind} in the "
+            "code of this worker. Run a worker with the earlier code and retry, or submit the work again."
+        )
 
     def run_sync(self) -> Settlement:
         """Call a plain handler, here; whatever happens becomes a settlement."""
