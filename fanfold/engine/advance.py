@@ -80,7 +80,9 @@ def advance_locked(
             values = {"plan": row.plan.to_json()}
         if new_items is not None and new_items.generation:  # Whatever it makes anew has other keys than before.
             known = json.loads(row.lineage) if row.lineage else {}
-            values["lineage"] = json.dumps(known | {stage.name: new_items.generation})
+            # Splits behind it are made anew, and count from the start.
+            before = {name: count for name, count in known.items() if row.plan.index(name) < row.plan.index(stage.name)}
+            values["lineage"] = json.dumps(before | {stage.name: new_items.generation})
         following = row.plan.after(stage.name)
         return enter(tx, pipelines, row, following, actor=actor, verb="advance", new_items=new_items, values=values)
     return _stop(tx, pipelines, row, actor, stage, counts[stage.name], decision)

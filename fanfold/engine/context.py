@@ -132,8 +132,10 @@ class Work:
         It is a new one for work that is redone on purpose: after `rerun`, for an item with a result, with other options.
         """
         claimed, plan = self._claimed, self._row.plan
-        before = [stage.name for stage in plan.stages[: plan.index(claimed.stage)]] if claimed.lineage else ()
-        splits = redone_splits(claimed.lineage, before)
+        splits: list[int] = []
+        if claimed.lineage:
+            before = plan.stages[: plan.index(claimed.stage)]
+            splits = redone_splits(claimed.lineage, [stage.name for stage in before if stage.kind is Kind.SPLIT])
         return item_key(self._row.id, claimed.stage, claimed.key, (self._row.generation, claimed.generation), splits)
 
     @property

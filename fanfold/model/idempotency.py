@@ -40,7 +40,7 @@ def _named(name: str) -> str:
     return f"%67{escaped(name[1:])}" if re.match(r"g\d", name) else escaped(name)
 
 
-def redone_splits(lineage: str | None, before: Sequence[str]) -> list[int]:
-    """The generation of each split among the stages ``before`` an item, as the task keeps them."""
+def redone_splits(lineage: str | None, splits: Sequence[str]) -> list[int]:
+    """The generation of each of the ``splits`` before an item, as the task keeps them; 0 for one that was done once."""
     known = json.loads(lineage) if lineage else {}
-    return [int(known[stage]) for stage in before if stage in known]
+    return [int(known.get(stage, 0)) for stage in splits]
