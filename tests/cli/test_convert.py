@@ -3,14 +3,15 @@
 import json
 import os
 import tempfile
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import pytest
 
-from fanfold.cli.conversion import documents
+from fanfold.cli.conversion import documents, saving
 from fanfold.cli.conversion.saving import Saving
 from fanfold.engine.children import Children
 from fanfold.model.files import File
@@ -330,8 +331,18 @@ def test_an_edited_result_is_left_alone_and_said_when_it_was_done_before(sqlite_
     assert (place / "book.md.1.bak").read_text() == "my own notes"
 
 
-def test_commands_at_the_same_time_lose_none_of_each_others_files(tmp_path: Path) -> None:
+def test_commands_at_the_same_time_lose_none_of_each_others_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Both look before they write: what one has just written is not replaced by the other."""
+    look = saving._standing
+
+    def look_slowly(*words: Any) -> Any:
+        found = look(*words)
+        time.sleep(0.1)  # The others look meanwhile, if they can.
+        return found
+
+    monkeypatch.setattr(saving, "_standing", look_slowly)
     shelf = Shelf(tmp_path)
     files = {name: shelf.kept(name, name * 20) for name in ("a", "b", "c", "d")}
     savings = [Saving(tmp_path / "data") for _ in files]

@@ -109,6 +109,7 @@ def test_an_attempt_that_was_superseded_settles_nothing_and_frees_its_place() ->
                 stage=batch().stages["convert"],
                 time=TimeLimit(None),
                 release=partial(Settlement, claimed, "release"),
+                fail=lambda error, claimed=claimed: Settlement(claimed, "fail", error_message=str(error)),
             )
             attempts.start(call)
         both = len(attempts)

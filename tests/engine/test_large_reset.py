@@ -207,16 +207,20 @@ def test_the_next_command_completes_what_a_dead_one_has_decided(installation: In
     assert installation.completed(task)[0] == "C0"
 
 
-def _decided(installation: Installation, paid: Paid, act: str) -> ff.Task:
-    """A task whose reset is decided, while next to nothing of it is carried out: the process has died."""
+def _decided(installation: Installation, paid: Paid, act: str, carried_out: int = 0) -> ff.Task:
+    """A task whose reset is decided, while only the first chunks of it are carried out: the process has died."""
+    left = carried_out
     paid.bad = {0, 1, 2, 3, 4, 6, 7} if act == "retry" else set()
     task = installation.client.submit(installation.know(paid.pipeline()), items=range(10))
     installation.work()
     paid.bad.clear()
 
     def die_later(number: int) -> None:
+        nonlocal left
         if number > 0 and installation.client.get(task.id).state == "active":
-            raise PulledPlug
+            left -= 1
+            if left < 0:
+                raise PulledPlug
 
     with rows_counted(installation.store) as meter:
         meter.before_commit = die_later
@@ -231,7 +235,7 @@ def test_nothing_is_claimed_and_the_task_does_not_move_while_its_items_are_put_b
     installation: Installation, clock: HandClock, act: str
 ) -> None:
     paid = Paid()
-    task = _decided(installation, paid, act)
+    task = _decided(installation, paid, act, carried_out=1)
     paid.calls.clear()
     installation.work()
     assert paid.calls == []

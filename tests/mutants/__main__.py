@@ -36,6 +36,22 @@ that is named.
 """
 
 
+BROKEN = re.compile(r"^(ImportError|ModuleNotFoundError|SyntaxError|IndentationError|NameError|UnboundLocalError)\b")
+"""A copy that does not even run says nothing about the guard."""
+SLOW = re.compile(r"^E .*(not within [\d.]+ s|Timeout|timed out)", re.MULTILINE)
+"""What a busy machine may cause as well."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a killer has seen."""
+
+    killer: str
+    seen: str
+    is_slow: bool = False
+    """Whether it waited in vain, which may be the load."""
+
+
 @dataclass(frozen=True)
 class Verdict:
     """What came of one mutant."""
@@ -98,54 +114,64 @@ def tried(mutant: Mutant, seek: bool) -> Verdict:
     with tempfile.TemporaryDirectory(prefix="fanfold-mutant-") as name:
         place = Path(name)
         for part in COPIED:
-            source = ROOT / part
-            ignored = shutil.ignore_patterns("__pycache__", "node_modules")
-            shutil.copytree(source, place / part, ignore=ignored) if source.is_dir() else shutil.copy(source, place)
+            # Compiled files come along: they are used as long as their source is untouched, which saves seconds each time.
+            source, ignored = ROOT / part, shutil.ignore_patterns("node_modules")
+            shutil.copytree(source, place / part, ignore=ignored) if source.is_dir() else shutil.copy2(source, place)
         mutant.apply(place)
         for killer in mutant.killers(seek=seek):
-            if found := attempt(place, killer):
-                return Verdict(mutant, *found, time.monotonic() - started)
+            found = attempt(place, killer)
+            if found is not None and (not found.is_slow or _passes_with_the_guard(mutant, place, killer)):
+                return Verdict(mutant, found.killer, found.seen, time.monotonic() - started)
     return Verdict(mutant, "", "", time.monotonic() - started)
 
 
-def attempt(place: Path, killer: str) -> tuple[str, str] | None:
-    """Run one killer in a copy; who has seen what, or None."""
+def _passes_with_the_guard(mutant: Mutant, place: Path, killer: str) -> bool:
+    """Whether a killer that waited in vain does so for want of the guard: at the same load, but with it, it must pass."""
+    for edit in mutant.edits:
+        shutil.copy2(ROOT / edit.file, place / edit.file)
+    found = attempt(place, killer)
+    mutant.apply(place)
+    if found is not None:
+        print(f"{killer} fails with the guard as well: {found.seen}", flush=True)
+    return found is None
+
+
+def attempt(place: Path, killer: str) -> Found | None:
+    """Run one killer in a copy; what it has seen, or None."""
     words = ["-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", killer]
     if not killer.startswith("tests/"):
         words = ["-m", "tests.mutants.seeds", *killer.split()]
-    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0", "PYTHONPATH": str(place)}
+    fixed = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0", "PYTHONPATH": str(place), "COLUMNS": "500"}
     try:
         ran = subprocess.run(
             [sys.executable, *words],
             cwd=place,
-            env=environment,
+            env=os.environ | fixed,
             capture_output=True,
             text=True,
             timeout=LONGEST_SECONDS,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return killer, f"no end within {LONGEST_SECONDS:.0f} s"
+        return Found(killer, f"no end within {LONGEST_SECONDS:.0f} s", is_slow=True)
     if ran.returncode == 0:
         return None
-    said = ran.stdout + ran.stderr
-    if ran.returncode != 1:
-        print(f"{killer} could not be run: {said[-2000:]}")
-        return None
-    return _seed(killer, said) if not killer.startswith("tests/") else (killer, _first_error(said))
-
-
-def _seed(killer: str, said: str) -> tuple[str, str] | None:
-    found = re.search(r"^seed (\d+): (.*)", said, re.MULTILINE)
+    found = judged(killer, ran.stdout + ran.stderr) if ran.returncode == 1 else None
     if found is None:
-        print(f"{killer} broke: {said[-2000:]}")
+        print(f"{killer} is no evidence: {(ran.stdout + ran.stderr)[-2000:]}", flush=True)
+    return found
+
+
+def judged(killer: str, said: str) -> Found | None:
+    """What a killer that failed has seen; None when it failed for a reason that says nothing about the guard."""
+    if not killer.startswith("tests/"):
+        seed = re.search(r"^seed (\d+): (.*)", said, re.MULTILINE)
+        return seed and Found(f"{killer.split(maxsplit=1)[0]} seed {seed[1]}", seed[2].removeprefix("Violation: "))
+    failed = re.search(r"^FAILED .*? - (.*)", said, re.MULTILINE)
+    first = re.search(r"^E +(.*)", said, re.MULTILINE)
+    if failed is None or BROKEN.search(failed[1]):  # An error while the test was set up is no failure of it.
         return None
-    return f"{killer.split(maxsplit=1)[0]} seed {found[1]}", found[2].removeprefix("Violation: ")
-
-
-def _first_error(said: str) -> str:
-    found = re.search(r"^E +(.*)", said, re.MULTILINE)
-    return found[1] if found else said.strip().splitlines()[-1]
+    return Found(killer, first[1] if first else failed[1], is_slow=SLOW.search(said) is not None)
 
 
 def seen(verdicts: list[Verdict]) -> dict[str, str]:

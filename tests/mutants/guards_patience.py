@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
-GUARD = "fanfold/server/guard.py"
-LISTENING = "fanfold/server/listening.py"
-THREADS = "fanfold/server/threads.py"
-PROBLEMS = "fanfold/server/problems.py"
+GUARD, LISTENING, THREADS = "fanfold/server/guard.py", "fanfold/server/listening.py", "fanfold/server/threads.py"
+ANSWERS, PROBLEMS, LIVE = "fanfold/server/answers.py", "fanfold/server/problems.py", "fanfold/server/live.py"
+SETTLEMENT, BLANKING, BLOBS = "fanfold/engine/settlement.py", "fanfold/engine/blanking.py", "fanfold/store/blobs.py"
+SQLITE, READER, TASKS = "fanfold/store/sqlite.py", "fanfold/engine/reader.py", "fanfold/store/tasks.py"
+DETAILS = "fanfold/engine/details.py"
 PATIENCE = "server/test_patience.py::"
 MUTANTS = (
     mutant(
@@ -34,5 +35,62 @@ MUTANTS = (
         "an upload without room is told as such",
         Edit(PROBLEMS, "        if error.errno in FULL:\n", "        if False:\n"),
         test=PATIENCE + "test_no_room_for_an_upload_is_told_with_a_way_out",
+    ),
+    mutant(
+        "what follows the headers is not made for HEAD",
+        Edit(ANSWERS, "        answer.ended.add_done_callback(lambda _: making.cancel())\n", ""),
+        test="server/test_answers.py::test_what_follows_the_headers_is_not_made_for_head",
+    ),
+    mutant(
+        "only the same content is not sent again",
+        Edit(ANSWERS, 'return known == "*" or bare(etag) in [bare(one) for one in known.split(",")]', "return True"),
+        test="server/test_answers.py::test_what_a_client_has_already_is_not_sent_again",
+    ),
+    mutant(
+        "open pages are told that the database is lost",
+        Edit(LIVE, "            if (lost is None) != (told is None):\n", "            if False:\n"),
+        test="server/test_live.py::test_watchers_are_told_that_the_database_is_lost_and_back",
+    ),
+    mutant(
+        "a database that does not answer is a lost one",
+        Edit(LIVE, "is_silent = since is not None and time.monotonic() - since > SILENT_SECONDS", "is_silent = False"),
+        test="server/test_live.py::test_a_look_that_does_not_end_is_a_lost_database",
+    ),
+    mutant(
+        "a key that is quoted from outside is not kept",
+        Edit(SETTLEMENT, "plain = without_keys(text)", "plain = text"),
+        test="engine/test_blanking.py::test_a_quoted_key_is_kept_nowhere",
+    ),
+    mutant(
+        "a key is not logged",
+        Edit(
+            BLANKING, "        return without_keys(super().format(record))\n", "        return super().format(record)\n"
+        ),
+        test="engine/test_blanking.py::test_a_key_is_blanked_in_log_lines_and_tracebacks",
+    ),
+    mutant(
+        "a blob is readable by its own account only",
+        Edit(BLOBS, 'open(path, "wb", opener=opener)', 'open(path, "wb")'),
+        test="store/test_private.py::test_everything_that_is_kept_is_private",
+    ),
+    mutant(
+        "the file of the database is readable by its own account only",
+        Edit(SQLITE, "                private_file(Path(str(url.database)))\n", "                pass\n"),
+        test="store/test_private.py::test_everything_that_is_kept_is_private",
+    ),
+    mutant(
+        "a cursor names a place and not a task",
+        Edit(READER, "self._row(after).number if number is None else number", 'self._row(after.split(".")[0]).number'),
+        test="server/test_tasks.py::test_a_cursor_survives_the_deletion_of_its_task",
+    ),
+    mutant(
+        "a task with fallbacks needs a person",
+        Edit(TASKS, "        return sa.or_(rests, marked, held)\n", "        return sa.or_(rests, held)\n"),
+        test="server/test_honest.py::test_what_is_degraded_is_told_in_list_head_and_among_what_needs_a_person",
+    ),
+    mutant(
+        "the grid marks fallbacks",
+        Edit(DETAILS, "            letters[position] = DEGRADED_LETTER\n", "            pass\n"),
+        test="server/test_honest.py::test_the_grid_marks_what_is_degraded",
     ),
 )

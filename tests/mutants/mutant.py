@@ -48,15 +48,14 @@ class Mutant:
             (root / edit.file).write_text(edit.applied(root))
 
     def killers(self, *, seek: bool = False) -> tuple[str, ...]:
-        """Who is asked, in this order: the seed that is known to see it, more seeds, a test.
+        """Who is asked, in this order: the seed that is known to see it, a test, and more seeds where there is no test.
 
-        Where no seed is known, and none is to be sought, the test is asked at once.
+        With ``seek``, more seeds are asked before the test, to find out what the simulation sees by itself.
         """
         known = json.loads(SEEN.read_text()).get(self.guard) if SEEN.exists() else None
-        more = (
-            f"{self.database} {RANGES[self.database]}" if self.database and (known or seek or not self.test) else None
-        )
-        return tuple(filter(None, (known, more, self.test and f"tests/{self.test}")))
+        test = self.test and f"tests/{self.test}"
+        seeds = self.database and f"{self.database} {RANGES[self.database]}"
+        return tuple(filter(None, (known, seeds, test) if seek else (known, test, "" if test else seeds)))
 
 
 def mutant(guard: str, *edits: Edit, by: str = "", test: str = "", note: str = "") -> Mutant:

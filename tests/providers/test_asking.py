@@ -212,6 +212,18 @@ def test_an_unknown_provider_pauses_the_task(sqlite_live: Live, ai: AIServer) ->
     assert "no default model" in str(task.wait_reason)
 
 
+def test_a_call_is_in_the_ledger_while_it_is_in_the_air(live: Live, ai: AIServer) -> None:
+    """A process that dies now leaves a trace of what it may cost."""
+    ai.next("held")
+    task = live.client.submit(live.know(asking()), items=["one"])
+    with live.working():
+        eventually(lambda: ai.waiting)
+        assert [call.outcome for call in live.client.calls(task.id)] == ["asked"]
+        ai.release()
+        live.until(task, "completed")
+    assert [call.outcome for call in live.client.calls(task.id)] == ["taken"]
+
+
 def test_an_answer_that_comes_too_late_is_kept_and_not_paid_again(live: Live, ai: AIServer) -> None:
     ai.next("held")
     task = live.client.submit(live.know(asking()), items=["one"])

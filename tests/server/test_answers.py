@@ -1,10 +1,13 @@
 """Are answers small, told apart by their content, and right for HEAD and for ranges that make no sense?"""
 
+import asyncio
 import gzip
+from typing import Any
 
 import httpx2
 import pytest
 
+from fanfold.server.answers import Answers
 from tests.cli.samples import words
 from tests.installation import Installation
 from tests.server.asking import Asker, served
@@ -32,6 +35,31 @@ def test_head_of_a_stream_ends(sqlite_installation: Installation, path: str) -> 
         assert answer.headers["content-type"].startswith("text/event-stream")
         assert httpx2.get(f"{address}/health").status_code == 200
         assert place.live.watchers == 0
+
+
+def test_what_follows_the_headers_is_not_made_for_head() -> None:
+    made: list[int] = []
+
+    async def parts(_scope: Any, _receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/plain")]})
+        for number in range(1_000):
+            await asyncio.sleep(0)
+            made.append(number)
+            await send({"type": "http.response.body", "body": b"x", "more_body": True})
+
+    async def ask(method: str) -> int:
+        sent: list[Any] = []
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        await Answers(parts)({"type": "http", "method": method, "headers": []}, None, send)  # type: ignore[arg-type]
+        return sum(len(message.get("body", b"")) for message in sent)
+
+    assert asyncio.run(ask("GET")) == len(made) == 1_000
+    made.clear()
+    assert asyncio.run(ask("HEAD")) == 0
+    assert len(made) < 10, "a large file would be read for nothing"
 
 
 def test_head_of_a_file_tells_its_size(sqlite_asker: Asker, sqlite_installation: Installation) -> None:

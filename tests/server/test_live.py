@@ -306,16 +306,17 @@ def test_a_database_that_is_away_is_looked_at_again(
 
 
 def followed(reader: Live, task_id: str, end: threading.Event) -> list[Any]:
-    """What somebody who follows is told of the database, until ``end`` and one more word."""
+    """What somebody who follows is told of the database, until ``end`` and one more word; nothing if news come before."""
 
     async def follow() -> list[Any]:
         watcher = reader.watch(task_id)
         said: list[Any] = []
-        async for new in reader.follow(watcher):
-            if isinstance(new, Lost):
-                said.append(new.since)
-                end.set()
-                if new.since is None:
+        async with asyncio.timeout(60):
+            async for new in reader.follow(watcher):
+                if isinstance(new, Lost):
+                    said.append(new.since)
+                    end.set()
+                if not said or said[-1] is None:
                     reader.close()
         return said
 
@@ -352,6 +353,11 @@ def test_a_look_that_does_not_end_is_a_lost_database(
     task = sqlite_installation.client.submit(words, items=["a"])
     monkeypatch.setattr(live, "SILENT_SECONDS", 0.1)
     reader, told, real = Live(sqlite_installation.store), threading.Event(), Store.read
-    monkeypatch.setattr(Store, "read", lambda store: told.wait(60) and real(store))
-    since, back = followed(reader, task.id, told)
-    assert (since is not None, back) == (True, None)
+
+    def silent(store: Store) -> Any:
+        told.wait(45)
+        return real(store)
+
+    monkeypatch.setattr(Store, "read", silent)
+    said = followed(reader, task.id, told)
+    assert [since is None for since in said] == [False, True]

@@ -3,6 +3,7 @@
 from typing import Any
 
 import fanfold as ff
+from fanfold.engine.settlement import Settlement
 from tests.engine.pipelines import batch
 from tests.installation import HandClock, Installation
 
@@ -107,6 +108,18 @@ def test_a_call_in_the_air_is_possibly_paid_when_its_attempt_is_gone(installatio
     assert (spent.calls, spent.unpriced, spent.cost, spent.possibly_paid) == (1, 0, 0.5, 1)
     assert [item.spending.possibly_paid for item in installation.client.items(task.id)] == [1, 0]
     assert [call.outcome for call in installation.client.calls(task.id)] == ["asked", "taken"]
+
+
+def test_a_call_of_an_earlier_attempt_is_possibly_paid_while_the_next_one_runs(installation: Installation) -> None:
+    task = installation.client.submit(installation.know(batch()), items=["a"])
+    worker = installation.worker("w")
+    [first] = worker.claim()
+    with installation.store.write() as tx:
+        tx.calls.begin({"item": first.id, "lease": first.lease, "provider": "p", "model": "m"})
+    worker.settle(Settlement(first, "release"))
+    [second] = worker.claim()
+    assert (second.id, second.lease) == (first.id, first.lease + 1)
+    assert installation.client.get(task.id).spending.possibly_paid == 1
 
 
 def test_what_a_handler_used_by_itself_counts_as_well(installation: Installation) -> None:
