@@ -243,10 +243,11 @@ def way_out(task: Task) -> str:
         what = "is paused" if task.state is TaskState.PAUSED else str(task.wait_reason)
         return f"Task {task.id} {what}. To go on: fanfold resume {task.id}, then run the same again"
     if task.stalled:
-        return (
-            f"Task {task.id}: {task.wait_reason}. To see them: fanfold items {task.id} --state waiting. "
-            f"When that is put right: fanfold retry {task.id}, then run the same again"
-        )
+        ways = [f"When that is put right: fanfold retry {task.id}, then run the same again"]
+        if "merge" in task.available_commands:
+            ways.append(f"to merge without them: fanfold merge {task.id}, then run the same again")
+        seen = f"To see them: fanfold items {task.id} --state waiting"
+        return f"Task {task.id}: {task.wait_reason}. {seen}. {'; '.join(ways)}"
     why = f": {task.error_message}" if task.error_message else ""
     ways = [f"To see more: fanfold show {task.id}", "to retry: run the same again"]
     if task.state is TaskState.PARTIAL and "merge" in task.available_commands:

@@ -10,6 +10,7 @@ from typing import Any
 from fanfold.engine.advance import compensate, enter, stage_counts
 from fanfold.engine.copying import TRIES, make_ready
 from fanfold.engine.leftovers import NotReady, remove_retired
+from fanfold.engine.merging import give_up_held
 from fanfold.engine.moves import Pipelines, mirror_of, move
 from fanfold.engine.redoing import Redo, rerun, retry
 from fanfold.engine.removal import finish_removal, remove
@@ -49,7 +50,10 @@ class Commands:
         self._do(number, "cancel", lambda tx, row: self._cancel(tx, row, reason))
 
     def merge(self, number: int) -> None:
-        """Go on to the next merge without what failed; through its gate; or merge again. What is missing is counted."""
+        """Go on to the next merge without what failed or is held; through its gate; or merge again. What is missing is counted.
+
+        Held items fail with the reason for which they were held. Items that are still being worked on are waited for.
+        """
         self._do(number, "merge", self._merge)
 
     def retry(
@@ -123,11 +127,11 @@ class Commands:
         raise IllegalMove("The task is steered by others at the same time; try again.")
 
     def _check(self, tx: Transaction, row: TaskRow, verb: str, named: bool) -> None:
-        """Only a retry of whatever failed looks at the items: the other commands cost the same for 10 and for 10 million."""
+        """Only what depends on items looks at them: the other commands cost the same for 10 and for 10 million."""
         allowed = legal(TASK_MOVES, row.state, verb)
         facts = (
             facts_of(tx, row)
-            if verb == "retry" and not named
+            if (verb == "retry" and not named) or (verb == "merge" and row.state is TaskState.ACTIVE)
             else Facts(row.state, row.stage, row.plan, Counts(), row.ending, failed_items=1)
         )
         fact = objection(facts, verb) if allowed else ""
@@ -168,8 +172,21 @@ class Commands:
         elif row.state is TaskState.COMPLETED:
             last = row.plan.last_merge()
             enter(tx, self.pipelines, row, last, actor=self.actor, verb="merge", through_gate=True)
+        elif row.state is TaskState.ACTIVE:
+            self._go_on_without_held(tx, row)
         else:
             self._go_on(tx, row)
+
+    def _go_on_without_held(self, tx: Transaction, row: TaskRow) -> None:
+        """Held items fail, and are passed with what failed before; at once if nothing else is open, else when that is done."""
+        given_up = give_up_held(tx, row, self.actor)
+        if not tx.items.is_open(row.number, row.stage):
+            return self._go_on(tx, row)
+        failed = stage_counts(tx, row)[row.stage][ItemState.FAILED]
+        plan = row.plan.passing({row.stage: failed}).to_json()
+        self._move(
+            tx, row, "merge", TaskState.ACTIVE, reason=f"without {given_up} held items of {row.stage}", plan=plan
+        )
 
     def _go_on(self, tx: Transaction, row: TaskRow) -> None:
         """From a partial stage to the next one, which is not repeated, nor passed over; what failed on the way is passed."""

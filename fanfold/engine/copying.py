@@ -15,6 +15,7 @@ from typing import TypeVar
 from fanfold.engine.advance import COPIED, LargeCopy, advance
 from fanfold.engine.drafting import remove_items
 from fanfold.engine.leftovers import Leftovers, NotReady, remove_leftovers
+from fanfold.engine.merging import ManyHeld, give_up_most
 from fanfold.engine.moves import Pipelines
 from fanfold.engine.resets import Unfinished, finish_reset
 from fanfold.model.lifecycle import TaskState
@@ -53,6 +54,8 @@ def make_ready(store: Store, problem: NotReady, stopped: Callable[[], bool] = la
         return remove_leftovers(store, problem.task, problem.stages, stopped)
     if isinstance(problem, Unfinished):
         return finish_reset(store, problem.task)
+    if isinstance(problem, ManyHeld):
+        return give_up_most(store, problem)
     raise problem
 
 

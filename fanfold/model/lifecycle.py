@@ -69,10 +69,20 @@ FINISHED_TASKS = (COMPLETED, PARTIAL, TaskState.FAILED, CANCELLED)
 
 ITEM_MOVES = (
     Move(
-        "claim", (PENDING, RETRYING, ItemState.WAITING), (RUNNING,), WORKER, "a worker takes the item, with a new lease"
+        "claim",
+        (PENDING, RETRYING, ItemState.WAITING),
+        (RUNNING,),
+        WORKER + PERSON,
+        "a worker takes the item, with a new lease; or a person who merges without it",
     ),
     Move("finish", (RUNNING,), (DONE,), WORKER, "the handler returned a result"),
-    Move("fail", (RUNNING,), (RETRYING, ItemState.FAILED), WORKER, "the handler raised: back off, or give up"),
+    Move(
+        "fail",
+        (RUNNING,),
+        (RETRYING, ItemState.FAILED),
+        WORKER + PERSON,
+        "the handler raised: back off, or give up; or a person merges without it",
+    ),
     Move("postpone", (RUNNING,), (ItemState.WAITING,), WORKER, "an external job is under way: look again later"),
     Move("release", (RUNNING,), (PENDING,), WORKER + SWEEP, "handed back unharmed: pause, cancel or a stopping worker"),
     Move(
@@ -111,10 +121,10 @@ TASK_MOVES = (
     Move("resume", (PAUSED, TaskState.WAITING), (ACTIVE,), PERSON, "go on; through the gate if it waits at one"),
     Move(
         "merge",
-        (TaskState.WAITING, PARTIAL, COMPLETED),
+        (ACTIVE, TaskState.WAITING, PARTIAL, COMPLETED),
         (ACTIVE, TaskState.WAITING),
         PERSON,
-        "go on to the next merge without what failed, or merge again with what there is",
+        "go on to the next merge without what failed or waits for a person, or merge again with what there is",
     ),
     Move(
         "cancel",

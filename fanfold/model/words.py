@@ -81,7 +81,7 @@ def available_commands(facts: Facts) -> tuple[str, ...]:
 
 def objection(facts: Facts, verb: str) -> str:
     """Why a command that the table allows in this state makes no sense for this task; empty if it does."""
-    if facts.ending and facts.state is TaskState.ACTIVE and verb in ("pause", "cancel", "retry"):
+    if facts.ending and facts.state is TaskState.ACTIVE and verb in ("pause", "cancel", "retry", "merge"):
         if verb == "retry" and facts.held:
             return ""
         return f"its {facts.stage} step is still running"
@@ -103,7 +103,11 @@ def _merge_objection(facts: Facts) -> str:
         return "its pipeline has no merge"
     if facts.state is TaskState.WAITING and facts.plan.stage(facts.stage).kind is not Kind.MERGE:
         return f"it waits before {facts.stage}, which is no merge"
-    if facts.state is TaskState.PARTIAL and facts.plan.next_merge(facts.stage) is None:
+    if facts.state is TaskState.ACTIVE and not facts.held:
+        return "none of its items waits for a person, so it merges by itself"
+    if facts.state is TaskState.ACTIVE and facts.plan.stage(facts.stage).kind is not Kind.EACH:
+        return f"it cannot go on without {facts.stage}, which waits for you"
+    if facts.state in (TaskState.ACTIVE, TaskState.PARTIAL) and facts.plan.next_merge(facts.stage) is None:
         return f"no merge follows {facts.stage}"
     behind = facts.plan.stages[facts.plan.index(last.name) :]
     split = next((stage.name for stage in behind if stage.kind is Kind.SPLIT), None)
@@ -123,8 +127,7 @@ def wait_reason(facts: Facts) -> str | None:
         failed = facts.counts[ItemState.FAILED]
         return f"{failed} failed: retry them" + ("" if _merge_objection(facts) else ", or merge without them")
     if facts.state is TaskState.ACTIVE and facts.held:
-        many = "1 item waits" if facts.held == 1 else f"{facts.held} items wait"
-        return f"{many} for you: {facts.hold or 'no reason was kept'}"
+        return _hold(facts)
     if facts.state is not TaskState.ACTIVE:
         return None
     timed = counts[ItemState.RETRYING] or counts[ItemState.WAITING]
@@ -142,6 +145,17 @@ def wait_reason(facts: Facts) -> str | None:
     cause = "an external job" if counts[ItemState.WAITING] else "the next try"
     when = f" at {facts.next_due_at:%H:%M:%S} UTC" if facts.next_due_at else ""
     return f"waits for {cause}{when}" + (f": {trouble.message}" if trouble and trouble.message else "")
+
+
+def _hold(facts: Facts) -> str:
+    """Why items wait for a person, and what a person can do."""
+    many, them = ("1 item waits", "it") if facts.held == 1 else (f"{facts.held} items wait", "them")
+    why = (facts.hold or "no reason was kept").rstrip(" .;")
+    ways = {"retry": f"retry {them}", "merge": f"merge without {them}", "cancel": "cancel the task"}
+    possible = [ways[verb] for verb in available_commands(facts) if verb in ways]
+    possible.sort(key=list(ways.values()).index)
+    told = " or ".join(filter(None, (", ".join(possible[:-1]), *possible[-1:])))
+    return f"{many} for you: {why}{'' if why[-1:] in '?!' else '.'} You can {told}"
 
 
 def _is_due(facts: Facts) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
@@ -16,7 +16,15 @@ from fanfold.store.clock import Clock
 from fanfold.store.crashes import counted, crash_values, note_crashes
 from fanfold.store.items import task_is_active
 from fanfold.store.statements import run
-from fanfold.store.tables import RUNNING, attempts, item_data, items, permits, tasks
+from fanfold.store.tables import HELD, RUNNING, attempts, item_data, items, permits, tasks
+
+
+class GivenUp(NamedTuple):
+    """An item that a person goes on without, and why it was held."""
+
+    id: int
+    key: str
+    hold: str | None
 
 
 class Settling:
@@ -57,6 +65,28 @@ class Settling:
     def hold(self, rows: Sequence[Row]) -> set[int]:
         """running → waiting, until a person says so. Time spent like this does not count as waiting for an external job."""
         return self._move("postpone", [{**row, "delay": HELD_SECONDS} for row in rows])
+
+    def count_held(self, task: int, stage: str, most: int) -> int:
+        """How many items of a stage wait for a person, counted up to ``most``."""
+        some = sa.select(items.c.id).where(items.c.task == task, items.c.stage == stage, HELD).limit(most).subquery()
+        return self.connection.execute(sa.select(sa.func.count()).select_from(some)).scalar_one()
+
+    def give_up_held(self, task: int, stage: str, person: str, limit: int) -> list[GivenUp]:
+        """waiting → running → failed, for items that wait for a person, who goes on without them; at most ``limit``.
+
+        They are claimed first: with the new lease nothing counts any more that an earlier attempt still has in hand.
+        """
+        held = sa.select(items.c.id, items.c.seq, items.c.key, item_data.c.hold).outerjoin(
+            item_data, item_data.c.item == items.c.id
+        )
+        held = held.where(items.c.task == task, items.c.stage == stage, HELD).order_by(items.c.id).limit(limit)
+        rows = self.connection.execute(held.with_for_update(key_share=True, of=items)).all()
+        mine = sa.update(items).where(items.c.id.in_([row.id for row in rows]))
+        taken = {"state": ItemState.RUNNING.value, "worker": person, "lease": items.c.lease + 1, "available_at": None}
+        self.connection.execute(mine.values(taken))
+        failed = {"state": ItemState.FAILED.value, "worker": None, "finished_at": self.clock.now}
+        self.connection.execute(mine.values(failed))
+        return [GivenUp(row.id, row.key or str(row.seq), row.hold) for row in rows]
 
     def release(self, rows: Sequence[Row]) -> set[int]:
         """running → pending, unharmed; possible whatever became of the task."""

@@ -52,7 +52,10 @@ def test_a_held_item_waits_for_a_person_while_the_others_go_on(installation: Ins
     assert puzzled.calls == ["a", "b", "c"]
     now = installation.client.get(task.id)
     assert (now.state, now.held, now.stalled) == ("active", 1, True)
-    assert now.wait_reason == "1 item waits for you: is b paid already?"
+    assert (
+        now.wait_reason
+        == "1 item waits for you: is b paid already? You can retry it, merge without it or cancel the task"
+    )
     assert [item.held for item in installation.client.items(task.id)] == [None, "is b paid already?", None]
     assert [(event.verb, event.item, event.reason) for event in installation.client.events(task.id)][-1] == (
         "hold",
@@ -90,7 +93,9 @@ def test_a_retried_item_may_be_held_again_for_another_reason(installation: Insta
     puzzled = Puzzled("a", "b")
     task = submit(installation, puzzled)
     installation.work()
-    assert installation.client.get(task.id).wait_reason == "2 items wait for you: is a paid already?"
+    assert installation.client.get(task.id).wait_reason == (
+        "2 items wait for you: is a paid already? You can retry them, merge without them or cancel the task"
+    )
     installation.client.retry(task.id, ["b"])
     [_, item, _] = installation.client.items(task.id)
     assert (item.state, item.held) == ("pending", None)
@@ -155,7 +160,7 @@ def test_a_compensation_that_is_held_can_be_told_to_go_on(installation: Installa
     task = installation.client.submit(installation.know(book))
     installation.work()
     now = installation.client.get(task.id)
-    assert (now.state, now.wait_reason) == (TaskState.ACTIVE, "1 item waits for you: refund?")
+    assert (now.state, now.wait_reason) == (TaskState.ACTIVE, "1 item waits for you: refund? You can retry it")
     assert "retry" in now.available_commands
     with pytest.raises(IllegalMove):
         installation.client.cancel(task.id)
@@ -187,6 +192,7 @@ def test_a_run_ends_and_says_what_waits_for_a_person(live: Live) -> None:
         with pytest.raises(TaskStopped, match="1 item waits for you: is b paid already") as stopped:
             run_task(live.client, wanted, progress=False)
         assert "fanfold retry" in str(stopped.value)
+        assert "to merge without them: fanfold merge" in str(stopped.value)
     assert puzzled.calls.count("b") == 1
     puzzled.unclear.clear()
     live.client.retry(stopped.value.task_id)

@@ -12,6 +12,7 @@ from fanfold.model.plan import Plan
 from fanfold.model.progress import Counts
 from fanfold.model.words import Facts, Trouble, available_commands, needs_you, objection, state_word, wait_reason
 
+WAYS = "You can retry it, merge without it or cancel the task"
 SINCE = datetime(2030, 1, 1, 12, 2, tzinfo=UTC)
 IN_8_S = {"now": SINCE, "next_due_at": SINCE + timedelta(seconds=7.2)}
 LIMITED = Trouble("fake said 429.", "rate_limited", "fake", SINCE)
@@ -230,7 +231,7 @@ def test_a_task_that_stands_still_says_why(
             {"trouble": Trouble("no space", since=SINCE, stuck_since=SINCE)},
             "waits since 12:02 UTC: no space",
         ),
-        ("active", {"waiting": 1}, {"held": 1, "hold": "look"}, "1 item waits for you: look"),
+        ("active", {"waiting": 1}, {"held": 1, "hold": "look"}, f"1 item waits for you: look. {WAYS}"),
         ("paused", {"pending": 1}, {"reason": "over budget"}, "paused: over budget"),
         ("waiting", {"pending": 1}, {}, "waits for you before convert"),
         ("partial", {"failed": 2}, {"failed_items": 2}, "2 failed: retry them, or merge without them"),

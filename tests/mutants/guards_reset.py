@@ -7,7 +7,8 @@ from tests.mutants.mutant import Edit, mutant
 ADVANCE, COMMANDS = "fanfold/engine/advance.py", "fanfold/engine/commands.py"
 RESETTING, REDOING = "fanfold/store/resetting.py", "fanfold/engine/redoing.py"
 PLAN, ITEMS = "fanfold/model/plan.py", "fanfold/store/items.py"
-MERGING = "engine/test_merging.py"
+MERGING, HELD = "engine/test_merging.py", "engine/test_without_held.py"
+MERGING_HELD, WORDS = "fanfold/engine/merging.py", "fanfold/model/words.py"
 SETTLING, REMOVAL, SWEEP = "fanfold/store/settling.py", "fanfold/engine/removal.py", "fanfold/engine/sweep.py"
 REMOVING = "engine/test_removal.py"
 COMPENSATION, GENERATIONS = "engine/test_compensation.py", "engine/test_generations.py"
@@ -37,6 +38,46 @@ MUTANTS = (
         "a merge goes on to the next stage and skips none",
         Edit(COMMANDS, "following = row.plan.after(row.stage)", "following = target"),
         test=f"{MERGING}::test_merge_goes_on_to_the_next_stage_without_what_failed",
+    ),
+    mutant(
+        "a merge goes on without what is held",
+        Edit(
+            COMMANDS, "        elif row.state is TaskState.ACTIVE:\n            self._go_on_without_held(tx, row)\n", ""
+        ),
+        test=f"{HELD}::test_merge_goes_on_without_what_is_held_and_keeps_the_reason",
+    ),
+    mutant(
+        "a merge waits for what is still being worked on",
+        Edit(
+            COMMANDS,
+            "        if not tx.items.is_open(row.number, row.stage):\n            return",
+            "        if True:\n            return",
+        ),
+        test=f"{HELD}::test_merge_waits_for_what_is_being_worked_on_and_does_not_excuse_it",
+    ),
+    mutant(
+        "held items that are given up are passed in the same transaction",
+        Edit(
+            MERGING_HELD,
+            "        tx.tasks.move(row.number, plan=row.plan.passing({row.stage: passed[-1]}).to_json())\n",
+            "",
+        ),
+        test=f"{HELD}::test_a_worker_that_looks_while_many_are_given_up_does_not_fail_the_task",
+    ),
+    mutant(
+        "no more held items are given up in one transaction than it can hold",
+        Edit(MERGING_HELD, "AT_ONCE + 1) > AT_ONCE", "AT_ONCE + 1) > 10**9"),
+        test=f"{HELD}::test_many_held_items_are_given_up_in_short_transactions",
+    ),
+    mutant(
+        "a task cannot be merged without a step that is held",
+        Edit(WORDS, "facts.state is TaskState.ACTIVE and facts.plan.stage(facts.stage).kind is not Kind.EACH", "False"),
+        test=f"{HELD}::test_a_step_that_is_held_cannot_be_merged_without",
+    ),
+    mutant(
+        "the lease of an item that is given up grows",
+        Edit(SETTLING, '"lease": items.c.lease + 1, "available_at"', '"available_at"'),
+        test=f"{HELD}::test_nothing_that_an_earlier_attempt_has_in_hand_counts_once_a_person_went_on_without_it",
     ),
     mutant(
         "a merge on a completed task repeats the last merge, not the first",

@@ -39,6 +39,13 @@ class Words:
         seconds = "".join(letter for letter in text if letter.isdecimal())
         return self(", next try in {seconds} s", seconds=seconds) if seconds else self(", trying now")
 
+    def ways(self, text: str | None) -> str:
+        """What a person can do about items that wait: the end of such a sentence."""
+        if not text:
+            return ""
+        ways = [way.replace("them", "it") for way in re.split(", | or ", text)]
+        return self(" You can: ") + self(", ").join(map(self, ways))
+
     def sentence(self, text: str | None) -> str:
         """A sentence that the engine has made, such as why a task waits, where its pattern is known."""
         if text is None or self.language != "zh":
@@ -89,8 +96,8 @@ SENTENCES: tuple[tuple[re.Pattern[str], Callable[[Words, re.Match[str]], str]], 
         lambda t, m: t("no worker serves stage {stage}", stage=m["stage"]),
     ),
     (
-        re.compile(r"(?P<count>\d+) items? waits? for you: (?P<why>.+)", re.DOTALL),
-        lambda t, m: t("{count} items wait for you", count=m["count"]) + f": {m['why']}",
+        re.compile(r"(?P<count>\d+) items? waits? for you: (?P<why>.+?)(?: You can (?P<ways>[^.]+))?", re.DOTALL),
+        lambda t, m: t("{count} items wait for you", count=m["count"]) + f": {m['why']}" + t.ways(m["ways"]),
     ),
     (
         re.compile(r"rate limited by (?P<name>\S+), (?P<next>.+)"),

@@ -39,6 +39,11 @@ WORDS: dict[str, str] = {
     "{count} failed: retry them": "{count} 个失败：可以重试",
     "{count} failed: retry them, or merge without them": "{count} 个失败：可以重试，或不含它们直接合并",
     "{count} items wait for you": "{count} 项在等您处理",
+    " You can: ": " 您可以：",
+    ", ": "、",
+    "retry it": "重试",
+    "merge without it": "不含它们直接合并",
+    "cancel the task": "取消任务",
     "no worker serves stage {stage}": "没有工作进程处理阶段 {stage}",
     "the database takes no writes; the work goes on by itself when it does again": (
         "数据库暂时不接受写入；恢复后任务会自动继续"
