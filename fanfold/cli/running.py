@@ -13,6 +13,7 @@ from fanfold.cli.signatures import with_parameters_of
 from fanfold.cli.watching import watch
 from fanfold.engine import inputs as given
 from fanfold.engine.client import Client
+from fanfold.engine.main_script import check_reachable
 from fanfold.engine.signals import heeded
 from fanfold.engine.sweep import close, recover
 from fanfold.engine.worker import Worker, refuse_in_loop
@@ -77,6 +78,7 @@ def prepared(
     progress: bool = True,
 ) -> Job:
     """The parameters of ``run`` and ``arun``, in one place."""
+    check_reachable(as_pipeline(pipeline).stages.values())
     known = None if items is None else list(items)
     wanted = Wanted(as_pipeline(pipeline), inputs, known, options or {}, fresh, concurrency, straight_through)
     return Job(wanted, database, data, progress)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+import os
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -12,12 +13,14 @@ from typing import Any
 from fanfold.engine.child import OUT_OF_MEMORY
 from fanfold.engine.children import Children
 from fanfold.engine.context import ItemWork, TaskWork, Work
+from fanfold.engine.copies import end_copy, in_one_process
 from fanfold.engine.external import LookLater
+from fanfold.engine.main_script import Unguarded, is_reachable
 from fanfold.engine.settlement import MESSAGE_LENGTH, OutOfTime, Settlement, clean, failed, shortfall
 from fanfold.engine.splitting import refused, write_split
 from fanfold.engine.spool import Spool
 from fanfold.engine.threads import Threads
-from fanfold.engine.timing import LoopBlocked, TimeLimit
+from fanfold.engine.timing import Held, LoopBlocked, TimeLimit
 from fanfold.errors import BadInput, Cancelled, ChildDied, DatabaseProblem, HoldItem, PauseTask, Permanent, Temporary
 from fanfold.model import serial
 from fanfold.model.item import Claimed, Later
@@ -78,28 +81,36 @@ class Call:
 
     def run_sync(self) -> Settlement:
         """Call a plain handler, here; whatever happens becomes a settlement."""
+        home = os.getpid()
         try:
             arguments, named = self.handler_arguments()
-            return self.conclude(self.stage.handler(*arguments, **named))
+            value = self.stage.handler(*arguments, **named)
+            end_copy(home)
+            return self.conclude(value)
         except BaseException as error:
+            end_copy(home, error)
             return self.end(error)
         finally:
             self.work.close()
 
     async def run_async(self) -> Settlement:
         """Await an `async def` handler; only being cancelled from outside gets out of here."""
+        home = os.getpid()
         try:
             arguments, named = self.handler_arguments()
             made = self.stage.handler(*arguments, **named)
             value = [one async for one in made] if inspect.isasyncgen(made) else await made
+            end_copy(home)
             return self.conclude(value)
         except asyncio.CancelledError as error:
+            end_copy(home, error)
             attempt = asyncio.current_task()
             if attempt is not None and not attempt.cancelling():
                 return self.fail(error)  # Raised in the handler, not from outside: releasing it would run it forever.
             self.work._stop.set()
             raise
         except BaseException as error:
+            end_copy(home, error)
             return self.end(error)
         finally:
             self.work.close()
@@ -132,6 +143,8 @@ class Call:
             return Settlement(self.claimed, "hold", hold=clean(str(error) or "no reason given", 1_000), **self._cost())
         if isinstance(error, ChildDied):
             return self.lose(error)
+        if isinstance(error, Unguarded):
+            return self.release()
         if isinstance(error, LoopBlocked):
             return self.time_out() if self.time.is_over else self.release()
         return self.fail(error)
@@ -170,7 +183,7 @@ class Call:
                 f"{self.stage.name} must yield NewItem(…)s; it gave {type(value).__name__}.", code="bad_split"
             )
         path = self.store.scratch / f"split-{self.row.id}-{self.claimed.id}-{self.claimed.lease}.jsonl"
-        spool = Spool(path).fill(value, self.work._fold, self.store.settings.result_bytes)
+        spool = Spool(path).fill(in_one_process(value), self.work._fold, self.store.settings.result_bytes)
         spool.generation = self.claimed.generation
         return Settlement(self.claimed, "finish", spool=spool, **self._cost(), degraded=shortfall(self.work.shortfalls))
 
@@ -186,9 +199,17 @@ class Call:
 class Caller:
     """Runs calls where they belong, with their time limits, so that each ends in a settlement or in CancelledError."""
 
-    def __init__(self, store: Store, name: str, children: Children | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        name: str,
+        children: Children | None = None,
+        on_unguarded: Callable[[Unguarded], None] = lambda _: None,
+    ) -> None:
         self.threads = Threads(name)
         self.children = children or Children(store.settings)
+        self._on_unguarded = on_unguarded
+        self._unguarded: Unguarded | None = None
         self._errands = asyncio.Semaphore(self.children.at_once)
         self._suspects = asyncio.Semaphore(SUSPECTS_AT_ONCE)
 
@@ -262,6 +283,10 @@ class Caller:
             except (ChildDied, asyncio.CancelledError):
                 self.children.discard(child)
                 raise
+            except Unguarded as problem:
+                self.children.discard(child)
+                self._on_unguarded(problem)
+                raise
             except BaseException:
                 self.children.give_back(child)
                 raise
@@ -269,10 +294,15 @@ class Caller:
             return found
 
     async def _run(self, call: Call) -> Settlement:
-        in_child = call.stage.isolate or self._is_suspect(call)
         try:
-            if in_child:
-                return await self._in_child(call)
+            if call.stage.isolate or self._is_suspect(call):
+                try:
+                    return await self._in_child(call)
+                except Unguarded as problem:
+                    self._unguarded = problem
+                    if call.stage.isolate:
+                        self._on_unguarded(problem)
+                        return call.release()
             if not call.stage.runs_in_loop:
                 return await self._in_thread(call)
             call.time.begin()
@@ -287,7 +317,9 @@ class Caller:
 
     def _is_suspect(self, call: Call) -> bool:
         """Whether the item was running when a process died, more than once, and may have been the reason."""
-        return call.claimed.crashes >= SUSPECT_CRASHES and not call.stage.isolate and call.stage.can_be_isolated
+        if call.claimed.crashes < SUSPECT_CRASHES or call.stage.isolate or self._unguarded is not None:
+            return False
+        return call.stage.can_be_isolated and is_reachable(call.stage)
 
     async def _in_thread(self, call: Call) -> Settlement:
         def run() -> Settlement:
@@ -326,24 +358,3 @@ class Caller:
             call.store.transact(lambda tx: tx.settling.put_off_deadline(call.claimed.id, call.claimed.lease, seconds))
         except DatabaseProblem as problem:
             log.warning("Could not ask for more time for %s: %s", what, problem)
-
-
-class Held:
-    """Keeps the time of an attempt from running until it is released, or until the end of the block."""
-
-    def __init__(self, limit: TimeLimit) -> None:
-        self._limit: TimeLimit | None = limit
-
-    def __enter__(self) -> Held:
-        assert self._limit is not None
-        self._limit.hold()
-        return self
-
-    def release(self) -> None:
-        """Let the time run again; more than once does no harm."""
-        limit, self._limit = self._limit, None
-        if limit is not None:
-            limit.go_on()
-
-    def __exit__(self, *_: object) -> None:
-        self.release()

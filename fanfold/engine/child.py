@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import multiprocessing
 import os
 import pickle
 import signal
@@ -11,13 +12,16 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fanfold.engine.copies import end_copy
+from fanfold.engine.descendants import adopt_orphans, end_descendants
 from fanfold.engine.discovery import load_file
+from fanfold.engine.surroundings import Surroundings
 from fanfold.errors import BadPipeline, ChildDied, DatabaseProblem, Permanent
+from fanfold.model import importing
 from fanfold.model.item import Claimed
 from fanfold.model.pipeline import Pipeline, Stage, TaskFunction
 from fanfold.model.shortage import shortage
@@ -33,6 +37,8 @@ BEGUN = "begun"
 """Said for each request, when the function was found and is called now: from here on its time counts."""
 OUT_OF_MEMORY = "memory"
 """The code of an error for want of memory."""
+NOT_ISOLATED = "not_isolated"
+"""The code of an error of the code, or of where it runs, that keeps it from running in a child."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,14 @@ class Outcome:
     error: BaseException | None = None
 
 
+@dataclass(frozen=True)
+class Reply:
+    """The pickled answer to a request. ``spent``: this process must not be used again, and all it has started must end."""
+
+    answer: bytes
+    spent: bool = False
+
+
 def serve(pipe: Connection, settings: Settings, parent: int, modules: Sequence[str] = ()) -> None:
     """Answer requests until the parent is gone."""
     _settle_in(parent)
@@ -76,30 +90,67 @@ def serve(pipe: Connection, settings: Settings, parent: int, modules: Sequence[s
         except Exception:
             # Only to save time later. Whoever needs it imports it again, and is told why it cannot be imported.
             continue
-    open_store = cache(lambda: _store(settings))
+    _Server(pipe, settings).run()
 
-    def begun() -> None:
-        pipe.send(BEGUN)
 
-    try:
-        pipe.send(READY)
-        while True:
-            request = pipe.recv()
-            pipe.send_bytes(
-                _run_errand(request, begun)
-                if isinstance(request, Errand)
-                else pickle.dumps(_settlement(open_store, request, begun))
-            )
-    except (EOFError, OSError):  # The parent is gone.
-        return
+class _Server:
+    """Answers requests, one after the other."""
+
+    def __init__(self, pipe: Connection, settings: Settings) -> None:
+        self._pipe = pipe
+        self._settings = settings
+        self._store: Any = None
+        self._surroundings = Surroundings()
+        # Only this process speaks with the parent: neither copies of it nor programs that it starts.
+        os.set_inheritable(pipe.fileno(), False)
+        os.register_at_fork(after_in_child=self._leave_to_parent)
+
+    def run(self) -> None:
+        """Answer until the parent is gone."""
+        try:
+            self._pipe.send(READY)
+            while True:
+                request = self._pipe.recv_bytes()
+                answer = self._answer(request)
+                self._pipe.send(Reply(answer, spent=not self._surroundings.put_back()))
+        except (EOFError, OSError):  # The parent is gone.
+            return
+
+    def _answer(self, packed: bytes) -> bytes:
+        importing.note(importing.IN_MAIN_THREAD)
+        try:
+            request = pickle.loads(packed)
+        except BaseException as error:
+            return pickle.dumps(Outcome(error=_not_readable(error)))
+        if isinstance(request, Errand):
+            return _run_errand(request, self._begun)
+        return pickle.dumps(_settlement(self._open_store, request, self._begun))
+
+    def _begun(self) -> None:
+        importing.note(importing.NOT_AT_ALL)
+        self._pipe.send(BEGUN)
+
+    def _open_store(self) -> Any:
+        if self._store is None:
+            self._store = _store(self._settings)
+        return self._store
+
+    def _leave_to_parent(self) -> None:
+        """In a copy of this process that a handler has forked."""
+        self._pipe.close()
+        if self._store is not None:
+            self._store.leave_connections()
 
 
 def _settle_in(parent: int) -> None:
     """Make this process one that can be ended at any time, with all that it has started."""
+    importing.note(importing.NOT_AT_ALL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.setpgid(0, 0)  # A group of its own: what handlers start ends with it.
+    adopt_orphans()
+    multiprocessing.current_process().daemon = False  # Else handlers could not use multiprocessing.
     _go_first()
     threading.Thread(target=_follow, args=(parent,), daemon=True).start()
 
@@ -126,7 +177,12 @@ def _settlement(open_store: Callable[[], Any], request: Request, begun: Callable
         return failed(request.claimed, request.stage, problem)
     run = _prepared(store, replace(request.stage, handler=handler), request)
     begun()
-    return run()
+    try:
+        return run()
+    except (
+        BaseException
+    ) as error:  # Around the handler: no files for an event loop, or a task in it that ends everything.
+        return failed(request.claimed, request.stage, error)
 
 
 def _prepared(store: Any, stage: Stage, request: Request) -> Callable[[], Settlement]:
@@ -148,18 +204,41 @@ def _run_errand(errand: Errand, begun: Callable[[], None]) -> bytes:
     except BaseException as error:
         return pickle.dumps(Outcome(error=_not_found(errand.qualname, errand.module, error, "")))
     begun()
+    home = os.getpid()
     try:
-        return pickle.dumps(Outcome(function(*errand.arguments, **errand.named)))
+        value = function(*errand.arguments, **errand.named)
+        end_copy(home)
+        return pickle.dumps(Outcome(value))
     except MemoryError as error:
+        end_copy(home, error)
         # A process that got no more memory is not to be used again.
         return pickle.dumps(Outcome(error=ChildDied(f"The memory was used up: {error}", code=OUT_OF_MEMORY)))
     except BaseException as error:
+        end_copy(home, error)
+        return _travelling(error)
+
+
+def _travelling(error: BaseException) -> bytes:
+    """An error as bytes, as itself where it can be raised elsewhere: one that ends a loop or a process must not."""
+    if isinstance(error, Exception) and not isinstance(error, StopIteration | StopAsyncIteration):
         try:
             travelling = pickle.dumps(Outcome(error=error))
             pickle.loads(travelling)
         except Exception:
-            return pickle.dumps(Outcome(error=RuntimeError(f"{type(error).__name__}: {error}")))
-        return travelling
+            pass
+        else:
+            return travelling
+    return pickle.dumps(Outcome(error=RuntimeError(f"{type(error).__name__}: {error}")))
+
+
+def _not_readable(error: BaseException) -> BaseException:
+    """What was sent here cannot be made again, mostly because its class is not found here."""
+    reason = Permanent(
+        "What it is called with cannot be unpickled in a child process: "
+        f"{type(error).__name__}: {str(error).rstrip('.')}. Nothing is wrong with this item. Mend that, then retry it.",
+        code=NOT_ISOLATED,
+    )
+    return error if isinstance(error, OSError) or shortage(error) is not None else reason
 
 
 def _not_found(what: str, module: str, error: BaseException, again: str) -> BaseException:
@@ -174,7 +253,7 @@ def _not_found(what: str, module: str, error: BaseException, again: str) -> Base
     then = f" Mend that, then: {again}" if again else ""
     reason = Permanent(
         f"{what} cannot run in a child process: {why.rstrip('.')}. Nothing is wrong with this item.{then}",
-        code="not_isolated",
+        code=NOT_ISOLATED,
     )
     reason.__cause__ = error
     return reason
@@ -182,15 +261,7 @@ def _not_found(what: str, module: str, error: BaseException, again: str) -> Base
 
 def find_handler(module_name: str, file: str | None, qualname: str) -> Any:
     """The handler, by the name of its module (or its file) and its own."""
-    module = sys.modules.get(module_name)
-    if module is None:
-        try:
-            module = importlib.import_module(module_name)
-        except ImportError:
-            if file is None:
-                raise
-            module = load_file(Path(file), module_name)
-    found: Any = module
+    found: Any = _module(module_name, file)
     for part in qualname.split("."):
         found = getattr(found, part, None)
     if isinstance(found, TaskFunction):
@@ -200,6 +271,17 @@ def find_handler(module_name: str, file: str | None, qualname: str) -> Any:
             f"The child process does not find {qualname} in {module_name}; is the pipeline made under `if __name__ == ...`?"
         )
     return found
+
+
+def _module(name: str, file: str | None) -> Any:
+    if name in sys.modules:
+        return sys.modules[name]
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        if file is None:
+            raise
+        return load_file(Path(file), name)
 
 
 def _go_first() -> None:
@@ -214,4 +296,5 @@ def _follow(parent: int) -> None:
     """End with the parent, also when it was killed and could not say so; what was started here ends, too."""
     while os.getppid() == parent:
         time.sleep(1)
+    end_descendants(os.getpid())
     os.killpg(0, signal.SIGKILL)

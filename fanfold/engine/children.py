@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 import signal
 import sys
 import threading
@@ -13,9 +14,12 @@ from dataclasses import replace
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any
 
-from fanfold.engine.child import BEGUN, OUT_OF_MEMORY, Errand, Outcome, Request, serve
+from fanfold.engine.child import BEGUN, OUT_OF_MEMORY, Errand, Outcome, Reply, Request, serve
+from fanfold.engine.descendants import end_descendants
+from fanfold.engine.main_script import Unguarded, hint, importable_main, main_path
 from fanfold.engine.memory import Allowance
 from fanfold.errors import ChildDied, Temporary
+from fanfold.model.importing import CHILD_NAME, UNGUARDED_EXIT
 from fanfold.settings import Settings
 
 if TYPE_CHECKING:
@@ -42,12 +46,13 @@ class Child:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
         self._process = context.Process(
-            target=serve, args=(theirs, settings, os.getpid(), modules), daemon=True, name="fanfold-child"
+            target=serve, args=(theirs, settings, os.getpid(), modules), daemon=True, name=CHILD_NAME
         )
         # Ctrl-C goes to the children as well: until they can ignore it they must not hear it.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
-            self._process.start()
+            with importable_main():
+                self._process.start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
             theirs.close()
@@ -84,8 +89,6 @@ class Child:
         module = sys.modules.get(function.__module__)
         errand = Errand(function.__module__, getattr(module, "__file__", None), function.__qualname__, arguments, named)
         outcome: Outcome = self._ask(errand, begun, slow)
-        if outcome.error is not None:
-            raise outcome.error
         return outcome.value
 
     def kill(self) -> None:
@@ -97,7 +100,8 @@ class Child:
             self._is_busy = True
         self._bury()
 
-    def _ask(self, request: Any, begun: Callable[[], None], slow: Callable[[], None]) -> Any:
+    def _ask(self, request: Request | Errand, begun: Callable[[], None], slow: Callable[[], None]) -> Any:
+        packed = pickle.dumps(request)
         with self._lock:
             if self._is_busy:
                 raise ChildDied("The process that should run it was ended.")
@@ -105,31 +109,40 @@ class Child:
         self.calls += 1
         self._has_begun = False
         try:
-            answer = self._answer(request, begun, slow)
+            reply = self._reply(packed, begun, slow)
         except (EOFError, OSError):
-            raise self._death() from None
+            raise self._death(request.file) from None
         except BaseException:
             self._end_processes()
             self._bury()
             raise
-        self._is_busy = False
+        if reply.spent:
+            self._end_processes()
+            self._bury()
+        else:
+            self._is_busy = False
+        answer = pickle.loads(reply.answer)
+        if isinstance(answer, Outcome) and answer.error is not None:
+            raise answer.error
         return answer
 
-    def _answer(self, request: Any, begun: Callable[[], None], slow: Callable[[], None]) -> Any:
+    def _reply(self, packed: bytes, begun: Callable[[], None], slow: Callable[[], None]) -> Reply:
         started = time.monotonic()
         if not self._is_ready:
             # Before that it does not read, and a large request would not go through the pipe.
             self._hear_start(started, slow)
             self._is_ready = True
-        self._pipe.send(request)
+        self._pipe.send_bytes(packed)
         said = self._hear_start(started, slow)
-        if said != BEGUN:
+        if isinstance(said, Reply):
             return said  # The function was not found there.
+        assert said == BEGUN
         self._has_begun = True
         begun()
         while not self._wait(WATCH_SECONDS):
             continue
-        return self._pipe.recv()
+        reply: Reply = self._pipe.recv()
+        return reply
 
     def _hear_start(self, started: float, slow: Callable[[], None]) -> Any:
         """What the child says next, in the time that it has for its start."""
@@ -139,7 +152,7 @@ class Child:
             if waited > self._start_seconds:
                 raise Temporary(
                     f"The child process for it was not ready after {self._start_seconds:g} s; its handler was not called. If "
-                    "its modules take that long to import, raise FANFOLD_CHILD_START_SECONDS",
+                    f"its modules take that long to import, raise FANFOLD_CHILD_START_SECONDS{self._start_hint()}",
                     code="child_start",
                     counts=False,
                 )
@@ -163,25 +176,34 @@ class Child:
             self._end_processes()
         return False
 
-    def _death(self) -> Exception:
+    def _start_hint(self) -> str:
+        return "" if self._is_ready else hint()
+
+    def _death(self, file: str | None) -> Exception:
         """Why there is no answer; the process is gone then."""
         self._end_processes()
-        manner = _manner(self._bury())
+        exit_code = self._bury()
+        manner = _manner(exit_code)
         if self._excess is not None:
             return ChildDied(self._excess, code=OUT_OF_MEMORY)
+        if exit_code == UNGUARDED_EXIT and not self._has_begun:
+            return Unguarded((file if self._is_ready else main_path()) or "Its main script")
         if not self._has_begun:
             return Temporary(
-                f"The child process for it died while it started ({manner}); its handler was not called",
+                f"The child process for it died while it started ({manner}); its handler was not called{self._start_hint()}",
                 code="child_start",
                 counts=False,
             )
         return ChildDied(f"The process that ran it died ({manner}).")
 
     def _end_processes(self) -> None:
-        """Kill the process and its group."""
+        """Kill the process with all that it has started, in its group or out of it."""
         pid = self._process.pid
         if pid is None or self._is_over:
             return
+        if self._process.exitcode is None:
+            os.kill(pid, signal.SIGSTOP)  # It must not start more while these are looked for.
+            end_descendants(pid)
         try:
             os.killpg(pid, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):  # It has no group of its own yet, or is gone.

@@ -71,3 +71,24 @@ class TimeLimit:
         now = time.monotonic()
         due = self.due(now)
         return due is not None and due <= now
+
+
+class Held:
+    """Keeps the time of an attempt from running until it is released, or until the end of the block."""
+
+    def __init__(self, limit: TimeLimit) -> None:
+        self._limit: TimeLimit | None = limit
+
+    def __enter__(self) -> Held:
+        assert self._limit is not None
+        self._limit.hold()
+        return self
+
+    def release(self) -> None:
+        """Let the time run again; more than once does no harm."""
+        limit, self._limit = self._limit, None
+        if limit is not None:
+            limit.go_on()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()

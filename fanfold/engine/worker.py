@@ -21,6 +21,7 @@ from fanfold.engine.children import Children
 from fanfold.engine.claiming import Claimer, Room
 from fanfold.engine.copying import move_on
 from fanfold.engine.discovery import finish_services
+from fanfold.engine.main_script import check_reachable
 from fanfold.engine.moves import left_for_later
 from fanfold.engine.places import capped, places_for
 from fanfold.engine.pulse import Pulse
@@ -82,6 +83,7 @@ class Worker:
         self.name = name
         self.claimer = Claimer(self.store, self.pipelines, stages, only=only)
         served = self.claimer.served_stages()
+        check_reachable(stage for _, stage in served)
         self.concurrency = concurrency or self.store.settings.concurrency or places_for(served)
         self.capped = capped(served, self.concurrency)
         """What to tell people of stages that could use more places than there are."""
@@ -152,7 +154,7 @@ class Worker:
     async def _main(self, exit_code: int | None) -> None:
         self._loop = asyncio.get_running_loop()
         self._wake = asyncio.Event()
-        self._caller = Caller(self.store, self.name, self.children)
+        self._caller = Caller(self.store, self.name, self.children, self._leave_for)
         self._attempts = Attempts(self._caller, lambda: self.id, self._wake.set, scratch=self.store.scratch)
         self._shortages = self._attempts.shortages
         self._services = Services(
@@ -409,7 +411,7 @@ class Worker:
             return None
 
     def _leave_for(self, misfit: FanfoldError) -> None:
-        """Stop for a database that this code cannot go on with, or without a heartbeat; ``run`` raises it at the end."""
+        """Stop where this code cannot go on: the database or the script does not fit, or no heartbeat; ``run`` raises it."""
         if self._misfit is None:
             log.warning("[%s] %s. Finishing or handing back what runs, then stopping", self.id, str(misfit).rstrip("."))
             self._misfit = misfit

@@ -118,6 +118,13 @@ class Database:
         if "_reserve" in self.__dict__:
             self._reserve.dispose()
 
+    def leave_connections(self) -> None:
+        """Keep off the connections that a forked copy of the process shares with its parent, and open new ones when needed."""
+        engines = [self.engine, *([self._reserve] if "_reserve" in self.__dict__ else [])]
+        self._inherited = [engine.pool for engine in engines]  # Held: when collected they would be closed for both.
+        for engine in engines:
+            engine.dispose(close=False)
+
     @contextmanager
     def _told_plainly(self) -> Iterator[None]:
         """Errors of the driver as DatabaseProblem, with a code that says what they mean for the work."""

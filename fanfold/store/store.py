@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, TypeVar
 import sqlalchemy as sa
 
 from fanfold.errors import DatabaseProblem, FanfoldError
-from fanfold.model import serial
+from fanfold.model import importing, serial
 from fanfold.model.files import File
 from fanfold.settings import Settings
 from fanfold.store import migrate, revisions, sharing
@@ -203,6 +203,7 @@ class Store:
     @contextmanager
     def write(self) -> Iterator[Transaction]:
         """A transaction that may change things: commits at the end, rolls back on an error."""
+        importing.refuse_work()
         with self.database.write() as connection:
             yield Transaction(connection, self.database.clock)
 
@@ -263,12 +264,17 @@ class Store:
         """Close every connection."""
         self.database.close()
 
+    def leave_connections(self) -> None:
+        """In a forked copy of the process: use connections of its own from now on."""
+        self.database.leave_connections()
+
     def bind(self, file: File) -> File:
         """A file that can be read, given one that is only named."""
         return File(file.key, file.name, file.size, self.shelf)
 
     def keep(self, task_id: str, name: str, source: BinaryIO | bytes) -> File:
         """Write a blob; the caller names it in a row next, or the sweep removes it."""
+        importing.refuse_work()
         self._mark_folder()
         key = new_key(task_id, name)
         size = self.shelf.put(key, BytesIO(source) if isinstance(source, bytes) else source)

@@ -6,8 +6,10 @@ from tests.mutants.mutant import Edit, mutant
 
 CHILD, CHILDREN = "fanfold/engine/child.py", "fanfold/engine/children.py"
 CALLING, TIMING, MEMORY = "fanfold/engine/calling.py", "fanfold/engine/timing.py", "fanfold/engine/memory.py"
-WINDOWS = "fanfold/apps/pdf/windows.py"
+WINDOWS, SURROUNDINGS = "fanfold/apps/pdf/windows.py", "fanfold/engine/surroundings.py"
 START, TAKEN = "engine/test_child_start.py", "engine/test_child_memory.py"
+FORKS, UNGUARDED = "engine/test_forks.py", "engine/test_unguarded.py"
+LEFT = f"{FORKS}::test_what_an_isolated_handler_leaves_running_ends_with_its_item"
 MUTANTS = (
     mutant(
         "the time of an isolated handler begins with its call",
@@ -114,5 +116,73 @@ MUTANTS = (
         "a page that is a bomb does not cost the whole document",
         Edit("fanfold/apps/pdf/pipeline.py", "options.pages, surveyed=False, **known)", "options.pages, **known)"),
         test="apps/pdf/test_bombs.py::test_a_page_that_is_a_bomb_costs_only_itself",
+    ),
+    mutant(
+        "a forked copy ends with its handler",
+        Edit(
+            CALLING,
+            "            value = self.stage.handler(*arguments, **named)\n            end_copy(home)\n",
+            "            value = self.stage.handler(*arguments, **named)\n",
+        ),
+        test=f"{FORKS}::test_a_forked_copy_ends_with_its_handler_and_never_answers[sqlite-plain-worker]",
+    ),
+    mutant(
+        "a copy forked in a split ends there",
+        Edit(CALLING, ".fill(in_one_process(value), ", ".fill(value, "),
+        test=f"{FORKS}::test_a_copy_forked_in_a_split_adds_no_items[sqlite-plain-child]",
+    ),
+    mutant(
+        "a forked copy has no pipe to the parent",
+        Edit(CHILD, "        self._pipe.close()\n", ""),
+        test=f"{FORKS}::test_only_the_child_itself_holds_its_pipe",
+    ),
+    mutant(
+        "a program that a handler starts does not inherit the pipe",
+        Edit(CHILD, "        os.set_inheritable(pipe.fileno(), False)\n", ""),
+        test=f"{FORKS}::test_only_the_child_itself_holds_its_pipe",
+    ),
+    mutant(
+        "a forked copy keeps off its parent's connections",
+        Edit(CHILD, "            self._store.leave_connections()\n", "            pass\n"),
+        test=f"{FORKS}::test_a_copy_has_connections_of_its_own[sqlite]",
+    ),
+    mutant(
+        "what a handler leaves running ends with its item",
+        Edit(
+            SURROUNDINGS,
+            "        return not (any_left() or self._has_less())\n",
+            "        return not self._has_less()\n",
+        ),
+        test=f"{LEFT}[sqlite-stay]",
+    ),
+    mutant(
+        "what left the group of a child ends with it",
+        Edit(CHILDREN, "            end_descendants(pid)\n", ""),
+        test=f"{LEFT}[sqlite-session]",
+    ),
+    mutant(
+        "a child stays the ancestor of what it has started",
+        Edit(CHILD, "    adopt_orphans()\n", ""),
+        test=f"{LEFT}[sqlite-orphan]",
+    ),
+    mutant(
+        "a child that imports does not work",
+        Edit("fanfold/store/store.py", 'on an error."""\n        importing.refuse_work()\n', 'on an error."""\n'),
+        test=f"{UNGUARDED}::test_a_script_without_a_guard_is_refused_in_words_and_costs_no_item_anything[run]",
+    ),
+    mutant(
+        "a script without a guard costs its items nothing",
+        Edit(CALLING, "        if isinstance(error, Unguarded):\n", "        if False:\n"),
+        test=f"{UNGUARDED}::test_a_part_in_a_child_of_a_script_without_a_guard_is_refused_as_well",
+    ),
+    mutant(
+        "a handler that no child can import is refused before anything is begun",
+        Edit("fanfold/cli/running.py", "    check_reachable(as_pipeline(pipeline).stages.values())\n", ""),
+        test=f"{UNGUARDED}::test_an_isolated_handler_that_was_typed_in_is_refused_before_anything_is_begun[-c]",
+    ),
+    mutant(
+        "a child does not look for a main script that is no file",
+        Edit("fanfold/engine/main_script.py", "        del main.__file__\n", ""),
+        test=f"{UNGUARDED}::test_a_typed_in_script_may_use_isolated_handlers_of_a_module[-]",
     ),
 )
