@@ -14,7 +14,7 @@ from typing import Any
 
 from fanfold.engine.calling import Call, Caller
 from fanfold.engine.repeats import Repeats
-from fanfold.engine.settlement import OutOfTime, Settlement
+from fanfold.engine.settlement import SPENT, OutOfTime, Settlement
 from fanfold.engine.shortages import Shortages
 from fanfold.engine.tally import Tally
 from fanfold.engine.threads import Watch
@@ -225,6 +225,8 @@ class Attempts:
             if verb in ("finish", "fail"):
                 self.tally.add(verb == "finish", now, now - attempt.started_at)
             self._settled.append(settlement)
+        elif attempt.call.work.usage is not None:
+            self._settled.append(attempt.call.release()._replace(verb=SPENT))
         self._wake()
 
     def _settlement(self, attempt: Attempt) -> Settlement | None:

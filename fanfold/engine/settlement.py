@@ -14,6 +14,7 @@ from fanfold.model.item import Claimed
 from fanfold.model.pipeline import Stage
 from fanfold.model.shortage import shortage
 from fanfold.model.usage import ledger
+from fanfold.store.answers import OWN
 from fanfold.store.refusals import DAMAGED, MISFIT, UNREACHABLE
 from fanfold.store.store import Transaction
 
@@ -27,6 +28,10 @@ NOT_COUNTED_STEPS = 5
 """The wait after what is no fault of the item grows so many times: with the usual back-off to 16 s, not to minutes."""
 NO_FAULT = (UNREACHABLE, MISFIT, DAMAGED)
 NO_TROUBLE = {"troubled_since": None, "troubled_by": None}
+FOR_ACTIVE_TASKS = ("finish", "fail", "back_off", "postpone", "hold")
+"""Endings that count only while the task stands in the item's stage."""
+SPENT = "lost"
+"""The ending of an attempt whose lease is known to be lost: it changes nothing, only what it has spent is counted."""
 FIRST_KEPT = 20
 """Of failures that do not count, so many are kept of an item, then the 32nd, the 64th …: a rate limit may last for days."""
 
@@ -125,9 +130,13 @@ def shortfall(reasons: Sequence[str]) -> str | None:
 
 
 def settle(tx: Transaction, batch: Sequence[Settlement], worker: str, crash_limit: int) -> set[int]:
-    """Write the endings whose lease still holds; returns the items that really moved. The rest changes nothing."""
+    """Write the endings whose lease still holds; returns the items that really moved.
+
+    An item whose task no longer wants the result is handed back at once, with its permit. Where the lease is lost nothing
+    changes, but what the attempt has spent is counted.
+    """
     moved: set[int] = set()
-    batch = _newest(batch)
+    everything, batch = batch, _newest(batch)
     if any(one.out_of_time for one in batch):
         batch = [*(one for one in batch if not one.out_of_time), *_cut_off(tx, batch, worker)]
     groups: dict[str, list[Settlement]] = {}
@@ -143,11 +152,39 @@ def settle(tx: Transaction, batch: Sequence[Settlement], worker: str, crash_limi
                 tx, verb, group if len(done) == len(group) else [one for one in group if one.claimed.id in done], worker
             )
             moved |= done
-    permits = [one.claimed.id for one in batch if one.claimed.has_permit and one.claimed.id in moved]
+    left = [one for one in batch if one.claimed.id not in moved]
+    handed_back = _hand_back(tx, [one for one in left if one.verb in FOR_ACTIVE_TASKS], worker) if left else set()
+    if left or len(batch) < len(everything):
+        settled = {(one.claimed.id, one.claimed.lease) for one in batch if one.claimed.id in moved | handed_back}
+        _count_spent(tx, [one for one in everything if (one.claimed.id, one.claimed.lease) not in settled])
+    permits = [one.claimed.id for one in batch if one.claimed.has_permit and one.claimed.id in moved | handed_back]
     if permits:
         tx.settling.free_permits(permits)
         tx.announce()
     return moved
+
+
+def _hand_back(tx: Transaction, left: Sequence[Settlement], worker: str) -> set[int]:
+    """running → pending for items whose task was paused or cancelled, or stands elsewhere: their result does not count.
+
+    Items that somebody else writes just now are left to the sweep: waiting for them here could end in a deadlock.
+    """
+    if not left:
+        return set()
+    rows = [{"id": one.claimed.id, "lease": one.claimed.lease} for one in left]
+    done = tx.settling.release(tx.settling.unlocked(rows))
+    group = [one._replace(verb="release", output=None, spool=None) for one in left if one.claimed.id in done]
+    _keep(tx, "release", group, worker)
+    return done
+
+
+def _count_spent(tx: Transaction, lost: Sequence[Settlement]) -> None:
+    """Keep what attempts have spent whose lease is lost; once, also when a turn is repeated after a lost connection."""
+    spent = {(one.claimed.id, one.claimed.lease): one for one in lost if one.usage}
+    if spent:
+        known = tx.calls.own([item for item, _ in spent])
+        rows = [_own_call(one, SPENT) for pair, one in spent.items() if pair not in known]
+        tx.calls.add([row for row in rows if row is not None])
 
 
 def _newest(batch: Sequence[Settlement]) -> Sequence[Settlement]:
@@ -278,7 +315,7 @@ def _own_call(one: Settlement, verb: str) -> dict[str, Any] | None:
     return {
         "item": one.claimed.id,
         "lease": one.claimed.lease,
-        "provider": "own",
+        "provider": OWN,
         "model": one.model or "unnamed",
         "outcome": "taken" if verb == "finish" else one.error_code or verb,
         "seconds": 0.0,

@@ -21,6 +21,8 @@ from fanfold.store.refusals import REFUSED
 from fanfold.store.store import Store
 
 log = logging.getLogger("fanfold.worker")
+AT_ONCE = 1_000
+"""Most endings that one transaction writes: each is up to six rows, some 70 ms on SQLite for all."""
 
 
 @dataclass
@@ -116,7 +118,13 @@ def _pause(store: Store, pipelines: Pipelines, worker: str, settled: Sequence[Se
 def _settle_and_claim(
     store: Store, claimer: Claimer, worker: str, settled: list[Settlement], room: Room
 ) -> list[tuple[TaskRow, Claimed]]:
-    """Both in one transaction: the finish of the last items and the claim of the next cost one commit."""
+    """Both in one transaction: the finish of the last items and the claim of the next cost one commit.
+
+    More endings than one short transaction can hold are written before, in transactions of their own.
+    """
+    while len(settled) > AT_ONCE:
+        some, settled = settled[:AT_ONCE], settled[AT_ONCE:]
+        _settle_and_claim(store, claimer, worker, some, Room(0))
     try:
         with store.write() as tx:
             settle(tx, settled, worker, store.settings.crash_limit)

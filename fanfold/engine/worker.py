@@ -449,6 +449,7 @@ class Worker:
     def _release(self, rows: list[dict[str, int]]) -> None:
         with self.store.write() as tx:
             tx.settling.free_permits(list(tx.settling.release(rows)))
+            tx.announce()
 
     def _lose_all(self) -> None:
         self._attempts.lose_all()

@@ -21,6 +21,8 @@ CACHED = "cached"
 """The outcome of a call that was answered from the cache."""
 TAKEN = "taken"
 """The outcome of a call whose answer was good."""
+OWN = "own"
+"""The provider of what handlers say they have used themselves."""
 ASKED = "asked"
 """The outcome of a call that was sent and whose answer has not come: it is under way, or its process died."""
 NO_ANSWER = "no answer"
@@ -141,6 +143,11 @@ class Calls:
         made = sa.insert(calls).from_select([*COLUMNS, "task", "at"], chosen).returning(calls.c.id)
         kept = self.connection.execute(made, {"rows": [_shortened(row) for row in rows]})
         return len(list(kept)) == len(rows)
+
+    def own(self, ids: Sequence[int]) -> set[tuple[int, int]]:
+        """The attempts of these items, by item and lease, whose own spending is kept."""
+        mine = sa.select(calls.c.item, calls.c.lease).where(calls.c.item.in_(ids), calls.c.provider == OWN)
+        return {(row.item, row.lease) for row in self.connection.execute(mine)}
 
     def begin(self, row: Row) -> int | None:
         """Note a call before it is sent, so that it counts also when nobody lives to see its answer; None if its item is gone."""

@@ -98,6 +98,14 @@ class Settling:
         note_crashes(self.connection, sorted(moved))
         return moved
 
+    def unlocked(self, rows: Sequence[Row]) -> Sequence[Row]:
+        """Those of the rows that nobody else writes just now; they stay locked."""
+        if self.clock.dialect == "sqlite" or not rows:
+            return rows
+        mine = sa.select(items.c.id).where(items.c.id.in_([row["id"] for row in rows]))
+        free = set(self.connection.execute(mine.with_for_update(skip_locked=True, key_share=True)).scalars())
+        return [row for row in rows if row["id"] in free]
+
     def poisoned(self, ids: Sequence[int]) -> dict[int, int]:
         """Those of the items that have failed, each with how often it was lost."""
         chosen = sa.select(items.c.id, items.c.crashes).where(items.c.id.in_(ids), items.c.state == ItemState.FAILED)

@@ -4,12 +4,15 @@ from typing import Any
 
 import pytest
 
-from fanfold.engine.settlement import Settlement
+import fanfold as ff
+from fanfold.engine import turn
+from fanfold.engine.settlement import SPENT, Settlement
 from fanfold.errors import DatabaseProblem
 from fanfold.store import settling
 from fanfold.store.store import Transaction
 from tests.engine.pipelines import batch
-from tests.installation import HandWorker, Installation
+from tests.installation import HandClock, HandWorker, Installation
+from tests.rows import rows_counted
 
 
 @pytest.fixture
@@ -154,3 +157,83 @@ def test_of_two_endings_of_one_item_only_the_one_with_the_newest_lease_counts(
     assert [row.output for row in installation.sql("SELECT output FROM item_data WHERE made_by IS NOT NULL")] == [
         '"new"'
     ]
+
+
+@pytest.mark.parametrize("command", ["cancel", "pause"])
+@pytest.mark.parametrize("verb", ["finish", "fail", "back_off", "postpone", "hold"])
+def test_a_result_that_nobody_wants_any_more_frees_its_permit_at_once(
+    installation: Installation, command: str, verb: str
+) -> None:
+    pipeline = installation.know(batch(limit=2))
+    task = installation.client.submit(pipeline, items=range(2))
+    worker = installation.worker()
+    held = worker.claim()
+    getattr(installation.client, command)(task.id)
+    installation.client.submit(pipeline, items=range(2))
+    assert worker.claim() == []
+    ending: dict[str, Any] = {"error_code": "oops", "error_message": "it broke"} if verb in ("fail", "back_off") else {}
+    worker.settle(*(Settlement(one, verb, usage='{"cost":1.0}', hold="why?", **ending) for one in held))
+    assert installation.states(task) == "pending pending"
+    assert len(worker.claim()) == 2
+    assert installation.client.get(task.id).spending.cost == 2.0, "it was paid all the same"
+
+
+def test_a_split_that_nobody_wants_any_more_is_handed_back_at_once(installation: Installation) -> None:
+    pipeline = ff.Pipeline("cutting")
+    pipeline.split(name="cut")(lambda task: [1, 2])
+    pipeline.each(name="work")(lambda item: item.input)
+    task = installation.client.submit(installation.know(pipeline))
+    worker = installation.worker()
+    [(row, one)] = worker.turn().claimed
+    ending = worker.call(row, one)
+    installation.client.pause(task.id)
+    worker.settle(ending)
+    assert installation.client.get(task.id).stages[0].counts == {"pending": 1}
+    assert installation.client.get(task.id).stages[1].total == 0
+
+
+def test_what_an_attempt_has_spent_counts_also_when_its_lease_is_lost(
+    installation: Installation, clock: HandClock
+) -> None:
+    task = installation.client.submit(installation.know(batch()), items=[1])
+    first, second = installation.worker("first"), installation.worker("second")
+    [one] = first.claim()
+    clock.advance(1_000)
+    installation.sweep()
+    [again] = second.claim()
+    late = Settlement(one, "finish", output='"late"', usage='{"cost":1.0}')
+    for _ in range(2):  # A turn may be repeated after a lost connection.
+        first.settle(late)
+    assert installation.states(task) == "running"
+    assert installation.client.get(task.id).spending.cost == 1.0
+    for _ in range(2):
+        second.settle(Settlement(again, "finish", output='"new"', usage='{"cost":2.0}'))
+    assert installation.client.get(task.id).spending.cost == 3.0
+    assert installation.client.result(task.id) == ["new"]
+
+
+def test_two_endings_of_one_item_in_one_batch_both_count_what_they_have_spent(installation: Installation) -> None:
+    task = installation.client.submit(installation.know(batch()), items=[1])
+    worker = installation.worker()
+    [one] = worker.claim()
+    with installation.store.write() as tx:
+        tx.settling.release([{"id": one.id, "lease": one.lease}])
+    [again] = worker.claim()
+    endings = [Settlement(one, SPENT, usage='{"cost":1.0}'), Settlement(again, "finish", usage='{"cost":2.0}')]
+    worker.settle(*endings)
+    assert installation.states(task) == "done"
+    assert installation.client.get(task.id).spending.cost == 3.0
+
+
+def test_many_endings_are_written_in_transactions_of_a_bounded_number_of_rows(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turn, "AT_ONCE", 5)
+    task = installation.client.submit(installation.know(batch()), items=range(42))
+    worker = installation.worker()
+    held = worker.claim()
+    error: dict[str, Any] = {"error_code": "oops", "error_message": "it broke"}
+    with rows_counted(installation.store) as meter:
+        worker.settle(*(Settlement(one, "fail", usage='{"cost":1.0}', **error) for one in held))
+    assert meter.most <= 5 * 6, meter.written
+    assert installation.client.get(task.id).failed == 42
