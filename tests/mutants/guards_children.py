@@ -8,7 +8,7 @@ CHILD, CHILDREN = "fanfold/engine/child.py", "fanfold/engine/children.py"
 CALLING, TIMING, MEMORY = "fanfold/engine/calling.py", "fanfold/engine/timing.py", "fanfold/engine/memory.py"
 WINDOWS, SURROUNDINGS = "fanfold/apps/pdf/windows.py", "fanfold/engine/surroundings.py"
 START, TAKEN = "engine/test_child_start.py", "engine/test_child_memory.py"
-FORKS, UNGUARDED = "engine/test_forks.py", "engine/test_unguarded.py"
+FORKS, UNGUARDED, UNRULY = "engine/test_forks.py", "engine/test_unguarded.py", "engine/test_unruly.py"
 LEFT = f"{FORKS}::test_what_an_isolated_handler_leaves_running_ends_with_its_item"
 MUTANTS = (
     mutant(
@@ -129,7 +129,7 @@ MUTANTS = (
     mutant(
         "a copy forked in a split ends there",
         Edit(CALLING, ".fill(in_one_process(value), ", ".fill(value, "),
-        test=f"{FORKS}::test_a_copy_forked_in_a_split_adds_no_items[sqlite-plain-child]",
+        test=f"{FORKS}::test_a_copy_forked_in_a_split_adds_no_items[sqlite-plain-worker]",
     ),
     mutant(
         "a forked copy has no pipe to the parent",
@@ -184,5 +184,44 @@ MUTANTS = (
         "a child does not look for a main script that is no file",
         Edit("fanfold/engine/main_script.py", "        del main.__file__\n", ""),
         test=f"{UNGUARDED}::test_a_typed_in_script_may_use_isolated_handlers_of_a_module[-]",
+    ),
+    mutant(
+        "the working folder of a child is put back",
+        Edit(SURROUNDINGS, "                os.chdir(self._folder)\n", "                pass\n"),
+        test=f"{UNRULY}::test_the_next_handler_finds_its_child_as_the_first_one_did[sqlite-folder]",
+    ),
+    mutant(
+        "signal handlers of a child are put back",
+        Edit(SURROUNDINGS, "                signal.signal(number, handler)\n", "                pass\n"),
+        test=f"{UNRULY}::test_the_next_handler_finds_its_child_as_the_first_one_did[sqlite-signals]",
+    ),
+    mutant(
+        "a child with other streams or lower limits is replaced",
+        Edit(SURROUNDINGS, "        return not (any_left() or self._has_less())\n", "        return not any_left()\n"),
+        test=f"{UNRULY}::test_the_next_handler_finds_its_child_as_the_first_one_did[sqlite-limits]",
+    ),
+    mutant(
+        "an error that ends a loop or a process stays in the child",
+        Edit(
+            CHILD,
+            "    if isinstance(error, Exception) and not isinstance(error, StopIter",
+            "    if not isinstance(0, StopIter",
+        ),
+        test=f"{UNRULY}::test_an_error_that_ends_processes_does_not_leave_the_child[sqlite-interrupt]",
+    ),
+    mutant(
+        "what a child cannot read does not end it",
+        Edit(CHILD, "            return pickle.dumps(Outcome(error=_not_readable(error)))\n", "            raise\n"),
+        test=f"{UNRULY}::test_a_child_survives_what_cannot_travel",
+    ),
+    mutant(
+        "what left the group of a child ends when the worker was killed",
+        Edit(CHILD, "    end_descendants(os.getpid())\n", ""),
+        test=f"{UNRULY}::test_children_end_by_themselves_when_their_parent_is_killed",
+    ),
+    mutant(
+        "an error around a handler is an error of its item",
+        Edit(CHILD, "    except BaseException as error:  # Around", "    except ZeroDivisionError as error:  # Around"),
+        test=f"{UNRULY}::test_a_task_of_the_loop_that_ends_it_fails_its_item_alone[sqlite]",
     ),
 )
