@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
+from fanfold.engine.counting import COPIED, Ahead, OutOfDate, StageCounts, count_ahead
 from fanfold.engine.leftovers import Leftovers, NotReady, clear, retire
 from fanfold.engine.moves import Pipelines, can_move, move
 from fanfold.engine.spool import Spool
@@ -29,15 +31,29 @@ class LargeCopy(NotReady):
         self.target = target
 
 
-COPIED = "copied "
-"""The token of a complete copy starts with this; the newest event of the task follows."""
+COUNTINGS = 3
+"""How often the items are counted again when the task has moved since; after that the caller decides whether to go on."""
 
 
 def advance(store: Store, pipelines: Pipelines, number: int, actor: str) -> TaskState | None:
     """Move a task on if its stage is over; returns its new state, or None when nothing was to be done.
 
-    NotReady when many items must be copied or removed first; see `copying.move_on`.
+    NotReady when many items must be copied or removed first, or the task is steered all the time; see `copying.move_on`.
     """
+    for counting in range(1, COUNTINGS + 1):
+        ahead = _look_ahead(store, pipelines, number)
+        if ahead is None:
+            return None
+        try:
+            return store.transact(partial(_decide, pipelines, actor, ahead))
+        except OutOfDate:
+            if counting == COUNTINGS:
+                raise
+    return None
+
+
+def _look_ahead(store: Store, pipelines: Pipelines, number: int) -> Ahead | None:
+    """The counts of a task whose stage is over; None when there is nothing to decide."""
     with store.read() as tx:
         row = tx.tasks.get(number)
         if row is None or row.state is not TaskState.ACTIVE or not can_move(pipelines, row):
@@ -46,18 +62,24 @@ def advance(store: Store, pipelines: Pipelines, number: int, actor: str) -> Task
             return None
         if tx.items.is_open(number, row.stage) and not row.plan.stage(row.stage).fail_fast:
             return None
+        ahead = count_ahead(tx, row)
+    return None if ahead.decision is Verdict.OPEN else ahead
 
-    def decide(tx: Transaction) -> TaskState | None:
-        row = tx.tasks.lock(number)
-        if row is None or row.state is not TaskState.ACTIVE:
-            return None
-        return advance_locked(tx, pipelines, row, actor)
 
-    return store.transact(decide)
+def _decide(pipelines: Pipelines, actor: str, ahead: Ahead, tx: Transaction) -> TaskState | None:
+    row = tx.tasks.lock(ahead.row.number)
+    if row is None or row.state is not TaskState.ACTIVE:
+        return None
+    return advance_locked(tx, pipelines, row, actor, ahead=ahead)
 
 
 def advance_locked(
-    tx: Transaction, pipelines: Pipelines, row: TaskRow, actor: str, new_items: Spool | None = None
+    tx: Transaction,
+    pipelines: Pipelines,
+    row: TaskRow,
+    actor: str,
+    new_items: Spool | None = None,
+    ahead: Ahead | None = None,
 ) -> TaskState | None:
     """Decide and move, under the task's lock. ``new_items`` are what a split that has just finished gave.
 
@@ -66,15 +88,18 @@ def advance_locked(
     if row.resetting is not None:
         return None
     stage = row.plan.stage(row.stage)
-    counts = stage_counts(tx, row)
-    decision = verdict(stage, counts.get(stage.name, Counts()))
-    if decision is Verdict.OPEN:
+    counts = StageCounts(tx, row, ahead)
+    here = counts.of(stage.name)
+    decision = verdict(stage, here)
+    waits = not (stage.fail_fast and decision is Verdict.FAILED)
+    # A stage is left only if no item of it is open at this moment, whatever was counted before.
+    if decision is Verdict.OPEN or (waits and tx.items.is_open(row.number, stage.name)):
         return None
     if row.ending is not None:
         return _end_compensation(tx, pipelines, row, actor, counts, decision)
     if decision is Verdict.GO_ON:
         values: dict[str, Any] = {}
-        failed = counts.get(stage.name, Counts())[ItemState.FAILED]
+        failed = here[ItemState.FAILED]
         if stage.passed > failed:  # What was made good since must not excuse another failure.
             row = replace(row, plan=row.plan.passing({stage.name: failed}))
             values = {"plan": row.plan.to_json()}
@@ -84,8 +109,18 @@ def advance_locked(
             before = {name: count for name, count in known.items() if row.plan.index(name) < row.plan.index(stage.name)}
             values["lineage"] = json.dumps(before | {stage.name: new_items.generation})
         following = row.plan.after(stage.name)
-        return enter(tx, pipelines, row, following, actor=actor, verb="advance", new_items=new_items, values=values)
-    return _stop(tx, pipelines, row, actor, stage, counts[stage.name], decision)
+        return enter(
+            tx,
+            pipelines,
+            row,
+            following,
+            actor=actor,
+            verb="advance",
+            new_items=new_items,
+            values=values,
+            counts=counts,
+        )
+    return _stop(tx, pipelines, row, actor, stage, counts, here, decision)
 
 
 def _stop(
@@ -94,14 +129,15 @@ def _stop(
     row: TaskRow,
     actor: str,
     stage: PlannedStage,
-    counts: Counts,
+    counts: StageCounts,
+    here: Counts,
     decision: Verdict,
 ) -> TaskState:
     """Too much of a stage has failed: a person decides, or the task has failed."""
-    failed = counts[ItemState.FAILED]
+    failed = here[ItemState.FAILED]
     if decision is Verdict.FAILED:
-        return fail(tx, pipelines, row, actor, _why(tx, row, stage, failed))
-    reason = f"{failed} of {counts.total} items of {stage.name} failed"
+        return fail(tx, pipelines, row, actor, _why(counts, stage, failed))
+    reason = f"{failed} of {here.total} items of {stage.name} failed"
     move(
         tx,
         pipelines,
@@ -128,11 +164,15 @@ def enter(
     through_gate: bool = False,
     put_back: bool = False,
     values: Mapping[str, Any] | None = None,
+    counts: StageCounts | None = None,
+    begun: bool | None = None,
 ) -> TaskState:
     """Move a task into a stage, whose items appear in the same transaction; past stages that turn out empty; or to the end.
 
-    With ``put_back`` the items of the stage are there already, and start over.
+    With ``put_back`` the items of the stage are there already, and start over; ``begun`` says, where it is known, whether any of
+    them was ever claimed.
     """
+    counts = counts or StageCounts(tx, row, None)
     started: dict[str, Any] = (
         {} if row.started_at else {"started_at": tx.items.first_started_at(row.number, row.plan.stages[0].name)}
     )
@@ -144,23 +184,32 @@ def enter(
         **(values or {}),
     }
     while stage is not None:
-        begun = tx.items.have_begun(row.number, stage.name) or (new_items is not None and new_items.begun)
-        begun = begun and not (put_back and stage.kind is not Kind.EACH)
+        stops = stage.gate and not through_gate and not _passed_gate(counts, stage, new_items, put_back, begun)
         if put_back or make_items(tx, row, stage, new_items):
-            stops = stage.gate and not begun and not through_gate
             target = TaskState.WAITING if stops else TaskState.ACTIVE
-            written = clear | started | {"missing": _missing(tx, row, stage)}
+            written = clear | started | {"missing": counts.missing(stage.name)}
             move(tx, pipelines, row, verb, target, actor=actor, stage=stage.name, values=written)
             return target
-        left = stage_counts(tx, row).get(stage.name, Counts())
+        left = counts.just_entered(stage.name)
         decision = verdict(stage, left)
         if verb == "advance" and decision is not Verdict.GO_ON:  # Nothing to be done in it, but nobody has passed it.
-            return _stop(tx, pipelines, row, actor, stage, left, decision)
+            return _stop(tx, pipelines, row, actor, stage, counts, left, decision)
         new_items, stage = None, row.plan.after(stage.name)
     last = row.plan.stages[-1].name
-    written = clear | started | {"missing": _missing(tx, row, None)}
+    written = clear | started | {"missing": counts.missing(None)}
     move(tx, pipelines, row, verb, TaskState.COMPLETED, actor=actor, stage=last, values=written)
     return TaskState.COMPLETED
+
+
+def _passed_gate(
+    counts: StageCounts, stage: PlannedStage, new_items: Spool | None, put_back: bool, begun: bool | None
+) -> bool:
+    """Whether somebody has let the task through the gate of a stage before."""
+    if put_back and stage.kind is not Kind.EACH:
+        return False
+    if new_items is not None and new_items.begun:
+        return True
+    return counts.have_begun(stage.name) if begun is None else begun
 
 
 def make_items(tx: Transaction, row: TaskRow, stage: PlannedStage, new_items: Spool | None = None) -> bool:
@@ -228,8 +277,7 @@ def fail(tx: Transaction, pipelines: Pipelines, row: TaskRow, actor: str, why: s
 
 def compensate(tx: Transaction, row: TaskRow, stage: str) -> bool:
     """Make the one item of a compensation; False when this generation of the task was made up for already."""
-    counts = stage_counts(tx, row)
-    if compensated(counts):
+    if compensated(tx, row):
         return False
     if not tx.items.exist(row.number, stage):
         clear(tx, row.number, stage)
@@ -239,20 +287,15 @@ def compensate(tx: Transaction, row: TaskRow, stage: str) -> bool:
     return True
 
 
-def compensated(counts: Mapping[str, Counts]) -> bool:
+def compensated(tx: Transaction, row: TaskRow) -> bool:
     """Whether a compensation of this generation is done; a new generation begins without any."""
-    return any(counts.get(stage, Counts())[ItemState.DONE] for stage in (ON_FAILED, ON_CANCELLED))
+    return any(tx.items.any_in(row.number, stage, (ItemState.DONE,)) for stage in (ON_FAILED, ON_CANCELLED))
 
 
 def new_generation(tx: Transaction, row: TaskRow) -> dict[str, Any]:
     """What is done from now on is other work, with other idempotency keys, and is made up for by itself."""
     retire(tx, row.number, [ON_FAILED, ON_CANCELLED])
     return {"generation": row.generation + 1, "lineage": None}
-
-
-def stage_counts(tx: Transaction, row: TaskRow) -> Mapping[str, Counts]:
-    """Counts of every stage of one task."""
-    return tx.reading.counts([row.number]).get(row.number, {})
 
 
 def unfinished_stage(row: TaskRow, counts: Mapping[str, Counts]) -> str:
@@ -263,13 +306,13 @@ def unfinished_stage(row: TaskRow, counts: Mapping[str, Counts]) -> str:
 
 
 def _end_compensation(
-    tx: Transaction, pipelines: Pipelines, row: TaskRow, actor: str, counts: Mapping[str, Counts], decision: Verdict
+    tx: Transaction, pipelines: Pipelines, row: TaskRow, actor: str, counts: StageCounts, decision: Verdict
 ) -> TaskState:
     target = TaskState(row.ending or TaskState.FAILED)
     values: dict[str, str | None] = {"ending": None}
     reason = f"{row.stage} is done"
     if decision is not Verdict.GO_ON:
-        reason = f"{row.stage} itself failed: {_why(tx, row, row.plan.stage(row.stage), 1)}"
+        reason = f"{row.stage} itself failed: {_why(counts, row.plan.stage(row.stage), 1)}"
         values |= {
             "error_code": f"{row.stage}_failed",
             "error_message": "; ".join(filter(None, (row.error_message, reason))),
@@ -281,31 +324,17 @@ def _end_compensation(
         "advance",
         target,
         actor=actor,
-        stage=unfinished_stage(row, counts),
+        stage=unfinished_stage(row, counts.all()),
         reason=reason,
         values=values,
     )
     return target
 
 
-def _why(tx: Transaction, row: TaskRow, stage: PlannedStage, failed: int) -> str:
-    worst = next(
-        ((message or code) for found, code, message, _ in tx.reading.failures(row.number) if found == stage.name),
-        "unknown",
-    )
+def _why(counts: StageCounts, stage: PlannedStage, failed: int) -> str:
+    worst = counts.why(stage)
     return (
         f"{stage.name} failed: {worst}"
         if stage.kind is not Kind.EACH
         else f"{failed} items of {stage.name} failed: {worst}"
     )
-
-
-def _missing(tx: Transaction, row: TaskRow, stage: PlannedStage | None) -> int:
-    """How many items a stage that begins now, or (None) the result, has to do without, over all phases before it."""
-    counts = stage_counts(tx, row)
-    missing = 0
-    for chain in row.plan.chains(None if stage is None else stage.name):
-        # An item that failed early has none in the later stages of its chain: it is missing once.
-        entered = [counts[name] for name in chain if name in counts]
-        missing += entered[0].total - entered[-1][ItemState.DONE] if entered else 0
-    return missing

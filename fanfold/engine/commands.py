@@ -7,8 +7,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from fanfold.engine.advance import compensate, enter, stage_counts
+from fanfold.engine.advance import compensate, enter
 from fanfold.engine.copying import TRIES, make_ready
+from fanfold.engine.counting import Ahead, Begun, StageCounts, count_ahead
 from fanfold.engine.leftovers import NotReady, remove_retired
 from fanfold.engine.merging import give_up_held
 from fanfold.engine.moves import Pipelines, mirror_of, move
@@ -27,6 +28,16 @@ from fanfold.store.store import Store, Transaction
 AFTER_RESET = ("retry", "rerun", "merge")
 """Commands that look at items: a reset of many items that was decided before is carried out first."""
 PutBack = Callable[..., Any]
+Before = Callable[[int], Any]
+
+
+class _Refused(Exception):
+    """The command is not possible, or makes no sense: the words for it are found outside of the transaction."""
+
+    def __init__(self, row: TaskRow, fact: str) -> None:
+        super().__init__(fact)
+        self.row = row
+        self.fact = fact
 
 
 class Commands:
@@ -47,14 +58,16 @@ class Commands:
 
     def cancel(self, number: int, reason: str | None = None) -> None:
         """→ cancelled; or active in the step on_cancelled first, where the pipeline has one."""
-        self._do(number, "cancel", lambda tx, row: self._cancel(tx, row, reason))
+        self._do(
+            number, "cancel", lambda tx, row, begun: self._cancel(tx, row, reason, begun), before=self._look_for_begun
+        )
 
     def merge(self, number: int) -> None:
         """Go on to the next merge without what failed or is held; through its gate; or merge again. What is missing is counted.
 
         Held items fail with the reason for which they were held. Items that are still being worked on are waited for.
         """
-        self._do(number, "merge", self._merge)
+        self._do(number, "merge", self._merge, before=self._count)
 
     def retry(
         self,
@@ -89,8 +102,10 @@ class Commands:
         if not self._do(number, "delete", self._delete):
             finish_removal(self.store, number)
 
-    def _do(self, number: int, verb: str, act: Callable[[Transaction, TaskRow], Any], *, named: bool = False) -> Any:
-        def decide(tx: Transaction) -> Any:
+    def _do(self, number: int, verb: str, act: PutBack, *, named: bool = False, before: Before | None = None) -> Any:
+        """One transaction under the task's lock. What reads many items is asked ``before``, and given to ``act``."""
+
+        def decide(tx: Transaction, known: Sequence[Any]) -> Any:
             row = tx.tasks.lock(number)
             if row is None:
                 raise NotFound("The task was deleted meanwhile.")
@@ -99,13 +114,16 @@ class Commands:
             if row.resetting is not None and verb in AFTER_RESET:
                 raise Unfinished(number)
             self._check(tx, row, verb, named)
-            return act(tx, row)
+            return act(tx, row, *known)
 
         for _ in range(TRIES):
             try:
-                return self.store.transact(decide)
+                known = () if before is None else (before(number),)
+                return self.store.transact(partial(decide, known=known))
             except LargeReset:
                 raise
+            except _Refused as refused:
+                raise self._refusal(refused.row, verb, refused.fact) from None
             except NotReady as problem:
                 if not make_ready(self.store, problem):
                     raise IllegalMove("The task is just moving on; try again in a moment.") from None
@@ -127,16 +145,37 @@ class Commands:
         raise IllegalMove("The task is steered by others at the same time; try again.")
 
     def _check(self, tx: Transaction, row: TaskRow, verb: str, named: bool) -> None:
-        """Only what depends on items looks at them: the other commands cost the same for 10 and for 10 million."""
+        """Whether the command makes sense. It costs the same for 10 items and for 10 million, as the lock is held."""
         allowed = legal(TASK_MOVES, row.state, verb)
-        facts = (
-            facts_of(tx, row)
-            if (verb == "retry" and not named) or (verb == "merge" and row.state is TaskState.ACTIVE)
-            else Facts(row.state, row.stage, row.plan, Counts(), row.ending, failed_items=1)
-        )
+        facts = Facts(row.state, row.stage, row.plan, Counts(), row.ending, failed_items=1)
+        if (verb == "retry" and not named) or (verb == "merge" and row.state is TaskState.ACTIVE):
+            # Items that wait for a person are asked for where the task stands, failed ones anywhere.
+            held = tx.settling.count_held(row.number, row.stage, 1)
+            failed = any(tx.items.any_in(row.number, stage.name, (ItemState.FAILED,)) for stage in row.plan.stages)
+            facts = replace(facts, failed_items=int(failed), held=held)
         fact = objection(facts, verb) if allowed else ""
         if not allowed or fact:
-            raise IllegalMove(refusal(row.id, row.state, verb, available_commands(facts_of(tx, row)), fact))
+            raise _Refused(row, fact)
+
+    def _refusal(self, row: TaskRow, verb: str, fact: str) -> IllegalMove:
+        """Why a command is refused, and what is possible instead; that takes a count of all items."""
+        with self.store.read() as tx:
+            possible = available_commands(facts_of(tx, row))
+        return IllegalMove(refusal(row.id, row.state, verb, possible, fact))
+
+    def _count(self, number: int) -> Ahead | None:
+        """The counts that a merge needs."""
+        with self.store.read() as tx:
+            row = tx.tasks.get(number)
+            return None if row is None or row.state is TaskState.WAITING else count_ahead(tx, row)
+
+    def _look_for_begun(self, number: int) -> Begun | None:
+        """What a cancel has to know of a task that was made up for before."""
+        with self.store.read() as tx:
+            row = tx.tasks.get(number)
+            if row is None or not row.plan.on_cancelled or not row.generation:
+                return None
+            return Begun.look(tx, row)
 
     def _move(
         self,
@@ -154,47 +193,46 @@ class Commands:
             tx, self.pipelines, row, verb, target, actor=self.actor, stage=stage, reason=reason, values=stored | values
         )
 
-    def _cancel(self, tx: Transaction, row: TaskRow, reason: str | None) -> None:
-        if row.plan.on_cancelled and self._costs(tx, row) and compensate(tx, row, ON_CANCELLED):
+    def _cancel(self, tx: Transaction, row: TaskRow, reason: str | None, begun: Begun | None) -> None:
+        if row.plan.on_cancelled and self._costs(tx, row, begun) and compensate(tx, row, ON_CANCELLED):
             self._move(
                 tx, row, "cancel", TaskState.ACTIVE, reason=reason, stage=ON_CANCELLED, ending=TaskState.CANCELLED.value
             )
         else:
             self._move(tx, row, "cancel", TaskState.CANCELLED, reason=reason)
 
-    def _costs(self, tx: Transaction, row: TaskRow) -> bool:
+    def _costs(self, tx: Transaction, row: TaskRow, begun: Begun | None) -> bool:
         """Whether there may be something to make up for: after a compensation only if anything was begun since."""
-        return not row.generation or tx.items.begun_since(row.number, ("retry", "rerun"))
+        return not row.generation or (begun or Begun.look(tx, row)).is_so(tx, row)
 
-    def _merge(self, tx: Transaction, row: TaskRow) -> None:
+    def _merge(self, tx: Transaction, row: TaskRow, ahead: Ahead | None) -> None:
         if row.state is TaskState.WAITING:
             self._move(tx, row, "merge", TaskState.ACTIVE)
         elif row.state is TaskState.COMPLETED:
-            last = row.plan.last_merge()
-            enter(tx, self.pipelines, row, last, actor=self.actor, verb="merge", through_gate=True)
+            last, counts = row.plan.last_merge(), StageCounts(tx, row, ahead)
+            enter(tx, self.pipelines, row, last, actor=self.actor, verb="merge", through_gate=True, counts=counts)
         elif row.state is TaskState.ACTIVE:
-            self._go_on_without_held(tx, row)
+            self._go_on_without_held(tx, row, StageCounts(tx, row, ahead))
         else:
-            self._go_on(tx, row)
+            self._go_on(tx, row, StageCounts(tx, row, ahead))
 
-    def _go_on_without_held(self, tx: Transaction, row: TaskRow) -> None:
+    def _go_on_without_held(self, tx: Transaction, row: TaskRow, counts: StageCounts) -> None:
         """Held items fail, and are passed with what failed before; at once if nothing else is open, else when that is done."""
         given_up = give_up_held(tx, row, self.actor)
         if not tx.items.is_open(row.number, row.stage):
-            return self._go_on(tx, row)
-        failed = stage_counts(tx, row)[row.stage][ItemState.FAILED]
-        plan = row.plan.passing({row.stage: failed}).to_json()
+            counts.given_up(row.stage, given_up)
+            return self._go_on(tx, row, counts)
+        plan = row.plan.passing({row.stage: tx.items.count_failed(row.number, row.stage)}).to_json()
         self._move(
             tx, row, "merge", TaskState.ACTIVE, reason=f"without {given_up} held items of {row.stage}", plan=plan
         )
 
-    def _go_on(self, tx: Transaction, row: TaskRow) -> None:
+    def _go_on(self, tx: Transaction, row: TaskRow, counts: StageCounts) -> None:
         """From a partial stage to the next one, which is not repeated, nor passed over; what failed on the way is passed."""
-        counts = stage_counts(tx, row)
         target = row.plan.next_merge(row.stage)
         assert target is not None, "the objection to a merge says so"
         way = row.plan.stages[row.plan.index(row.stage) : row.plan.index(target.name)]
-        passed = {stage.name: counts.get(stage.name, Counts())[ItemState.FAILED] for stage in way}
+        passed = {stage.name: counts.of(stage.name)[ItemState.FAILED] for stage in way}
         row = replace(row, plan=row.plan.passing(passed))
         following = row.plan.after(row.stage)
         enter(
@@ -206,6 +244,7 @@ class Commands:
             verb="merge",
             through_gate=following == target,
             values={"plan": row.plan.to_json()},
+            counts=counts,
         )
 
     def _delete(self, tx: Transaction, row: TaskRow) -> bool:
@@ -213,8 +252,8 @@ class Commands:
 
 
 def facts_of(tx: Transaction, row: TaskRow, served: bool = True) -> Facts:
-    """What is known of a task, for its words and commands."""
-    counts = stage_counts(tx, row)
+    """What is known of a task, for its words and commands; this counts all of its items."""
+    counts = tx.reading.counts([row.number]).get(row.number, {})
     failed = sum(counts.get(stage.name, Counts())[ItemState.FAILED] for stage in row.plan.stages)
     timed = counts.get(row.stage, Counts())
     due = tx.reading.next_due_at(row.number) if timed[ItemState.RETRYING] or timed[ItemState.WAITING] else None

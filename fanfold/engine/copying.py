@@ -12,7 +12,8 @@ import secrets
 from collections.abc import Callable
 from typing import TypeVar
 
-from fanfold.engine.advance import COPIED, LargeCopy, advance
+from fanfold.engine.advance import LargeCopy, advance
+from fanfold.engine.counting import COPIED, OutOfDate
 from fanfold.engine.drafting import remove_items
 from fanfold.engine.leftovers import Leftovers, NotReady, remove_leftovers
 from fanfold.engine.merging import ManyHeld, give_up_most
@@ -48,6 +49,8 @@ def once_ready(store: Store, act: Callable[[], Result], stopped: Callable[[], bo
 
 def make_ready(store: Store, problem: NotReady, stopped: Callable[[], bool] = lambda: False) -> bool:
     """Do what a move has to wait for; False when somebody else is at it, or ``stopped`` says so."""
+    if isinstance(problem, OutOfDate):
+        return True  # The items are counted again with the next try.
     if isinstance(problem, LargeCopy):
         return copy_ahead(store, problem, stopped)
     if isinstance(problem, Leftovers):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from fanfold.engine.leftovers import NotReady
 from fanfold.model.lifecycle import ItemState, TaskState
-from fanfold.model.progress import Counts
 from fanfold.model.task import TaskRow
 from fanfold.store.store import Store, Transaction
 
@@ -41,7 +40,7 @@ def give_up_most(store: Store, many: ManyHeld) -> bool:
             return None
         if tx.settling.count_held(row.number, row.stage, AT_ONCE + 1) <= AT_ONCE:
             return False
-        failed = _failed(tx, row) if not passed else passed[-1]
+        failed = tx.items.count_failed(row.number, row.stage) if not passed else passed[-1]
         passed.append(failed + _give_up(tx, row, many.actor))
         # In the same transaction: a stage that fails fast must not see failures that nobody has passed.
         tx.tasks.move(row.number, plan=row.plan.passing({row.stage: passed[-1]}).to_json())
@@ -51,11 +50,6 @@ def give_up_most(store: Store, many: ManyHeld) -> bool:
     while went_on := store.transact(step):
         pass
     return went_on is not None
-
-
-def _failed(tx: Transaction, row: TaskRow) -> int:
-    stages = tx.reading.counts([row.number]).get(row.number, {})
-    return stages.get(row.stage, Counts())[ItemState.FAILED]
 
 
 def _give_up(tx: Transaction, row: TaskRow, actor: str) -> int:

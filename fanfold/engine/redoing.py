@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fanfold.engine.advance import compensated, enter, new_generation, stage_counts, unfinished_stage
+from fanfold.engine.advance import compensated, enter, new_generation
 from fanfold.engine.discovery import find_installed
 from fanfold.engine.leftovers import retire
 from fanfold.engine.moves import Pipelines, move
@@ -15,9 +14,8 @@ from fanfold.engine.submit import check_options
 from fanfold.errors import BadInput, IllegalMove
 from fanfold.model import serial
 from fanfold.model.asking import laid_over
-from fanfold.model.lifecycle import ItemState, TaskState
+from fanfold.model.lifecycle import OPEN_ITEMS, ItemState, TaskState
 from fanfold.model.plan import Kind, Plan
-from fanfold.model.progress import Counts
 from fanfold.model.task import TaskRow
 from fanfold.store import resetting
 from fanfold.store.store import Transaction
@@ -42,8 +40,7 @@ def retry(
     """
     if row.ending and row.state is TaskState.ACTIVE:
         return _release_held(tx, pipelines, row, actor)
-    counts = stage_counts(tx, row)
-    wanted = redo.stage or _stage_of(tx, row, redo, counts)
+    wanted = redo.stage or _stage_of(tx, row, redo)
     if wanted not in [planned.name for planned in row.plan.stages]:
         row.plan.stage(wanted)
         raise BadInput(f"{wanted} runs once per task, when the task ends; it can not be retried by itself.")
@@ -60,7 +57,7 @@ def retry(
     target = TaskState.PAUSED if row.state is TaskState.PAUSED else TaskState.ACTIVE
     reason = f"{moved} items of {wanted}" + (f": {', '.join(redo.keys[:20])}" if redo.keys else "")
     values: dict[str, Any] = {"error_code": None, "error_message": None, "ending": None, **resetting}
-    if compensated(counts):
+    if compensated(tx, row):
         values |= new_generation(tx, row)
     stage = wanted if back else row.stage
     move(tx, pipelines, row, "retry", target, actor=actor, stage=stage, reason=reason, values=values)
@@ -94,11 +91,11 @@ def _release_held(tx: Transaction, pipelines: Pipelines, row: TaskRow, actor: st
     return moved
 
 
-def _stage_of(tx: Transaction, row: TaskRow, redo: Redo, counts: Mapping[str, Counts]) -> str:
+def _stage_of(tx: Transaction, row: TaskRow, redo: Redo) -> str:
     """The stage that is meant where none was named."""
     if redo.degraded:
         return _degraded_stage(tx, row)
-    return _stage_of_keys(row) if redo.keys else _failed_stage(row, counts)
+    return _stage_of_keys(row) if redo.keys else _failed_stage(tx, row)
 
 
 def _stage_of_keys(row: TaskRow) -> str:
@@ -111,43 +108,49 @@ def _stage_of_keys(row: TaskRow) -> str:
 
 
 def _degraded_stage(tx: Transaction, row: TaskRow) -> str:
-    marked = tx.reading.degraded([row.number]).get(row.number, {})
     for stage in row.plan.stages:
-        if stage.name in marked:
+        if tx.resetting.choose(row.number, stage.name, "degraded", limit=1):
             return stage.name
     raise IllegalMove(f"Task {row.id} can not be retried like this: none of its items is degraded.")
 
 
-def _failed_stage(row: TaskRow, counts: Mapping[str, Counts]) -> str:
-    """Where the task stands, if anything failed there: what failed before was passed. Else the first stage with failures."""
+def _failed_stage(tx: Transaction, row: TaskRow) -> str:
+    """Where the task stands, if anything failed there: what failed before was passed. Else the first stage with failures.
+
+    Without any, the first stage with open items; the last that was entered when there are none.
+    """
     for stage in (row.plan.stage(row.stage), *row.plan.stages):
-        if counts.get(stage.name, Counts())[ItemState.FAILED]:
+        if tx.items.any_in(row.number, stage.name, (ItemState.FAILED,)):
             return stage.name
-    return unfinished_stage(row, counts)
+    for stage in row.plan.stages:
+        if tx.items.any_in(row.number, stage.name, OPEN_ITEMS):
+            return stage.name
+    entered = [stage.name for stage in row.plan.stages if tx.items.exist(row.number, stage.name)]
+    return entered[-1] if entered else row.plan.stages[0].name
 
 
 def rerun(tx: Transaction, pipelines: Pipelines, row: TaskRow, actor: str, noted: Noted | None = None) -> None:
     """Start over from the first stage; all later items go. LargeReset as for a retry."""
     plan = _plan_now(pipelines, row)
     first = plan.stages[0]
-    resetting, put_back = _start_over(tx, row, first.name, noted)
+    resetting, put_back, begun = _start_over(tx, row, first.name, noted)
     known = {stage.name for stage in (*row.plan.stages, *plan.stages)}
     retire(tx, row.number, sorted(known - {first.name}))
     row = replace(row, plan=plan)
     values = {**new_generation(tx, row), **resetting, "plan": plan.to_json()}
-    enter(tx, pipelines, row, first, actor=actor, verb="rerun", put_back=put_back, values=values)
+    enter(tx, pipelines, row, first, actor=actor, verb="rerun", put_back=put_back, values=values, begun=begun)
 
 
-def _start_over(tx: Transaction, row: TaskRow, stage: str, noted: Noted | None) -> tuple[dict[str, str], bool]:
-    """Put the items of the first stage back; what the task's row is to say, and whether there are any."""
+def _start_over(tx: Transaction, row: TaskRow, stage: str, noted: Noted | None) -> tuple[dict[str, str], bool, bool]:
+    """Put the items of the first stage back; what the task's row is to say, whether there are any, and were ever claimed."""
     selection = Selection(stage, "all")
     if noted is not None and noted.selection == selection and noted.still_holds(tx, row):
-        return {"resetting": noted.token}, noted.count > 0
-    ids: Sequence[int] = [one.id for one in tx.resetting.choose(row.number, stage, "all")]
-    if len(ids) > resetting.AT_ONCE:
+        return {"resetting": noted.token}, noted.count > 0, noted.begun
+    chosen = tx.resetting.choose(row.number, stage, "all")
+    if len(chosen) > resetting.AT_ONCE:
         raise LargeReset(row, selection)
-    tx.resetting.start_over(ids)
-    return {}, bool(ids)
+    tx.resetting.start_over([one.id for one in chosen])
+    return {}, bool(chosen), any(one.lease for one in chosen)
 
 
 def _plan_now(pipelines: Pipelines, row: TaskRow) -> Plan:

@@ -68,6 +68,8 @@ class Noted:
     selection: Selection
     token: str
     count: int
+    begun: bool
+    """Whether any of the items was ever claimed."""
 
     def still_holds(self, tx: Transaction, row: TaskRow) -> bool:
         """Whether the task is as it was when its items were noted, and nobody has begun another reset."""
@@ -87,13 +89,13 @@ def note_ahead(store: Store, large: LargeReset) -> Noted | None:
         store.transact(noting.begin)
         while not store.transact(noting.clear):
             pass
-        count = noting.note_keys(store) if large.selection.keys else noting.note_all(store)
+        count, begun = (noting.note_keys(store), True) if large.selection.keys else noting.note_all(store)
     except (IllegalMove, NotFound, _Steered) as problem:
         _discard(store, large.row.number, noting.token, STEPS)
         if isinstance(problem, _Steered):
             return None
         raise
-    return Noted(large.row, large.selection, noting.token, count)
+    return Noted(large.row, large.selection, noting.token, count, begun)
 
 
 class _Steered(Exception):
@@ -130,20 +132,21 @@ class _Noting:
         chunks = [keys[start : start + size] for start in range(0, len(keys), size)]
         return sum(store.transact(partial(note, keys=some)) for some in chunks)
 
-    def note_all(self, store: Store) -> int:
-        """Note all items that the selection is about; returns how many."""
-        count, after, size = 0, 0, self._size
+    def note_all(self, store: Store) -> tuple[int, bool]:
+        """Note all items that the selection is about; returns how many, and whether any was ever claimed."""
+        count, begun, after, size = 0, False, 0, self._size
 
-        def note(tx: Transaction) -> list[Chosen]:
+        def note(tx: Transaction) -> tuple[list[Chosen], int]:
             self._go_on(tx)
             stage, which = self.selection.stage, self.selection.which
             chosen = tx.resetting.choose(self.row.number, stage, which, after=after, limit=size)
             self._note(tx, chosen)
-            return chosen
+            return chosen, tx.resetting.place_of(which, chosen[-1]) if chosen else after
 
-        while chosen := store.transact(note):
-            count, after = count + len(chosen), chosen[-1].seq
-        return count
+        while (noted := store.transact(note))[0]:
+            chosen, after = noted
+            count, begun = count + len(chosen), begun or any(one.lease for one in chosen)
+        return count, begun
 
     @property
     def _size(self) -> int:

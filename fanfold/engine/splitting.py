@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fanfold.engine.advance import advance_locked
+from fanfold.engine.advance import COUNTINGS, advance_locked
 from fanfold.engine.copying import move_on
+from fanfold.engine.counting import Ahead, OutOfDate, count_ahead
 from fanfold.engine.drafting import remove_items, split_token, write_items
 from fanfold.engine.leftovers import Leftovers
 from fanfold.engine.moves import Pipelines
@@ -108,12 +109,32 @@ def _finish(store: Store, pipelines: Pipelines, worker: str, one: Settlement) ->
 
 
 def _move(store: Store, pipelines: Pipelines, worker: str, one: Settlement) -> TaskState | None:
+    """Move the task, with what is missing in the phases before the split, if there are any, counted ahead."""
+    for _ in range(COUNTINGS):
+        try:
+            return _move_once(store, pipelines, worker, one, _count_phases(store, one))
+        except OutOfDate:
+            continue
+    return _move_once(store, pipelines, worker, one, None)
+
+
+def _count_phases(store: Store, one: Settlement) -> Ahead | None:
+    with store.read() as tx:
+        row = tx.tasks.get(one.claimed.task)
+        return count_ahead(tx, row) if row is not None and row.plan.chains(one.claimed.stage) else None
+
+
+def _move_once(
+    store: Store, pipelines: Pipelines, worker: str, one: Settlement, ahead: Ahead | None
+) -> TaskState | None:
     """The one transaction with which the items of the next stage appear."""
     with store.write() as tx:
         row = tx.tasks.lock(one.claimed.task)
         held = row is not None and _is_ours(tx, row.plan, one)
         held = held and bool(settle(tx, [one], worker, store.settings.crash_limit))
-        return advance_locked(tx, pipelines, row, worker, new_items=one.spool) if row is not None and held else None
+        if row is None or not held:
+            return None
+        return advance_locked(tx, pipelines, row, worker, new_items=one.spool, ahead=ahead)
 
 
 def _is_ours(tx: Transaction, plan: Plan, one: Settlement) -> bool:

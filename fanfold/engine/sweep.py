@@ -242,8 +242,10 @@ def _try_each(actor: str, again: str, *parts: tuple[str, Callable[[], object]]) 
 
 def clean_rows(store: Store) -> None:
     """Drop what attempts wrote that came to nothing, and answers past their time."""
+    with store.read() as tx:
+        superseded = tx.blobs.superseded(CLEAN_ROWS)
     with store.write() as tx:
-        superseded = tx.blobs.drop_superseded(CLEAN_ROWS)
+        superseded = tx.blobs.drop_superseded(superseded)
         if store.settings.answer_days > 0:
             tx.answers.drop_old(store.settings.answer_days, CLEAN_ROWS)
     store.shelf.delete(superseded)

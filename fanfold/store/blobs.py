@@ -249,13 +249,19 @@ class Blobs:
         """Those of the keys that a row names."""
         return set(self.connection.execute(sa.select(blobs.c.key).where(blobs.c.key.in_(keys))).scalars())
 
-    def drop_superseded(self, limit: int) -> list[str]:
-        """Unname what attempts wrote that came to nothing, for finished tasks; returns the keys to remove."""
+    def superseded(self, limit: int, keys: Sequence[str] | None = None) -> list[str]:
+        """What attempts wrote that came to nothing, for finished tasks; it may read all blobs, or only ``keys``."""
         current = sa.select(items.c.id).where(items.c.id == blobs.c.item, items.c.lease == blobs.c.lease)
         over = sa.select(tasks.c.number).where(tasks.c.number == blobs.c.task, tasks.c.finished_at.is_not(None))
         left = sa.select(blobs.c.key).where(
             blobs.c.item.is_not(None), ~sa.exists(current.correlate(blobs)), sa.exists(over.correlate(blobs))
         )
-        keys = list(self.connection.execute(left.limit(limit)).scalars())
+        if keys is not None:
+            left = left.where(blobs.c.key.in_(keys))
+        return list(self.connection.execute(left.limit(limit)).scalars())
+
+    def drop_superseded(self, keys: Sequence[str]) -> list[str]:
+        """Unname those of the blobs that are superseded still; returns the keys to remove."""
+        keys = self.superseded(len(keys), keys)
         self.connection.execute(sa.delete(blobs).where(blobs.c.key.in_(keys)))
         return keys

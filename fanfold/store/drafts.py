@@ -103,7 +103,9 @@ class Drafts:
 
         An item may have any number of attempts and emitted pieces, so these go first.
         """
-        some = sa.select(items.c.id).where(items.c.task == task, items.c.stage == stage).order_by(items.c.id)
+        some = sa.select(items.c.id).where(items.c.task == task, items.c.stage == stage)
+        # PostgreSQL locks rows by id. SQLite has the stage in order of position: by id, it would read and sort all of it.
+        some = some.order_by(items.c.id if self.clock.dialect == "postgresql" else items.c.seq)
         ids = list(self.connection.execute(some.limit(max(1, limit // 6)).with_for_update()).scalars())
         left = limit // 3
         for table in (emissions, attempts):

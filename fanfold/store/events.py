@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
@@ -76,6 +77,16 @@ class Events:
         """The id of the newest event of a task, 0 when there is none: every command on it adds one."""
         newest = sa.select(events.c.id).where(events.c.task == task).order_by(events.c.id.desc()).limit(1)
         return int(self.connection.execute(newest).scalar() or 0)
+
+    def last_at(self, task: int, verbs: Sequence[str]) -> datetime | None:
+        """When the last event of a task with one of the verbs was; it may read all events of the task."""
+        mine = sa.select(events.c.at).where(events.c.task == task, events.c.verb.in_(verbs))
+        return self.connection.execute(mine.order_by(events.c.id.desc()).limit(1)).scalar()
+
+    def moved_since(self, task: int, event: int) -> bool:
+        """Whether a task has moved since that event: reads only what is newer. Events of single items are no moves."""
+        newer = sa.select(events.c.id).where(events.c.task == task, events.c.id > event, events.c.item.is_(None))
+        return self.connection.execute(newer.limit(1)).first() is not None
 
     def touched(self, after: int, limit: int = 10_000) -> dict[int, int]:
         """Event → task (its number) for the events of all tasks with an id above ``after``."""

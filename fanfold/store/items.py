@@ -26,7 +26,6 @@ from fanfold.store.tables import (
     TIMED,
     attempts,
     emissions,
-    events,
     externals,
     item_data,
     items,
@@ -242,19 +241,36 @@ class Items:
             sa.select(items.c.started_at).where(mine).order_by(items.c.seq).limit(1)
         ).scalar()
 
-    def begun_since(self, task: int, verbs: Sequence[str]) -> bool:
-        """Whether any item of a task was begun since the last event with one of the verbs."""
-        mine = sa.select(sa.func.max(events.c.at)).where(events.c.task == task, events.c.verb.in_(verbs))
-        later = sa.select(items.c.id).where(items.c.task == task, items.c.started_at > mine.scalar_subquery())
-        return self.connection.execute(later.limit(1)).first() is not None
+    def begun_since(self, task: int, at: datetime, item: int | None = None) -> int | None:
+        """An item of a task that was begun after a time: of all of them, which may be many to read, or only this one."""
+        later = sa.select(items.c.id).where(items.c.task == task, items.c.started_at > at)
+        if item is not None:
+            later = later.where(items.c.id == item)
+        return self.connection.execute(later.limit(1)).scalar()
 
     def exist(self, task: int, stage: str) -> bool:
         """Whether the stage has items at all."""
         return bool(run(self.connection, ANY_OF, {"wanted": task, "at_stage": stage}))
 
-    def have_begun(self, task: int, stage: str) -> bool:
-        """Whether any item of the stage was ever claimed: then its gate, if it has one, was passed."""
-        return bool(run(self.connection, ANY_BEGUN, {"wanted": task, "at_stage": stage}))
+    def any_in(self, task: int, stage: str, states: Sequence[ItemState]) -> bool:
+        """Whether any item of the stage is in one of the states; on SQLite one entry of an index tells."""
+        mine = sa.select(items.c.id).where(items.c.task == task, items.c.stage == stage, items.c.state.in_(states))
+        return self.connection.execute(mine.where(counts_at(task, stage)).limit(1)).first() is not None
+
+    def count_failed(self, task: int, stage: str) -> int:
+        """How many items of the stage have failed; on SQLite one range of an index tells."""
+        mine = sa.select(sa.func.count()).where(items.c.task == task, items.c.stage == stage)
+        failed = mine.where(items.c.state == ItemState.FAILED, counts_at(task, stage))
+        return int(self.connection.execute(failed).scalar_one())
+
+    def have_begun(self, task: int, stage: str, *, hidden: bool = False) -> bool:
+        """Whether any item of the stage was ever claimed: then its gate, if it has one, was passed.
+
+        It may read all items of the stage. With ``hidden`` also those of a draft.
+        """
+        return bool(
+            run(self.connection, ANY_BEGUN_HIDDEN if hidden else ANY_BEGUN, {"wanted": task, "at_stage": stage})
+        )
 
 
 _START: tuple[sa.ColumnElement[Any], ...] = (
@@ -285,6 +301,7 @@ _WANTED, _AT_STAGE = sa.bindparam("wanted", type_=sa.BigInteger), sa.bindparam("
 ANY_AT_ALL = sa.select(items.c.id).where(items.c.task == _WANTED, items.c.stage == _AT_STAGE).limit(1)
 ANY_OF = ANY_AT_ALL.where(counts_at(_WANTED, _AT_STAGE))
 ANY_BEGUN = ANY_OF.where(items.c.lease > 0)
+ANY_BEGUN_HIDDEN = ANY_AT_ALL.where(items.c.lease > 0)
 OPEN_PROBE = (
     sa.select(items.c.state)
     .where(items.c.task == sa.bindparam("wanted"), items.c.stage == sa.bindparam("at_stage"), OPEN)

@@ -125,16 +125,25 @@ class Mishaps:
         )
         return [(row.key or str(row.seq), row.error_message or "") for row in self.connection.execute(chosen)]
 
-    def failures(self, task: int, limit: int = 20) -> list[tuple[str, str, str, int]]:
-        """Why items failed: (stage, code, message, how many), the most frequent first."""
+    def failures(
+        self, task: int, limit: int = 20, stage: str | None = None, *, hidden: bool = False
+    ) -> list[tuple[str, str, str, int]]:
+        """Why items failed, in one stage or in all: (stage, code, message, how many), the most frequent first.
+
+        With ``hidden`` also those of drafts.
+        """
         grouped = (
             sa.select(items.c.stage, item_data.c.error_code, item_data.c.error_message, sa.func.count().label("many"))
             .join(item_data, item_data.c.item == items.c.id)
-            .where(items.c.task == task, items.c.state == ItemState.FAILED, counts_of(task), ~is_reset())
+            .where(items.c.task == task, items.c.state == ItemState.FAILED, ~is_reset())
             .group_by(items.c.stage, item_data.c.error_code, item_data.c.error_message)
             .order_by(sa.desc("many"))
             .limit(limit)
         )
+        if stage is not None:
+            grouped = grouped.where(items.c.stage == stage)
+        if not hidden:
+            grouped = grouped.where(counts_of(task))
         return [
             (row.stage, row.error_code or "error", row.error_message or "", row.many)
             for row in self.connection.execute(grouped)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import MISSING, dataclass, fields
 from datetime import datetime
 from functools import lru_cache
@@ -19,7 +19,17 @@ from fanfold.store.drafts import counts_at, counts_in_group, counts_of
 from fanfold.store.mishaps import Mishaps
 from fanfold.store.resets import REDO, counted_back, is_reset, reset_kind
 from fanfold.store.statements import run
-from fanfold.store.tables import ACTIVE, DEGRADED, DUE_SOME_TIME, OPEN, attempts, emissions, item_data, items
+from fanfold.store.tables import (
+    ACTIVE,
+    DEGRADED,
+    DUE_SOME_TIME,
+    OPEN,
+    attempts,
+    emissions,
+    item_data,
+    items,
+    reset_items,
+)
 from fanfold.store.tables import tasks as task_table
 
 PAGE = 500
@@ -87,7 +97,7 @@ class Reading(Mishaps):
         if len(tasks) == 1:
             counted = run(self.connection, COUNTED_OF_ONE, {"wanted": tasks[0]})
         else:
-            counted = [tuple(row) for row in self.connection.execute(_counted(items.c.task.in_(tasks)))]
+            counted = [tuple(row) for row in self.connection.execute(_counted(lambda task: task.in_(tasks)))]
         found: dict[int, dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
         for task, stage, state, count in counted:
             states = found[task][stage]
@@ -101,6 +111,15 @@ class Reading(Mishaps):
             }
             for task, stages in found.items()
         }
+
+    def of_stage(self, task: int, stage: str, *, hidden: bool = False) -> Counts:
+        """How many items of one stage are in each state; with ``hidden`` also if the stage is a draft."""
+        statement = COUNTED_OF_DRAFT if hidden else COUNTED_OF_STAGE
+        states: dict[str, int] = defaultdict(int)
+        for *_, state, count in run(self.connection, statement, {"wanted": task, "at_stage": stage}):
+            states[state] += count
+            states[ItemState.PENDING] -= min(count, 0)
+        return Counts({state: count for state, count in states.items() if count})
 
     def degraded(self, tasks: Sequence[int]) -> dict[int, dict[str, int]]:
         """Per task and stage, how many items are degraded, from an index that holds no others."""
@@ -306,14 +325,24 @@ class Reading(Mishaps):
 STATE_NOW = sa.case((is_reset(), ItemState.PENDING.value), else_=items.c.state)
 
 
-def _counted(mine: sa.ColumnElement[bool]) -> sa.CompoundSelect[Any]:
+def _counted(
+    mine: Callable[[sa.Column[Any]], sa.ColumnElement[bool]], *of_stage: sa.ColumnElement[bool], hidden: bool = False
+) -> sa.CompoundSelect[Any]:
     """How many items there are in each state; one statement, so that all of it is of one moment."""
     plain = sa.select(items.c.task, items.c.stage, items.c.state, sa.func.count())
-    plain = plain.group_by(items.c.task, items.c.stage, items.c.state)
-    return sa.union_all(*(part.where(mine).having(counts_in_group()) for part in (plain, counted_back())))
+    plain = plain.group_by(items.c.task, items.c.stage, items.c.state).where(mine(items.c.task), *of_stage)
+    parts = (plain, counted_back().where(mine(reset_items.c.task), *of_stage))
+    return sa.union_all(*(part if hidden else part.having(counts_in_group()) for part in parts))
 
 
-COUNTED_OF_ONE = _counted(items.c.task == sa.bindparam("wanted"))
+def _is_wanted(task: sa.Column[Any]) -> sa.ColumnElement[bool]:
+    return task == sa.bindparam("wanted")
+
+
+_AT_STAGE = items.c.stage == sa.bindparam("at_stage")
+COUNTED_OF_ONE = _counted(_is_wanted)
+COUNTED_OF_STAGE = _counted(_is_wanted, _AT_STAGE)
+COUNTED_OF_DRAFT = _counted(_is_wanted, _AT_STAGE, hidden=True)
 
 
 def _in_states(states: Sequence[str]) -> sa.ColumnElement[bool]:

@@ -59,7 +59,10 @@ class Removal:
 
         Items go first, locked by id: this waits for whoever settles one, and nothing can be added to an item that is gone.
         """
-        some = sa.select(items.c.id).where(items.c.task == number).order_by(items.c.id)
+        some = sa.select(items.c.id).where(items.c.task == number)
+        # PostgreSQL locks rows by id. SQLite has the items in order of position: by id, it would read and sort all of them.
+        by_position = (items.c.stage, items.c.seq)
+        some = some.order_by(*(by_position if self.clock.dialect == "sqlite" else (items.c.id,)))
         ids = list(self.connection.execute(some.limit(ITEMS_AT_ONCE).with_for_update()).scalars())
         for table in (item_data, permits, externals):
             limit -= self._delete(table, table.c.item.in_(ids))
@@ -88,7 +91,9 @@ class Removal:
 
     def _remove_rows(self, table: sa.Table, number: int, limit: int) -> int:
         key = tuple(table.primary_key)
-        some = sa.select(*key).where(table.c.task == number).order_by(*key).limit(limit)
+        some = sa.select(*key).where(table.c.task == number).limit(limit)
+        if self.clock.dialect == "postgresql":  # It locks rows as it goes; SQLite would sort all of them for this.
+            some = some.order_by(*key)
         return self._delete(table, key[0].in_(some) if len(key) == 1 else sa.tuple_(*key).in_(some))
 
     def _remove_calls(self, number: int, limit: int) -> bool:

@@ -118,7 +118,10 @@ def _is_decided() -> sa.ColumnElement[bool]:
 
 
 def counted_back() -> sa.Select[Any]:
-    """(task, stage, state, - how many) of the items that are pending, though their rows say another state."""
+    """(task, stage, state, - how many) of the items that are pending, though their rows say another state.
+
+    Ask for tasks by the column of the notes: by that of the items, SQLite would look for a note of every item.
+    """
     unchanged = sa.or_(reset_items.c.lease.is_(None), reset_items.c.lease == items.c.lease)
     return (
         sa.select(items.c.task, items.c.stage, items.c.state, -sa.func.count())

@@ -16,7 +16,7 @@ from fanfold.store.batches import put_rows, remove_rows
 from fanfold.store.clock import Clock
 from fanfold.store.drafts import counts_at
 from fanfold.store.resets import OUTDATE, OVER, REDO, Note, Resets
-from fanfold.store.tables import DEGRADED, HELD, TIMED, emissions, item_data, items, permits
+from fanfold.store.tables import DEGRADED, HELD, TIMED, emissions, held_of, item_data, items, permits
 
 AT_ONCE = 400
 """Most items that one transaction puts back: each is up to five rows, some 20 ms on SQLite for all."""
@@ -38,7 +38,8 @@ FORGOTTEN = dict.fromkeys(
 SET_ASIDE = {"previous": item_data.c.output, "previous_model": item_data.c.model}
 """The output of a done item is kept when it is made again, so that old and new can be compared."""
 BEGUN = items.c.lease > 0
-FAILED = sa.or_(items.c.state == ItemState.FAILED, HELD)
+HAS_FAILED = items.c.state == ItemState.FAILED
+FAILED = sa.or_(HAS_FAILED, HELD)
 """What a retry without names is about: items that failed, or wait for a person."""
 WAITING_STATES = (ItemState.PENDING, *TIMED_ITEMS)
 WHICH: dict[str, sa.ColumnElement[bool]] = {"failed": FAILED, "degraded": DEGRADED, "all": sa.true()}
@@ -61,13 +62,38 @@ class Resetting:
         self.clock = clock
 
     def choose(self, task: int, stage: str, which: str, *, after: int = 0, limit: int | None = None) -> list[Chosen]:
-        """Items of a stage at positions above ``after``, in order: those that `failed`, the `degraded` ones, or `all`.
+        """Items of a stage behind ``after``, in order: those that `failed`, the `degraded` ones, or `all`.
 
-        By position, so that it walks an index from there: by id, SQLite would read and sort the whole stage each time.
+        The order is that of the index that is walked from there, so that no call reads the whole stage: ``place_of`` the last
+        one is where the next call goes on.
         """
-        mine = sa.select(*CHOSEN).where(items.c.task == task, items.c.stage == stage, WHICH[which], items.c.seq > after)
-        found = mine.where(counts_at(task, stage)).order_by(items.c.seq).limit(AT_ONCE + 1 if limit is None else limit)
-        return [Chosen(*row) for row in self.connection.execute(found)]
+        limit = AT_ONCE + 1 if limit is None else limit
+        mine = sa.and_(items.c.task == task, items.c.stage == stage)
+        if which != "failed" or self.clock.dialect == "postgresql":
+            return self._chosen(task, stage, sa.and_(mine, WHICH[which]), self._place(which), after, limit)
+        # Each from its own index.
+        failed = self._chosen(task, stage, sa.and_(mine, HAS_FAILED), items.c.id, after, limit)
+        held = self._chosen(task, stage, held_of(self.clock.dialect, task, stage), items.c.id + 0, after, limit)
+        return sorted(failed + held)[:limit]
+
+    def _chosen(
+        self,
+        task: int,
+        stage: str,
+        which: sa.ColumnElement[bool],
+        place: sa.ColumnElement[Any],
+        after: int,
+        limit: int,
+    ) -> list[Chosen]:
+        mine = sa.select(*CHOSEN).where(which, counts_at(task, stage))
+        return [Chosen(*row) for row in self.connection.execute(mine.where(place > after).order_by(place).limit(limit))]
+
+    def place_of(self, which: str, one: Chosen) -> int:
+        """Where an item stands in the order in which it was chosen."""
+        return one.seq if self._place(which) is items.c.seq else one.id
+
+    def _place(self, which: str) -> sa.Column[Any]:
+        return items.c.seq if which == "all" or self.clock.dialect == "postgresql" else items.c.id
 
     def named(self, ids: Sequence[int]) -> list[Chosen]:
         """The items with these ids."""

@@ -14,9 +14,10 @@ from fanfold.model.lifecycle import ItemState
 from fanfold.store.batches import LEASE_COLUMNS, Row, put_rows, short_values, unfolded, unnested
 from fanfold.store.clock import Clock
 from fanfold.store.crashes import counted, crash_values, note_crashes
+from fanfold.store.drafts import counts_at
 from fanfold.store.items import task_is_active
 from fanfold.store.statements import run
-from fanfold.store.tables import HELD, RUNNING, attempts, item_data, items, permits, tasks
+from fanfold.store.tables import RUNNING, attempts, held_of, item_data, items, permits, tasks
 
 
 class GivenUp(NamedTuple):
@@ -68,7 +69,8 @@ class Settling:
 
     def count_held(self, task: int, stage: str, most: int) -> int:
         """How many items of a stage wait for a person, counted up to ``most``."""
-        some = sa.select(items.c.id).where(items.c.task == task, items.c.stage == stage, HELD).limit(most).subquery()
+        mine = held_of(self.clock.dialect, task, stage)
+        some = sa.select(items.c.id).where(mine, counts_at(task, stage)).limit(most).subquery()
         return self.connection.execute(sa.select(sa.func.count()).select_from(some)).scalar_one()
 
     def give_up_held(self, task: int, stage: str, person: str, limit: int) -> list[GivenUp]:
@@ -79,7 +81,7 @@ class Settling:
         held = sa.select(items.c.id, items.c.seq, items.c.key, item_data.c.hold).outerjoin(
             item_data, item_data.c.item == items.c.id
         )
-        held = held.where(items.c.task == task, items.c.stage == stage, HELD).order_by(items.c.id).limit(limit)
+        held = held.where(held_of(self.clock.dialect, task, stage)).order_by(items.c.id + 0).limit(limit)
         rows = self.connection.execute(held.with_for_update(key_share=True, of=items)).all()
         mine = sa.update(items).where(items.c.id.in_([row.id for row in rows]))
         taken = {"state": ItemState.RUNNING.value, "worker": person, "lease": items.c.lease + 1, "available_at": None}

@@ -126,6 +126,18 @@ TIMED = in_states(TIMED_ITEMS)
 OPEN = in_states(OPEN_ITEMS)
 HELD = sa.and_(TIMED, items.c.available_at >= sa.literal(HELD_FROM, UtcTime))
 """Items that wait for a person: only the time tells, so that the index on it finds them."""
+
+
+def held_of(dialect: str, task: int, stage: str) -> sa.ColumnElement[bool]:
+    """The item is one of a stage that waits for a person.
+
+    `+ 0` hides from SQLite all indexes but the one on the time: it would rather read everything of the task that waits for
+    anything.
+    """
+    of_task = items.c.task + 0 if dialect == "sqlite" else items.c.task
+    return sa.and_(of_task == task, items.c.stage == stage, HELD)
+
+
 DUE_SOME_TIME = sa.and_(TIMED, items.c.available_at < sa.literal(HELD_FROM, UtcTime))
 """Items that fall due by themselves."""
 

@@ -13,6 +13,9 @@ COMMANDS = "fanfold/engine/commands.py"
 SUBMIT = "fanfold/engine/submit.py"
 VERDICT = "fanfold/model/verdict.py"
 SCHEMA = "fanfold/store/migrations/versions/0001_first_schema.py"
+COUNTING = "fanfold/engine/counting.py"
+NEVER_LOOK_FOR_OPEN = Edit(ADVANCE, "(waits and tx.items.is_open(row.number, stage.name))", "False")
+LOCK_TIME = "engine/test_lock_time.py::test_no_transaction_that_holds_the_write_lock_does_more_for_a_larger_task"
 ADVANCE_MUTANTS = (
     mutant(
         "the task's row lock in every move (PostgreSQL)",
@@ -22,7 +25,7 @@ ADVANCE_MUTANTS = (
     ),
     mutant(
         "the task's row lock in advance (PostgreSQL)",
-        Edit(ADVANCE, "row = tx.tasks.lock(number)", "row = tx.tasks.get(number)"),
+        Edit(ADVANCE, "row = tx.tasks.lock(ahead.row.number)", "row = tx.tasks.get(ahead.row.number)"),
         by="postgresql",
         test="engine/test_advance.py::test_many_who_advance_the_same_task_move_it_once[postgresql]",
     ),
@@ -42,8 +45,8 @@ ADVANCE_MUTANTS = (
         "“is active” looked at again under the lock",
         Edit(
             ADVANCE,
-            "row = tx.tasks.lock(number)\n        if row is None or row.state is not TaskState.ACTIVE:",
-            "row = tx.tasks.lock(number)\n        if row is None:",
+            "row = tx.tasks.lock(ahead.row.number)\n    if row is None or row.state is not TaskState.ACTIVE:",
+            "row = tx.tasks.lock(ahead.row.number)\n    if row is None:",
         ),
         by="sqlite",
         test="engine/test_advance.py::test_a_command_between_the_probe_and_the_lock_is_obeyed[sqlite-pause]",
@@ -51,6 +54,7 @@ ADVANCE_MUTANTS = (
     mutant(
         "“nothing is open” decided again under the lock",
         Edit(VERDICT, "if counts.settled < counts.total:", "if False:"),
+        NEVER_LOOK_FOR_OPEN,
         by="sqlite",
         test="engine/test_advance.py::test_failing_fast_does_not_wait_for_the_others",
     ),
@@ -58,6 +62,7 @@ ADVANCE_MUTANTS = (
         "“nothing is open” in the probe and under the lock",
         Edit(ADVANCE, "tx.items.is_open(number, row.stage) and not", "not tx.items.exist(number, row.stage) and not"),
         Edit(VERDICT, "if counts.settled < counts.total:", "if False:"),
+        NEVER_LOOK_FOR_OPEN,
         by="sqlite",
         test="engine/test_advance.py::test_the_last_item_moves_the_task_at_once",
     ),
@@ -83,16 +88,16 @@ ADVANCE_MUTANTS = (
         "the items of a stage in the same transaction as the move",
         Edit(
             SPLITTING,
-            "        return advance_locked(tx, pipelines, row, worker, new_items=one.spool)",
+            "        return advance_locked(tx, pipelines, row, worker, new_items=one.spool, ahead=ahead)",
             "    with store.write() as tx:\n"
-            "        return advance_locked(tx, pipelines, row, worker, new_items=one.spool)",
+            "        return advance_locked(tx, pipelines, row, worker, new_items=one.spool, ahead=ahead)",
         ),
         by="sqlite",
         test="mutants/test_guards.py::test_a_split_that_is_cut_off_leaves_nothing",
     ),
     mutant(
         "the lease at the end of a split",
-        Edit(SPLITTING, "if row is not None and held else None", "if row is not None else None"),
+        Edit(SPLITTING, "if row is None or not held:", "if row is None:"),
         by="sqlite",
         test="mutants/test_guards.py::test_a_split_that_comes_too_late_moves_nothing",
     ),

@@ -16,12 +16,12 @@ COMPENSATION, GENERATIONS = "engine/test_compensation.py", "engine/test_generati
 MUTANTS = (
     mutant(
         "a compensation runs once per generation",
-        Edit(ADVANCE, "    if compensated(counts):\n        return False\n", ""),
+        Edit(ADVANCE, "    if compensated(tx, row):\n        return False\n", ""),
         test=f"{COMPENSATION}::test_a_task_that_an_older_version_has_retried_is_not_paid_back_twice",
     ),
     mutant(
         "a retry after a compensation begins a new generation",
-        Edit(REDOING, "if compensated(counts):", "if False:"),
+        Edit(REDOING, "if compensated(tx, row):", "if False:"),
         test=f"{COMPENSATION}::test_a_failure_after_a_retry_is_paid_back_once_more_under_a_key_of_its_own",
     ),
     mutant(
@@ -42,7 +42,10 @@ MUTANTS = (
     mutant(
         "a merge goes on without what is held",
         Edit(
-            COMMANDS, "        elif row.state is TaskState.ACTIVE:\n            self._go_on_without_held(tx, row)\n", ""
+            COMMANDS,
+            "        elif row.state is TaskState.ACTIVE:\n"
+            "            self._go_on_without_held(tx, row, StageCounts(tx, row, ahead))\n",
+            "",
         ),
         test=f"{HELD}::test_merge_goes_on_without_what_is_held_and_keeps_the_reason",
     ),
@@ -50,8 +53,9 @@ MUTANTS = (
         "a merge waits for what is still being worked on",
         Edit(
             COMMANDS,
-            "        if not tx.items.is_open(row.number, row.stage):\n            return",
-            "        if True:\n            return",
+            "        if not tx.items.is_open(row.number, row.stage):\n"
+            "            counts.given_up(row.stage, given_up)\n",
+            "        if True:\n",
         ),
         test=f"{HELD}::test_merge_waits_for_what_is_being_worked_on_and_does_not_excuse_it",
     ),

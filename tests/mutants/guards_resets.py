@@ -27,12 +27,12 @@ MUTANTS = (
     ),
     mutant(
         "the many items of a rerun are not put back in one transaction",
-        Edit(REDOING, "if len(ids) > resetting.AT_ONCE:", "if False:"),
+        Edit(REDOING, "if len(chosen) > resetting.AT_ONCE:", "if False:"),
         test=f"{BOUNDED}[sqlite-rerun]",
     ),
     mutant(
         "counts take what a reset has put back for pending",
-        Edit(READING, "for part in (plain, counted_back())", "for part in (plain, plain.where(sa.false()))"),
+        Edit(READING, "counted_back().where(mine(", "plain.where(sa.false(), mine("),
         test=WHOLE,
     ),
     mutant(

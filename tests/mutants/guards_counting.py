@@ -1,0 +1,95 @@
+"""Guards of counts that are made before the lock is taken, and of what is read while it is held."""
+
+from __future__ import annotations
+
+from tests.mutants.guards_moves import NEVER_LOOK_FOR_OPEN
+from tests.mutants.mutant import Edit, mutant
+
+ADVANCE, COUNTING = "fanfold/engine/advance.py", "fanfold/engine/counting.py"
+REDOING, SWEEP = "fanfold/engine/redoing.py", "fanfold/engine/sweep.py"
+DRAFTS, EVENTS, REMOVAL = "fanfold/store/drafts.py", "fanfold/store/events.py", "fanfold/store/removal.py"
+RESETTING = "fanfold/store/resetting.py"
+COUNTS = "engine/test_counting.py"
+LOCK_TIME = "engine/test_lock_time.py::test_no_transaction_that_holds_the_write_lock_does_more_for_a_larger_task"
+
+MUTANTS = (
+    mutant(
+        "counts from before a move decide nothing",
+        Edit(COUNTING, "if ahead is not None and not ahead.still_holds(tx, row):", "if False:"),
+        test=f"{COUNTS}::test_an_advance_counts_again_when_items_were_put_back_since",
+    ),
+    mutant(
+        "a move since a count is told by its event",
+        Edit(COUNTING, " and not tx.events.moved_since(row.number, self.event)", ""),
+        test=f"{COUNTS}::test_an_advance_counts_again_when_items_were_put_back_since",
+    ),
+    mutant(
+        "a move since a count is told by the task's row",
+        Edit(COUNTING, "return is_same(self.row, row) and not tx", "return not tx"),
+        test=f"{COUNTS}::test_counts_do_not_hold_after_a_move_whose_event_has_a_lower_number",
+    ),
+    mutant(
+        "events of single items leave counts as they are",
+        Edit(EVENTS, "events.c.id > event, events.c.item.is_(None))", "events.c.id > event)"),
+        test=f"{COUNTS}::test_counts_hold_while_items_of_a_task_fail",
+    ),
+    mutant(
+        "a stage with an open item is not left, whatever was counted",
+        NEVER_LOOK_FOR_OPEN,
+        test=f"{COUNTS}::test_a_stage_with_an_open_item_is_not_left_whatever_was_counted_before",
+    ),
+    mutant(
+        "a cancel looks again at a task that was moved since it looked",
+        Edit(
+            COUNTING,
+            "if not is_same(self.row, row):\n            raise OutOfDate(row.number)\n",
+            "if False:\n            pass\n",
+        ),
+        test=f"{COUNTS}::test_a_cancel_makes_up_for_nothing_that_was_made_up_for_after_it_looked",
+    ),
+    mutant(
+        "a cancel looks again for what was begun since it looked",
+        Edit(COUNTING, "self.item is None and self.row.state is not TaskState.ACTIVE", "self.item is None"),
+        test=f"{COUNTS}::test_a_cancel_makes_up_for_what_was_begun_after_it_looked",
+    ),
+    mutant(
+        "a gate before many copied items is asked once",
+        Edit(COUNTING, "return stage in self.ahead.begun", "return False"),
+        test=f"{COUNTS}::test_a_gate_that_was_passed_is_not_asked_again_after_a_redo_before_it",
+    ),
+    mutant(
+        "a rerun of many items that were never begun stops at their gate",
+        Edit(REDOING, "noted.count > 0, noted.begun", "noted.count > 0, True"),
+        test=f"{COUNTS}::test_a_rerun_of_items_that_were_never_begun_stops_at_the_gate_again",
+    ),
+    mutant(
+        "items are counted before the lock is taken",
+        Edit(ADVANCE, "row, actor, ahead=ahead)", "row, actor)"),
+        test=f"{LOCK_TIME}[advance_to_the_merge]",
+    ),
+    mutant(
+        "why most items failed is asked before the lock is taken",
+        Edit(COUNTING, "known = None if self.ahead is None else self.ahead.why.get(stage.name)", "known = None"),
+        test=f"{LOCK_TIME}[end_as_failed]",
+    ),
+    mutant(
+        "the items of a stage are removed in the order of an index (SQLite)",
+        Edit(DRAFTS, 'items.c.id if self.clock.dialect == "postgresql" else items.c.seq', "items.c.id"),
+        test=f"{LOCK_TIME}[rerun]",
+    ),
+    mutant(
+        "the items of a task are removed in the order of an index (SQLite)",
+        Edit(REMOVAL, 'by_position if self.clock.dialect == "sqlite" else (items.c.id,)', "(items.c.id,)"),
+        test=f"{LOCK_TIME}[prune_it]",
+    ),
+    mutant(
+        "a retry walks only what failed (SQLite)",
+        Edit(RESETTING, 'if which != "failed" or self.clock.dialect == "postgresql":', "if True:"),
+        test=f"{LOCK_TIME}[retry_a_few_at_the_end]",
+    ),
+    mutant(
+        "superseded files are looked for before the lock is taken",
+        Edit(SWEEP, "with store.read() as tx:\n        superseded", "with store.write() as tx:\n        superseded"),
+        test=f"{LOCK_TIME}[clean]",
+    ),
+)
