@@ -24,6 +24,14 @@ def installation(database_url: str, tmp_path: Path, clock: HandClock) -> Iterato
 
 
 @pytest.fixture
+def sqlite_live(sqlite_url: str, tmp_path: Path) -> Iterator[Live]:
+    """The same on SQLite alone, for what does not touch the database."""
+    made = Live(sqlite_url, tmp_path / "data")
+    yield made
+    made.store.close()
+
+
+@pytest.fixture
 def live(database_url: str, tmp_path: Path) -> Iterator[Live]:
     """An empty installation with real time and real workers."""
     made = Live(database_url, tmp_path / "data")

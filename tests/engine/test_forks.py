@@ -52,7 +52,8 @@ def test_a_copy_forked_in_a_split_adds_no_items(live: Live, where: Any, kind: in
     assert live.client.result(task.id) == [1, "parent", 3]
 
 
-def test_a_forked_pool_works_in_an_isolated_handler(live: Live) -> None:
+def test_a_forked_pool_works_in_an_isolated_handler(sqlite_live: Live) -> None:
+    live = sqlite_live
     assert results(live, forking.CHILD[0], ["multiprocessing"], ["plain"])[0] == ["parent", [1, 2]]
 
 
@@ -83,7 +84,10 @@ def test_only_the_child_itself_holds_its_pipe() -> None:
 
 
 @pytest.mark.parametrize("how", ["stay", "inherit", "session", "orphan"])
-def test_what_an_isolated_handler_leaves_running_ends_with_its_item(live: Live, tmp_path: Path, how: str) -> None:
+def test_what_an_isolated_handler_leaves_running_ends_with_its_item(
+    sqlite_live: Live, tmp_path: Path, how: str
+) -> None:
+    live = sqlite_live
     note = tmp_path / "pid"
     pipeline = live.know(forking.CHILD[0])
     with live.working():

@@ -23,7 +23,8 @@ KEPT = ("print", "threads", "folder", "signals")
 
 
 @pytest.mark.parametrize("how", [*KEPT, "streams", "limits"])
-def test_the_next_handler_finds_its_child_as_the_first_one_did(live: Live, how: str) -> None:
+def test_the_next_handler_finds_its_child_as_the_first_one_did(sqlite_live: Live, how: str) -> None:
+    live = sqlite_live
     live.know(unruly.unruly)
     found = []
     with live.working():
@@ -68,7 +69,9 @@ def test_a_task_of_the_loop_that_ends_it_fails_its_item_alone(live: Live) -> Non
 
 
 @pytest.mark.parametrize("how", ["interrupt", "leave", "stop", "stop later", "generator"])
-def test_an_error_that_ends_processes_does_not_leave_the_child(live: Live, how: str) -> None:
+def test_an_error_that_ends_processes_does_not_leave_the_child(sqlite_live: Live, how: str) -> None:
+    live = sqlite_live
+
     async def handler(item: Any) -> Any:
         try:
             return await item.in_child(unruly.end, how)
@@ -81,7 +84,9 @@ def test_an_error_that_ends_processes_does_not_leave_the_child(live: Live, how: 
     assert "odd" in live.client.result(task.id)[0]
 
 
-def test_arguments_that_cannot_be_read_in_the_child_fail_their_item_at_once(live: Live) -> None:
+def test_arguments_that_cannot_be_read_in_the_child_fail_their_item_at_once(sqlite_live: Live) -> None:
+    live = sqlite_live
+
     async def handler(item: Any) -> Any:
         value = {"unreadable": unruly.Unreadable(), "unpicklable": unruly.numbers()}.get(item.input, 5)
         return (await item.in_child(unruly.take, value))[0]
@@ -139,7 +144,8 @@ def test_children_end_by_themselves_when_their_parent_is_killed(tmp_path: Path) 
     eventually(lambda: all(map(has_ended, family)))
 
 
-def test_a_child_without_files_costs_only_its_item(live: Live) -> None:
+def test_a_child_without_files_costs_only_its_item(sqlite_live: Live) -> None:
+    live = sqlite_live
     live.know(unruly.cursed)
     task = live.client.submit(unruly.cursed, items=["files", "none", "none"])
     with live.working():

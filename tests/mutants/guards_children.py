@@ -77,7 +77,7 @@ MUTANTS = (
     mutant(
         "a child ends with what it has started",
         Edit(CHILDREN, "            os.killpg(pid, signal.SIGKILL)\n", "            os.kill(pid, signal.SIGKILL)\n"),
-        test=f"{TAKEN}::test_a_child_ends_within_a_second_with_what_it_has_started[sqlite-cancel]",
+        test=f"{TAKEN}::test_a_child_ends_at_once_with_what_it_has_started[sqlite-cancel]",
     ),
     mutant(
         "the pipe of a child is closed by who reads it",
@@ -153,17 +153,17 @@ MUTANTS = (
             "        return not (any_left() or self._has_less())\n",
             "        return not self._has_less()\n",
         ),
-        test=f"{LEFT}[sqlite-stay]",
+        test=f"{LEFT}[stay]",
     ),
     mutant(
         "what left the group of a child ends with it",
         Edit(CHILDREN, "            end_descendants(pid)\n", ""),
-        test=f"{LEFT}[sqlite-session]",
+        test=f"{LEFT}[session]",
     ),
     mutant(
         "a child stays the ancestor of what it has started",
         Edit(CHILD, "    adopt_orphans()\n", ""),
-        test=f"{LEFT}[sqlite-orphan]",
+        test=f"{LEFT}[orphan]",
     ),
     mutant(
         "a child that imports does not work",
@@ -188,17 +188,17 @@ MUTANTS = (
     mutant(
         "the working folder of a child is put back",
         Edit(SURROUNDINGS, "                os.chdir(self._folder)\n", "                pass\n"),
-        test=f"{UNRULY}::test_the_next_handler_finds_its_child_as_the_first_one_did[sqlite-folder]",
+        test=f"{UNRULY}::test_the_next_handler_finds_its_child_as_the_first_one_did[folder]",
     ),
     mutant(
         "signal handlers of a child are put back",
         Edit(SURROUNDINGS, "                signal.signal(number, handler)\n", "                pass\n"),
-        test=f"{UNRULY}::test_the_next_handler_finds_its_child_as_the_first_one_did[sqlite-signals]",
+        test=f"{UNRULY}::test_the_next_handler_finds_its_child_as_the_first_one_did[signals]",
     ),
     mutant(
         "a child with other streams or lower limits is replaced",
         Edit(SURROUNDINGS, "        return not (any_left() or self._has_less())\n", "        return not any_left()\n"),
-        test=f"{UNRULY}::test_the_next_handler_finds_its_child_as_the_first_one_did[sqlite-limits]",
+        test=f"{UNRULY}::test_the_next_handler_finds_its_child_as_the_first_one_did[limits]",
     ),
     mutant(
         "an error that ends a loop or a process stays in the child",
@@ -207,7 +207,7 @@ MUTANTS = (
             "    if isinstance(error, Exception) and not isinstance(error, StopIter",
             "    if not isinstance(0, StopIter",
         ),
-        test=f"{UNRULY}::test_an_error_that_ends_processes_does_not_leave_the_child[sqlite-interrupt]",
+        test=f"{UNRULY}::test_an_error_that_ends_processes_does_not_leave_the_child[interrupt]",
     ),
     mutant(
         "what a child cannot read does not end it",

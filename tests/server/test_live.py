@@ -109,7 +109,7 @@ async def moments_of(reader: Live, watcher: Watcher[Any], count: int) -> list[An
     found = []
     for _ in range(count):
         reader._look(0.0)
-        found.append(await asyncio.wait_for(watcher.next(), 5))
+        found.append(await asyncio.wait_for(watcher.next(), 60))
     return found
 
 
@@ -294,7 +294,7 @@ def test_a_database_that_is_away_is_looked_at_again(
 
     async def watch() -> Any:
         watcher = reader.watch(task.id)
-        return await asyncio.wait_for(watcher.next(), 10)
+        return await asyncio.wait_for(watcher.next(), 60)
 
     reader.start()
     found = asyncio.run(watch())

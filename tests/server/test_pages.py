@@ -28,7 +28,7 @@ from tests.cli.samples import words
 from tests.installation import Installation
 from tests.server.asking import BASE, Asker, token
 
-PATIENCE_SECONDS = 20
+PATIENCE_SECONDS = 60
 
 
 @pytest.fixture

@@ -230,9 +230,9 @@ async def watch_together(port: int, path: str, count: int, meanwhile: Any) -> li
 
     watching = [asyncio.create_task(watch()) for _ in range(count)]
     for _ in range(count):
-        await asyncio.wait_for(gate.acquire(), 20)
+        await asyncio.wait_for(gate.acquire(), 60)
     await asyncio.to_thread(meanwhile)
-    return await asyncio.wait_for(asyncio.gather(*watching), 30)
+    return await asyncio.wait_for(asyncio.gather(*watching), 60)
 
 
 def cost(installation: Installation, watchers: int) -> tuple[int, int]:
