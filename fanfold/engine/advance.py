@@ -10,7 +10,7 @@ from typing import Any
 
 from fanfold.engine.counting import COPIED, Ahead, OutOfDate, StageCounts, count_ahead
 from fanfold.engine.leftovers import Leftovers, NotReady, clear, retire
-from fanfold.engine.moves import Pipelines, can_move, move
+from fanfold.engine.moves import Pipelines, can_move, may_try, move
 from fanfold.engine.spool import Spool
 from fanfold.model.lifecycle import ItemState, TaskState
 from fanfold.model.plan import ON_CANCELLED, ON_FAILED, Kind, PlannedStage
@@ -58,7 +58,7 @@ def _look_ahead(store: Store, pipelines: Pipelines, number: int) -> Ahead | None
         row = tx.tasks.get(number)
         if row is None or row.state is not TaskState.ACTIVE or not can_move(pipelines, row):
             return None
-        if row.resetting is not None:
+        if row.resetting is not None or not may_try(tx, row):
             return None
         if tx.items.is_open(number, row.stage) and not row.plan.stage(row.stage).fail_fast:
             return None

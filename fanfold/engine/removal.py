@@ -95,7 +95,7 @@ def _prune_one(store: Store, pipelines: Pipelines, actor: str, number: int, age:
         return row.id, remove(tx, pipelines, row, "prune", actor)
 
     pruned = None
-    with left_for_later(actor):
+    with left_for_later(store, actor):
         pruned = store.transact(decide)
     if pruned is None:
         return False

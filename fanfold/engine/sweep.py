@@ -215,7 +215,7 @@ def close(store: Store, pipelines: Pipelines, actor: str) -> int:
         stuck = tx.recovery.unclosed(BATCH)
     moved = 0
     for number in stuck:
-        with left_for_later(actor):
+        with left_for_later(store, actor):
             moved += move_on(store, pipelines, number, actor) is not None
     return moved
 

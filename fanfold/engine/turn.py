@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from fanfold.engine.advance import advance
 from fanfold.engine.claiming import Claimer, Room
 from fanfold.engine.commands import Commands
 from fanfold.engine.copying import move_on
 from fanfold.engine.leftovers import NotReady
-from fanfold.engine.moves import Pipelines, left_for_later
-from fanfold.engine.settlement import Settlement, settle, unstorable
+from fanfold.engine.moves import MirrorFailed, Pipelines, left_for_later, pause_after
+from fanfold.engine.settlement import MESSAGE_LENGTH, Settlement, clean, settle, unstorable
 from fanfold.engine.splitting import finish_split
 from fanfold.errors import DatabaseProblem, IllegalMove, NotFound
 from fanfold.model.item import Claimed
@@ -59,16 +60,15 @@ def take_turn(
         # what has ended otherwise comes first, then the pause, then the items that asked for it.
         others = [one for one in settled if not one.pause]
         take_turn(store, claimer, pipelines, worker, others, Room(0), in_flight=in_flight, hinted=hinted, large=large)
-        _pause(store, pipelines, worker, pausing)
+        pausing = _pause(store, pipelines, worker, pausing)
         _settle_and_claim(store, claimer, worker, pausing, Room(0))
         return replace(turn, again=True)
     splits = [one for one in settled if one.spool is not None]
     plain = [one for one in settled if one.spool is None]
     for one in splits:
-        with left_for_later(worker):
-            if finish_split(store, pipelines, worker, one):
-                claimer.candidates.note_move(one.claimed.task)
-                turn.again = True
+        if _finish_split(store, pipelines, worker, one):
+            claimer.candidates.note_move(one.claimed.task)
+            turn.again = True
     unsettled = plain
     if over := {one.claimed.task for one in plain} - in_flight - claimer.known_tasks:
         # A task that may move on does so before places are given away, so that it does not wait for them in its next stage.
@@ -91,7 +91,7 @@ def _advance(
     """Move these tasks on where their stage is over; whether any moved. Those that take long are noted in ``large``, if given."""
     moved = False
     for number in sorted(numbers):
-        with left_for_later(worker):
+        with left_for_later(store, worker):
             try:
                 row = advance(store, pipelines, number, worker)
             except NotReady:
@@ -105,14 +105,46 @@ def _advance(
     return moved
 
 
-def _pause(store: Store, pipelines: Pipelines, worker: str, settled: Sequence[Settlement]) -> None:
-    """Pause the tasks whose handlers ask for it."""
+def _finish_split(store: Store, pipelines: Pipelines, worker: str, one: Settlement) -> bool:
+    """End a split; whether its task moved. If on_move refuses the move, the split is made again after a pause."""
+    moved = False
+    with left_for_later(store, worker):
+        try:
+            moved = finish_split(store, pipelines, worker, one)
+        except MirrorFailed as problem:
+            later = _refused(one, problem)
+            if one.spool is not None:
+                one.spool.remove()
+            store.transact(lambda tx: settle(tx, [later], worker, store.settings.crash_limit))
+            raise
+    return moved
+
+
+def _pause(store: Store, pipelines: Pipelines, worker: str, settled: Sequence[Settlement]) -> list[Settlement]:
+    """Pause the tasks whose handlers ask for it; returns the endings of their items.
+
+    Where on_move refuses it, these items wait: handed back, they would ask for the pause again at once, without end.
+    """
+    refused: dict[int, MirrorFailed] = {}
     for task, reason in {one.claimed.task: one.pause for one in settled if one.pause}.items():
         try:
-            Commands(store, pipelines, actor=worker).pause(task, reason)
-            log.warning("[%s] Paused a task: %s", worker, reason)
+            with left_for_later(store, worker):
+                try:
+                    Commands(store, pipelines, actor=worker).pause(task, reason)
+                    log.warning("[%s] Paused a task: %s", worker, reason)
+                except MirrorFailed as problem:
+                    refused[task] = problem
+                    raise
         except (IllegalMove, NotFound):
             log.debug("[%s] The task to pause has moved on meanwhile", worker)
+    return [_refused(one, refused[one.claimed.task]) if one.claimed.task in refused else one for one in settled]
+
+
+def _refused(one: Settlement, problem: MirrorFailed) -> Settlement:
+    """The ending of an item whose task on_move did not let move: tried again later, which uses up no retry."""
+    known: dict[str, Any] = {"error_code": problem.code, "error_message": clean(problem.told, MESSAGE_LENGTH)}
+    delay = pause_after(max(1, one.claimed.attempts - one.claimed.failures))
+    return one._replace(verb="back_off", counted=False, delay=delay, spool=None, output=None, pause=None, **known)
 
 
 def _settle_and_claim(

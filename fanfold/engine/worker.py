@@ -270,7 +270,7 @@ class Worker:
 
         def move() -> None:
             try:
-                with left_for_later(self.id):
+                with left_for_later(self.store, self.id):
                     move_on(self.store, self.pipelines, number, self.id, self._services.over.is_set)
             except DatabaseProblem as problem:
                 log.warning("[%s] A task is moved on by a later sweep: %s", self.id, problem)

@@ -128,8 +128,8 @@ def wait_reason(facts: Facts) -> str | None:
         return f"{failed} failed: retry them" + ("" if _merge_objection(facts) else ", or merge without them")
     if facts.state is TaskState.ACTIVE and facts.held:
         return _hold(facts)
-    if facts.state is not TaskState.ACTIVE:
-        return None
+    if facts.state is not TaskState.ACTIVE or facts.reason:
+        return facts.reason if facts.state is TaskState.ACTIVE else None
     timed = counts[ItemState.RETRYING] or counts[ItemState.WAITING]
     if not facts.served and not counts[ItemState.RUNNING] and (counts[ItemState.PENDING] or (timed and _is_due(facts))):
         if facts.read_only:
@@ -166,6 +166,8 @@ def _is_due(facts: Facts) -> bool:
 def needs_you(facts: Facts) -> str | None:
     """Why a person should look at the task; None when it gets on without one."""
     if facts.state in (TaskState.WAITING, TaskState.PAUSED, TaskState.PARTIAL) or facts.held:
+        return wait_reason(facts)
+    if facts.state is TaskState.ACTIVE and facts.reason:
         return wait_reason(facts)
     if facts.state is TaskState.COMPLETED and facts.degraded:
         return f"{facts.degraded} degraded: retry them with another model, or leave them as they are"

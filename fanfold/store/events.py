@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from functools import lru_cache
+from itertools import takewhile
 from typing import Any
 
 import sqlalchemy as sa
@@ -87,6 +88,11 @@ class Events:
         """Whether a task has moved since that event: reads only what is newer. Events of single items are no moves."""
         newer = sa.select(events.c.id).where(events.c.task == task, events.c.id > event, events.c.item.is_(None))
         return self.connection.execute(newer.limit(1)).first() is not None
+
+    def latest_run(self, task: int, verb: str, most: int) -> tuple[int, datetime | None]:
+        """How many of the newest events of a task in a row have this verb, counted up to ``most``, and when the last was."""
+        newest = list(takewhile(lambda event: event.verb == verb, self.latest_of(task, limit=most)))
+        return len(newest), newest[0].at if newest else None
 
     def touched(self, after: int, limit: int = 10_000) -> dict[int, int]:
         """Event → task (its number) for the events of all tasks with an id above ``after``."""

@@ -161,7 +161,8 @@ class Tasks:
             tasks.c.state == TaskState.COMPLETED, tasks.c.number.in_(sa.select(items.c.task).where(DEGRADED))
         )
         held = sa.and_(ACTIVE, joined.where(here, TIMED, sa.or_(HELD, stuck)).correlate(tasks).exists())
-        return sa.or_(rests, marked, held)
+        refused = sa.and_(ACTIVE, tasks.c.reason.is_not(None))
+        return sa.or_(rests, marked, held, refused)
 
     def count_needing(self, owner: str | None = None) -> int:
         """How many tasks, or tasks of an owner, a person should look at."""

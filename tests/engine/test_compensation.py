@@ -213,3 +213,13 @@ def test_a_compensation_under_way_is_not_interrupted(refunds: Refunds, act: str)
         command(task.id)
     refunds.installation.work()
     assert state(refunds, task)[0] == "cancelled"
+
+
+def test_why_a_task_was_paused_is_not_said_of_its_compensation(refunds: Refunds) -> None:
+    task, client = refunds.submit(), refunds.installation.client
+    client.pause(task.id, "too dear")
+    client.cancel(task.id)
+    now = client.get(task.id)
+    assert (now.state, now.stage, now.needs_you) == ("active", "on_cancelled", None)
+    refunds.installation.work()
+    assert client.get(task.id).state == "cancelled"

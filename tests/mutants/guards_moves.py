@@ -16,7 +16,47 @@ SCHEMA = "fanfold/store/migrations/versions/0001_first_schema.py"
 COUNTING = "fanfold/engine/counting.py"
 NEVER_LOOK_FOR_OPEN = Edit(ADVANCE, "(waits and tx.items.is_open(row.number, stage.name))", "False")
 LOCK_TIME = "engine/test_lock_time.py::test_no_transaction_that_holds_the_write_lock_does_more_for_a_larger_task"
+MOVES, MIRROR = "fanfold/engine/moves.py", "engine/test_mirror.py"
 ADVANCE_MUTANTS = (
+    mutant(
+        "a move that on_move refuses leaves a reason that a person sees",
+        Edit(MOVES, "        tx.tasks.move(row.number, reason=f", "        str(f"),
+        test=f"{MIRROR}::test_a_mirror_that_fails_does_not_take_the_worker_down",
+    ),
+    mutant(
+        "a move that on_move refused is not tried again within the pause",
+        Edit(ADVANCE, " or not may_try(tx, row)", ""),
+        test=f"{MIRROR}::test_a_mirror_that_fails_does_not_take_the_worker_down",
+    ),
+    mutant(
+        "the pause after on_move failed grows",
+        Edit(MOVES, "2.0 ** min(times - 1, PAUSES_DOUBLED)", "1.0"),
+        test=f"{MIRROR}::test_the_pauses_of_a_mirror_that_fails_grow_and_each_try_is_an_event",
+    ),
+    mutant(
+        "the reason why a task could not be moved is over with its next move",
+        Edit(MOVES, '{} if target is TaskState.PAUSED else {"reason": None}', "{}"),
+        test="engine/test_compensation.py::test_why_a_task_was_paused_is_not_said_of_its_compensation",
+    ),
+    mutant(
+        "whatever on_move raises leaves the worker alive",
+        Edit(MOVES, "    except DatabaseProblem:\n        raise\n", "    except FanfoldError:\n        raise\n"),
+        test=f"{MIRROR}::test_whatever_a_mirror_raises_the_worker_goes_on",
+    ),
+    mutant(
+        "a split whose move on_move refuses waits before it is made again",
+        Edit(
+            "fanfold/engine/turn.py",
+            "            store.transact(lambda tx: settle(tx, [later],",
+            "            str(lambda tx: settle(tx, [later],",
+        ),
+        test=f"{MIRROR}::test_a_split_whose_move_the_mirror_refuses_waits_and_is_made_again",
+    ),
+    mutant(
+        "an item whose pause on_move refuses waits before it asks again",
+        Edit("fanfold/engine/turn.py", "if one.claimed.task in refused else one", "if False else one"),
+        test=f"{MIRROR}::test_a_pause_that_the_mirror_refuses_is_asked_for_again_after_a_while",
+    ),
     mutant(
         "the task's row lock in every move (PostgreSQL)",
         Edit(TASKS, "BY_NUMBER_LOCKED = BY_NUMBER.with_for_update(key_share=True)", "BY_NUMBER_LOCKED = BY_NUMBER"),

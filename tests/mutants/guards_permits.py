@@ -11,7 +11,37 @@ FREE_AT_SETTLE = Edit(SETTLEMENT, "        tx.settling.free_permits(permits)\n",
 FREE_AT_RECLAIM = Edit(SWEEP, "        tx.settling.free_permits([item.id for item in lost])\n", "")
 FREE_WHEN_IDLE = Edit(SWEEP, "    tx.settling.free_permits([item.id for item in idle])\n", "")
 DROP_STALE = Edit(SWEEP, "    tx.workers.drop_stale_permits()\n", "")
+SETTLING = "engine/test_settlement.py"
 MUTANTS = (
+    mutant(
+        "a result that nobody wants any more is handed back at once",
+        Edit(SETTLEMENT, "worker) if left else set()", "worker) if False else set()"),
+        test=f"{SETTLING}::test_a_result_that_nobody_wants_any_more_frees_its_permit_at_once",
+    ),
+    mutant(
+        "the permit of a result that nobody wants any more is freed with it",
+        Edit(
+            SETTLEMENT,
+            "if one.claimed.has_permit and one.claimed.id in moved | handed_back]",
+            "if one.claimed.has_permit and one.claimed.id in moved]",
+        ),
+        test=f"{SETTLING}::test_a_result_that_nobody_wants_any_more_frees_its_permit_at_once",
+    ),
+    mutant(
+        "what an attempt has spent counts also when its lease is lost",
+        Edit(SETTLEMENT, "    if spent:\n", "    if False:\n"),
+        test=f"{SETTLING}::test_what_an_attempt_has_spent_counts_also_when_its_lease_is_lost",
+    ),
+    mutant(
+        "what an attempt has spent counts once, also when a turn is repeated",
+        Edit(SETTLEMENT, " if pair not in known]", "]"),
+        test=f"{SETTLING}::test_what_an_attempt_has_spent_counts_also_when_its_lease_is_lost",
+    ),
+    mutant(
+        "one transaction writes a bounded number of endings",
+        Edit("fanfold/engine/turn.py", "while len(settled) > AT_ONCE:", "while False:"),
+        test=f"{SETTLING}::test_many_endings_are_written_in_transactions_of_a_bounded_number_of_rows",
+    ),
     mutant(
         "the lock of a limit's row (PostgreSQL)",
         Edit(WORKERS, "self.connection.execute(locked.with_for_update())", "self.connection.execute(locked)"),
@@ -42,7 +72,11 @@ MUTANTS = (
     ),
     mutant(
         "only who moved the item gives its permit back",
-        Edit(SETTLEMENT, "if one.claimed.has_permit and one.claimed.id in moved]", "if one.claimed.has_permit]"),
+        Edit(
+            SETTLEMENT,
+            "if one.claimed.has_permit and one.claimed.id in moved | handed_back]",
+            "if one.claimed.has_permit]",
+        ),
         by="sqlite",
         test="store/test_settling.py::test_a_stale_worker_does_not_free_the_permit_of_the_new_one",
     ),

@@ -53,7 +53,7 @@ MUTANTS = (
     mutant(
         "a task does not move on while its items are put back",
         Edit(ADVANCE, "    if row.resetting is not None:\n        return None\n    stage =", "    stage ="),
-        Edit(ADVANCE, "        if row.resetting is not None:\n            return None\n", ""),
+        Edit(ADVANCE, "        if row.resetting is not None or not may_try", "        if not may_try"),
         test=f"{LARGE}::test_a_task_does_not_move_on_while_followers_of_its_stage_are_put_back[sqlite]",
     ),
     mutant(
