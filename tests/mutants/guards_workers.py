@@ -58,7 +58,7 @@ MUTANTS = (
     ),
     mutant(
         "of two endings of one item the newest lease counts",
-        Edit("fanfold/engine/settlement.py", "    batch = _newest(batch)\n", ""),
+        Edit("fanfold/engine/settlement.py", "everything, batch = batch, _newest(batch)", "everything = batch"),
         test="engine/test_settlement.py::test_of_two_endings_of_one_item_only_the_one_with_the_newest_lease_counts[sqlite]",
     ),
     mutant(
