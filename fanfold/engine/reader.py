@@ -10,6 +10,7 @@ from typing import Any
 from fanfold.engine.details import Details, chosen_stage, no_item
 from fanfold.engine.emitted import Emitted
 from fanfold.engine.metrics import Metrics, measure
+from fanfold.engine.resets import is_same
 from fanfold.engine.results import Results
 from fanfold.engine.views import item_view, number_in, view
 from fanfold.errors import BadInput, NotFound, TaskStopped
@@ -189,8 +190,11 @@ class Reader(Details):
         """
         row = self._row(task_id)
         last = row.plan.stages[-1]
-        if last.kind is Kind.EACH and row.state is TaskState.COMPLETED:
-            return [result.output for result in Results(self.store, row.number, last.name)]
+        while last.kind is Kind.EACH and row.state is TaskState.COMPLETED:
+            outputs = [result.output for result in Results(self.store, row.number, last.name)]
+            before, row = row, self._row(task_id)
+            if is_same(before, row):  # Else items may have been redone between two pages, and be missing or mixed.
+                return outputs
         return self.store.unfold(self._last_output(row, earlier=earlier))
 
     def large_result(self, task_id: str) -> File | None:

@@ -6,6 +6,7 @@ import pytest
 
 import fanfold as ff
 from fanfold.engine.client import Client
+from fanfold.engine.results import Results
 from fanfold.errors import DatabaseProblem
 from tests.engine.pipelines import batch, book
 from tests.installation import HandClock, Installation
@@ -186,3 +187,30 @@ def test_a_result_that_is_not_there_is_an_error_with_a_way_out(installation: Ins
     ) as e:
         installation.client.result(task.id)
     assert (e.value.task_id, e.value.state) == (task.id, "failed")
+
+
+@pytest.mark.parametrize("is_done_again", [False, True])
+def test_results_that_are_redone_while_they_are_read_are_not_given_with_gaps(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch, clock: HandClock, is_done_again: bool
+) -> None:
+    task = installation.client.submit(installation.know(batch()), items=["a", "b", "c"])
+    installation.work()
+    whole, real = installation.client.result(task.id), Results.all
+    told: list[bool] = []
+
+    def redone_meanwhile(results: Results) -> Any:
+        if not told:
+            told.append(True)
+            clock.advance(1)
+            installation.client.retry(task.id, ["2"])
+            if is_done_again:
+                installation.work()
+        return real(results)
+
+    monkeypatch.setattr(Results, "all", redone_meanwhile)
+    if is_done_again:
+        assert installation.client.result(task.id) == whole
+    else:
+        with pytest.raises(ff.TaskStopped):
+            installation.client.result(task.id)
+    assert told

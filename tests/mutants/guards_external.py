@@ -174,4 +174,10 @@ MUTANTS = (
         Edit("fanfold/engine/reader.py", "if text is None if earlier else not is_done:", "if text is None:"),
         test="cli/test_out_of_date.py::test_an_item_that_is_not_done_has_no_output_but_the_earlier_one_can_be_had[sqlite]",
     ),
+    mutant(
+        "a list of results that is redone while it is read is read again",
+        Edit("fanfold/engine/reader.py", "            if is_same(before, row):", "            if True:"),
+        by="sqlite",
+        test="engine/test_reading.py::test_results_that_are_redone_while_they_are_read_are_not_given_with_gaps",
+    ),
 )

@@ -27,6 +27,7 @@ MUTANTS = (
             "sa.or_(calls.c.outcome == NO_ANSWER, sa.and_(calls.c.outcome == ASKED, ~sender.exists()))",
             "calls.c.outcome == NO_ANSWER",
         ),
+        by="sqlite",
         test=IN_THE_AIR,
     ),
     mutant(

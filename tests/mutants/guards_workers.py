@@ -119,6 +119,7 @@ MUTANTS = (
     mutant(
         "the files of another database are left alone",
         Edit("fanfold/store/store.py", "        if not self.other_databases():\n", "        if True:\n"),
+        by="sqlite",
         test="engine/test_sweep.py::test_a_database_leaves_the_files_of_another_one_in_the_same_folder[sqlite]",
     ),
     mutant(
@@ -128,6 +129,7 @@ MUTANTS = (
             "pause=pause, out_of_time=out_of_time, **self._cost())",
             "pause=pause, out_of_time=out_of_time)",
         ),
+        by="sqlite",
         test="engine/test_usage.py::test_what_an_attempt_has_spent_counts_also_when_its_item_is_handed_back[sqlite-pause]",
     ),
     mutant(

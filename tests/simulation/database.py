@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import select
 import time
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -39,6 +40,8 @@ class SimulatedDatabase(Database):
         """What there is to be seen now."""
         self.changes = 0
         """Commits that others hear of."""
+        self.statements: Counter[str] = Counter()
+        """How many each process has made."""
         self.every_commit_is_heard = True
         """On SQLite; else only commits that change work are."""
         self.ends = 0
@@ -125,6 +128,7 @@ class SimulatedDatabase(Database):
         schedule = STAGE.schedule
         if schedule.current.process.dead:
             raise ProcessDied(schedule.current.name)
+        self.statements[schedule.current.process.name] += 1
         self.faults.at(STATEMENT)
         self.faults.statement()
         if statement == "BEGIN IMMEDIATE":
@@ -172,6 +176,7 @@ class SimulatedDatabase(Database):
                     connection.execute(sa.text(f"ALTER SEQUENCE {name} RESTART"))
         self.faults, self.writer = faults, None
         self.most_rows = 0
+        self.statements.clear()
         self.writing.clear()
 
     @contextmanager

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import random
 from collections import Counter
 from dataclasses import dataclass, field
@@ -31,6 +33,14 @@ SERVICES = ("/sweep", "/cleaning", "/pulse")
 """The threads of a worker that must survive any error."""
 
 
+SHORT = (errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT)
+
+
+def is_short(error: OSError) -> bool:
+    """Whether an error is one of the simulated shortages."""
+    return error.errno in SHORT
+
+
 class Refusal(Exception):
     """An error of a driver."""
 
@@ -52,6 +62,8 @@ class Odds:
     clock_step: float = 0.0
     lost_hint: float = 0.0
     refused: float = 0.0
+    short: float = 0.0
+    """No open files, or no space, when a file is to be opened."""
 
     @classmethod
     def drawn(cls, dice: random.Random) -> Odds:
@@ -129,6 +141,18 @@ class Faults:
         if self.schedule.current.name.endswith(SERVICES) and self._strikes("error in a service", 4 * self.odds.refused):
             self.schedule.note("*** a file is gone")
             raise FileNotFoundError("simulated: removed meanwhile")
+
+    def opening(self) -> None:
+        """A file is opened to be written: there may be no open file, or no space, left."""
+        if self._strikes("shortage", self.odds.short):
+            number = self.schedule.dice.choice(SHORT)
+            self.schedule.note(f"*** {os.strerror(number)}")
+            raise OSError(number, os.strerror(number))
+
+    def lasting_shortage(self) -> str | None:
+        """What a worker that probes for files and space finds."""
+        lasts = self.on and self.schedule.dice.random() < 0.5
+        return "simulated: too many open files" if lasts else None
 
     def commit(self) -> None:
         """The commit may fail: nothing was written."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, fields
 
-ODDS = {"comes_back": 0.35, "heard": 0.25, "alone": 0.5, "crowd": 0.08, "cron": 0.15}
+ODDS = {"comes_back": 0.35, "heard": 0.25, "alone": 0.5, "crowd": 0.08, "cron": 0.15, "idle": 0.15}
 """How likely each feature is; the others have `OTHERWISE`."""
 OTHERWISE = 0.25
 
@@ -33,6 +33,17 @@ class Features:
     """The usual crash limit counts: an item that is lost three times without getting further fails."""
     crowd: bool = False
     """Many tasks wait in one stage, and a look for work sees only a few of them at a time."""
+
+    idle: bool = False
+    """When everything is finished, the workers stay for a while with nothing to do."""
+    shared: bool = False
+    """Another database keeps its files in the same data folder."""
+    reads: bool = False
+    """People read results at any time, also while they are redone."""
+    paid: bool = False
+    """Handlers make calls that are noted before they are sent, and say what they have used."""
+    shortages: bool = False
+    """Now and then the machine has no open files or no disk space left."""
 
     cron: bool = False
     """No worker until calm comes: only ticks, one after the other, with budgets that are too small for some items."""

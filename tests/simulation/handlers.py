@@ -16,6 +16,7 @@ from fanfold.engine.results import Results
 from fanfold.errors import PauseTask, Permanent, Temporary
 from fanfold.model.item import NewItem, later
 from tests.simulation.faults import HANDLER, Faults
+from tests.simulation.money import Till
 from tests.simulation.parts import STAGE
 from tests.simulation.schedule import Violation
 from tests.simulation.service import Service
@@ -49,6 +50,7 @@ class Witness:
 
     def __post_init__(self) -> None:
         self.service = Service(self.faults)
+        self.till = Till()
 
     def begins(self, work: Work) -> None:
         """A handler begins: no lease is ever given out twice."""
@@ -96,6 +98,10 @@ def each(witness: Witness, in_loop: bool, ordinal: int) -> Any:
 
     def in_thread(item: ItemWork) -> Any:
         witness.begins(item)
+        if item.input["plan"]["costs"]:
+            witness.till.uses(item)
+        if item.input["plan"]["calls"]:
+            witness.till.call(item, witness.faults)
         for number in range(item.input["plan"]["writes"]):
             _write(item, number)
             STAGE.schedule.sleep(0.6)
@@ -105,15 +111,27 @@ def each(witness: Witness, in_loop: bool, ordinal: int) -> Any:
 
     async def in_the_loop(item: ItemWork) -> Any:
         witness.begins(item)
+        if item.input["plan"]["costs"]:
+            witness.till.uses(item)
         for number in range(item.input["plan"]["writes"]):
             _write(item, number)
             await asyncio.sleep(0.6)
-        await asyncio.sleep(item.input["plan"]["seconds"])
+        await _slept(item.input["plan"])
         if item.input["plan"]["job"]:
             await witness.service.do(item, item.input["plan"]["job"])
         return work(item)
 
     return in_the_loop if in_loop else in_thread
+
+
+async def _slept(plan: dict[str, Any]) -> None:
+    """Take as long as planned; one that is deaf goes on for a while after it was cancelled."""
+    try:
+        await asyncio.sleep(plan["seconds"])
+    except asyncio.CancelledError:
+        if plan["deaf"]:
+            await asyncio.sleep(plan["deaf"])
+        raise
 
 
 def _write(item: ItemWork, number: int) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 import sqlalchemy as sa
 
 from fanfold.engine import sweep
-from fanfold.store import tables
+from fanfold.store import sharing, tables
 from tests.simulation.watch import require
 
 if TYPE_CHECKING:
@@ -20,6 +21,18 @@ SWEEPS = 40
 HALF_DONE = ("drafts", "deleted_tasks", "resets", "reset_items")
 OF_TASKS = ("items", "events", "blobs", "emissions", "attempts", "calls", "drafts", "externals", "task_tags", "resets")
 OF_ITEMS = ("item_data", "permits", "emissions", "attempts", "externals")
+
+
+FOREIGN = "t-other/0123456789abcdef-page.txt"
+"""A file of another database in the same data folder."""
+
+
+def move_in(folder: Path) -> None:
+    """Another database keeps its files in this data folder."""
+    sharing.leave_mark(folder, "other", "sqlite:///other.db")
+    file = folder / "blobs" / FOREIGN
+    file.parent.mkdir(parents=True)
+    file.write_text("what somebody paid for")
 
 
 def nothing_is_left_over(world: World) -> None:
@@ -43,6 +56,10 @@ def nothing_is_left_over(world: World) -> None:
         named = set(connection.execute(sa.select(tables.blobs.c.key)).scalars())
     folder = world.store.settings.data_folder
     files = {path.relative_to(folder / "blobs").as_posix() for path in (folder / "blobs").glob("*/*")}
+    if world.features.shared:
+        require(FOREIGN in files, "a file of another database is gone")
+        known = {key.partition("/")[0] for key in named}  # Others may be anybody's.
+        files = {key for key in files if key.partition("/")[0] in known}
     require(files <= named, f"files that no row names: {sorted(files - named)}")
     require(named <= files, f"rows whose file is gone: {sorted(named - files)}")
     scratch = [path.name for path in world.store.scratch.glob("*")]

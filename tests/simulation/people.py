@@ -16,7 +16,9 @@ from fanfold.model.item import Claimed
 from fanfold.model.lifecycle import TASK_MOVES, legal
 from fanfold.model.plan import Kind
 from fanfold.store import tables
+from tests.simulation.faults import is_short
 from tests.simulation.handlers import SPOILED
+from tests.simulation.readers import read
 from tests.simulation.watch import Row, require
 
 if TYPE_CHECKING:
@@ -47,6 +49,8 @@ class People:
         often = [self._hire, self._tick, self._sweep, self._probe, self._redeliver, self._late]
         if self.world.features.external:
             often.append(self._external)
+        if self.world.features.reads:
+            often += [self._read, self._read]
         return [self._command] * 4 + often * 2 + [self._kill, self._stop, self._twice, self._series, self._series]
 
     def does(self, what: str, act: Callable[[], object], *, at_risk: bool = True) -> None:
@@ -62,7 +66,10 @@ class People:
     def _told(self, act: Callable[[], object]) -> None:
         try:
             act()
-        except FanfoldError as error:
+        except (FanfoldError, OSError) as error:
+            if isinstance(error, OSError) and not is_short(error):
+                raise
+            self.world.cut_short.add(self.schedule.current.process.name)
             self.schedule.note(f"is told: {error}")
 
     def are_gone(self) -> bool:
@@ -90,6 +97,22 @@ class People:
         number = self.dice.choice(partial or sorted(tasks))
         verb = self.dice.choice(("merge", "merge", "retry") if partial else ("retry", "retry", "merge", "rerun"))
         self.does(f"{verb}s {number}", self._steering(number, verb))
+        if self.world.features.reads:
+            self._read()
+
+    def _read(self) -> None:
+        """Somebody reads a result, while somebody else may have it redone."""
+        tasks = self.world.watch.now.tasks
+        finished = [number for number in sorted(tasks) if tasks[number]["state"] == "completed"]
+        if finished or tasks:
+            number = self.dice.choice(finished or sorted(tasks))
+            self.does(f"reads the result of {number}", lambda: read(self.world, number, self.id_of(number)))
+
+    def id_of(self, number: int) -> str:
+        """The id of a task, as people know it; empty when it is gone."""
+        with self.world.store.database.undisturbed() as connection:
+            found = sa.select(tables.tasks.c.id).where(tables.tasks.c.number == number)
+            return connection.execute(found).scalar() or ""
 
     def _external(self) -> None:
         """Somebody decides about external jobs, which may be under way."""
@@ -99,8 +122,7 @@ class People:
             self.does(f"says {verb} of the jobs of {number}", lambda: self._says(number, verb))
 
     def _says(self, number: int, verb: str) -> None:
-        with self.world.store.database.undisturbed() as connection:
-            task_id = connection.execute(sa.select(tables.tasks.c.id).where(tables.tasks.c.number == number)).scalar()
+        task_id = self.id_of(number)
         service = self.world.witness.service
         if verb in ("resend", "lost"):
             getattr(service, {"resend": "resent"}.get(verb, verb))[task_id] += 1

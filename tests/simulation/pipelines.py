@@ -39,15 +39,20 @@ BEHAVIOUR: dict[str, tuple[Any, ...]] = {
     "writes": (1, 2, 3),
     "degraded": (True,),
     "uses": ({"input_tokens": 1.5}, {"output_tokens": 3e9}, {"cost": "much"}, {"input_tokens": True, "cost": -1}),
+    "deaf": (1.0, 4.0),
+    "calls": (True,),
+    "costs": (True,),
     "job": tuple(
-        {"finds": finds, "waits": waits, "looks": looks}
+        {"finds": finds, "waits": waits, "looks": looks, "fails": fails}
         for finds in (True, False)
         for waits in (True, False)
-        for looks in (0, 1)
+        for looks, fails in ((0, False), (1, False), (0, True))
     ),
 }
 """What an item may do, and how: take long, fail, be hopeless in an `each`, meet a rate limit, wait, stream, report, write."""
-HABITS = sorted(BEHAVIOUR)
+OF_FEATURES = {"job": "external", "calls": "paid", "costs": "paid"}
+"""What items do only where the run has a feature, and then in any case."""
+HABITS = sorted(BEHAVIOUR.keys() - OF_FEATURES.keys())
 
 
 @dataclass(frozen=True)
@@ -104,10 +109,9 @@ class Habits:
     @classmethod
     def drawn(cls, dice: random.Random, features: Features) -> Habits:
         """Some of them, and external jobs where the run has these."""
-        allowed = dice.sample([name for name in HABITS if name != "job"], dice.choice((1, 2, 3, 4)))
-        return cls(
-            frozenset([*allowed, *(["job"] if features.external else [])]), dice.choice((0.2, 0.5)), features.keys
-        )
+        allowed = dice.sample(HABITS, dice.choice((1, 2, 3, 4)))
+        played = [name for name, feature in OF_FEATURES.items() if getattr(features, feature)]
+        return cls(frozenset([*allowed, *played]), dice.choice((0.2, 0.5)), features.keys)
 
     def items(self, dice: random.Random, count: int) -> list[dict[str, Any]]:
         """New items: how long each takes, how often it fails, what it does on the way."""
@@ -140,6 +144,9 @@ def plain_item(number: int, seconds: float = 0.0) -> dict[str, Any]:
         "degraded",
         "uses",
         "unkeyed",
+        "deaf",
+        "calls",
+        "costs",
     )
     return {"key": f"k{number}", "seconds": seconds, "hopeless": None} | dict.fromkeys(never, 0)
 

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from fanfold.model.lifecycle import FINISHED_TASKS
 from fanfold.model.plan import Kind
 from fanfold.store.tables import externals, items
+from tests.simulation.accounts import all_is_accounted_for
 from tests.simulation.expected import Expected
 from tests.simulation.handlers import mark
 from tests.simulation.leftovers import nothing_is_left_over
@@ -44,6 +45,8 @@ def reckon(world: World) -> None:
             _failures_are_those_of_the_handlers(world, told)
             _degraded_is_marked(world, told)
     _jobs_are_known(world)
+    _slots_are_free(world)
+    all_is_accounted_for(world)
     nothing_is_left_over(world)
 
 
@@ -166,6 +169,14 @@ def _jobs_are_known(world: World) -> None:
         row, (key, job) = rows[item], list(jobs.items())[-1]
         known = row.key != key or row.state != "started" or json.loads(row.job) == job
         require(known, f"{job} was started, and what is kept is {row}")
+
+
+def _slots_are_free(world: World) -> None:
+    """No worker that has left its work counts anything as still running."""
+    for crew in world.crews:
+        if crew.worker is not None and not crew.process.dead and crew.process.name not in world.cut_short:
+            left = (len(crew.worker._attempts), crew.worker._attempts.per_stage(), crew.worker._attempts.per_task())
+            require(not any(left), f"{crew.process.name} has lost slots: {left}")
 
 
 def _lies_ahead(world: World, task: Row, item: Row) -> bool:

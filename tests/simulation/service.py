@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fanfold.engine.context import Work
+from fanfold.errors import JobFailed
 from fanfold.model.item import later
 from tests.simulation.faults import HANDLER, Faults
 from tests.simulation.parts import STAGE
@@ -40,6 +41,12 @@ class Service:
     """How often people have had a task, or items of it, done again."""
     used: dict[tuple[int, int], str] = field(default_factory=dict)
     """Which job the result of an attempt comes from."""
+    ended_badly: set[str] = field(default_factory=set)
+    """Keys whose job came to a bad end, or was cancelled: the next one needs another key."""
+    cancelled: set[str] = field(default_factory=set)
+    """Jobs that were cancelled at the service."""
+    was_cancelled: Callable[[int], bool] = lambda task: True
+    """Whether people have cancelled a task."""
     spent: set[str] = field(default_factory=set)
     """Jobs whose results people did not want any more."""
 
@@ -47,7 +54,12 @@ class Service:
         """One job for one item, as a handler has it done."""
         start: Callable[[str], Any] = self._starting(work) if wanted["waits"] else self._starting_in_thread(work)
         find = self._find if wanted["finds"] else None
-        job = await work.external(start=start, look=lambda job: self._look(job, wanted["looks"]), find=find)
+        job = await work.external(
+            start=start,
+            look=lambda job: self._look(work, job, wanted),
+            find=find,
+            cancel=lambda job: self._cancel(work, job),
+        )
         claimed = work._claimed
         self.used[claimed.id, claimed.lease] = job
         if job in self.spent:
@@ -84,6 +96,8 @@ class Service:
         return ending, dice.choice(SECONDS) if self.faults.on else 0.0
 
     def _start(self, work: Work, key: str) -> None:
+        if key in self.ended_badly:
+            self._fail(f"started again under a key whose job came to a bad end: {key}")
         jobs = self.started.setdefault(key, [])
         jobs.append(f"job-{len(jobs) + 1} of {key}")
         # A process that was frozen between its intent and its call may have been given up; nobody can call it back.
@@ -93,7 +107,8 @@ class Service:
         mine = self.of_item.setdefault(work._claimed.id, {})
         mine.pop(key, None)
         mine[key] = jobs[-1]
-        reasons = self.redone(work._row.number) + self.lost[work.task_id]
+        bad = sum(one in self.ended_badly for one in mine)
+        reasons = self.redone(work._row.number) + self.lost[work.task_id] + bad
         if len(mine) > 1 + reasons:
             self._fail(f"another key without a reason: {list(mine)}")
 
@@ -105,10 +120,21 @@ class Service:
             raise TimeoutError("simulated: no answer")
         return self.started[key][-1]
 
-    def _look(self, job: str, times: int) -> Any:
+    def _look(self, work: Work, job: str, wanted: dict[str, Any]) -> Any:
         self.faults.at(HANDLER)
         self.looked[job] += 1
-        return job if self.looked[job] > times else later(2)
+        item = work._claimed.id
+        if job in self.cancelled or (wanted["fails"] and not self.errors[item]):
+            self.errors[item] += 1
+            self.ended_badly.add(job.partition(" of ")[2])
+            raise JobFailed("simulated: the job came to a bad end", after=2)
+        return job if self.looked[job] > wanted["looks"] else later(2)
+
+    def _cancel(self, work: Work, job: str) -> None:
+        self.faults.at(HANDLER)
+        if not self.was_cancelled(work._row.number):
+            self._fail(f"{job} was cancelled at the service, and nobody has cancelled the task")
+        self.cancelled.add(job)
 
     def _find(self, key: str) -> str | None:
         self.faults.at(HANDLER)

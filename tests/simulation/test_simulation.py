@@ -42,7 +42,7 @@ def test_no_seed_breaks_a_promise(store: SimulatedStore, share: int) -> None:
     assert store.database.dialect != "sqlite" or struck >= WILD, "the seeds have become tame"
 
 
-@pytest.mark.parametrize("seed", [1, 9])
+@pytest.mark.parametrize("seed", [1, 4])
 def test_a_seed_gives_the_same_run_again(store: SimulatedStore, seed: int) -> None:
     first, second = (play(store, seed, with_digest=True) for _ in range(2))
     assert first.moments > 100

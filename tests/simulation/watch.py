@@ -118,6 +118,8 @@ class Watch:
         self.hidden: dict[int, Row] = {}
         """Items that were seen before: of deleted tasks, or of a stage that is being filled again, which is hidden meanwhile."""
         self.looks = 0
+        self.readings: list[Any] = []
+        """Results that somebody reads at this moment."""
         self.now = self._picture()
 
     def _picture(self, before: Picture | None = None) -> Picture:
@@ -129,6 +131,8 @@ class Watch:
         # On PostgreSQL, events can become visible in another order than that of their ids.
         before, self.now = self.now, self._picture(self.now if self.database.dialect == "sqlite" else None)
         self.looks += 1
+        for reading in self.readings:
+            reading.look(self.now)
         self._items(before, seen)
         self._tasks(before)
         self._permits()
@@ -138,6 +142,11 @@ class Watch:
     def redone(self, task: int) -> int:
         """How often people have had a task, or items of it, done again."""
         return sum(move["verb"] in ("retry", "rerun") for move in self.now.events.get(task, ()))
+
+    def was_cancelled(self, task: int) -> bool:
+        """Whether people have cancelled a task, or it is gone."""
+        moves = self.now.events.get(task)
+        return moves is None or any(move["verb"] == "cancel" for move in moves)
 
     def plan(self, task: int) -> Plan:
         """The plan that a task has now."""

@@ -31,6 +31,7 @@ from fanfold.engine import (
     resets,
     restarting,
     services,
+    shortages,
     spool,
     submit,
     sweep,
@@ -53,14 +54,17 @@ from tests.simulation.database import SimulatedStore, wait_for_a_deadlock
 from tests.simulation.faults import BEGINNING, Faults, Odds
 from tests.simulation.features import Features
 from tests.simulation.handlers import LARGE, Witness, new_items
+from tests.simulation.leftovers import move_in
 from tests.simulation.parts import STAGE, Asyncio, Executor, NoWatchdog, Queue, Threading, Time
 from tests.simulation.people import OWNERS, People
 from tests.simulation.pipelines import Habits, Shape, made, plain_item
+from tests.simulation.quiet import idle_workers_are_quiet
 from tests.simulation.reckoning import reckon
 from tests.simulation.schedule import Process, Schedule, Violation
 from tests.simulation.watch import Picture, Watch, require
 
 SETTLE_AND_CLAIM = turn._settle_and_claim
+OPENED = blobs._opened
 LOOK_SECONDS = 0.2
 """A hint is never heard sooner than this."""
 CHUNK = 3
@@ -121,7 +125,7 @@ class Luck:
 LUCK = Luck()
 CLOCKED = (
     *(worker, pulse, services, restarting, candidates, claiming, attempts, tally, repeats, threads, context, tick),
-    *(removal, store_room, timing, external),
+    *(removal, store_room, timing, external, shortages),
 )
 
 
@@ -211,6 +215,8 @@ class World:
         self.faults = Faults(self.schedule, Odds.drawn(self.dice))
         if self.features.refusals:
             self.faults.odds.refused = self.dice.choice((0.004, 0.012))
+        if self.features.shortages:
+            self.faults.odds.short = self.dice.choice((0.1, 0.4))
         if self.features.external:
             self.faults.odds.clock_step = self.schedule.leaps = 0.0
         self.witness = Witness(self.faults)
@@ -224,6 +230,10 @@ class World:
         self.fail_fast = any(shape.fail_fast for shape in shapes)
         self.sizes: dict[int, int] = {}
         self.cannot_merge: set[int] = set()
+        self.cut_short: set[str] = set()
+        """Processes that have left, or were told of an error, before all was written."""
+        self.idle: list[float] = []
+        """Statements per second of workers that had nothing to do."""
         self._stood: tuple[Picture | None, list[str]] = (None, [])
         self.people = People(self)
         Hints.world = self
@@ -234,11 +244,14 @@ class World:
         database.reset()
         shutil.rmtree(self.store.settings.data_folder, ignore_errors=True)
         self.store.forget()
+        if self.features.shared:
+            move_in(self.store.settings.data_folder)
         database.faults = self.faults
         database.every_commit_is_heard = self.features.heard
         self.witness.in_transaction = database.in_transaction
         self.watch = Watch(database, self.pipelines, self.witness, self.sizes)
         self.witness.service.redone = self.watch.redone
+        self.witness.service.was_cancelled = self.watch.was_cancelled
         database.on_commit, database.seen = self._look, lambda: self.watch.now
         self.schedule.blocked = wait_for_a_deadlock if database.dialect == "postgresql" else None
         settings = self.store.settings
@@ -251,6 +264,8 @@ class World:
                 self._trouble()
                 self._calm()
                 self._aftermath()
+                if self.features.idle:
+                    idle_workers_are_quiet(self)
                 reckon(self)
         finally:
             self.store.settings = settings
@@ -366,6 +381,7 @@ class World:
                 # It may leave with an error, but only when it was told to leave and the database does not answer.
                 if problem.code != "unreachable" or not crew.worker._stops:
                     raise
+                self.cut_short.add(name)
                 self.schedule.note(f"leaves: {problem}")
             crew.ended = True
 
@@ -435,6 +451,23 @@ def settle_in_the_run(*words: Any) -> Any:
         turning.discard(me)
 
 
+def opened_in_the_run(path: Path) -> Any:
+    """A file to write a blob to, unless there are no files or there is no space."""
+    Hints.world.faults.opening()
+    return OPENED(path)
+
+
+def spooled_in_the_run(*words: Any, **named: Any) -> Any:
+    """A file for the items of a split, unless there are no files or there is no space."""
+    Hints.world.faults.opening()
+    return open(*words, **named)
+
+
+def probed_in_the_run(_shortages: Any) -> str | None:
+    """What a worker finds that looks for files and space."""
+    return Hints.world.faults.lasting_shortage()
+
+
 def dead_in_the_run(host: str, pid: int) -> bool:
     """Whether a process is gone, in the world of the run that is under way."""
     return Hints.world.is_dead(host, pid)
@@ -473,8 +506,11 @@ def on_stage() -> Iterator[None]:
         (sweep, "CLEAN_ROWS", CHUNK),
         (drafts.Drafts.remove_items, "__defaults__", (2 * CHUNK,)),
         (store_room, "random", LUCK),
+        (blobs, "_opened", opened_in_the_run),
+        (shortages.Shortages, "probe", probed_in_the_run),
     ]
     with ExitStack() as stack:
+        stack.enter_context(patch.object(spool, "open", spooled_in_the_run, create=True))
         for module, name, stand_in in replaced:
             stack.enter_context(patch.object(module, name, stand_in))
         try:
