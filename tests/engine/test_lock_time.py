@@ -8,7 +8,9 @@ import pytest
 
 import fanfold as ff
 from fanfold.engine.copying import move_on
+from fanfold.engine.drafting import remove_items
 from fanfold.engine.removal import prune
+from fanfold.store.drafts import OLD
 from tests.databases import SqliteDatabases
 from tests.installation import HAND_CLOCK, Installation, number_of, set_clock
 from tests.steps import Held, steps_counted
@@ -204,6 +206,13 @@ def rerun(large: Large) -> Callable[[], Any]:
     return lambda: large.client.rerun(large.task.id)
 
 
+def remove_a_stage(large: Large) -> Callable[[], Any]:
+    store, number = large.installation.store, large.number
+    with store.write() as tx:
+        tx.drafts.begin(number, "first", OLD, "mine")
+    return lambda: remove_items(store.transact, number, "first", "mine", may=lambda tx: True)
+
+
 def cancel(large: Large) -> Callable[[], Any]:
     return lambda: large.client.cancel(large.task.id)
 
@@ -274,6 +283,7 @@ ACTS: dict[Prepare, Callable[[], ff.Pipeline]] = {
     retry_a_few_degraded: pipeline,
     retry_all_degraded: pipeline,
     rerun: pipeline,
+    remove_a_stage: pipeline,
     cancel: pipeline,
     delete: pipeline,
     prune_it: pipeline,

@@ -75,7 +75,7 @@ MUTANTS = (
     mutant(
         "the items of a stage are removed in the order of an index (SQLite)",
         Edit(DRAFTS, 'items.c.id if self.clock.dialect == "postgresql" else items.c.seq', "items.c.id"),
-        test=f"{LOCK_TIME}[rerun]",
+        test=f"{LOCK_TIME}[remove_a_stage]",
     ),
     mutant(
         "the items of a task are removed in the order of an index (SQLite)",
