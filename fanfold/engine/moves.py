@@ -61,7 +61,8 @@ def _note_refusal(tx: Transaction, error: MirrorFailed, actor: str) -> float:
         told = _storable(error.told)
         tx.tasks.move(row.number, reason=f"{told}. It is tried again, with growing pauses")
         reason = f"{told}; trying again in {pause:g} s"
-        tx.events.add([{"task": row.number, "actor": actor, "verb": ON_MOVE, "reason": reason}])
+        kept = described(row, ON_MOVE, row.state, row.state, actor, row.stage, reason)
+        tx.events.add([{"task": row.number, **_told(kept)}])
     return pause
 
 
@@ -119,8 +120,7 @@ def described(
 
 def record(tx: Transaction, pipelines: Pipelines, row: TaskRow, change: Change) -> None:
     """Keep the event of a move and tell the mirror, in the move's own transaction."""
-    kept = {name: getattr(change, name) for name in ("actor", "verb", "source", "target", "stage", "reason")}
-    tx.events.add([{"task": row.number, **kept}])
+    tx.events.add([{"task": row.number, **_told(change)}])
     if not row.plan.mirrored:
         return
     mirror = mirror_of(pipelines, row)
@@ -130,6 +130,11 @@ def record(tx: Transaction, pipelines: Pipelines, row: TaskRow, change: Change) 
         raise
     except Exception as error:
         raise MirrorFailed(row, error) from error
+
+
+def _told(change: Change) -> dict[str, Any]:
+    """What the event of a change keeps."""
+    return {name: getattr(change, name) for name in ("actor", "verb", "source", "target", "stage", "reason")}
 
 
 def mirror_of(pipelines: Pipelines, row: TaskRow) -> Any:

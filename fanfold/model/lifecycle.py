@@ -117,6 +117,9 @@ TASK_MOVES = (
         WORKER + SWEEP + PERSON,
         "a stage is over: the next one, a gate, or the end",
     ),
+    Move(
+        "on_move", (ACTIVE,), (ACTIVE,), WORKER + SWEEP, "a move was rolled back as on_move failed: it is tried again"
+    ),
     Move("pause", (ACTIVE,), (PAUSED,), PERSON + WORKER, "nothing new starts, what runs is handed back"),
     Move("resume", (PAUSED, TaskState.WAITING), (ACTIVE,), PERSON, "go on; through the gate if it waits at one"),
     Move(

@@ -24,7 +24,7 @@ from fanfold.model.lifecycle import (
 
 # Written out once more on purpose: a change of the table is a decision, and has to be made in two places.
 TASK_TABLE = {
-    "active": "advance pause merge cancel retry",
+    "active": "advance on_move pause merge cancel retry",
     "waiting": "resume merge cancel retry rerun delete",
     "paused": "resume cancel retry rerun delete",
     "completed": "merge retry rerun delete prune",
