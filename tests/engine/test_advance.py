@@ -188,7 +188,7 @@ def test_failing_fast_does_not_wait_for_the_others(installation: Installation) -
     worker.fail(second)
     assert installation.client.get(task.id).state == "failed"
     worker.finish(third)
-    assert installation.states(task) == "done failed running pending"
+    assert installation.states(task) == "done failed pending pending"
 
 
 def test_a_failed_split_fails_the_task_with_its_reason(installation: Installation) -> None:
