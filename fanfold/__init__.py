@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from fanfold.errors import Ambiguous as Ambiguous
     from fanfold.errors import BadAnswer as BadAnswer
     from fanfold.errors import BadInput as BadInput
+    from fanfold.errors import BadOption as BadOption
     from fanfold.errors import BadPipeline as BadPipeline
     from fanfold.errors import Cancelled as Cancelled
     from fanfold.errors import ChildDied as ChildDied
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
     from fanfold.model.item import later as later
     from fanfold.model.lifecycle import ItemState as ItemState
     from fanfold.model.lifecycle import TaskState as TaskState
+    from fanfold.model.options import Option as Option
+    from fanfold.model.options import read_options as read_options
     from fanfold.model.pipeline import Pipeline as Pipeline
     from fanfold.model.pipeline import task as task
     from fanfold.model.retry import Retry as Retry
@@ -65,6 +68,7 @@ _HOMES = {
     "Answer": "model.asking",
     "BadAnswer": "errors",
     "BadInput": "errors",
+    "BadOption": "errors",
     "BadPipeline": "errors",
     "Cancelled": "errors",
     "Change": "model.task",
@@ -87,6 +91,7 @@ _HOMES = {
     "NewItem": "model.item",
     "NoAnswer": "errors",
     "NotFound": "errors",
+    "Option": "model.options",
     "PauseTask": "errors",
     "Permanent": "errors",
     "Pipeline": "model.pipeline",
@@ -103,6 +108,7 @@ _HOMES = {
     "Worker": "engine.worker",
     "arun": "cli.awaiting",
     "later": "model.item",
+    "read_options": "model.options",
     "run": "cli.running",
     "task": "model.pipeline",
 }
@@ -112,6 +118,7 @@ __all__ = [
     "Answer",
     "BadAnswer",
     "BadInput",
+    "BadOption",
     "BadPipeline",
     "Cancelled",
     "Change",
@@ -134,6 +141,7 @@ __all__ = [
     "NewItem",
     "NoAnswer",
     "NotFound",
+    "Option",
     "PauseTask",
     "Permanent",
     "Pipeline",
@@ -150,6 +158,7 @@ __all__ = [
     "Worker",
     "arun",
     "later",
+    "read_options",
     "run",
     "task",
 ]

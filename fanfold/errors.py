@@ -5,6 +5,7 @@ FanfoldError
 ├── Ambiguous           a shortened id fits several tasks
 ├── IllegalMove         the command is not possible in the task's state
 ├── BadInput            an option, key, file or value that can not be used
+│   └── BadOption       an option that the pipeline does not have, or a value that it cannot be
 ├── KeyTaken            the idempotency key has a task already
 ├── KeyReused           the idempotency key belongs to a task with other work
 ├── BadPipeline         the definition of a pipeline makes no sense
@@ -61,6 +62,16 @@ class BadInput(FanfoldError):
     """What was given can not be used; nothing was changed."""
 
     code = "bad_input"
+
+
+class BadOption(BadInput):
+    """An option that the pipeline does not have, or a value it cannot have; ``field`` is the option's name."""
+
+    code = "bad_option"
+
+    def __init__(self, message: str, *, field: str = "", code: str | None = None) -> None:
+        super().__init__(message, code=code)
+        self.field = field
 
 
 class KeyTaken(FanfoldError):

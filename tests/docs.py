@@ -10,11 +10,11 @@ from typing import Any
 import click
 
 from fanfold import errors
-from fanfold.apps.pdf.options import MEANINGS as OPTION_MEANINGS
-from fanfold.apps.pdf.options import Options
+from fanfold.apps.pdf.options import OPTIONS
 from fanfold.cli import SECTIONS, cli
 from fanfold.cli.exits import MEANINGS as EXIT_MEANINGS
 from fanfold.model.lifecycle import ITEM_MOVES, TASK_MOVES, Move, diagram
+from fanfold.model.options import Option
 from fanfold.providers.configuration import BUILT_IN, Provider
 from fanfold.providers.configuration import MEANINGS as PROVIDER_MEANINGS
 from fanfold.server.app import API, make_app
@@ -87,9 +87,14 @@ def pdf_options() -> str:
         "`client.submit(pdf, …, options={…})`; `fanfold convert` has an option of its own for most of them. With "
         "`retry --option` they hold for single pages."
     )
-    defaults = vars(Options())
-    rows = [f"| `{name}` | {defaults[name]!r} | {meaning} |" for name, meaning in OPTION_MEANINGS.items()]
-    return "\n".join([head, "", "| option | default | meaning |", "|---|---|---|", *rows])
+    rows = [
+        f"| `{one.name}` | {one.kind}{' …' if one.many else ''} | {_default(one)} | {one.help} |" for one in OPTIONS
+    ]
+    return "\n".join([head, "", "| option | kind | default | meaning |", "|---|---|---|---|", *rows])
+
+
+def _default(option: Option) -> str:
+    return "never stored" if option.default is None else repr(option.default)
 
 
 def error_reference() -> str:

@@ -8,11 +8,11 @@ import pytest
 import fanfold
 
 PROMISED = [
-    "Ambiguous", "Answer", "BadAnswer", "BadInput", "BadPipeline", "Cancelled", "Change", "Check", "ChildDied", "Client",
-    "DatabaseProblem", "Event", "ExternalJob", "FanfoldError", "File", "HandlerError", "HoldItem", "IllegalMove", "Item",
-    "ItemState", "ItemWork", "JobFailed", "LeaseLost", "NewItem", "NoAnswer", "NotFound", "PauseTask", "Permanent", "Pipeline",
-    "Result", "Results", "Retry", "Spending", "Task", "TaskState", "TaskStopped", "TaskWork", "Temporary", "Upload", "Worker",
-    "arun", "later", "run", "task",
+    "Ambiguous", "Answer", "BadAnswer", "BadInput", "BadOption", "BadPipeline", "Cancelled", "Change", "Check",
+    "ChildDied", "Client", "DatabaseProblem", "Event", "ExternalJob", "FanfoldError", "File", "HandlerError", "HoldItem",
+    "IllegalMove", "Item", "ItemState", "ItemWork", "JobFailed", "LeaseLost", "NewItem", "NoAnswer", "NotFound", "Option",
+    "PauseTask", "Permanent", "Pipeline", "Result", "Results", "Retry", "Spending", "Task", "TaskState", "TaskStopped",
+    "TaskWork", "Temporary", "Upload", "Worker", "arun", "later", "read_options", "run", "task",
 ]  # fmt: skip
 
 

@@ -47,6 +47,14 @@ def parse_options(pairs: Sequence[str]) -> dict[str, Any]:
     return found
 
 
+def secrets(password: str | None) -> dict[str, str]:
+    """The password among the options, where one was given; the engine uses it at once and does not store it."""
+    from fanfold.cli.declared import secret
+
+    found = secret(password)
+    return {} if found is None else {"password": found}
+
+
 def value_of(text: str) -> Any:
     """JSON if it is, text otherwise."""
     try:

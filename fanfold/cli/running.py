@@ -16,6 +16,7 @@ from fanfold.engine.client import Client
 from fanfold.engine.main_script import check_reachable
 from fanfold.engine.signals import heeded
 from fanfold.engine.sweep import close, recover
+from fanfold.engine.unlocking import taken_out
 from fanfold.engine.worker import Worker, refuse_in_loop
 from fanfold.errors import BadPipeline, TaskStopped
 from fanfold.model.item import NewItem
@@ -47,7 +48,8 @@ class Wanted:
         found = given.check(self.inputs, text_is_path=not self.pipeline.calls_with_arguments)
         if self.items is not None:
             found.append({"items": [_keyed(item) for item in self.items]})
-        return "run:" + given.fingerprint(self.pipeline.name, found, self.options)
+        stored, _ = taken_out(self.pipeline, self.options)
+        return "run:" + given.fingerprint(self.pipeline.name, found, stored)
 
 
 @dataclass(frozen=True)

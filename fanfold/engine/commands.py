@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,12 +11,14 @@ from typing import Any
 from fanfold.engine.advance import compensate, enter
 from fanfold.engine.copying import TRIES, make_ready
 from fanfold.engine.counting import Ahead, Begun, StageCounts, count_ahead
+from fanfold.engine.discovery import find_installed
 from fanfold.engine.leftovers import NotReady, remove_retired
 from fanfold.engine.merging import give_up_held
 from fanfold.engine.moves import Pipelines, mirror_of, move
 from fanfold.engine.redoing import Redo, rerun, retry
 from fanfold.engine.removal import finish_removal, remove
 from fanfold.engine.resets import LargeReset, Noted, Unfinished, finish_reset, note_ahead
+from fanfold.engine.unlocking import NewInputs, renewed, taken_out
 from fanfold.engine.views import held_of
 from fanfold.errors import BadInput, IllegalMove, NotFound
 from fanfold.model.lifecycle import TASK_MOVES, ItemState, TaskState, legal, refusal
@@ -81,12 +84,31 @@ class Commands:
         """Failed items, or the named or the degraded ones, → pending; what is done stays done. Returns how many."""
         if degraded and keys:
             raise BadInput("Name the items to redo, or ask for the degraded ones, not both.")
-        redo = Redo(tuple(keys), stage, options, degraded)
+        with self._without_secrets(number, options) as (plain, inputs):
+            redo = Redo(tuple(keys), stage, plain, degraded, inputs)
 
-        def act(tx: Transaction, row: TaskRow, noted: Noted | None) -> int:
-            return retry(tx, self.pipelines, row, self.actor, redo, noted)
+            def act(tx: Transaction, row: TaskRow, noted: Noted | None) -> int:
+                return retry(tx, self.pipelines, row, self.actor, redo, noted)
 
-        return int(self._put_back(number, "retry", act, named=degraded or bool(keys)))
+            return int(self._put_back(number, "retry", act, named=degraded or bool(keys)))
+
+    @contextmanager
+    def _without_secrets(
+        self, number: int, options: dict[str, Any] | None
+    ) -> Iterator[tuple[dict[str, Any], NewInputs | None]]:
+        """The options that are stored, and the inputs as the secrets among them make them, before any transaction."""
+        with self.store.read() as tx:
+            row = tx.tasks.get(number) if options else None
+        if row is None:
+            yield dict(options or {}), None
+            return
+        pipeline = self.pipelines.get(row.pipeline) or find_installed(row.pipeline)
+        plain, secrets = taken_out(pipeline, options)
+        if secrets:
+            with self.store.read() as tx:
+                self._check(tx, row, "retry", named=False)
+        with renewed(self.store, row, secrets) as inputs:
+            yield plain, inputs
 
     def rerun(self, number: int) -> None:
         """Start over from the first stage; the results so far are thrown away, and so are options of single items.

@@ -11,6 +11,7 @@ from fanfold.engine.leftovers import retire
 from fanfold.engine.moves import Pipelines, move
 from fanfold.engine.resets import LargeReset, Noted, Selection, named, refuse_busy
 from fanfold.engine.submit import check_options
+from fanfold.engine.unlocking import NewInputs
 from fanfold.errors import BadInput, IllegalMove
 from fanfold.model import serial
 from fanfold.model.asking import laid_over
@@ -29,6 +30,8 @@ class Redo:
     stage: str | None
     options: dict[str, Any] | None
     degraded: bool
+    inputs: NewInputs | None = None
+    """What a secret has made of the task's inputs."""
 
 
 def retry(
@@ -57,11 +60,26 @@ def retry(
     target = TaskState.PAUSED if row.state is TaskState.PAUSED else TaskState.ACTIVE
     reason = f"{moved} items of {wanted}" + (f": {', '.join(redo.keys[:20])}" if redo.keys else "")
     values: dict[str, Any] = {"error_code": None, "error_message": None, "ending": None, **resetting}
-    if compensated(tx, row):
+    if redo.inputs is not None:
+        values |= _renew(tx, row, wanted, redo.inputs)
+    if compensated(tx, row) or redo.inputs is not None:
         values |= new_generation(tx, row)
     stage = wanted if back else row.stage
     move(tx, pipelines, row, "retry", target, actor=actor, stage=stage, reason=reason, values=values)
     return moved
+
+
+def _renew(tx: Transaction, row: TaskRow, stage: str, new: NewInputs) -> dict[str, Any]:
+    """Take the new inputs. Workers know a task's row by its generation, so this needs a new one."""
+    if stage != row.plan.stages[0].name:
+        raise IllegalMove(
+            f"Task {row.id} has read its input already: a password has no effect on {stage}. Start it over, or submit the file "
+            "again with its password."
+        )
+    if row.input != new.before:
+        raise IllegalMove(f"The input of task {row.id} was changed by somebody else at the same time; try again.")
+    tx.blobs.add_files(row.number, new.files)
+    return {"input": new.inputs}
 
 
 def _put_back(tx: Transaction, row: TaskRow, selection: Selection, noted: Noted | None) -> tuple[int, dict[str, str]]:

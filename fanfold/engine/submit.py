@@ -6,7 +6,7 @@ import logging
 import secrets
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,10 +16,12 @@ from fanfold.engine.drafting import remove_items, write_items
 from fanfold.engine.inputs import Described
 from fanfold.engine.moves import described, record
 from fanfold.engine.spool import KEY_LENGTH, Spool, digest_of
+from fanfold.engine.unlocking import applied, taken_out
 from fanfold.errors import BadInput, DatabaseProblem, FanfoldError, HandlerError, KeyReused, KeyTaken
 from fanfold.model import serial
 from fanfold.model.files import File
 from fanfold.model.lifecycle import TaskState
+from fanfold.model.options import read_options
 from fanfold.model.pipeline import Pipeline
 from fanfold.model.plan import Kind, Plan
 from fanfold.model.retry import MOST_RETRIES
@@ -71,6 +73,8 @@ def submit_or_find(store: Store, pipeline: Pipeline, wanted: Submission) -> Subm
     Whatever the items come from is used up before any transaction begins.
     """
     check_names(wanted)
+    options, secrets = taken_out(pipeline, wanted.options)
+    wanted = replace(wanted, options=options)
     plan = pipeline.plan().without_gates() if wanted.straight_through else pipeline.plan()
     existing = _by_key(store, wanted)
     checked = check_submission(pipeline, plan, wanted)
@@ -78,7 +82,8 @@ def submit_or_find(store: Store, pipeline: Pipeline, wanted: Submission) -> Subm
         return Submitted(_compared(existing, pipeline, wanted, checked, _fingerprint(pipeline, wanted, checked)), False)
     made = Making(store, pipeline, plan, wanted)
     try:
-        return Submitted(made.keep(checked), True)
+        with applied(store, secrets, checked) as usable:
+            return Submitted(made.keep(checked, usable), True)
     except KeyTaken:
         made.remove_blobs()
         existing = _by_key(store, wanted)
@@ -108,15 +113,21 @@ class Making:
         self._folded: list[tuple[int, File]] = []
         """Blobs of large inputs of items, with the positions of the items."""
 
-    def keep(self, checked: list[Any]) -> TaskRow:
-        """Write the blobs, then everything else: in one transaction, or many items in short ones before it."""
+    def keep(self, checked: list[Any], usable: list[Any]) -> TaskRow:
+        """Write the blobs, then everything else: in one transaction, or many items in short ones before it.
+
+        ``usable`` are the inputs as secrets make them. The fingerprint is of what was given: copies may differ each time.
+        """
         described = None if self.wanted.key is None else Described(self.pipeline.name, self.wanted.options)
         if self.wanted.items is not None:
             limit = self.store.settings.result_bytes
             self.spool.fill(self.wanted.items, self._fold, limit, digest=described is not None)
             if not self.spool.count:
                 raise BadInput("A task needs at least one item, and `items` is empty.")
-        kept = given.copy_in(self.store, self.task_id, checked, self._files, described)
+        is_same = usable == checked
+        if described is not None and not is_same:
+            given.describe(described, checked)
+        kept = given.copy_in(self.store, self.task_id, usable, self._files, described if is_same else None)
         self.fingerprint = None if described is None else described.fingerprint(self.spool.digest)
         row = _row(self.task_id, self.pipeline, self.plan, self.wanted, kept, checked)
         row["fingerprint"] = self.fingerprint
@@ -251,7 +262,12 @@ def check_names(wanted: Submission) -> None:
 
 
 def check_options(pipeline: Pipeline, options: dict[str, Any]) -> None:
-    """Whether the pipeline can do something with these options; BadInput says what is wrong."""
+    """Whether the pipeline can do something with these options; BadInput says what is wrong.
+
+    First each by itself, as it is declared, then the rules of the application about all of them.
+    """
+    if pipeline.declared:
+        read_options(pipeline.declared, options)
     if pipeline.check_options is None:
         return
     try:

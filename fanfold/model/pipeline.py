@@ -7,10 +7,11 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar, cast, overload
 
 from fanfold.errors import BadPipeline
 from fanfold.model.alone import Alone
+from fanfold.model.options import Option, declared
 from fanfold.model.plan import ON_CANCELLED, ON_FAILED, Kind, Plan, PlannedStage
 from fanfold.model.retry import Retry
 
@@ -71,7 +72,7 @@ class Pipeline:
         *,
         title: str | None = None,
         check_options: Callable[[dict[str, Any]], object] | None = None,
-        options: Mapping[str, str] | None = None,
+        options: Sequence[Option] | Mapping[str, str] | None = None,
         accepts: Sequence[str] = (),
         picture: Callable[[Any], bytes] | None = None,
         unit: tuple[str, str] = ("item", "items"),
@@ -83,8 +84,12 @@ class Pipeline:
         self.name = name
         self.title = title or name
         self.check_options = check_options
-        """Raises when options can not be used: asked at submit and at retry, before anything is changed."""
-        self.options = dict(options or {})
+        """Raises when options do not go together: asked at submit and at retry, before anything is changed."""
+        is_free = options is None or isinstance(options, Mapping)
+        self.declared = {} if is_free else declared(cast("Sequence[Option]", options))
+        """Its options by name, where it declares them: then there are no others."""
+        known = options if is_free else {one.name: one.help for one in self.declared.values()}
+        self.options = dict(cast("Mapping[str, str]", known or {}))
         """What its options mean, by name, for people who choose them."""
         self.accepts = tuple(accepts)
         """The endings of the files it takes, such as `.pdf`; none: any value, or any file."""

@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, Response
 
 from fanfold.engine.blanking import without_keys
 from fanfold.engine.repeats import Repeats
-from fanfold.errors import DatabaseProblem, FanfoldError
+from fanfold.errors import BadOption, DatabaseProblem, FanfoldError
 
 log = logging.getLogger("fanfold.server")
 STATUS = {
@@ -102,7 +102,12 @@ def told(app: FastAPI, tell_page: Teller) -> None:
 
     @app.exception_handler(FanfoldError)
     async def known(request: Request, error: FanfoldError) -> Response:
-        return await tell(request, status_of(error), error.code, told_to_all(error))
+        if not isinstance(error, BadOption):
+            return await tell(request, status_of(error), error.code, told_to_all(error))
+        answer = await tell(request, 422, error.code, error.message, field=error.field)
+        if request.headers.get("content-type", "").startswith("multipart/"):
+            answer.headers["connection"] = "close"  # The rest of an upload is not read.
+        return answer
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:

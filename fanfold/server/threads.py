@@ -20,12 +20,14 @@ from fanfold.server.pictures import Busy
 
 Made = TypeVar("Made")
 READERS = 16
-WRITERS = 12
-"""Together with the live reader and the look at the health, no more than the connections to the database."""
+WRITERS = 10
+UNLOCKERS = 2
+"""Together with the live reader and the look at the health, no more than the connections to the database. Those who unlock
+files wait for a child process, which takes seconds: they must not keep other commands waiting."""
 WAIT_SECONDS = 15.0
 """A command that got no thread for so long is refused: others hold up the database."""
 SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
-_writers: RunVar[CapacityLimiter] = RunVar("fanfold_writers")
+_limiters: RunVar[dict[str, CapacityLimiter]] = RunVar("fanfold_limiters")
 
 
 def limit_readers() -> None:
@@ -33,26 +35,44 @@ def limit_readers() -> None:
     current_default_thread_limiter().total_tokens = READERS
 
 
+def limiter_of(kind: str, size: int) -> CapacityLimiter:
+    """The threads of one kind, of this event loop."""
+    try:
+        known = _limiters.get()
+    except LookupError:
+        known = {}
+        _limiters.set(known)
+    if kind not in known:
+        known[kind] = CapacityLimiter(size)
+    return known[kind]
+
+
 def writers() -> CapacityLimiter:
     """The threads for commands, of this event loop."""
-    try:
-        return _writers.get()
-    except LookupError:
-        made = CapacityLimiter(WRITERS)
-        _writers.set(made)
-        return made
+    return limiter_of("writers", WRITERS)
 
 
 async def writing(function: Callable[..., Made], *arguments: Any, **named: Any) -> Made:
     """Run a function that writes to the database in a thread; Busy when there is none for too long."""
-    limiter, turn = writers(), object()
+    busy = "The database is busy: other commands wait for it already. Try again in a moment."
+    return await _run(writers(), busy, partial(function, *arguments, **named))
+
+
+async def unlocking(function: Callable[..., Made], *arguments: Any, **named: Any) -> Made:
+    """Run a function that applies a secret to a file in a thread; Busy when others do so for too long."""
+    busy = "Other files are being unlocked already. Try again in a moment."
+    return await _run(limiter_of("unlockers", UNLOCKERS), busy, partial(function, *arguments, **named))
+
+
+async def _run(limiter: CapacityLimiter, busy: str, function: Callable[[], Made]) -> Made:
+    turn = object()
     try:
         async with asyncio.timeout(WAIT_SECONDS):
             await limiter.acquire_on_behalf_of(turn)
     except TimeoutError:
-        raise Busy("The database is busy: other commands wait for it already. Try again in a moment.") from None
+        raise Busy(busy) from None
     try:
-        return await run_sync(partial(function, *arguments, **named), limiter=CapacityLimiter(1))
+        return await run_sync(function, limiter=CapacityLimiter(1))
     finally:
         limiter.release_on_behalf_of(turn)
 

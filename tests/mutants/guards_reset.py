@@ -21,7 +21,7 @@ MUTANTS = (
     ),
     mutant(
         "a retry after a compensation begins a new generation",
-        Edit(REDOING, "if compensated(tx, row):", "if False:"),
+        Edit(REDOING, "if compensated(tx, row) or redo.inputs", "if redo.inputs"),
         test=f"{COMPENSATION}::test_a_failure_after_a_retry_is_paid_back_once_more_under_a_key_of_its_own",
     ),
     mutant(

@@ -144,11 +144,7 @@ def _reason(error: Exception, path: Path, password: str | None, name: str) -> ff
     if getattr(error, "err_code", None) == raw.FPDF_ERR_PASSWORD:
         if password:
             return ff.Permanent(f"This password does not open {name}. Check it and try again.", code="wrong_password")
-        return ff.Permanent(
-            f"{name} is encrypted. Give its password: fanfold convert --password …, or set a variable where the workers run "
-            "and name it with the option password_env.",
-            code="encrypted",
-        )
+        return ff.Permanent(f"{name} is encrypted. Give its password (option `password`).", code="encrypted")
     if getattr(error, "err_code", None) == raw.FPDF_ERR_SECURITY:
         return ff.Permanent(
             f"{name} is protected in a way that no password opens. Print it to a new PDF from a viewer that shows it.",

@@ -14,7 +14,7 @@ import fanfold as ff
 from fanfold.apps.pdf import binding, document, ocr
 from fanfold.apps.pdf.answers import check_against
 from fanfold.apps.pdf.document import Picture
-from fanfold.apps.pdf.options import MEANINGS, Options
+from fanfold.apps.pdf.options import OPTIONS, Options
 from fanfold.apps.pdf.textlayer import PageText
 from fanfold.apps.pdf.turns import ocr_turns
 from fanfold.apps.pdf.windows import windows
@@ -23,7 +23,7 @@ pdf = ff.Pipeline(
     "pdf",
     title="PDF to Markdown",
     check_options=Options.of,
-    options=MEANINGS,
+    options=OPTIONS,
     accepts=(".pdf",),
     picture=document.preview,
     unit=("page", "pages"),

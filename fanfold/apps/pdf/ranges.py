@@ -17,27 +17,52 @@ _LOOKALIKES = str.maketrans("０１２３４５６７８９，、；;－–—�
 
 def parse(text: str, total: int) -> list[int]:
     """The page numbers a range names: each page once, in the order they were named. Nothing named means all pages."""
-    plain = text.translate(_LOOKALIKES).lower()
-    if not plain.strip():
+    if not text.strip():
         return list(range(1, total + 1))
-    # Spaces separate pages too ("1 3 5"), but not around a dash ("1 - 3").
-    parts = re.sub(r"\s*-\s*", "-", plain).replace(",", " ").split()
-    named = [page for part in parts for page in _pages(part, text, total)]
+    named = [page for part in _parts(text) for page in _pages(part, text, total)]
     if not named:
         raise ff.Permanent(f"The page range {text!r} names no page. {SYNTAX}.", code="bad_range")
     return list(dict.fromkeys(named))
 
 
-def _pages(part: str, text: str, total: int) -> range:
+def check(text: str) -> None:
+    """Whether this is a page range at all; how many pages the document has is not known yet."""
+    parts = _parts(text)
+    if text.strip() and not parts:
+        raise ff.Permanent(f"The page range {text!r} names no page. {SYNTAX}.", code="bad_range")
+    for part in parts:
+        _edges(part, text)
+
+
+def _parts(text: str) -> list[str]:
+    plain = text.translate(_LOOKALIKES).lower()
+    # Spaces separate pages too ("1 3 5"), but not around a dash ("1 - 3").
+    return re.sub(r"\s*-\s*", "-", plain).replace(",", " ").split()
+
+
+def _edges(part: str, text: str) -> tuple[str, str]:
+    """The first and the last page as they were written; empty where that was left open."""
     if single := _SINGLE.fullmatch(part):
-        first = last = _number(single[1], total)
-    elif (ends := _FROM_TO.fullmatch(part)) and part != "-":
-        first = _number(ends[1], total) if ends[1] else 1
-        last = min(_number(ends[2], total), total) if ends[2] else total
-        if ends[1] and ends[2] and _number(ends[2], total) < first:
-            raise ff.Permanent(f"{part!r} in the page range {text!r} runs backwards. {SYNTAX}.", code="bad_range")
-    else:
+        return single[1], single[1]
+    ends = _FROM_TO.fullmatch(part)
+    if ends is None or part == "-":
         raise ff.Permanent(f"{part!r} in the page range {text!r} is not a page or a range. {SYNTAX}.", code="bad_range")
+    first, last = ends[1] or "", ends[2] or ""
+    if first.isdecimal() and last.isdecimal() and int(last) < int(first):
+        raise _backwards(part, text)
+    return first, last
+
+
+def _backwards(part: str, text: str) -> ff.Permanent:
+    return ff.Permanent(f"{part!r} in the page range {text!r} runs backwards. {SYNTAX}.", code="bad_range")
+
+
+def _pages(part: str, text: str, total: int) -> range:
+    said_first, said_last = _edges(part, text)
+    first = _number(said_first, total) if said_first else 1
+    last = min(_number(said_last, total), total) if said_last else total
+    if said_first and said_last and _number(said_last, total) < first:
+        raise _backwards(part, text)
     if first < 1 or first > total or last < 1:
         raise ff.Permanent(
             f"The page range {text!r} names pages the document does not have: {part!r} of {total} {_pages_word(total)}. "

@@ -6,13 +6,14 @@ import logging
 import os
 import shlex
 import socket
-import sys
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import click
 
+from fanfold.apps.pdf.options import OPTIONS
 from fanfold.cli import printing
+from fanfold.cli.declared import click_options, said, secret
 from fanfold.cli.exits import Exit
 from fanfold.cli.failing import Interrupted
 from fanfold.cli.invocation import Command, Invocation
@@ -29,6 +30,11 @@ LOCAL_PAGES = 96
 MODEL_PAGES = 8
 WARM = 2
 GO_ON = "Interrupted; run the same again to go on"
+PASSWORD = "FANFOLD_PDF_PASSWORD"
+NAMED = (
+    "pages", "provider", "model", "fallback", "prompt", "password", "ocr", "join", "marks", "per_page", "report", "keep_raw",
+)  # fmt: skip
+"""The options of a conversion that have a place on the command line."""
 
 
 @click.command("convert", cls=Command)
@@ -36,29 +42,10 @@ GO_ON = "Interrupted; run the same again to go on"
 @click.option(
     "-o", "--output", metavar="OUT", help="A file, a folder, or - for the standard output [default: beside the PDF]."
 )
-@click.option("--pages", metavar="RANGE", help="Which pages: 1-3,7,10- or -5 or last or last-1.")
-@click.option("--provider", metavar="NAME", help="Who converts: local, or one of `fanfold providers` [default: local].")
-@click.option("--model", metavar="MODEL", help="The provider's model, or PROVIDER:MODEL.")
-@click.option(
-    "--fallback",
-    metavar="MODEL",
-    multiple=True,
-    help="Ask this one when the model before fails; local comes last. Repeatable.",
-)
-@click.option(
-    "--prompt", type=click.File(encoding="utf-8"), help="What the model is told, instead of Fanfold's own prompt."
-)
-@click.option("--password", metavar="TEXT", help="Opens encrypted PDFs; - asks for it [env: FANFOLD_PDF_PASSWORD].")
-@click.option("--ocr", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True,
-              help="Read pages by OCR: those without text, all, none.")  # fmt: skip
+@click_options(OPTIONS, only=NAMED, notes={"password": f" [env: {PASSWORD}]"})
 @click.option(
     "--jobs", type=click.IntRange(min=1), metavar="N", help="Pages at a time [default: one per core; 8 for models]."
 )
-@click.option("--join", is_flag=True, help="Join paragraphs and words that a page break splits.")
-@click.option("--no-marks", is_flag=True, help="No page marks and lines between pages.")
-@click.option("--per-page", is_flag=True, help="Write one file per page as well.")
-@click.option("--report", is_flag=True, help="Write a JSON file with model, cost and time of each page as well.")
-@click.option("--keep-raw", is_flag=True, help="Keep the raw answers of models, also when they are good.")
 @click.option("--fresh", is_flag=True, help="Start anew, and take no answer that was kept.")
 @click.pass_obj
 def command(invocation: Invocation, /, paths: tuple[str, ...], output: str | None, **given: Any) -> Exit:
@@ -133,7 +120,7 @@ def _convert(
         concurrency,
         children,
         summary.line,
-        _password(given["password"]),
+        secret(given["password"], PASSWORD),
     )
     for document in wanted:
         if document.problem is not None:
@@ -164,16 +151,8 @@ def _give(invocation: Invocation, client: Any, wanted: list[Document], output: s
 
 def _options(given: dict[str, Any]) -> dict[str, Any]:
     """What is kept with each task; only what was said, so that the same command is the same task."""
-    options: dict[str, Any] = {
-        "pages": given["pages"] or None,
-        "fallback": list(given["fallback"]) or None,
-        "prompt": given["prompt"].read() if given["prompt"] else None,
-        "ocr": given["ocr"] if given["ocr"] != "auto" else None,
-        "marks": False if given["no_marks"] else None,
-        **{name: given[name] or None for name in ("join", "per_page", "report", "keep_raw")},
-    }
-    said = {name: value for name, value in options.items() if value is not None}
-    return said | _models(given["provider"], given["model"], given["fallback"])
+    chosen = (option for option in OPTIONS if option.name in NAMED and option.name not in ("provider", "model"))
+    return said(chosen, given) | _models(given["provider"], given["model"], given["fallback"])
 
 
 def _typed(given: dict[str, Any]) -> tuple[str, ...]:
@@ -181,7 +160,7 @@ def _typed(given: dict[str, Any]) -> tuple[str, ...]:
     words: list[str] = []
     for name, value in given.items():
         option = f"--{name.replace('_', '-')}"
-        if not value or name == "fresh" or (name, value) == ("ocr", "auto"):
+        if not value or name == "fresh":
             continue
         if value is True:
             words.append(option)
@@ -250,14 +229,3 @@ def _children(settings: Settings, options: dict[str, Any], jobs: int | None, war
     children = Children(settings, at_once=at_once, modules=("fanfold.apps.pdf.textlayer", "pypdfium2"))
     children.warm(warm)
     return children
-
-
-def _password(given: str | None) -> str | None:
-    """The password: given, asked for, or from the environment."""
-    if given == "-":
-        asked = sys.stdin.isatty()
-        found = click.prompt("Password", hide_input=True, err=True) if asked else sys.stdin.readline().rstrip("\r\n")
-        if not found:
-            raise BadInput("No password was given.")
-        return str(found)
-    return given or os.environ.get("FANFOLD_PDF_PASSWORD") or None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from fanfold.cli import given
+from fanfold.cli import declared, given
 from fanfold.cli.exits import Exit
 from fanfold.cli.invocation import Command, Invocation
 from fanfold.cli.steering import ids, steer
@@ -16,6 +16,7 @@ from fanfold.cli.steering import ids, steer
 @click.option("--degraded", is_flag=True, help="Redo just the items that are not what was asked for.")
 @click.option("--stage", help="Of this stage; by default the first where something failed, or is degraded.")
 @given.option
+@declared.password
 @given.target
 @click.pass_obj
 def command(
@@ -25,6 +26,7 @@ def command(
     degraded: bool,
     stage: str | None,
     options: tuple[str, ...],
+    password: str | None,
     targets: tuple[str, ...],
 ) -> Exit:
     """Redo what failed, the items named, or the degraded ones; what else is done stays done.
@@ -34,8 +36,9 @@ def command(
     \b
     fanfold retry 7f3a
     fanfold retry 7f3a --degraded --option model=gpt-5.4
+    fanfold retry 7f3a --password -
     """
-    laid_over = given.parse_options(options)
+    laid_over = given.parse_options(options) | given.secrets(password)
     return steer(
         invocation,
         ids,

@@ -6,7 +6,7 @@ from typing import IO
 
 import click
 
-from fanfold.cli import given, printing
+from fanfold.cli import declared, given, printing
 from fanfold.cli.invocation import Command, Invocation
 from fanfold.cli.steering import sentence
 
@@ -15,6 +15,7 @@ from fanfold.cli.steering import sentence
 @click.argument("target")
 @click.argument("inputs", metavar="[INPUT]...", nargs=-1)
 @given.option
+@declared.password
 @given.items_file
 @click.option("--key", help="Idempotency key: the same key gives the same task, never a second one.")
 @click.option("--priority", type=int, default=0, help="Higher comes first.")
@@ -29,6 +30,7 @@ def command(
     target: str,
     inputs: tuple[str, ...],
     options: tuple[str, ...],
+    password: str | None,
     items_file: IO[str] | None,
     key: str | None,
     priority: int,
@@ -48,8 +50,9 @@ def command(
 
     pipeline = load(target)
     found = given.given(pipeline, inputs, items_file)
+    chosen = given.parse_options(options) | given.secrets(password)
     task = invocation.client().submit(
-        pipeline, *found.inputs, items=found.items, options=given.parse_options(options), key=key, priority=priority, tags=tags,
+        pipeline, *found.inputs, items=found.items, options=chosen, key=key, priority=priority, tags=tags,
         owner=owner, title=title, retry_limit=retry_limit, straight_through=straight_through,
     )  # fmt: skip
     if invocation.json:

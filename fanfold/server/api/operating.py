@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import Body, Path
 from prometheus_client import CONTENT_TYPE_LATEST
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from fanfold.engine import doctor, tokens
 from fanfold.engine.metrics import Metrics
 from fanfold.engine.removal import prune
+from fanfold.engine.submit import check_options
 from fanfold.engine.sweep import clean
 from fanfold.engine.tick import TickReport, tick
+from fanfold.engine.unlocking import taken_out
 from fanfold.errors import BadInput
+from fanfold.model.options import schema
 from fanfold.model.plan import PlannedStage
 from fanfold.providers import configuration
 from fanfold.server.access import Asking, At, Looking, Managing, Overseeing
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.shapes import NewTokenWish, Text
+from fanfold.server.api.submitting import pipeline_of
 from fanfold.server.exposition import exposed
 from fanfold.server.threads import Router
 from fanfold.store.tokens import TokenRow
@@ -36,7 +41,10 @@ class PipelineShape(BaseModel):
     name: str
     title: str
     accepts: list[str]
-    options: dict[str, str]
+    options: dict[str, str] = Field(description="What its options mean, by name.")
+    options_schema: dict[str, Any] | None = Field(
+        description="The JSON Schema of its options; null where it declares none and takes any."
+    )
     stages: list[PlannedStage]
 
 
@@ -94,10 +102,27 @@ def list_pipelines(place: At, _access: Asking) -> list[PipelineShape]:
             title=one.title,
             accepts=list(one.accepts),
             options=one.options,
+            options_schema=schema(one.declared) if one.declared else None,
             stages=list(one.plan().stages),
         )
         for one in sorted(place.pipelines.values(), key=lambda one: one.name)
     ]
+
+
+class OptionsWish(BaseModel):
+    """Options to be checked."""
+
+    options: dict[str, JsonValue] = {}
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"options": {"pages": "1-3"}}]})
+
+
+@router.post("/pipelines/{name}/check", status_code=204, responses=may_answer(404))
+async def check_pipeline_options(place: At, _access: Asking, name: Text, wish: OptionsWish) -> None:
+    """Check options before an upload is begun: 204 when a task can be submitted with them, else 422."""
+    pipeline = pipeline_of(place, name)
+    plain, _ = taken_out(pipeline, wish.options)
+    await run_in_threadpool(check_options, pipeline, plain)
 
 
 @router.get("/providers", responses=may_answer())

@@ -10,9 +10,8 @@ from typing import Any
 
 from fastapi import Request
 from pydantic import ValidationError
-from starlette.datastructures import UploadFile
+from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
-from starlette.formparsers import MultiPartException
 
 from fanfold.engine.client import Client
 from fanfold.engine.inputs import Upload
@@ -20,13 +19,14 @@ from fanfold.engine.submit import Submission
 from fanfold.errors import BadInput, NotFound
 from fanfold.model import serial
 from fanfold.model.item import NewItem
+from fanfold.model.options import SECRET, read_options
 from fanfold.model.pipeline import Pipeline
 from fanfold.model.task import Task
 from fanfold.server.access import Access, NotAllowed
 from fanfold.server.api.shapes import GivenFile, NewTask
+from fanfold.server.api.uploading import read_upload
 from fanfold.server.place import Place
 
-MOST_FILES = 100
 SAID_LENGTH = 64_000
 JSON_FIELDS = ("inputs", "items", "options", "metadata", "tags", "priority", "retry_limit", "straight_through")
 FORM = {
@@ -56,14 +56,14 @@ BODY: dict[str, Any] = {
 BODY["requestBody"]["content"]["application/json"]["schema"].pop("$defs", None)
 
 
-async def read_submission(request: Request, key: str | None) -> tuple[NewTask, list[UploadFile]]:
+async def read_submission(request: Request, place: Place, key: str | None) -> tuple[NewTask, list[UploadFile]]:
     """What is wanted, and the files that came with it, already on disk."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "application/json":
         uploads: list[UploadFile] = []
         wanted = parsed(await request.body())
     elif kind == "multipart/form-data":
-        wanted, uploads = await read_form(request)
+        wanted, uploads = await read_form(request, place)
     else:
         raise HTTPException(415, "Send application/json, or multipart/form-data with files.")
     if key is not None and wanted.key is None:
@@ -71,22 +71,36 @@ async def read_submission(request: Request, key: str | None) -> tuple[NewTask, l
     return wanted, uploads
 
 
-async def read_form(request: Request) -> tuple[NewTask, list[UploadFile]]:
+async def read_form(request: Request, place: Place) -> tuple[NewTask, list[UploadFile]]:
     """A form: its plain fields say what is wanted, the others are JSON or files."""
+
+    def check(name: str, options: dict[str, Any]) -> None:
+        pipeline = pipeline_of(place, name)
+        if pipeline.declared:
+            read_options(pipeline.declared, options)
+
     try:
-        form = await request.form(max_files=MOST_FILES, max_fields=100)
-    except MultiPartException as error:
-        raise BadInput(f"The form can not be read: {error.message}") from None
+        form = await read_upload(request, check)
     except HTTPException as error:
         if error.status_code in (408, 413):
             raise
         raise BadInput(f"The form can not be read: {error.detail}") from None
-    uploads = [value for _, value in form.multi_items() if isinstance(value, UploadFile)]
+    try:
+        return wanted_by(form), [
+            file for _, file in form.multi_items() if isinstance(file, UploadFile) and file.filename
+        ]
+    except BaseException:
+        await form.close()
+        raise
+
+
+def wanted_by(form: FormData) -> NewTask:
+    """What the plain fields of a form say."""
     known: dict[str, Any] = {}
     for name, value in form.multi_items():
         if isinstance(value, str) and value != "":
             known[name] = json_field(name, value) if name in JSON_FIELDS else value
-    return checked(known), [upload for upload in uploads if upload.filename]
+    return checked(known)
 
 
 def json_field(name: str, text: str) -> Any:
@@ -94,7 +108,8 @@ def json_field(name: str, text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        raise BadInput(f"The field {name} is not JSON: {text[:100]}") from None
+        # Not quoted: there may be a password in it.
+        raise BadInput(f"The field {name} is not JSON.") from None
 
 
 def parsed(body: bytes) -> NewTask:
@@ -162,6 +177,12 @@ def pipeline_of(place: Place, name: str) -> Pipeline:
             f"There is no pipeline {name[:100]!r} here. There are: {known}. To add one: fanfold serve TARGET"
         )
     return place.pipelines[name]
+
+
+def has_secret(place: Place, options: dict[str, Any]) -> bool:
+    """Whether an option of any pipeline here is given that is used on the file at once, in a child process."""
+    declared = (one for pipeline in place.pipelines.values() for one in pipeline.declared.values())
+    return any(one.kind == SECRET and options.get(one.name) for one in declared)
 
 
 def check_endings(pipeline: Pipeline, files: list[Upload]) -> None:

@@ -28,8 +28,9 @@ from fanfold.server.api.shapes import (
     TaskShape,
     Text,
 )
-from fanfold.server.api.submitting import BODY, read_submission, submitted
-from fanfold.server.threads import Router, writing
+from fanfold.server.api.submitting import BODY, has_secret, read_submission, submitted
+from fanfold.server.api.uploading import close
+from fanfold.server.threads import Router, unlocking, writing
 
 router = Router(tags=["tasks"])
 log = logging.getLogger("fanfold.server")
@@ -63,13 +64,15 @@ async def submit(
 ) -> TaskShape:
     """Submit a task, as JSON or, with files, as multipart/form-data; the files are streamed to disk.
 
-    201 for a new task; 200 for the task that has the idempotency key already.
+    201 for a new task; 200 for the task that has the idempotency key already. Options are checked first: of a form, before
+    its files are read, if `pipeline` and `options` come before them.
     """
+    wanted, uploads = await read_submission(request, place, idempotency_key)
     try:
-        wanted, uploads = await read_submission(request, idempotency_key)
-        task, is_new = await writing(submitted, place, access, client, wanted, uploads)
+        run = unlocking if has_secret(place, wanted.options) else writing
+        task, is_new = await run(submitted, place, access, client, wanted, uploads)
     finally:
-        await request.close()
+        await close(uploads)
     response.status_code = 201 if is_new else 200
     response.headers["location"] = f"{request.url.path}/{task.id}"
     return TaskShape.of(task)
@@ -157,8 +160,22 @@ def cancel(client: Looking, task_id: TaskId, said: Reason = NO_REASON) -> TaskSh
 
 
 @router.post("/tasks/{task_id}/retry", responses=may_answer(404, 409), dependencies=MAY_CHANGE)
-def retry(client: Looking, task_id: TaskId, wish: RetryWish = Body(default_factory=RetryWish)) -> TaskShape:  # noqa: B008
-    """Redo what failed, the named items (also done ones), or the degraded ones; a merge follows by itself."""
+async def retry(
+    place: At,
+    client: Looking,
+    task_id: TaskId,
+    wish: RetryWish = Body(default_factory=RetryWish),  # noqa: B008
+) -> TaskShape:
+    """Redo what failed, the named items (also done ones), or the degraded ones; a merge follows by itself.
+
+    An option that is secret, such as the password of an encrypted file, is used at once and not stored.
+    """
+    run = unlocking if has_secret(place, wish.options) else writing
+    return await run(retried, client, task_id, wish)
+
+
+def retried(client: Client, task_id: str, wish: RetryWish) -> TaskShape:
+    """The task after its retry."""
     options = harmless(wish.options) or None
     return TaskShape.of(client.retry(task_id, wish.items, stage=wish.stage, options=options, degraded=wish.degraded))
 

@@ -16,7 +16,8 @@ from fanfold.model.plan import Kind
 from fanfold.model.task import Task
 from fanfold.server.access import Access, At, Changing
 from fanfold.server.api.shapes import NewTask
-from fanfold.server.api.submitting import MOST_FILES, checked, pipeline_of, submitted
+from fanfold.server.api.submitting import checked, pipeline_of, submitted
+from fanfold.server.api.uploading import MOST_FILES
 from fanfold.server.place import Place
 from fanfold.server.threads import Router, writing
 from fanfold.server.web.choices import all_choices

@@ -72,10 +72,9 @@ def test_the_facts_of_a_page_have_its_model_cost_and_time() -> None:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"password": "1234"}, "password_env"),
         ({"modle": "x"}, "There is no option modle"),
         ({"ocr": "maybe"}, "auto, always, never"),
-        ({"longest": "wide"}, "not a number"),
+        ({"longest": "wide"}, "not a whole number"),
         ({"longest": 5}, "100 to 10000"),
         ({"marks": "flase"}, "true or false"),
     ],

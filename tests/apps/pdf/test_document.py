@@ -41,7 +41,7 @@ def test_a_document_tells_its_pages_and_a_survey_that_can_be_stored(tmp_path: Pa
 def test_an_encrypted_document_asks_for_its_password(tmp_path: Path) -> None:
     problem = refusal(make_encrypted(tmp_path / "secret.pdf", "sesame"))
     assert problem.code == "encrypted"
-    assert "Give its password: fanfold convert --password" in str(problem)
+    assert "Give its password" in str(problem)
 
 
 def test_the_name_a_person_knows_is_the_one_that_is_used(tmp_path: Path) -> None:

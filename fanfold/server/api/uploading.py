@@ -1,0 +1,59 @@
+"""Reads a form with files, and refuses wrong options before the first file is read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import aclosing
+from typing import Any
+
+from fastapi import Request
+from starlette.datastructures import FormData, UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
+
+from fanfold.errors import BadInput
+
+MOST_FILES = 100
+MOST_FIELDS = 100
+Check = Callable[[str, dict[str, Any]], object]
+
+
+class EarlyParser(MultiPartParser):
+    """Starlette's parser that calls ``check`` with pipeline and options when a file begins behind them.
+
+    Options behind the file are checked as well, but only when everything has been read.
+    """
+
+    def __init__(self, request: Request, stream: Any, check: Check) -> None:
+        super().__init__(request.headers, stream, max_files=MOST_FILES, max_fields=MOST_FIELDS)
+        self._check = check
+
+    def on_headers_finished(self) -> None:
+        """A part begins."""
+        super().on_headers_finished()
+        if self._current_part.file is None or self._current_files > 1:
+            return
+        said = {name: value for name, value in self.items if isinstance(value, str)}
+        if not said.get("pipeline"):
+            return
+        try:
+            options = json.loads(said.get("options") or "{}")
+        except (ValueError, RecursionError):
+            return  # Whoever reads the whole form says what is wrong with it.
+        if isinstance(options, dict):
+            self._check(said["pipeline"], options)
+
+
+async def read_upload(request: Request, check: Check) -> FormData:
+    """The form, its files on disk; ``check`` is called before the first file, where pipeline and options come before it."""
+    try:
+        async with aclosing(request.stream()) as stream:
+            return await EarlyParser(request, stream, check).parse()
+    except MultiPartException as error:
+        raise BadInput(f"The form can not be read: {error.message}") from None
+
+
+async def close(uploads: list[UploadFile]) -> None:
+    """Remove the files from disk."""
+    for upload in uploads:
+        await upload.close()

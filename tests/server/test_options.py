@@ -1,0 +1,160 @@
+"""Are declared options described, checked before an upload is read, and secrets used without being stored or told?"""
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fanfold.server.api import uploading
+from tests.engine.sealed import seal, sealed
+from tests.installation import Installation
+from tests.server.asking import Asker
+
+PASSWORD = "open-sesame-7531"
+HTML = {"accept": "text/html"}
+
+
+@pytest.fixture
+def locked(tmp_path: Path) -> bytes:
+    """A file that opens with the password."""
+    return seal(tmp_path / "book.txt", PASSWORD, "one two").read_bytes()
+
+
+@pytest.fixture
+def at(asker: Asker, installation: Installation) -> Asker:
+    """A server that knows the pipeline."""
+    installation.know(sealed)
+    asker.place.pipelines = {"sealed": sealed}
+    return asker
+
+
+def upload(at: Asker, locked: bytes, **options: Any) -> Any:
+    form = {"pipeline": "sealed", "options": json.dumps(options)}
+    return at.ask("POST", "/tasks", data=form, files={"file": ("book.txt", locked)})
+
+
+def test_the_schema_of_declared_options_is_told(at: Asker) -> None:
+    [found] = at.get("/pipelines")
+    assert found["options"]["times"] == "How often."
+    assert found["options_schema"]["properties"]["times"]["maximum"] == 9
+    assert found["options_schema"]["properties"]["password"]["writeOnly"] is True
+    assert found["options_schema"]["additionalProperties"] is False
+
+
+@pytest.mark.parametrize(("options", "field"), [({"times": 10}, "times"), ({"tims": 1}, "tims")])
+def test_a_wrong_option_is_refused_by_its_name(at: Asker, locked: bytes, options: dict[str, Any], field: str) -> None:
+    answers = [
+        upload(at, locked, **options),
+        at.ask("POST", "/tasks", json={"pipeline": "sealed", "options": options, "inputs": [1]}),
+        at.ask("POST", "/pipelines/sealed/check", json={"options": options}),
+    ]
+    for answer in answers:
+        assert (answer.status_code, answer.headers["content-type"]) == (422, "application/problem+json")
+        assert (answer.json()["code"], answer.json()["field"]) == ("bad_option", field)
+        assert "may be 1 to 9" in answer.json()["detail"] or "There are: times, password" in answer.json()["detail"]
+    assert at.get("/tasks")["tasks"] == []
+    assert at.ask("POST", "/pipelines/sealed/check", json={"options": {"times": 2}}).status_code == 204
+    assert at.ask("POST", "/pipelines/nothing/check", json={}).status_code == 404
+
+
+def test_a_wrong_option_is_refused_before_the_file_is_read(at: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    plain = uploading.EarlyParser.on_part_data
+
+    def noted(self: Any, data: bytes, start: int, end: int) -> None:
+        if self._current_part.file is not None:
+            read.append(end - start)
+        plain(self, data, start, end)
+
+    monkeypatch.setattr(uploading.EarlyParser, "on_part_data", noted)
+    answer = upload(at, b"x" * 5_000_000, times=10)
+    assert (answer.status_code, answer.headers["connection"]) == (422, "close")
+    assert sum(read) == 0
+    assert upload(at, b"x" * 1000, times=2).status_code == 201
+    assert sum(read) == 1000
+
+
+def test_options_behind_the_file_are_checked_as_well(at: Asker) -> None:
+    parts = [
+        ("file", ("book.txt", b"one")),
+        ("pipeline", (None, "sealed")),
+        ("options", (None, '{"times": 10}')),
+    ]
+    assert at.ask("POST", "/tasks", files=parts).status_code == 422
+    assert at.get("/tasks")["tasks"] == []
+
+
+def test_a_password_opens_an_upload_and_appears_nowhere(
+    at: Asker, installation: Installation, locked: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    wrong = upload(at, locked, password="wrong-one-99")
+    assert (wrong.status_code, wrong.json()["code"], wrong.json()["field"]) == (422, "wrong_password", "password")
+    made = upload(at, locked, password=PASSWORD)
+    assert made.status_code == 201, made.text
+    installation.work()
+    task = made.json()["id"]
+    assert at.get(f"/tasks/{task}/result") == "ONE TWO"
+    told = [made.text, wrong.text, caplog.text]
+    told += [json.dumps(at.get(f"/tasks/{task}{part}")) for part in ("", "/events", "/items")]
+    told += [at.ask("GET", f"//tasks/{task}", headers={"accept": "text/html"}).text, str(installation.rows())]
+    told += [path.read_bytes().decode("latin-1") for path in files(installation)]
+    assert [one[:80] for one in told if PASSWORD in one or "wrong-one-99" in one] == []
+
+
+def files(installation: Installation) -> list[Path]:
+    folder = installation.settings.data_folder
+    return [path for path in (*folder.rglob("*"), *folder.parent.glob("*.db*")) if path.is_file()]
+
+
+def test_a_task_that_lacked_its_password_gets_it_with_the_retry(
+    at: Asker, installation: Installation, locked: bytes
+) -> None:
+    task = upload(at, locked).json()["id"]
+    installation.work()
+    assert at.get(f"/tasks/{task}")["state"] == "failed"
+    wrong = at.ask("POST", f"/tasks/{task}/retry", json={"options": {"password": "wrong-one-99"}})
+    assert (wrong.status_code, wrong.json()["code"]) == (422, "wrong_password")
+    assert at.get(f"/tasks/{task}")["state"] == "failed"
+    again = at.post(f"/tasks/{task}/retry", {"options": {"password": PASSWORD}})
+    assert (again["state"], again["options"]) == ("active", {})
+    installation.work()
+    assert at.get(f"/tasks/{task}/result") == "ONE TWO"
+    assert PASSWORD not in str(installation.rows())
+
+
+def test_a_password_for_a_pipeline_that_is_not_known_is_refused_and_not_stored(
+    at: Asker, installation: Installation, locked: bytes
+) -> None:
+    task = upload(at, locked).json()["id"]
+    installation.work()
+    at.place.pipelines = {}
+    answer = at.ask("POST", f"/tasks/{task}/retry", json={"options": {"password": PASSWORD}})
+    assert (answer.status_code, "must not be stored" in answer.json()["detail"]) == (422, True)
+    assert PASSWORD not in str(installation.rows())
+
+
+def test_what_is_no_json_is_not_quoted_as_a_password_may_be_in_it(at: Asker) -> None:
+    form = {"pipeline": "sealed", "options": f'{{"password": "{PASSWORD}"'}
+    answer = at.ask("POST", "/tasks", data=form, files={"file": ("book.txt", b"x")})
+    assert (answer.status_code, PASSWORD in answer.text) == (422, False)
+
+
+def test_the_page_retries_with_real_fields_and_a_password_that_is_not_shown(
+    at: Asker, installation: Installation, locked: bytes
+) -> None:
+    task = upload(at, locked, times=2).json()["id"]
+    installation.work()
+    shown = at.ask("GET", f"//tasks/{task}", headers=HTML).text
+    assert 'name="option:times" type="number" value="2" min="1" max="9"' in shown
+    assert 'name="option:password" type="password"' in shown
+    address = f"//tasks/{task}/retry-with"
+    wish = {"option:times": "2", "option:password": "wrong-one-99"}
+    wrong = at.ask("POST", address, data=wish, headers={"accept": "*/*"})
+    assert (wrong.status_code, wrong.json()["field"], "wrong-one-99" in wrong.text) == (422, "password", False)
+    assert at.ask("POST", address, data=wish | {"option:password": PASSWORD}, headers=HTML).status_code == 303
+    installation.work()
+    assert at.get(f"/tasks/{task}/result") == "ONE TWO ONE TWO"
+    assert PASSWORD not in at.ask("GET", f"//tasks/{task}", headers=HTML).text + str(installation.rows())
