@@ -105,10 +105,17 @@ class Commands:
         pipeline = self.pipelines.get(row.pipeline) or find_installed(row.pipeline)
         plain, secrets = taken_out(pipeline, options)
         if secrets:
-            with self.store.read() as tx:
-                self._check(tx, row, "retry", named=False)
+            self._check_first(row)
         with renewed(self.store, row, secrets) as inputs:
             yield plain, inputs
+
+    def _check_first(self, row: TaskRow) -> None:
+        """Refuse a retry that is not possible before a file is unlocked for it; the transaction checks it again."""
+        try:
+            with self.store.read() as tx:
+                self._check(tx, row, "retry", named=False)
+        except _Refused as refused:
+            raise self._refusal(row, "retry", refused.fact) from None
 
     def rerun(self, number: int) -> None:
         """Start over from the first stage; the results so far are thrown away, and so are options of single items.

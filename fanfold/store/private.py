@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import stat
 from pathlib import Path
 from typing import Any
 
 FILE, FOLDER = 0o600, 0o700
+OTHERS = 0o077
+COMPANIONS = ("-wal", "-shm")
+"""What SQLite keeps beside its file."""
+log = logging.getLogger("fanfold.store")
 
 
 def private_folder(folder: Path) -> None:
@@ -27,8 +33,24 @@ def opener(path: Any, flags: int) -> int:
 
 
 def private_file(path: Path) -> None:
-    """Make an empty file, unless it is there: what a library opens it as afterwards keeps its rights."""
+    """Make an empty file: what a library opens it as afterwards keeps its rights. One that is there is tightened."""
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, FILE))
     except FileExistsError:
+        for one in (path, *(path.with_name(path.name + ending) for ending in COMPANIONS)):
+            tighten(one)
+
+
+def tighten(path: Path) -> None:
+    """Take the rights of other accounts from a file of our own, as earlier versions made it; says so in the log."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
         return
+    rights = stat.S_IMODE(found.st_mode)
+    if not rights & OTHERS or found.st_uid != os.geteuid() or not stat.S_ISREG(found.st_mode):
+        return
+    path.chmod(rights & ~OTHERS)
+    log.warning(
+        "[store] %s could be read by other accounts (%o); it is private now (%o)", path, rights, rights & ~OTHERS
+    )

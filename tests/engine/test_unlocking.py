@@ -162,3 +162,15 @@ def test_options_are_checked_before_anything_is_begun(installation: Installation
             installation.client.retry(task.id, options=wrong)
     assert [one.id for one in installation.client.list()] == [task.id]
     assert installation.client.get(task.id).state == "failed"
+
+
+def test_a_password_for_a_task_that_cannot_be_retried_is_refused_without_unlocking(
+    installation: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "plain.txt"
+    file.write_text("one")
+    task = installation.client.submit(installation.know(sealed), file)
+    installation.work()
+    monkeypatch.setattr(unlocking, "_apply", lambda *_: pytest.fail("a file was unlocked"))
+    with pytest.raises(ff.IllegalMove, match="none of its items has failed"):
+        installation.client.retry(task.id, options={"password": PASSWORD})

@@ -80,4 +80,9 @@ MUTANTS = (
         ),
         test=f"{SERVED}test_what_is_no_json_is_not_quoted_as_a_password_may_be_in_it[sqlite]",
     ),
+    mutant(
+        "a database that others could read is tightened",
+        Edit("fanfold/store/private.py", "            tighten(one)\n", "            pass\n"),
+        test="store/test_private.py::test_a_database_that_others_could_read_is_tightened_when_it_is_opened",
+    ),
 )

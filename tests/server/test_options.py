@@ -158,3 +158,18 @@ def test_the_page_retries_with_real_fields_and_a_password_that_is_not_shown(
     installation.work()
     assert at.get(f"/tasks/{task}/result") == "ONE TWO ONE TWO"
     assert PASSWORD not in at.ask("GET", f"//tasks/{task}", headers=HTML).text + str(installation.rows())
+
+
+def test_the_form_for_new_tasks_has_a_field_for_each_declared_option(
+    at: Asker, installation: Installation, locked: bytes
+) -> None:
+    shown = at.ask("GET", "//", headers=HTML).text
+    assert 'name="option:sealed:times" type="number" value="1" min="1" max="9"' in shown
+    assert 'name="option:sealed:password" type="password"' in shown
+    form = {"pipeline": "sealed", "option:sealed:times": "2", "option:sealed:password": PASSWORD}
+    answer = at.ask("POST", "//submit", data=form, files={"file": ("book.txt", locked)}, headers=HTML)
+    assert answer.status_code == 303, answer.text
+    installation.work()
+    [task] = at.get("/tasks")["tasks"]
+    assert (task["options"], at.get(f"/tasks/{task['id']}/result")) == ({"times": "2"}, "ONE TWO ONE TWO")
+    assert PASSWORD not in str(installation.rows())

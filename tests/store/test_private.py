@@ -9,7 +9,9 @@ import pytest
 
 import fanfold as ff
 from fanfold.engine.spool import Spool
+from fanfold.settings import Settings
 from fanfold.store.private import private_folder
+from fanfold.store.store import Store
 from tests.installation import Installation
 
 book = ff.Pipeline("book")
@@ -68,3 +70,17 @@ def test_a_spool_of_many_items_is_private(tmp_path: Path) -> None:
     assert not spool.fits_one_chunk
     assert mode(spool.path) == 0o600
     assert mode(spool.path.parent) == 0o700
+
+
+def test_a_database_that_others_could_read_is_tightened_when_it_is_opened(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = Settings(database=f"sqlite:///{tmp_path / 'fanfold.db'}", data=str(tmp_path / "data"))
+    Store.open(settings).close()
+    (tmp_path / "fanfold.db").chmod(0o644)
+    store = Store.open(settings)
+    try:
+        assert {mode(path) for path in tmp_path.glob("fanfold.db*")} == {0o600}
+        assert "could be read by other accounts (644)" in caplog.text
+    finally:
+        store.close()

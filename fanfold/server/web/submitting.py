@@ -11,16 +11,18 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.responses import RedirectResponse
 
 from fanfold.errors import BadInput
+from fanfold.model.options import Option
 from fanfold.model.pipeline import Pipeline
 from fanfold.model.plan import Kind
 from fanfold.model.task import Task
 from fanfold.server.access import Access, At, Changing
 from fanfold.server.api.shapes import NewTask
-from fanfold.server.api.submitting import checked, pipeline_of, submitted
+from fanfold.server.api.submitting import checked, has_secret, pipeline_of, submitted
 from fanfold.server.api.uploading import MOST_FILES
 from fanfold.server.place import Place
-from fanfold.server.threads import Router, writing
+from fanfold.server.threads import Router, unlocking, writing
 from fanfold.server.web.choices import all_choices
+from fanfold.server.web.retrying import shown
 from fanfold.server.web.words import Words
 
 router = Router()
@@ -39,6 +41,8 @@ class Offered:
     takes_items: bool
     takes_files: bool
     """Whether files can be dropped on it; what names the files it takes is given nothing else."""
+    fields: tuple[tuple[Option, str], ...] = ()
+    """Its declared options that have a field under "More options", with what the field offers."""
 
     def meanings(self, t: Words) -> dict[str, str]:
         """What its options mean, in a language."""
@@ -56,7 +60,8 @@ def offered(place: Place) -> dict[str, Any]:
 def _offer(pipeline: Pipeline) -> Offered:
     takes_items = pipeline.plan().stages[0].kind is Kind.EACH
     takes_files = bool(pipeline.accepts) or not (takes_items or pipeline.calls_with_arguments)
-    return Offered(pipeline.name, pipeline.title, pipeline.accepts, pipeline.options, takes_items, takes_files)
+    fields = tuple((one, shown(one, None)) for name, one in pipeline.declared.items() if name not in PLAIN)
+    return Offered(pipeline.name, pipeline.title, pipeline.accepts, pipeline.options, takes_items, takes_files, fields)
 
 
 @router.post("/submit")
@@ -64,7 +69,8 @@ async def submit(request: Request, place: At, access: Changing) -> RedirectRespo
     """The plain form: one task for each file, or one for the values."""
     form = await request.form(max_files=MOST_FILES, max_fields=100)
     try:
-        tasks = await writing(submit_form, place, access, form)
+        secret = any(has_secret(place, {name.rpartition(":")[2]: value}) for name, value in form.multi_items())
+        tasks = await (unlocking if secret else writing)(submit_form, place, access, form)
     finally:
         await form.close()
     return RedirectResponse(f"/tasks/{tasks[0].id}" if len(tasks) == 1 else "/", 303)
@@ -98,6 +104,8 @@ def options_of(pipeline: Pipeline, form: FormData) -> dict[str, Any]:
     """The options: from their fields, and from the lines NAME=VALUE, which lie over them."""
     known = {name: _text(form, name) for name in PLAIN if name in pipeline.options}
     found: dict[str, Any] = {name: value for name, value in known.items() if value}
+    if pipeline.declared:
+        return found | declared_of(pipeline, form)
     for line in _text(form, "more").splitlines():
         name, equals, value = line.partition("=")
         if not line.strip():
@@ -105,6 +113,16 @@ def options_of(pipeline: Pipeline, form: FormData) -> dict[str, Any]:
         if not equals or not name.strip():
             raise BadInput(f"'{line.strip()[:100]}' is not an option. Write each on a line of its own: NAME=VALUE")
         found[name.strip()] = _value(value.strip())
+    return found
+
+
+def declared_of(pipeline: Pipeline, form: FormData) -> dict[str, Any]:
+    """The declared options from their own fields; what is as the form offered it is not said."""
+    found: dict[str, Any] = {}
+    for name, option in pipeline.declared.items():
+        said = form.get(f"option:{pipeline.name}:{name}")
+        if isinstance(said, str) and said.replace("\r\n", "\n") not in ("", shown(option, None)):
+            found[name] = said
     return found
 
 

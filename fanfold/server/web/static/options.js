@@ -1,5 +1,7 @@
 // What was chosen for new tasks? The pipeline and its options; fields that the pipeline does not know are hidden, choices are remembered.
 
+import { sentenceOf } from "./notice.js";
+
 const form = document.getElementById("upload");
 const pipeline = document.getElementById("pipeline");
 const more = document.getElementById("more");
@@ -17,6 +19,7 @@ export function chosen() {
     meanings: JSON.parse(option.dataset.options),
     items: Boolean(option.dataset.items),
     files: Boolean(option.dataset.files),
+    declared: form.querySelector(`[data-declared="${CSS.escape(option.value)}"]`),
   };
 }
 
@@ -28,12 +31,14 @@ export function fitting(name) {
 
 /** The options as said; an Error names a line that is none. */
 export function options() {
-  const known = chosen().meanings;
+  const now = chosen();
+  const known = now.meanings;
   const found = {};
   for (const name of PLAIN) {
     const value = form.elements[name].value.trim();
     if (name in known && value) found[name] = value;
   }
+  if (now.declared) return Object.assign(found, saidIn(now.declared));
   for (const line of more.value.split("\n").map((one) => one.trim()).filter(Boolean)) {
     const at = line.indexOf("=");
     const name = line.slice(0, Math.max(0, at)).trim();
@@ -41,6 +46,24 @@ export function options() {
     found[name] = valueOf(line.slice(at + 1).trim());
   }
   return found;
+}
+
+const fieldsOf = (place) => [...place.querySelectorAll("input, select, textarea")];
+const nameOf = (field) => field.name.split(":").at(-1);
+const offered = (field) => [...(field.options ?? [])].find((one) => one.defaultSelected)?.value ?? field.defaultValue ?? "";
+
+/** What differs from what the fields of a declared pipeline offered. */
+function saidIn(place) {
+  const changed = fieldsOf(place).filter((field) => field.value.trim() && field.value !== offered(field));
+  return Object.fromEntries(changed.map((field) => [nameOf(field), field.value]));
+}
+
+/** Have the server check the options before any file is sent; its sentence, or nothing. */
+export async function objection(pipeline, said) {
+  const answer = await fetch(`/api/v1/pipelines/${encodeURIComponent(pipeline)}/check`, {
+    method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ options: said }),
+  });
+  return answer.ok ? null : sentenceOf(await answer.text());
 }
 
 function valueOf(text) {
@@ -63,7 +86,10 @@ function show() {
   const model = form.querySelector("[data-option=model]");
   model.hidden ||= form.elements.provider.value === "local" && "provider" in now.meanings;
   if (model.hidden) form.elements.model.value = "";
-  document.getElementById("more-count").textContent = more.value.trim() ? ` (${more.value.trim().split("\n").length})` : "";
+  for (const place of form.querySelectorAll("[data-declared]")) place.hidden = place !== now.declared;
+  document.getElementById("free").hidden = Boolean(now.declared);
+  const said = now.declared ? Object.keys(saidIn(now.declared)).length : more.value.trim().split("\n").filter(Boolean).length;
+  document.getElementById("more-count").textContent = said ? ` (${said})` : "";
   explain(now.meanings);
 }
 

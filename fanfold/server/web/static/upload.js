@@ -1,5 +1,5 @@
 // What shall be done with these files? Each becomes a task of its own, at most three upload at a time; the choices are remembered.
-import { chosen, fitting, options } from "./options.js";
+import { chosen, fitting, objection, options } from "./options.js";
 import { sentenceOf } from "./notice.js";
 
 const form = document.getElementById("upload");
@@ -20,13 +20,18 @@ function complain(sentences) {
 }
 
 /** Take files from the chooser or from a drop: those that fit become uploads, the others are told why not. */
-function take(files) {
+async function take(files) {
   const pipeline = chosen();
   let said;
   try {
     said = options();
   } catch (error) {
     complain([error.message]);
+    return;
+  }
+  const refused = await objection(pipeline.name, said).catch(() => form.dataset.offline);
+  if (refused) {
+    complain([refused]);
     return;
   }
   const sentences = [];

@@ -1,0 +1,82 @@
+"""Are options chosen in real fields, checked before an upload, and is a password a way out of a failure, in a real browser?"""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.acceptance.browser import DESKTOP, PHONE, chromium, looking, save
+from tests.engine.sealed import seal, sealed
+from tests.installation import Installation
+from tests.server.asking import served
+
+PASSWORD = "open-sesame-7531"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Iterator[Installation]:
+    made = Installation(f"sqlite:///{tmp_path / 'fanfold.db'}", tmp_path / "data", None)
+    made.know(sealed)
+    yield made
+    made.store.close()
+
+
+def work(here: Installation) -> None:
+    """Do what is due, in a thread: the browser's own loop runs in this one."""
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(here.work).result()
+
+
+def test_a_wrong_option_is_told_before_the_upload_and_a_password_opens_the_file(
+    browser: Browser, here: Installation, tmp_path: Path
+) -> None:
+    book = seal(tmp_path / "book.txt", PASSWORD, "one two")
+    with served(here) as (address, _), looking(browser, address, complaints=("422",)) as page:
+        sent: list[str] = []
+        page.on("request", lambda request: sent.append(request.url) if request.method == "POST" else None)
+        page.goto("/")
+        page.get_by_text("More options").click()
+        expect(page.locator("#free")).to_be_hidden()
+        page.get_by_label("Times").fill("10")
+        page.locator("#files").set_input_files(book)
+        expect(page.locator("#upload-problem")).to_contain_text("may be 1 to 9")
+        assert not [one for one in sent if one.endswith("/tasks")], "nothing was uploaded"
+        page.get_by_label("Times").fill("2")
+        page.get_by_label("Password").fill(PASSWORD)
+        page.locator("#files").set_input_files(book)
+        expect(page.locator("[data-row]", has_text="book.txt")).to_be_visible()
+        assert PASSWORD not in page.evaluate("JSON.stringify(localStorage)")
+    work(here)
+    [task] = here.client.list()
+    assert (task.state, here.client.result(task.id)) == ("completed", "ONE TWO ONE TWO")
+    assert PASSWORD not in str(here.rows())
+
+
+@pytest.mark.parametrize("language", ["en-US", "zh-CN"])
+def test_a_failure_for_want_of_a_password_has_its_way_out_on_the_page(
+    browser: Browser, here: Installation, tmp_path: Path, language: str
+) -> None:
+    task = here.client.submit(sealed, seal(tmp_path / "book.txt", PASSWORD, "one two"))
+    work(here)
+    with served(here) as (address, _), looking(browser, address, language=language, complaints=("422",)) as page:
+        page.goto(f"/tasks/{task.id}")
+        page.locator("#other-options summary").click()
+        for name, size in (("desktop", DESKTOP), ("phone", PHONE)):
+            page.set_viewport_size(size)
+            save(page, f"password-{language}-{name}")
+        page.locator("#option-password").fill("wrong-one")
+        page.locator("#other-options button").click()
+        expect(page.get_by_text("does not open book.txt")).to_be_visible()
+        page.locator("#option-password").fill(PASSWORD)
+        page.locator("#other-options button").click()
+        expect(page.locator("#task-head")).not_to_have_attribute("data-state", "failed")
+    work(here)
+    assert here.client.result(task.id) == "ONE TWO"
