@@ -179,9 +179,8 @@ def _settlement(open_store: Callable[[], Any], request: Request, begun: Callable
     begun()
     try:
         return run()
-    except (
-        BaseException
-    ) as error:  # Around the handler: no files for an event loop, or a task in it that ends everything.
+    except BaseException as error:
+        # Around the handler: no files for an event loop, or a task in it that ends everything.
         return failed(request.claimed, request.stage, error)
 
 

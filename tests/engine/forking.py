@@ -52,6 +52,8 @@ def _as_copy(how: str, note: str) -> Any:
         raise ValueError("of the copy")
     if how == "exit":
         sys.exit(5)
+    if how == "large":
+        return "x" * 2_000_000
     if how == "stay":
         time.sleep(3_600)
     if how == "orphan":
@@ -104,6 +106,19 @@ async def split_later(task: Any) -> AsyncIterator[Any]:
 def same(item: Any) -> Any:
     """What came in."""
     return item.input
+
+
+large_splits = ff.Pipeline("large-fork-splits")
+
+
+@large_splits.split(isolate=True, retry=ff.Retry(limit=0))
+def split_large(task: Any) -> Iterator[Any]:
+    """Fork between two items; that of the copy would need a file."""
+    said = run("large")
+    yield said if isinstance(said, str) else said[0]
+
+
+large_splits.each(same)
 
 
 CHILD, WORKER = pipelines(True), pipelines(False)

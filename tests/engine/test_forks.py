@@ -52,6 +52,19 @@ def test_a_copy_forked_in_a_split_adds_no_items(live: Live, where: Any, kind: in
     assert live.client.result(task.id) == [1, "parent", 3]
 
 
+@pytest.mark.parametrize("kind", ["each", "split"])
+def test_a_forked_copy_keeps_nothing(sqlite_live: Live, kind: str) -> None:
+    live = sqlite_live
+    if kind == "each":
+        task = live.client.submit(live.know(forking.CHILD[0]), items=[["large"]])
+    else:
+        task = live.client.submit(live.know(forking.large_splits))
+    with live.working():
+        live.until(task, "completed", 90)
+    assert live.client.result(task.id) in ([["parent", 0]], ["parent"])
+    assert live.blobs() == []
+
+
 def test_a_forked_pool_works_in_an_isolated_handler(sqlite_live: Live) -> None:
     live = sqlite_live
     assert results(live, forking.CHILD[0], ["multiprocessing"], ["plain"])[0] == ["parent", [1, 2]]

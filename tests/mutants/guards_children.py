@@ -124,12 +124,12 @@ MUTANTS = (
             "            value = self.stage.handler(*arguments, **named)\n            end_copy(home)\n",
             "            value = self.stage.handler(*arguments, **named)\n",
         ),
-        test=f"{FORKS}::test_a_forked_copy_ends_with_its_handler_and_never_answers[sqlite-plain-worker]",
+        test=f"{FORKS}::test_a_forked_copy_keeps_nothing[each]",
     ),
     mutant(
         "a copy forked in a split ends there",
         Edit(CALLING, ".fill(in_one_process(value), ", ".fill(value, "),
-        test=f"{FORKS}::test_a_copy_forked_in_a_split_adds_no_items[sqlite-plain-worker]",
+        test=f"{FORKS}::test_a_forked_copy_keeps_nothing[split]",
     ),
     mutant(
         "a forked copy has no pipe to the parent",
@@ -221,7 +221,11 @@ MUTANTS = (
     ),
     mutant(
         "an error around a handler is an error of its item",
-        Edit(CHILD, "    except BaseException as error:  # Around", "    except ZeroDivisionError as error:  # Around"),
+        Edit(
+            CHILD,
+            "    except BaseException as error:\n        # Around the",
+            "    except ZeroDivisionError as error:\n        # Around the",
+        ),
         test=f"{UNRULY}::test_a_task_of_the_loop_that_ends_it_fails_its_item_alone[sqlite]",
     ),
 )
