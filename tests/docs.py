@@ -12,11 +12,11 @@ import click
 from fanfold import errors
 from fanfold.apps.pdf.options import OPTIONS
 from fanfold.cli import SECTIONS, cli
-from fanfold.cli.exits import MEANINGS as EXIT_MEANINGS
 from fanfold.model.lifecycle import ITEM_MOVES, TASK_MOVES, Move, diagram
 from fanfold.model.options import Option
 from fanfold.providers.configuration import BUILT_IN, Provider
 from fanfold.providers.configuration import MEANINGS as PROVIDER_MEANINGS
+from fanfold.running.exit_codes import MEANINGS as EXIT_MEANINGS
 from fanfold.server.app import API, make_app
 from fanfold.server.place import Place
 from fanfold.settings import MEANINGS, Settings

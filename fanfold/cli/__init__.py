@@ -1,4 +1,4 @@
-"""What did a person type? The `fanfold` command; each of its commands is one file, loaded when it is needed."""
+"""The `fanfold` command; each of its commands is one file, or belongs to an application, and is loaded when it is needed."""
 
 from __future__ import annotations
 
@@ -6,41 +6,60 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from fanfold.cli.exits import Exit
-from fanfold.cli.failing import Interrupted, report
-from fanfold.cli.invocation import Invocation, shared_options
+from fanfold.running.error_output import Interrupted, report
+from fanfold.running.exit_codes import Exit
+from fanfold.running.invocation import Invocation, shared_options
+
+if TYPE_CHECKING:
+    from fanfold.model.application import AppCommand
 
 SECTIONS = {
-    "Convert": ("convert", "providers"),
     "Work": ("run", "submit", "worker", "serve", "tick"),
     "Look": ("tasks", "show", "items", "events", "calls", "wait", "result", "output", "stream", "top"),
     "Steer": ("pause", "resume", "cancel", "retry", "rerun", "merge", "external", "delete"),
-    "Operate": ("pipelines", "workers", "metrics", "doctor", "prune", "tokens", "db"),
+    "Operate": ("pipelines", "providers", "workers", "metrics", "doctor", "prune", "tokens", "db"),
 }
 NAMES = tuple(name for names in SECTIONS.values() for name in names)
+
+
+def _from_applications() -> dict[str, AppCommand]:
+    from fanfold.engine.discovery import applications
+    from fanfold.model.application import commands_of
+
+    return commands_of(applications(), NAMES)
 
 
 class Fanfold(click.Group):
     """The group of all commands. It imports a command's module when the command, or its help, is wanted."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Every command, in the order of the sections."""
-        return list(NAMES)
+        """Every command: those of applications first, then in the order of the sections."""
+        return [*_from_applications(), *NAMES]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name."""
-        if cmd_name not in NAMES:
+        if cmd_name in NAMES:
+            target = f"fanfold.cli.commands.{cmd_name}:command"
+        elif (brought := _from_applications().get(cmd_name)) is not None:
+            target = brought.target
+        else:
             return None
-        module = importlib.import_module(f"fanfold.cli.commands.{cmd_name}")
-        found: click.Command = module.command
+        module, _, name = target.partition(":")
+        found: click.Command = getattr(importlib.import_module(module), name)
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The commands by section, each with its first sentence."""
+        """The commands by section, each with its first sentence; nothing of an application is imported for that."""
+        from fanfold.engine.discovery import applications
+
+        for application in applications():
+            if application.commands:
+                with formatter.section(application.title):
+                    formatter.write_dl([(command.name, command.help) for command in application.commands])
         for section, names in SECTIONS.items():
             commands = ((name, self.get_command(ctx, name)) for name in names)
             rows = [(name, command.get_short_help_str(90)) for name, command in commands if command is not None]

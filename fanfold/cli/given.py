@@ -49,7 +49,7 @@ def parse_options(pairs: Sequence[str]) -> dict[str, Any]:
 
 def secrets(password: str | None) -> dict[str, str]:
     """The password among the options, where one was given; the engine uses it at once and does not store it."""
-    from fanfold.cli.declared import secret
+    from fanfold.running.declared import secret
 
     found = secret(password)
     return {} if found is None else {"password": found}

@@ -12,12 +12,12 @@ from contextlib import contextmanager
 import click
 import uvicorn
 
-from fanfold.cli.invocation import Invocation
 from fanfold.cli.processes import Supervisor, worker_command
 from fanfold.engine import tokens
 from fanfold.engine.discovery import load_all
 from fanfold.engine.places import places_for
 from fanfold.errors import BadInput
+from fanfold.running.invocation import Invocation
 from fanfold.server.app import make_app
 from fanfold.server.listening import configured
 from fanfold.server.place import Place, is_loopback

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fanfold.cli import printing
-from fanfold.cli.exits import Exit
-from fanfold.cli.failing import described, exit_of
-from fanfold.cli.invocation import Invocation
 from fanfold.errors import BadInput, FanfoldError
+from fanfold.running import output_format as printing
+from fanfold.running.error_output import described, exit_of
+from fanfold.running.exit_codes import Exit
+from fanfold.running.invocation import Invocation
 
 if TYPE_CHECKING:
     from fanfold.engine.client import Client

@@ -1,4 +1,4 @@
-"""Which pipeline is meant? `package.module:name`, `file.py:name`, or the name of an installed one."""
+"""Finds pipelines and applications: `package.module:name`, `file.py:name`, or the name of an installed one."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 import logging
 import sys
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -14,9 +15,11 @@ from types import ModuleType
 from typing import Any
 
 from fanfold.errors import BadInput, NotFound
+from fanfold.model.application import Application
 from fanfold.model.pipeline import Pipeline, TaskFunction, as_pipeline, by_name
 
-GROUP = "fanfold.pipelines"
+APPLICATIONS = "fanfold.apps"
+PIPELINES = "fanfold.pipelines"
 SERVICES = "fanfold.services"
 log = logging.getLogger("fanfold.discovery")
 
@@ -42,9 +45,52 @@ def load(target: str) -> Pipeline:
     return as_pipeline(found)
 
 
-def installed() -> dict[str, EntryPoint]:
-    """Pipelines that installed packages announce."""
-    return {point.name: point for point in entry_points(group=GROUP)}
+@cache
+def applications() -> tuple[Application, ...]:
+    """The applications that installed packages bring, by name; one that cannot be loaded is passed over with a warning."""
+    found: list[Application] = []
+    for point in sorted(entry_points(group=APPLICATIONS), key=lambda one: one.name):
+        try:
+            application = point.load()
+        except Exception as error:
+            log.warning("[discovery] Passed over the application %s: %s: %s", point.name, type(error).__name__, error)
+            continue
+        if not isinstance(application, Application):
+            log.warning("[discovery] Passed over %s: %s is no fanfold.Application.", point.name, point.value)
+            continue
+        found.append(application)
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Announced:
+    """A pipeline that an installed package brings, not loaded yet."""
+
+    name: str
+    target: str
+
+    def load(self) -> Pipeline:
+        """The pipeline."""
+        return as_pipeline(EntryPoint(self.name, self.target, PIPELINES).load())
+
+
+def installed() -> dict[str, Announced]:
+    """Pipelines that installed packages bring: those of applications, and those announced by themselves."""
+    found = {
+        name: Announced(name, target)
+        for application in applications()
+        for name, target in application.pipeline_targets().items()
+    }
+    for point in entry_points(group=PIPELINES):
+        known = found.setdefault(point.name, Announced(point.name, point.value))
+        if known.target != point.value:
+            log.warning(
+                "[discovery] Passed over the pipeline %s of %s: %s has that name.",
+                point.name,
+                point.value,
+                known.target,
+            )
+    return found
 
 
 async def finish_services(seconds: float) -> None:
@@ -66,7 +112,7 @@ def service(name: str) -> Any:
 def find_installed(name: str) -> Pipeline | None:
     """The pipeline that an installed package announces under its own name, if there is one."""
     point = installed().get(name)
-    return None if point is None else as_pipeline(point.load())
+    return None if point is None else point.load()
 
 
 def load_all(targets: tuple[str, ...] | list[str]) -> dict[str, Pipeline]:
@@ -74,7 +120,7 @@ def load_all(targets: tuple[str, ...] | list[str]) -> dict[str, Pipeline]:
     found: list[Pipeline] = []
     for name, point in installed().items():
         try:
-            pipeline = as_pipeline(point.load())
+            pipeline = point.load()
         except Exception as error:
             log.warning("[discovery] Passed over the installed pipeline %s: %s: %s", name, type(error).__name__, error)
             continue
@@ -110,8 +156,7 @@ def _installed(name: str) -> Pipeline:
     if name not in points:
         hint = f" Installed: {', '.join(sorted(points))}." if points else ""
         raise NotFound(f"There is no pipeline '{name}'. Name one as package.module:pipeline or file.py:pipeline.{hint}")
-    loaded: Any = points[name].load()
-    return as_pipeline(loaded)
+    return points[name].load()
 
 
 def _imported(name: str) -> ModuleType:

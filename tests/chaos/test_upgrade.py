@@ -15,9 +15,9 @@ from uuid import uuid4
 import pytest
 import sqlalchemy as sa
 
-from fanfold.cli.exits import Exit
 from fanfold.errors import DatabaseProblem
 from fanfold.model import serial
+from fanfold.running.exit_codes import Exit
 from fanfold.store import copying, migrate
 from fanfold.store.database import Database
 from tests.acceptance.fleet import BRIEF_LEASE, ROOT, SHORT, Fleet, check_events, fleet, patiently

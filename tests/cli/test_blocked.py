@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fanfold.cli.exits import Exit
 from fanfold.engine.client import Client
+from fanfold.running.exit_codes import Exit
 from tests.cli.shell import Shell
 from tests.waiting import eventually
 

@@ -11,10 +11,11 @@ from typing import Any, BinaryIO
 
 import pytest
 
-from fanfold.cli.conversion import documents, saving
-from fanfold.cli.conversion.saving import Saving
 from fanfold.engine.children import Children
 from fanfold.model.files import File
+from fanfold.running import many as documents
+from fanfold.running import saving
+from fanfold.running.saving import Saving
 from fanfold.store.store import Store, Transaction
 from tests.ai_server import AIServer
 from tests.apps.pdf.making import make_blank, make_broken, make_encrypted, make_pdf, make_scan
@@ -119,7 +120,7 @@ def test_bad_files_fail_with_a_sentence_and_stop_no_other(sqlite_shell: Shell, p
         "looks like a web page",
         "good.pdf → ",
         "blank.pdf → ",
-        "4 documents could not be converted: ",
+        "4 documents could not be done: ",
     ):
         assert told in result.stderr
     assert (place / "good.md").exists()
@@ -348,7 +349,14 @@ def test_commands_at_the_same_time_lose_none_of_each_others_files(
     savings = [Saving(tmp_path / "data") for _ in files]
     with ThreadPoolExecutor(4) as threads:
         together = zip(savings, files.items(), strict=True)
-        list(threads.map(lambda one: one[0].save(one[1][1], tmp_path / "out.md", tmp_path / one[1][0]), together))
+        list(
+            threads.map(
+                lambda one: one[0].save(
+                    saving.whole(one[1][1], tmp_path / "out.md"), tmp_path / "out.md", tmp_path / one[1][0]
+                ),
+                together,
+            )
+        )
     found = sorted(path.read_text()[0] for path in tmp_path.glob("out.md*"))
     assert found == ["a", "b", "c", "d"]
 
@@ -477,7 +485,7 @@ def test_what_was_done_before_needs_no_worker_and_few_queries(
     monkeypatch.setattr(
         Children, "warm", lambda _children, count: pytest.fail("a process was started") if count else None
     )
-    monkeypatch.setattr(documents, "convert", lambda *_: pytest.fail("there was nothing to do"))
+    monkeypatch.setattr(documents, "run_all", lambda *_: pytest.fail("there was nothing to do"))
     result = sqlite_shell.type("convert", *(f"b{number}.pdf" for number in range(12)), "-o", "out/")
     assert result.exit_code == 0
     assert result.stderr.count("done before") == 12

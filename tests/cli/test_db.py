@@ -5,8 +5,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from fanfold.cli.exits import Exit
 from fanfold.engine.client import Client
+from fanfold.running.exit_codes import Exit
 from fanfold.store import migrate
 from fanfold.store.database import Database
 from fanfold.store.revisions import NEWEST

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from fanfold.cli.exits import Exit
+from fanfold.running.exit_codes import Exit
 from tests.cli.shell import SAMPLES, Shell
 
 

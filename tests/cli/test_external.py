@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from fanfold.cli.exits import Exit
 from fanfold.engine.client import Client
+from fanfold.running.exit_codes import Exit
 from tests.cli.shell import Shell
 from tests.engine.jobs import JobService, raising
 from tests.installation import Installation

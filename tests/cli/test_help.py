@@ -8,8 +8,8 @@ import click
 import pytest
 
 from fanfold.cli import NAMES, cli
-from fanfold.cli.exits import BY_CODE, BY_STATE, MEANINGS, Exit
 from fanfold.model.lifecycle import TaskState
+from fanfold.running.exit_codes import BY_CODE, BY_STATE, MEANINGS, Exit
 from tests.cli.shell import Shell
 
 

@@ -5,8 +5,8 @@ import threading
 from datetime import UTC, datetime
 from pathlib import Path
 
-from fanfold.cli.exits import Exit
 from fanfold.engine.client import Client
+from fanfold.running.exit_codes import Exit
 from tests.cli.shell import SAMPLES, Shell
 
 

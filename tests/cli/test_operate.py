@@ -5,9 +5,9 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from fanfold.cli.exits import Exit
 from fanfold.engine.client import Client
 from fanfold.engine.doctor import Check, data_folder, disk, schema
+from fanfold.running.exit_codes import Exit
 from fanfold.store import migrate, tables
 from tests.cli.shell import Shell
 

@@ -4,10 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from fanfold.cli import printing
 from fanfold.cli.given import parse_options
-from fanfold.cli.progress import Lines, Rate
 from fanfold.errors import BadInput
+from fanfold.running import output_format as printing
+from fanfold.running.display import Lines, Rate
 
 
 def test_options_are_json_or_text() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.cli.exits import Exit
 from fanfold.engine.client import Client
+from fanfold.running.exit_codes import Exit
 from tests.cli import samples
 from tests.cli.shell import SAMPLES, Shell
 from tests.waiting import eventually

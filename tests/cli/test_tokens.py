@@ -2,9 +2,9 @@
 
 import pytest
 
-from fanfold.cli.exits import Exit
 from fanfold.engine import tokens
 from fanfold.engine.client import Client
+from fanfold.running.exit_codes import Exit
 from tests.cli.shell import Shell
 
 

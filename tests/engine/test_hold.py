@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.cli.running import Wanted, run_task
 from fanfold.engine.tick import tick
 from fanfold.errors import IllegalMove, TaskStopped
 from fanfold.model.lifecycle import TaskState
+from fanfold.running.one import Wanted, run_task
 from tests.engine.live import Live
 from tests.installation import HandClock, Installation
 

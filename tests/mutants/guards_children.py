@@ -177,7 +177,7 @@ MUTANTS = (
     ),
     mutant(
         "a handler that no child can import is refused before anything is begun",
-        Edit("fanfold/cli/running.py", "    check_reachable(as_pipeline(pipeline).stages.values())\n", ""),
+        Edit("fanfold/running/one.py", "    check_reachable(as_pipeline(pipeline).stages.values())\n", ""),
         test=f"{UNGUARDED}::test_an_isolated_handler_that_was_typed_in_is_refused_before_anything_is_begun[-c]",
     ),
     mutant(

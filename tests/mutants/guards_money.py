@@ -6,7 +6,7 @@ from tests.mutants.mutant import Edit, mutant
 
 ANSWERS, DESK, LANES = "fanfold/store/answers.py", "fanfold/providers/desk.py", "fanfold/providers/lanes.py"
 CONTEXT, KEYS, USAGE = "fanfold/engine/context.py", "fanfold/model/idempotency.py", "fanfold/engine/calling.py"
-SAVING, SOURCES = "fanfold/cli/conversion/saving.py", "fanfold/cli/conversion/sources.py"
+SAVING, SOURCES = "fanfold/running/saving.py", "fanfold/running/sources.py"
 LEDGER, ASKING = "store/test_answers.py", "providers/test_asking.py"
 CONVERT, GENERATIONS = "cli/test_convert.py", "engine/test_generations.py"
 IN_THE_AIR = f"{LEDGER}::test_a_call_in_the_air_is_possibly_paid_when_its_attempt_is_gone"

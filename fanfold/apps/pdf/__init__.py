@@ -1,13 +1,26 @@
-"""How does a PDF become Markdown? Its pages are listed, each is converted by itself, and they are bound together again."""
+"""Converts PDFs to Markdown: the pages are listed, each is converted by itself, and they are bound together again."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import fanfold as ff
+
 if TYPE_CHECKING:
     from fanfold.apps.pdf.pipeline import pdf as pdf
 
-__all__ = ["pdf"]
+__all__ = ["application", "pdf"]
+
+application = ff.Application(
+    "pdf",
+    title="PDF to Markdown",
+    pipelines=("fanfold.apps.pdf.pipeline:pdf",),
+    commands=(
+        ff.AppCommand(
+            "convert", "fanfold.apps.pdf.command:command", help="Convert PDFs to Markdown; run it again and it goes on."
+        ),
+    ),
+)
 
 
 def __getattr__(name: str) -> Any:

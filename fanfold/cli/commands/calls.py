@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from fanfold.cli import printing
-from fanfold.cli.invocation import Command, Invocation
 from fanfold.model.asking import money
+from fanfold.running import output_format as printing
+from fanfold.running.invocation import Command, Invocation
 
 
 @click.command("calls", cls=Command)

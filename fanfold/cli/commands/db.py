@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fanfold.cli import printing
-from fanfold.cli.invocation import Command, Invocation
 from fanfold.errors import DatabaseProblem
+from fanfold.running import output_format as printing
+from fanfold.running.invocation import Command, Invocation
 
 if TYPE_CHECKING:
     from fanfold.store.database import Database

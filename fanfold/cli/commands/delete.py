@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from fanfold.cli import given
-from fanfold.cli.exits import Exit
-from fanfold.cli.invocation import Command, Invocation
 from fanfold.cli.steering import ids, steer
+from fanfold.running.exit_codes import Exit
+from fanfold.running.invocation import Command, Invocation
 
 if TYPE_CHECKING:
     from fanfold.engine.client import Client

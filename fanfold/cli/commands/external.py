@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fanfold.cli import printing
-from fanfold.cli.invocation import Command, Invocation
 from fanfold.cli.steering import sentence
 from fanfold.model.external import EXTERNAL_COMMANDS
+from fanfold.running import output_format as printing
+from fanfold.running.invocation import Command, Invocation
 
 if TYPE_CHECKING:
     from fanfold.model.external import ExternalJob

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fanfold.cli import printing
-from fanfold.cli.invocation import Command, Invocation
 from fanfold.errors import BadInput
 from fanfold.model.asking import money
+from fanfold.running import output_format as printing
+from fanfold.running.invocation import Command, Invocation
 
 if TYPE_CHECKING:
     from fanfold.model.item import Item

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from fanfold.cli import given
-from fanfold.cli.exits import Exit
-from fanfold.cli.invocation import Command, Invocation
 from fanfold.cli.steering import ids, steer
+from fanfold.running.exit_codes import Exit
+from fanfold.running.invocation import Command, Invocation
 
 
 @click.command("merge", cls=Command)

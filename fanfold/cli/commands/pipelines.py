@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from fanfold.cli import printing
-from fanfold.cli.invocation import Command, Invocation
+from fanfold.running import output_format as printing
+from fanfold.running.invocation import Command, Invocation
+
+if TYPE_CHECKING:
+    from fanfold.engine.discovery import Announced
 
 
 @click.command("pipelines", cls=Command)
@@ -23,13 +26,11 @@ def command(invocation: Invocation) -> None:
         printing.print_table(("name", "target", "stages"), [(one["name"], one["target"], stages(one)) for one in found])
 
 
-def described(name: str, point: Any) -> dict[str, Any]:
+def described(name: str, point: Announced) -> dict[str, Any]:
     """An installed pipeline, or why it can not be loaded: one broken package must not hide the others."""
-    from fanfold.model.pipeline import as_pipeline
-
-    known: dict[str, Any] = {"name": name, "target": point.value, "title": None, "stages": [], "error": None}
+    known: dict[str, Any] = {"name": name, "target": point.target, "title": None, "stages": [], "error": None}
     try:
-        pipeline = as_pipeline(point.load())
+        pipeline = point.load()
     except Exception as error:
         return known | {"error": f"{type(error).__name__}: {error}"}
     made = [{"name": stage.name, "kind": stage.kind, "gate": stage.gate} for stage in pipeline.plan().stages]

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fanfold.cli import printing
-from fanfold.cli.exits import Exit
-from fanfold.cli.invocation import Command, Invocation
 from fanfold.errors import BadInput
+from fanfold.running import output_format as printing
+from fanfold.running.exit_codes import Exit
+from fanfold.running.invocation import Command, Invocation
 
 if TYPE_CHECKING:
     from fanfold.providers.configuration import Provider

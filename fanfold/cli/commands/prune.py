@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from fanfold.cli import given, printing
-from fanfold.cli.invocation import Command, Invocation
+from fanfold.cli import given
+from fanfold.running import output_format as printing
+from fanfold.running.invocation import Command, Invocation
 
 
 @click.command("prune", cls=Command)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
-from fanfold.cli import printing, results
-from fanfold.cli.exits import Exit
-from fanfold.cli.invocation import Command, Invocation
+from fanfold.running import output_format as printing
+from fanfold.running import result_output as results
+from fanfold.running.exit_codes import Exit
+from fanfold.running.invocation import Command, Invocation
 
 
 @click.command("result", cls=Command)

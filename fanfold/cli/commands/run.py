@@ -7,9 +7,11 @@ from typing import IO
 
 import click
 
-from fanfold.cli import given, printing, results
-from fanfold.cli.exits import Exit
-from fanfold.cli.invocation import Command, Invocation
+from fanfold.cli import given
+from fanfold.running import output_format as printing
+from fanfold.running import result_output as results
+from fanfold.running.exit_codes import Exit
+from fanfold.running.invocation import Command, Invocation
 
 
 @click.command("run", cls=Command)
@@ -43,8 +45,8 @@ def command(
     done, its result is given again (--fresh starts anew). The exit code is 7 when some of the result is degraded.
     """
     invocation.log(logging.ERROR)
-    from fanfold.cli.running import Wanted, run_task
     from fanfold.engine.discovery import load
+    from fanfold.running.one import Wanted, run_task
 
     pipeline = load(target)
     client = invocation.client()

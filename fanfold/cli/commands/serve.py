@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fanfold.cli.invocation import Command, Invocation
 from fanfold.errors import BadInput
+from fanfold.running.invocation import Command, Invocation
 
 if TYPE_CHECKING:
     from fanfold.settings import Settings

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fanfold.cli import printing, results
-from fanfold.cli.invocation import Command, Invocation
 from fanfold.model.asking import money
+from fanfold.running import output_format as printing
+from fanfold.running import result_output as results
+from fanfold.running.invocation import Command, Invocation
 
 if TYPE_CHECKING:
     from fanfold.model.task import Task

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from fanfold.cli import printing
-from fanfold.cli.invocation import Command, Invocation
+from fanfold.running import output_format as printing
+from fanfold.running.invocation import Command, Invocation
 
 
 @click.command("stream", cls=Command)

@@ -6,9 +6,11 @@ from typing import IO
 
 import click
 
-from fanfold.cli import declared, given, printing
-from fanfold.cli.invocation import Command, Invocation
+from fanfold.cli import given
 from fanfold.cli.steering import sentence
+from fanfold.running import declared
+from fanfold.running import output_format as printing
+from fanfold.running.invocation import Command, Invocation
 
 
 @click.command("submit", cls=Command)

@@ -6,9 +6,9 @@ import logging
 
 import click
 
-from fanfold.cli import printing
-from fanfold.cli.exits import Exit
-from fanfold.cli.invocation import Command, Invocation
+from fanfold.running import output_format as printing
+from fanfold.running.exit_codes import Exit
+from fanfold.running.invocation import Command, Invocation
 
 
 @click.command("tick", cls=Command)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fanfold.cli import printing
 from fanfold.cli.commands import workers as workers_command
-from fanfold.cli.invocation import Command, Invocation
+from fanfold.running import output_format as printing
+from fanfold.running.invocation import Command, Invocation
 
 if TYPE_CHECKING:
     from fanfold.engine.client import Client

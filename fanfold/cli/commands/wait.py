@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import click
 
-from fanfold.cli import printing, results
-from fanfold.cli.exits import BY_STATE, Exit
-from fanfold.cli.invocation import Command, Invocation
 from fanfold.cli.steering import sentence
 from fanfold.errors import FanfoldError
+from fanfold.running import output_format as printing
+from fanfold.running import result_output as results
+from fanfold.running.exit_codes import BY_STATE, Exit
+from fanfold.running.invocation import Command, Invocation
 
 
 @click.command("wait", cls=Command)
@@ -21,8 +22,8 @@ def command(invocation: Invocation, task_id: str, timeout: float | None) -> Exit
     A task that is paused, or waits at a gate, is not waited for: somebody has to resume it. Nor is one of which only items
     are left that wait for a person.
     """
-    from fanfold.cli.progress import display
-    from fanfold.cli.watching import watch
+    from fanfold.running.display import display
+    from fanfold.running.follow import watch
 
     client = invocation.client()
     shown = display(wanted=not invocation.json)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fanfold.cli.exits import Exit
-from fanfold.cli.failing import Interrupted
-from fanfold.cli.invocation import Command, Invocation
 from fanfold.errors import DatabaseProblem
+from fanfold.running.error_output import Interrupted
+from fanfold.running.exit_codes import Exit
+from fanfold.running.invocation import Command, Invocation
 
 if TYPE_CHECKING:
     from fanfold.store.store import Store

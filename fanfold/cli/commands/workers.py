@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fanfold.cli import printing
-from fanfold.cli.invocation import Command, Invocation
+from fanfold.running import output_format as printing
+from fanfold.running.invocation import Command, Invocation
 
 if TYPE_CHECKING:
     from fanfold.store.workers import WorkerRow

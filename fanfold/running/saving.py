@@ -1,4 +1,4 @@
-"""Where does a result go without anything being lost? Whole or not at all; a file that is not ours is kept beside it."""
+"""Writes results to files without losing anything: whole or not at all, and a file that is not ours is kept beside it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import hashlib
 import json
 import os
 import tempfile
-import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,36 @@ class Saved:
     """Files that a person has edited, and that were left as they are."""
 
 
+@dataclass
+class Placed:
+    """The files that a result becomes."""
+
+    files: dict[Path, Callable[[], bytes]] = field(default_factory=dict)
+    """What to write at each place; read when its turn comes."""
+    tidied: list[tuple[Path, str]] = field(default_factory=list)
+    """Folders and patterns of names under which files of an earlier result may stand that this one does not have."""
+
+    def add(self, place: Path, content: File) -> None:
+        """A file of the result goes to ``place``."""
+        self.files[place] = partial(_read, content)
+
+
+def whole(value: Any, target: Path) -> Placed:
+    """A result that is one file, or one text."""
+    placed = Placed()
+    if isinstance(value, File):
+        placed.add(target, value)
+    else:
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        placed.files[target] = text.encode
+    return placed
+
+
+def _read(content: File) -> bytes:
+    with content.open() as source:
+        return source.read()
+
+
 class Saving:
     """Writes results, and remembers what it wrote from which source: what was edited since, or is another's, is kept."""
 
@@ -41,7 +71,7 @@ class Saving:
         self._stamp: tuple[int, int, int] | None = None
 
     def owner(self, target: Path) -> str | None:
-        """The document whose result stands at ``target``; None when nothing is there, or it is not ours."""
+        """The source whose result stands at ``target``; None when nothing is there, or it is not ours."""
         if not target.exists():
             return None
         return self._written().get(str(target.resolve()), "").partition(" ")[2] or None
@@ -51,43 +81,32 @@ class Saving:
         known, place = self._written(), str(target.resolve())
         return known.get(_STAMP + place) == stamp and known.get(place) == _standing(target, source)
 
-    def save(self, value: Any, target: Path, source: Path, *, again: bool = False, stamp: str = "") -> Saved:
-        """Write a result to ``target``. ``again``: it was written before, so a file that was edited since is left alone.
+    def save(self, placed: Placed, target: Path, source: Path, *, again: bool = False, stamp: str = "") -> Saved:
+        """Write the files of a result. ``again``: it was written before, so a file that was edited since is left alone.
 
         ``stamp`` names the result, so that it is known again without being read.
         """
-        files: dict[str, File] = value if isinstance(value, dict) else {"markdown": value}
-        report = target.with_suffix(".json")
-        if "report" in files and report == target:
-            raise BadInput(f"The report would overwrite {target}. Name the Markdown otherwise: -o {target.stem}.md")
         saved = Saved()
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with files["markdown"].open() as content:
-                self._put(content.read(), target, source, again, saved)
-            if "report" in files:
-                with files["report"].open() as content:
-                    self._put(content.read(), report, source, again, saved)
-            if "pages" in files:
-                self._unpack(files["pages"], target.with_name(f"{target.stem}-pages"), source, again, saved)
+            for place, read in placed.files.items():
+                place.parent.mkdir(parents=True, exist_ok=True)
+                self._put(read(), place, source, again, saved)
+            self._tidy(placed, source)
         except OSError as error:
-            raise BadInput(f"Can not write {error.filename or target}: {error.strerror or error}.") from None
-        place = _STAMP + str(target.resolve())
-        if stamp and not saved.left and self._written().get(place) != stamp:
+            raise BadInput(f"Cannot write {error.filename or target}: {error.strerror or error}.") from None
+        place_key = _STAMP + str(target.resolve())
+        if stamp and not saved.left and self._written().get(place_key) != stamp:
             with self._alone():
-                self._note(place, stamp)
+                self._note(place_key, stamp)
         return saved
 
-    def _unpack(self, pages: File, folder: Path, source: Path, again: bool, saved: Saved) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        with pages.open() as content, zipfile.ZipFile(content) as archive:
-            names = [Path(name).name for name in archive.namelist()]
-            for name in names:
-                self._put(archive.read(name), folder / name, source, again, saved)
+    def _tidy(self, placed: Placed, source: Path) -> None:
+        """Remove files of an earlier result that this one no longer has, unless somebody has touched them."""
         known = self._written()
-        for left in sorted(folder.glob("page-*.md")):
-            if left.name not in names and known.get(str(left.resolve())) == _entry(digest(left), source):
-                left.unlink()  # Of an earlier range of pages, and untouched since.
+        for folder, pattern in placed.tidied:
+            for left in sorted(folder.glob(pattern)):
+                if left not in placed.files and known.get(str(left.resolve())) == _entry(digest(left), source):
+                    left.unlink()
 
     def _put(self, content: bytes, target: Path, source: Path, again: bool, saved: Saved) -> None:
         """Write a file whole or not at all; one command at a time, so that none takes a place that another just took."""

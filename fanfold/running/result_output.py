@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fanfold.cli import printing
-from fanfold.cli.exits import Exit
 from fanfold.errors import BadInput
 from fanfold.model.files import File
+from fanfold.running import output_format as printing
+from fanfold.running.exit_codes import Exit
 
 if TYPE_CHECKING:
     from fanfold.engine.client import Client

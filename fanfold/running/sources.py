@@ -1,4 +1,4 @@
-"""Which documents are meant, and where does each result belong? Files, folders and patterns; beside the source unless said."""
+"""Finds the files that a command was given, and the place where each result belongs: beside its source unless said."""
 
 from __future__ import annotations
 
@@ -15,22 +15,38 @@ STDOUT = "-"
 
 @dataclass(frozen=True)
 class Source:
-    """One document that was asked for."""
+    """One file that was asked for."""
 
     path: Path
     root: Path
     """The folder it was found under: what lies between the two is kept when the results go into another folder."""
 
 
-def find(given: Sequence[str]) -> tuple[list[Source], list[str]]:
-    """The documents, each once and in a steady order, and a sentence for each name that leads to none."""
+@dataclass(frozen=True)
+class Endings:
+    """The files that an application takes, and the ending of what it makes of them."""
+
+    taken: tuple[str, ...]
+    """Endings such as `.pdf`, in lower case."""
+    made: str
+    """`.md`"""
+    noun: tuple[str, str] = ("file", "files")
+    """What people call one of the files, and several: `("PDF", "PDFs")`."""
+
+    def fit(self, path: Path) -> bool:
+        """Whether it is a file that the application takes; any other is taken only when it is named."""
+        return path.suffix.lower() in self.taken and path.is_file()
+
+
+def find(given: Sequence[str], endings: Endings) -> tuple[list[Source], list[str]]:
+    """The files, each once and in a steady order, and a sentence for each name that leads to none."""
     found: dict[Path, Source] = {}
     problems = []
     for name in given:
         try:
-            sources = _expanded(name)
+            sources = _expanded(name, endings)
         except OSError as error:
-            problems.append(f"{name} can not be read: {error.strerror or error}.")
+            problems.append(f"{name} cannot be read: {error.strerror or error}.")
             continue
         if isinstance(sources, str):
             problems.append(sources)
@@ -40,33 +56,33 @@ def find(given: Sequence[str]) -> tuple[list[Source], list[str]]:
     return list(found.values()), problems
 
 
-def _expanded(name: str) -> list[Source] | str:
-    """The documents that a name stands for, or why there are none."""
+def _expanded(name: str, endings: Endings) -> list[Source] | str:
+    """The files that a name stands for, or why there are none."""
     path = Path(name).expanduser()
     if path.is_dir():
         os.scandir(path).close()  # A folder that may not be read looks empty otherwise.
-        inside = [Source(inner, path) for inner in sorted(path.rglob("*")) if _is_pdf(inner)]
-        return inside or f"There are no PDFs in {name}."
+        inside = [Source(inner, path) for inner in sorted(path.rglob("*")) if endings.fit(inner)]
+        return inside or f"There are no {endings.noun[1]} in {name}."
     if path.exists():
         return [Source(path, path.parent)] if path.is_file() else f"{name} is not a file."
     if glob.has_magic(name):
         matches = sorted(Path(match) for match in glob.glob(os.path.expanduser(name), recursive=True))
-        return [Source(match, match.parent) for match in matches if _is_pdf(match)] or f"No PDF is named like {name}."
+        fitting = [Source(match, match.parent) for match in matches if endings.fit(match)]
+        return fitting or f"No {endings.noun[0]} is named like {name}."
     if "://" in name:
         return f"{name} is an address: download it first."
     return f"There is no file {name}."
 
 
-def _is_pdf(path: Path) -> bool:
-    return path.suffix.lower() == ".pdf" and path.is_file()
-
-
 def targets(
-    sources: Sequence[Source], output: str | None, owner: Callable[[Path], str | None] = lambda _: None
+    sources: Sequence[Source],
+    endings: Endings,
+    output: str | None,
+    owner: Callable[[Path], str | None] = lambda _: None,
 ) -> list[Path | None]:
     """Where each result goes; None is the standard output. No two go to the same place.
 
-    ``owner`` names the document whose result stands at a place already: the result of another one gets a number. Only a
+    ``owner`` names the source whose result stands at a place already: the result of another one gets a number. Only a
     file that was named with ``-o`` is used all the same.
     """
     if output == STDOUT:
@@ -75,13 +91,13 @@ def targets(
     alone = len(sources) == 1
     found = []
     for source in sources:
-        wanted = _target(source, output, alone=alone)
+        wanted = _target(source, endings, output, alone=alone)
         is_named = output is not None and wanted == Path(output).expanduser()
         found.append(_free(wanted, taken, (lambda _: None) if is_named else owner, str(source.path.resolve())))
     originals = {source.path.resolve() for source in sources}
     for target in found:
         if target.resolve() in originals:
-            raise BadInput(f"{target} is the PDF itself. Name another place: -o")
+            raise BadInput(f"{target} is the {endings.noun[0]} itself. Name another place: -o")
     return [*found]
 
 
@@ -95,9 +111,10 @@ def objection(target: Path) -> str | None:
     return None
 
 
-def _target(source: Source, output: str | None, *, alone: bool) -> Path:
-    # What is not named like a PDF must not take the name away from one that is.
-    name = source.path.with_suffix(".md").name if source.path.suffix.lower() == ".pdf" else f"{source.path.name}.md"
+def _target(source: Source, endings: Endings, output: str | None, *, alone: bool) -> Path:
+    # A file that is only taken because it was named must not take the name away from one with the right ending.
+    fits = source.path.suffix.lower() in endings.taken
+    name = source.path.with_suffix(endings.made).name if fits else f"{source.path.name}{endings.made}"
     if output is None:
         return source.path.with_name(name)
     place = Path(output).expanduser()

@@ -7,9 +7,9 @@ import traceback
 
 import click
 
-from fanfold.cli.exits import BY_CODE, BY_STATE, Exit
 from fanfold.errors import BadInput, BadPipeline, DatabaseProblem, FanfoldError, TaskStopped
 from fanfold.model.shortage import shortage, told
+from fanfold.running.exit_codes import BY_CODE, BY_STATE, Exit
 
 
 class Interrupted(Exception):

@@ -11,10 +11,9 @@ from fanfold.errors import DatabaseProblem, NotFound
 from fanfold.model.lifecycle import TaskState
 
 if TYPE_CHECKING:
-    from fanfold.cli.conversion.showing import Show
-    from fanfold.cli.progress import Display
     from fanfold.engine.client import Client
     from fanfold.model.task import Task
+    from fanfold.running.display import Display
 
 LOOK_SECONDS = 0.05
 SHOW_SECONDS = 0.2
@@ -71,7 +70,7 @@ def watch(
 class Lost:
     """Says once that the database is lost, and once that it is there again."""
 
-    def __init__(self, shown: Display | Show) -> None:
+    def __init__(self, shown: Display) -> None:
         self._shown = shown
         self._is_lost = False
 

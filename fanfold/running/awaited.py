@@ -6,8 +6,8 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from fanfold.cli.running import Ending, prepared
-from fanfold.cli.signatures import with_parameters_of
+from fanfold.running.one import Ending, prepared
+from fanfold.running.signatures import with_parameters_of
 
 
 @with_parameters_of(prepared)

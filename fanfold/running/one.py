@@ -7,10 +7,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from fanfold.cli.exits import Exit
-from fanfold.cli.progress import Display, display
-from fanfold.cli.signatures import with_parameters_of
-from fanfold.cli.watching import watch
 from fanfold.engine import inputs as given
 from fanfold.engine.client import Client
 from fanfold.engine.main_script import check_reachable
@@ -22,6 +18,10 @@ from fanfold.errors import BadPipeline, TaskStopped
 from fanfold.model.item import NewItem
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.pipeline import Pipeline, TaskFunction, as_pipeline
+from fanfold.running.display import Display, display
+from fanfold.running.exit_codes import Exit
+from fanfold.running.follow import watch
+from fanfold.running.signatures import with_parameters_of
 
 if TYPE_CHECKING:
     from fanfold.model.task import Task

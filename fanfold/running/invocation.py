@@ -1,4 +1,4 @@
-"""How was the command called? The options that every command has, and the way to its database."""
+"""The options that every command has, and the way from them to the database."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fanfold.cli.failing import Interrupted
+from fanfold.running.error_output import Interrupted
 
 if TYPE_CHECKING:
     from fanfold.engine.client import Client
+    from fanfold.model.pipeline import Pipeline
     from fanfold.settings import Settings
     from fanfold.store.store import Store
 
@@ -41,12 +42,14 @@ class Invocation:
         self._open.append(opened)
         return opened
 
-    def client(self, targets: Iterable[str] = ()) -> Client:
-        """A client that knows the pipelines named, closed when the command ends."""
+    def client(self, targets: Iterable[str | Pipeline] = ()) -> Client:
+        """A client that knows these pipelines, closed when the command ends."""
         from fanfold.engine.client import Client
         from fanfold.engine.discovery import load
 
-        return Client(store=self.store(), pipelines=[load(target) for target in targets])
+        return Client(
+            store=self.store(), pipelines=[load(target) if isinstance(target, str) else target for target in targets]
+        )
 
     def close(self) -> None:
         """Close what was opened."""

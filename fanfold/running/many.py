@@ -1,4 +1,4 @@
-"""How do many documents run in one command? A few tasks at a time, in order, in one worker; each is saved when it is done."""
+"""Runs many sources in one command: a few tasks at a time, in order, in one worker; each result is saved when it is there."""
 
 from __future__ import annotations
 
@@ -13,12 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fanfold.apps.pdf import pdf
-from fanfold.apps.pdf.document import unlock
-from fanfold.cli.conversion.saving import Saving
-from fanfold.cli.conversion.showing import Show
-from fanfold.cli.exits import Exit
-from fanfold.cli.watching import Lost
 from fanfold.engine import inputs
 from fanfold.engine.children import Children
 from fanfold.engine.client import Client
@@ -27,22 +21,51 @@ from fanfold.engine.sweep import close, recover
 from fanfold.engine.worker import Worker
 from fanfold.errors import DatabaseProblem, FanfoldError, HandlerError, IllegalMove, KeyReused
 from fanfold.model.lifecycle import FINISHED_TASKS, TaskState
+from fanfold.model.pipeline import Pipeline
 from fanfold.model.shortage import told
 from fanfold.model.task import Task, TaskRow
+from fanfold.running.display import Display
+from fanfold.running.exit_codes import Exit
+from fanfold.running.follow import Lost
+from fanfold.running.saving import Placed, Saving, whole
+from fanfold.running.sources import Endings
 
 AT_ONCE = 8
-"""So many documents are under way together: enough to keep all hands busy at the end of each."""
+"""Sources under way together: enough to keep all slots busy at the end of each."""
 MOST_AT_ONCE = 64
 LONG_SECONDS = 3.0
 LOOK_SECONDS = 0.05
 SHOW_SECONDS = 0.4
 SHOW_SHARE = 20
-"""At most one part in so many of the time is spent on counting pages."""
+"""At most one part in so many of the time is spent on counting items."""
+
+
+@dataclass(frozen=True)
+class FileCommand:
+    """What an application says of a command that turns files into files."""
+
+    name: str
+    """As it is typed: `convert`."""
+    pipeline: Pipeline
+    endings: Endings
+    noun: tuple[str, str] = ("document", "documents")
+    main: Callable[[Any], Any] = field(default=lambda result: result)
+    """The part of a result that goes to the standard output."""
+    place: Callable[[Any, Path], Placed] = whole
+    """The files that a result becomes, given the place of the first of them."""
+    made_by: Callable[[Any], str] | None = None
+    """Who made an item, told from its output; None when that is not worth a word."""
+    kinds: Callable[[Counter[str]], str] = field(default=lambda _: "")
+    """How many items were made by whom, in a few words, or nothing."""
+    prepare: Callable[..., object] | None = None
+    """``prepare(path, secret, target, name=…)`` writes a source as it can be read, in a child process."""
+    apart: Callable[[dict[str, Any]], bool] = field(default=lambda _: False)
+    """Whether a result with these options is more than the one file that is compared to tell that it still stands."""
 
 
 @dataclass
 class Document:
-    """One document from the command line to its result."""
+    """One source from the command line to its result."""
 
     path: Path
     target: Path | None
@@ -58,9 +81,9 @@ class Document:
     """Files of an earlier run that a person has edited, and that were left as they are."""
     was_done_before: bool = False
     engines: Counter[str] = field(default_factory=Counter)
-    """How many pages each engine has made."""
-    degraded: dict[int, str] = field(default_factory=dict)
-    """Pages that are not what was asked for, and why."""
+    """How many items each engine has made."""
+    degraded: dict[str, str] = field(default_factory=dict)
+    """Items that are not what was asked for, by their key, and why."""
     merged: bool = False
     show_at: float = 0.0
     begun_at: float = 0.0
@@ -74,27 +97,32 @@ class Document:
 
 @dataclass
 class Run:
-    """Everything the documents of one command share."""
+    """Everything that the sources of one command share."""
 
+    command: FileCommand
     client: Client
     saving: Saving
-    shown: Show
+    shown: Display
     fresh: bool = False
     concurrency: int = 8
     children: Children | None = None
-    describe: Callable[[Document], str] = field(default=lambda document: document.name)
-    password: str | None = None
+    describe: Callable[[FileCommand, Document], str] = field(default=lambda _, document: document.name)
+    secret: str | None = None
     brief: bool = True
-    """Whether who made the pages need not be said of documents that were done before."""
+    """Whether it need not be said who made the items of sources that were done before."""
     tasks: set[int] = field(default_factory=set)
     """The numbers of the tasks of this command: its worker does no other work."""
 
+    def finish(self, document: Document) -> None:
+        """Say what became of a source."""
+        self.shown.finish(document.name, self.describe(self.command, document))
 
-class Conversion(threading.Thread):
-    """Submits documents as others finish, shows them, saves them, and stops the worker when all are over."""
+
+class Conductor(threading.Thread):
+    """Submits sources as others finish, shows them, saves them, and stops the worker when all are over."""
 
     def __init__(self, run: Run, documents: Sequence[Document], worker: Worker) -> None:
-        super().__init__(name="convert", daemon=True)
+        super().__init__(name=run.command.name, daemon=True)
         self.given = run
         self.worker = worker
         self.problem: BaseException | None = None
@@ -106,7 +134,7 @@ class Conversion(threading.Thread):
         self.interrupted = threading.Event()
 
     def run(self) -> None:
-        """Until every document is over, or the worker has stopped."""
+        """Until every source is over, or the worker has stopped."""
         try:
             while (self._waiting or self._active) and not self._left.is_set():
                 while self._waiting and self._has_room():
@@ -121,7 +149,7 @@ class Conversion(threading.Thread):
         self.worker.stop()
 
     def _has_room(self) -> bool:
-        """Whether another document may begin. One that takes long, as scans do, keeps none of the quick ones waiting."""
+        """Whether another source may begin. One that takes long, as scans do, keeps none of the quick ones waiting."""
         now = time.monotonic()
         quick = sum(now - document.begun_at < LONG_SECONDS for document in self._active)
         return quick < AT_ONCE and len(self._active) < MOST_AT_ONCE
@@ -146,17 +174,17 @@ class Conversion(threading.Thread):
             document.task = begin(self.given, document)
             document.begun_at = time.monotonic()
         except OSError as problem:
-            document.problem = told(problem) or f"it can not be read: {problem.strerror or problem}"
+            document.problem = told(problem) or f"it cannot be read: {problem.strerror or problem}"
         except (FanfoldError, HandlerError, ValueError) as problem:
             document.problem = str(problem)
         if document.problem is not None:
-            self.given.shown.finish(document.name, self.given.describe(document))
+            self.given.finish(document)
             return
         self._active.append(document)
         self.worker.wake()  # It may have looked before it knew that this task is one of its own.
 
     def _look(self, document: Document) -> None:
-        """A look at its row is cheap; counting its pages is not, and is done now and then."""
+        """A look at its row is cheap; counting its items is not, and is done now and then."""
         assert document.task is not None
         client = self.given.client
         now = time.monotonic()
@@ -165,7 +193,7 @@ class Conversion(threading.Thread):
         task = document.task = client.get(document.task.id)
         if task.state is TaskState.ACTIVE and not task.stalled:
             document.show_at = now + max(SHOW_SECONDS, (time.monotonic() - now) * SHOW_SHARE)
-            self.given.shown.update(document.name, task)
+            self.given.shown.update(task, document.name)
             return
         if task.state is TaskState.PARTIAL and not document.merged:
             document.merged = True
@@ -176,7 +204,7 @@ class Conversion(threading.Thread):
             return
         self._active.remove(document)
         conclude(self.given, document)
-        self.given.shown.finish(document.name, self.given.describe(document))
+        self.given.finish(document)
 
     def _is_active(self, task_id: str) -> bool:
         with self.given.client.store.read() as tx:
@@ -184,11 +212,11 @@ class Conversion(threading.Thread):
 
 
 def begin(run: Run, document: Document) -> Task:
-    """The task of a document: a new one, or the one of an earlier run, moved so that it goes on."""
+    """The task of a source: a new one, or the one of an earlier run, moved so that it goes on."""
     client = run.client
     with ExitStack() as used:
-        source = _opened(run, document.path, used)
-        key = key_of(document, unlocked=source != document.path)
+        source = _prepared(run, document.path, used)
+        key = key_of(run.command, document, prepared=source != document.path)
         with client.store.read() as tx:
             before = tx.tasks.by_key("", key)
         if before is not None and run.fresh:
@@ -200,19 +228,19 @@ def begin(run: Run, document: Document) -> Task:
     return task if before is None or run.fresh else go_on(client, document, task)
 
 
-def key_of(document: Document, *, unlocked: bool = False) -> str:
+def key_of(command: FileCommand, document: Document, *, prepared: bool = False) -> str:
     """The key by which the same content with the same options finds its task again."""
     # A copy that was unlocked is another file than the one that could not be read.
-    kind = "convert-unlocked:" if unlocked else "convert:"
-    return kind + inputs.fingerprint("pdf", [document.path], document.options)
+    kind = f"{command.name}-unlocked:" if prepared else f"{command.name}:"
+    return kind + inputs.fingerprint(command.pipeline.name, [document.path], document.options)
 
 
 def _submitted(run: Run, document: Document, source: Path, key: str) -> Task:
-    """A new task for a document; when another process begins the same one at this moment, the task of that one."""
+    """A new task for a source; when another process begins the same one at this moment, the task of that one."""
     options = document.options | ({"fresh": f"{time.time_ns():x}"} if run.fresh else {})
     try:
         return run.client.submit(
-            pdf, source, options=options, key=key, owner="",
+            run.command.pipeline, source, options=options, key=key, owner="",
             title=inputs.shown_name(document.path), metadata={"source": document.name},
         )  # fmt: skip
     except KeyReused:
@@ -221,12 +249,12 @@ def _submitted(run: Run, document: Document, source: Path, key: str) -> Task:
         return task
 
 
-def _opened(run: Run, path: Path, used: ExitStack) -> Path:
-    """A copy that needs no password, when there is one to try, so that it need not be kept with the task.
+def _prepared(run: Run, path: Path, used: ExitStack) -> Path:
+    """A copy that needs no secret, when there is one to try, so that it need not be kept with the task.
 
     It lies in the data folder, whose old scratch files are removed by workers, in case this process dies.
     """
-    if run.password is None or run.children is None:
+    if run.secret is None or run.children is None or run.command.prepare is None:
         return path
     home = run.client.store.scratch
     home.mkdir(parents=True, exist_ok=True)
@@ -234,7 +262,7 @@ def _opened(run: Run, path: Path, used: ExitStack) -> Path:
     target = Path(scratch) / inputs.shown_name(path)
     child = run.children.take()
     try:
-        child.run(unlock, (path, run.password, target), {"name": inputs.shown_name(path)})
+        child.run(run.command.prepare, (path, run.secret, target), {"name": inputs.shown_name(path)})
     except BaseException:
         run.children.discard(child)
         raise
@@ -271,48 +299,51 @@ def conclude(run: Run, document: Document) -> None:
         document.problem = task.error_message or task.wait_reason or f"it is {task.status}"
         if task.failed:
             [(_, _, why, _), *_] = run.client.failures(task.id) or [("", "", document.problem, 0)]
-            document.problem = f"all {task.failed} pages failed: {why}" if task.failed > 1 else why
+            units = run.command.pipeline.unit[1]
+            document.problem = f"all {task.failed} {units} failed: {why}" if task.failed > 1 else why
         return
     for result in run.client.results(task.id):
-        document.engines[_engine(result.output)] += 1
+        if run.command.made_by is not None:
+            document.engines[run.command.made_by(result.output)] += 1
         if result.degraded is not None:
-            document.degraded[int(result.output["page"])] = result.degraded
+            document.degraded[result.key] = result.degraded
     if document.target is None:
         return
     try:
-        again = document.was_done_before
         stamp = f"{task.id} {task.finished_at}"
-        saved = run.saving.save(run.client.result(task.id), document.target, document.path, again=again, stamp=stamp)
+        placed = run.command.place(run.client.result(task.id), document.target)
+        saved = run.saving.save(placed, document.target, document.path, again=document.was_done_before, stamp=stamp)
         document.moved, document.left = saved.moved, saved.left
     except FanfoldError as problem:
         document.problem = str(problem)
 
 
-def _engine(output: dict[str, Any]) -> str:
-    return "not read" if output.get("note") == "no text layer" else str(output.get("engine", ""))
-
-
-def convert(run: Run, documents: Sequence[Document]) -> bool:
-    """Convert them all; False when it was interrupted."""
-    store = run.client.store
-    recover(store, "convert")
-    close(store, run.client.pipelines, "convert")
+def run_all(run: Run, documents: Sequence[Document]) -> bool:
+    """Do them all; False when it was interrupted."""
+    store, name = run.client.store, run.command.name
+    recover(store, name)
+    close(store, run.client.pipelines, name)
     worker = Worker(
-        [pdf], store=store, concurrency=run.concurrency, children=run.children, name="convert", only=run.tasks
+        [run.command.pipeline],
+        store=store,
+        concurrency=run.concurrency,
+        children=run.children,
+        name=name,
+        only=run.tasks,
     )
-    conversion = Conversion(run, documents, worker)
+    conductor = Conductor(run, documents, worker)
 
     def stop() -> None:
-        conversion.interrupted.set()
+        conductor.interrupted.set()
         worker.stop()
 
-    conversion.start()
+    conductor.start()
     try:
         with heeded(stop):
             worker.run(exit_code=Exit.INTERRUPTED)
     finally:
-        conversion.leave()
+        conductor.leave()
         run.shown.close()
-    if conversion.problem is not None:
-        raise conversion.problem
-    return not conversion.interrupted.is_set()
+    if conductor.problem is not None:
+        raise conductor.problem
+    return not conductor.interrupted.is_set()
