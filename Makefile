@@ -11,7 +11,7 @@ help: ## Print what make can do
 
 demo: .venv/.runtime ## Convert a PDF that is made here to Markdown, and show its beginning
 	@rm -rf .demo && mkdir .demo
-	@$(BIN)/python -m fanfold.apps.pdf.sample .demo/sample.pdf
+	@$(BIN)/python -m fanfold.apps.pdf.demo_document .demo/sample.pdf
 	@env -u FANFOLD_DATABASE FANFOLD_DATA="$(CURDIR)/.demo/data" $(BIN)/fanfold convert .demo/sample.pdf
 	@head -n 12 .demo/sample.md
 

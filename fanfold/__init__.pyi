@@ -3,9 +3,9 @@
 from fanfold.engine.client import Client as Client
 from fanfold.engine.context import ItemWork as ItemWork
 from fanfold.engine.context import TaskWork as TaskWork
-from fanfold.engine.inputs import Upload as Upload
-from fanfold.engine.results import Results as Results
-from fanfold.engine.worker import Worker as Worker
+from fanfold.engine.queries.results import Results as Results
+from fanfold.engine.tasks.inputs import Upload as Upload
+from fanfold.engine.worker.loop import Worker as Worker
 from fanfold.errors import Ambiguous as Ambiguous
 from fanfold.errors import BadAnswer as BadAnswer
 from fanfold.errors import BadInput as BadInput

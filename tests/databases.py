@@ -86,7 +86,7 @@ def administrator(directory: Path) -> psycopg.Connection[Any]:
 
 def upgrade(url: str) -> None:
     """Bring a database to the newest migration."""
-    from fanfold.store import migrate
+    from fanfold.store.upgrade import migrate
 
     migrate.upgrade(url)
 

@@ -11,14 +11,14 @@ import click
 
 from fanfold import errors
 from fanfold.apps.pdf.options import OPTIONS
-from fanfold.cli import SECTIONS, cli
+from fanfold.cli import cli, sections
 from fanfold.model.lifecycle import ITEM_MOVES, TASK_MOVES, Move, diagram
 from fanfold.model.options import Option
 from fanfold.providers.configuration import BUILT_IN, Provider
 from fanfold.providers.configuration import MEANINGS as PROVIDER_MEANINGS
 from fanfold.running.exit_codes import MEANINGS as EXIT_MEANINGS
 from fanfold.server.app import API, make_app
-from fanfold.server.place import Place
+from fanfold.server.app_state import Place
 from fanfold.settings import MEANINGS, Settings
 from fanfold.store.store import Store
 
@@ -139,7 +139,7 @@ def commands() -> str:
     """Every command with its options."""
     context = click.Context(cli, info_name="fanfold")
     parts = ["# Commands", shared_options(context)]
-    for section, names in SECTIONS.items():
+    for section, names in sections().items():
         parts.append(f"## {section}")
         for name in names:
             command = cli.get_command(context, name)

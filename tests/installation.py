@@ -9,12 +9,12 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from fanfold.engine.calling import Call
-from fanfold.engine.claiming import Claimer, Room
 from fanfold.engine.client import Client
-from fanfold.engine.settlement import Settlement
-from fanfold.engine.sweep import sweep
-from fanfold.engine.turn import Turn, take_turn
+from fanfold.engine.tasks.sweep import sweep
+from fanfold.engine.worker.attempt_result import Settlement
+from fanfold.engine.worker.call import Call
+from fanfold.engine.worker.claim import Claimer, Room
+from fanfold.engine.worker.turn import Turn, take_turn
 from fanfold.model.item import Claimed
 from fanfold.model.pipeline import Pipeline, TaskFunction, as_pipeline
 from fanfold.model.task import Task, TaskRow

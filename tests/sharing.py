@@ -12,7 +12,7 @@ from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.util import LRUCache
 
 from fanfold.store import database
-from fanfold.store.clock import Clock
+from fanfold.store.dialects.clock import Clock
 
 COMPILED: dict[type, LRUCache[Any, Any]] = {}
 """By the class of the dialect."""

@@ -8,7 +8,7 @@ import pytest
 
 from fanfold.errors import DATABASE_CODES
 from fanfold.settings import MEANINGS, Settings
-from fanfold.store.refusals import DAMAGED, MISFIT, REFUSED, UNREACHABLE
+from fanfold.store.database_errors import DAMAGED, MISFIT, REFUSED, UNREACHABLE
 from tests.docs import DOCS, PAGES
 
 ROOT = DOCS.parent
@@ -54,8 +54,9 @@ def test_python_in_the_documentation_compiles(page: Path) -> None:
 
 def test_every_command_named_in_the_documentation_exists() -> None:
     """A command that was renamed is renamed everywhere."""
-    from fanfold.cli import NAMES
+    from fanfold.cli import NAMES, from_applications
 
+    known = {*NAMES, *from_applications()}
     for page in PROSE:
         named = set(re.findall(r"(?:^|[`$ ])fanfold ([a-z]+)\b(?!…)", page.read_text(encoding="utf-8"), re.MULTILINE))
-        assert named <= {*NAMES, "is", "as", "and", "keeps", "needs", "ff"}, f"{page.name}: {named - set(NAMES)}"
+        assert named <= {*known, "is", "as", "and", "keeps", "needs", "ff"}, f"{page.name}: {named - known}"

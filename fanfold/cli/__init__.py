@@ -26,11 +26,20 @@ SECTIONS = {
 NAMES = tuple(name for names in SECTIONS.values() for name in names)
 
 
-def _from_applications() -> dict[str, AppCommand]:
+def from_applications() -> dict[str, AppCommand]:
+    """The commands that installed applications bring, by name."""
     from fanfold.engine.discovery import applications
     from fanfold.model.application import commands_of
 
     return commands_of(applications(), NAMES)
+
+
+def sections() -> dict[str, tuple[str, ...]]:
+    """The names of all commands by section; each application has a section of its own, before the others."""
+    from fanfold.engine.discovery import applications
+
+    brought = {one.title: tuple(command.name for command in one.commands) for one in applications() if one.commands}
+    return {**brought, **SECTIONS}
 
 
 class Fanfold(click.Group):
@@ -38,13 +47,13 @@ class Fanfold(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Every command: those of applications first, then in the order of the sections."""
-        return [*_from_applications(), *NAMES]
+        return [name for names in sections().values() for name in names]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name."""
         if cmd_name in NAMES:
             target = f"fanfold.cli.commands.{cmd_name}:command"
-        elif (brought := _from_applications().get(cmd_name)) is not None:
+        elif (brought := from_applications().get(cmd_name)) is not None:
             target = brought.target
         else:
             return None
@@ -54,15 +63,12 @@ class Fanfold(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The commands by section, each with its first sentence; nothing of an application is imported for that."""
-        from fanfold.engine.discovery import applications
-
-        for application in applications():
-            if application.commands:
-                with formatter.section(application.title):
-                    formatter.write_dl([(command.name, command.help) for command in application.commands])
-        for section, names in SECTIONS.items():
-            commands = ((name, self.get_command(ctx, name)) for name in names)
-            rows = [(name, command.get_short_help_str(90)) for name, command in commands if command is not None]
+        brought = from_applications()
+        for section, names in sections().items():
+            known = ((name, None if name in brought else self.get_command(ctx, name)) for name in names)
+            rows = [
+                (name, command.get_short_help_str(90) if command else brought[name].help) for name, command in known
+            ]
             with formatter.section(section):
                 formatter.write_dl(rows)
 

@@ -15,12 +15,12 @@ import uvicorn
 from fanfold.cli.processes import Supervisor, worker_command
 from fanfold.engine import tokens
 from fanfold.engine.discovery import load_all
-from fanfold.engine.places import places_for
+from fanfold.engine.worker.slots import places_for
 from fanfold.errors import BadInput
 from fanfold.running.invocation import Invocation
 from fanfold.server.app import make_app
+from fanfold.server.app_state import Place, is_loopback
 from fanfold.server.listening import configured
-from fanfold.server.place import Place, is_loopback
 from fanfold.settings import Settings
 
 DEFAULT_CONCURRENCY = 64

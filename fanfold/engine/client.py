@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any
 
-from fanfold.engine.commands import Commands
-from fanfold.engine.deciding import Wish, decide
-from fanfold.engine.reader import Reader
-from fanfold.engine.submit import Submission, submit_or_find
+from fanfold.engine.queries.tasks import Reader
+from fanfold.engine.tasks.commands import Commands
+from fanfold.engine.tasks.external_decisions import Wish, decide
+from fanfold.engine.tasks.submit import Submission, submit_or_find
 from fanfold.errors import NotFound
 from fanfold.model.pipeline import Pipeline, TaskFunction, as_pipeline, by_name
 from fanfold.model.task import Task

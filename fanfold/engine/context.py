@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from fanfold.engine.external import GRACE_SECONDS, External, Service
-from fanfold.engine.results import Results
-from fanfold.engine.settlement import MESSAGE_LENGTH, clean
+from fanfold.engine.queries.results import Results
+from fanfold.engine.worker.attempt_result import MESSAGE_LENGTH, clean
 from fanfold.errors import BadInput, Cancelled, DatabaseProblem, JobFailed, LeaseLost, Permanent, Temporary
 from fanfold.model import serial
 from fanfold.model.asking import Answer, Check, Question, chain_of, laid_over
@@ -25,9 +25,9 @@ from fanfold.model.item import REDONE, Claimed
 from fanfold.model.plan import Kind
 from fanfold.model.task import TaskRow
 from fanfold.model.usage import kept
-from fanfold.store.private import private_folder
+from fanfold.store.files.private import private_folder
 from fanfold.store.store import Store
-from fanfold.store.streams import AT_ONCE
+from fanfold.store.streams.database import AT_ONCE
 
 log = logging.getLogger("fanfold.worker")
 EMIT_SECONDS = 0.25

@@ -11,7 +11,7 @@ from fanfold.errors import BadAnswer, BadInput, NoAnswer, PauseTask, Permanent, 
 from fanfold.model.asking import Answer, Asking, Question
 from fanfold.providers.configuration import Provider, choose
 from fanfold.providers.desk import Desk, Inquiry, desk
-from fanfold.providers.lanes import LONGEST_WAIT, Lane
+from fanfold.providers.rate_limit import LONGEST_WAIT, Lane
 from fanfold.providers.services import Kind, Reply, Request, Trouble, connect, objection
 from fanfold.store.store import Store
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from fanfold.engine.blanking import keep_secret
+from fanfold.engine.redaction import keep_secret
 from fanfold.errors import BadInput
 from fanfold.settings import tables
 

@@ -15,10 +15,10 @@ from weakref import WeakKeyDictionary
 from fanfold.errors import BadAnswer, DatabaseProblem
 from fanfold.model.asking import NOT_TOLD, Answer, Asking, Question, Usage
 from fanfold.model.usage import ledger
+from fanfold.providers.answer_checks import judge
 from fanfold.providers.configuration import Provider, load
-from fanfold.providers.lanes import PATIENCE, Lane
+from fanfold.providers.rate_limit import PATIENCE, Lane
 from fanfold.providers.services import Kind, Request, Trouble
-from fanfold.providers.verdicts import judge
 from fanfold.store.answers import ASKED, CACHED, NO_ANSWER, TAKEN
 from fanfold.store.store import Store
 

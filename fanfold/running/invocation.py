@@ -58,7 +58,7 @@ class Invocation:
 
     def log(self, level: int) -> None:
         """Log to the standard error from ``level`` on; each -v shows one level more."""
-        from fanfold.engine.blanking import Formatter
+        from fanfold.engine.redaction import Formatter
 
         levels = (logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG)
         position = min(levels.index(level) + self.verbose, len(levels) - 1)

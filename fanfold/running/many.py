@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fanfold.engine import inputs
-from fanfold.engine.children import Children
 from fanfold.engine.client import Client
-from fanfold.engine.signals import heeded
-from fanfold.engine.sweep import close, recover
-from fanfold.engine.worker import Worker
+from fanfold.engine.tasks import inputs
+from fanfold.engine.tasks.sweep import close, recover
+from fanfold.engine.worker.children import Children
+from fanfold.engine.worker.loop import Worker
+from fanfold.engine.worker.signals import heeded
 from fanfold.errors import DatabaseProblem, FanfoldError, HandlerError, IllegalMove, KeyReused
 from fanfold.model.lifecycle import FINISHED_TASKS, TaskState
 from fanfold.model.pipeline import Pipeline

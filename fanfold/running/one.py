@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from fanfold.engine import inputs as given
 from fanfold.engine.client import Client
-from fanfold.engine.main_script import check_reachable
-from fanfold.engine.signals import heeded
-from fanfold.engine.sweep import close, recover
-from fanfold.engine.unlocking import taken_out
-from fanfold.engine.worker import Worker, refuse_in_loop
+from fanfold.engine.tasks import inputs as given
+from fanfold.engine.tasks.sweep import close, recover
+from fanfold.engine.tasks.unlock import taken_out
+from fanfold.engine.worker.loop import Worker, refuse_in_loop
+from fanfold.engine.worker.main_script import check_reachable
+from fanfold.engine.worker.signals import heeded
 from fanfold.errors import BadPipeline, TaskStopped
 from fanfold.model.item import NewItem
 from fanfold.model.lifecycle import TaskState

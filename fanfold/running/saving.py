@@ -16,7 +16,7 @@ from typing import Any
 
 from fanfold.errors import BadInput
 from fanfold.model.files import File
-from fanfold.store.private import private_folder
+from fanfold.store.files.private import private_folder
 
 _STAMP = "result at "
 """Before a place in the ledger: which result was written there."""

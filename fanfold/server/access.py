@@ -12,7 +12,7 @@ from fanfold.engine import tokens
 from fanfold.engine.client import Client
 from fanfold.engine.tokens import Role
 from fanfold.errors import FanfoldError
-from fanfold.server.place import Place, place_of
+from fanfold.server.app_state import Place, place_of
 
 COOKIE = "fanfold_token"
 

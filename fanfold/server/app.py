@@ -9,13 +9,13 @@ from typing import Any
 from fastapi import FastAPI
 
 import fanfold
-from fanfold.server.answers import Answers
 from fanfold.server.api import external, items, operating, results, streams, tasks
 from fanfold.server.api.documented import completed
+from fanfold.server.app_state import Place
+from fanfold.server.conditional import Answers
+from fanfold.server.database_threads import limit_readers
 from fanfold.server.guard import Guard
-from fanfold.server.place import Place
 from fanfold.server.problems import told
-from fanfold.server.threads import limit_readers
 from fanfold.server.web import pages
 
 API = "/api/v1"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
-from fanfold.engine.metrics import Metrics
+from fanfold.engine.queries.metrics import Metrics
 from fanfold.model.lifecycle import TaskState
 from fanfold.server.live import Live
 

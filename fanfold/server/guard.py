@@ -9,7 +9,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from fanfold.server.place import Place
+from fanfold.server.app_state import Place
 from fanfold.server.problems import problem
 
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from fanfold.engine.details import cells_of
-from fanfold.engine.restarting import keep_running
-from fanfold.engine.views import view
+from fanfold.engine.queries.items import cells_of
+from fanfold.engine.queries.views import view
+from fanfold.engine.worker.restart import keep_running
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.task import Cells, Event, Task, TaskRow
-from fanfold.server.moments import MOST_EVENTS, ListMoment, Lost, Moment, New, Pace, Watcher
 from fanfold.server.samples import SAMPLE_SECONDS, Samples
-from fanfold.store.hints import Hints
+from fanfold.server.snapshots import MOST_EVENTS, ListMoment, Lost, Moment, New, Pace, Watcher
+from fanfold.store.dialects.notify import Hints
 from fanfold.store.store import Store, Transaction
 from fanfold.store.tasks import Filter
 

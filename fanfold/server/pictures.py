@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from fanfold.engine.children import Children
+from fanfold.engine.worker.children import Children
 from fanfold.errors import ChildDied, FanfoldError, NotFound
 from fanfold.model.pipeline import Pipeline
 from fanfold.settings import Settings

@@ -16,8 +16,8 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
-from fanfold.engine.blanking import without_keys
-from fanfold.engine.repeats import Repeats
+from fanfold.engine.redaction import without_keys
+from fanfold.engine.worker.log_throttle import Repeats
 from fanfold.errors import BadOption, DatabaseProblem, FanfoldError
 
 log = logging.getLogger("fanfold.server")

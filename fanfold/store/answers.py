@@ -12,8 +12,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from fanfold.model.asking import Spending
 from fanfold.model.lifecycle import ItemState
-from fanfold.store.batches import Row, unfolded
-from fanfold.store.clock import Clock
+from fanfold.store.dialects.bulk import Row, unfolded
+from fanfold.store.dialects.clock import Clock
 from fanfold.store.statements import run
 from fanfold.store.tables import answers, calls, items, workers
 

@@ -10,12 +10,12 @@ from functools import cached_property
 
 import sqlalchemy as sa
 
-from fanfold.store.clock import Clock
-from fanfold.store.connections import Connections
-from fanfold.store.poolers import Pooler
-from fanfold.store.postgres import ACTIVE_SERVERS, postgres_engine
-from fanfold.store.refusals import told
-from fanfold.store.sqlite import sqlite_engine
+from fanfold.store.database_errors import told
+from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.connections import Connections
+from fanfold.store.dialects.poolers import Pooler
+from fanfold.store.dialects.postgresql import ACTIVE_SERVERS, postgres_engine
+from fanfold.store.dialects.sqlite import sqlite_engine
 from fanfold.store.urls import is_in_memory, parse, shown, split_pooler
 
 

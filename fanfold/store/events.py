@@ -11,8 +11,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from fanfold.model.task import Event
-from fanfold.store.batches import Row, unfolded
-from fanfold.store.clock import Clock
+from fanfold.store.dialects.bulk import Row, unfolded
+from fanfold.store.dialects.clock import Clock
 from fanfold.store.statements import run
 from fanfold.store.tables import events, tasks
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 from fanfold.model.lifecycle import TaskState
-from fanfold.store.clock import Clock
+from fanfold.store.dialects.clock import Clock
 from fanfold.store.tables import (
     HELD,
     OF_TASKS,

@@ -11,7 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from fanfold.store.answers import Answers
-from fanfold.store.clock import Clock
+from fanfold.store.dialects.clock import Clock
 from fanfold.store.tables import (
     OF_TASKS,
     blobs,

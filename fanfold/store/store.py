@@ -19,28 +19,29 @@ from fanfold.errors import DatabaseProblem, FanfoldError
 from fanfold.model import importing, serial
 from fanfold.model.files import File
 from fanfold.settings import Settings
-from fanfold.store import migrate, revisions, sharing
 from fanfold.store.answers import Answers, Calls
-from fanfold.store.blobs import Blobs, BlobStore, Directory, new_key
-from fanfold.store.clock import Clock
 from fanfold.store.database import Database
-from fanfold.store.drafts import Drafts
+from fanfold.store.database_errors import is_conflict
+from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.notify import CHANNEL
 from fanfold.store.events import Events
-from fanfold.store.externals import Externals
+from fanfold.store.files import sharing
+from fanfold.store.files.folder import Blobs, BlobStore, Directory, new_key
 from fanfold.store.health import Health
-from fanfold.store.hints import CHANNEL
-from fanfold.store.items import Items
-from fanfold.store.looking import Looking
-from fanfold.store.reading import Reading
-from fanfold.store.recovery import Recovery
-from fanfold.store.refusals import is_conflict
+from fanfold.store.items.create import Items
+from fanfold.store.items.drafts import Drafts
+from fanfold.store.items.external_jobs import Externals
+from fanfold.store.items.find_work import Looking
+from fanfold.store.items.query import Reading
+from fanfold.store.items.recover import Recovery
+from fanfold.store.items.reset import Resetting
+from fanfold.store.items.reset_queue import Resets
+from fanfold.store.items.settle import Settling
 from fanfold.store.removal import Removal
-from fanfold.store.resets import Resets
-from fanfold.store.resetting import Resetting
-from fanfold.store.settling import Settling
-from fanfold.store.streams import Streams
+from fanfold.store.streams.database import Streams
 from fanfold.store.tasks import Tasks
 from fanfold.store.tokens import Tokens
+from fanfold.store.upgrade import migrate, revisions
 from fanfold.store.urls import shown
 from fanfold.store.workers import Workers
 

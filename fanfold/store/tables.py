@@ -17,7 +17,7 @@ from fanfold.model.lifecycle import (
     TaskState,
     illegal_change,
 )
-from fanfold.store.clock import UtcTime
+from fanfold.store.dialects.clock import UtcTime
 
 metadata = sa.MetaData(
     naming_convention={

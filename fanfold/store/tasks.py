@@ -13,7 +13,7 @@ from fanfold.model.lifecycle import FINISHED_TASKS, ItemState, TaskState
 from fanfold.model.plan import Plan
 from fanfold.model.task import TaskRow
 from fanfold.model.words import PATIENCE_SECONDS
-from fanfold.store.clock import Clock
+from fanfold.store.dialects.clock import Clock
 from fanfold.store.statements import run
 from fanfold.store.tables import ACTIVE, DEGRADED, HELD, TIMED, item_data, items, task_tags, tasks
 

@@ -8,7 +8,7 @@ from datetime import datetime
 
 import sqlalchemy as sa
 
-from fanfold.store.clock import Clock
+from fanfold.store.dialects.clock import Clock
 from fanfold.store.tables import tokens
 
 

@@ -11,10 +11,10 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from fanfold.store import revisions
-from fanfold.store.batches import put_rows
-from fanfold.store.clock import Clock
+from fanfold.store.dialects.bulk import put_rows
+from fanfold.store.dialects.clock import Clock
 from fanfold.store.tables import ACTIVE, RUNNING, items, limits, permits, tasks, workers
+from fanfold.store.upgrade import revisions
 
 STALE_AT_ONCE = 2_000
 

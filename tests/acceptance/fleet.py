@@ -20,7 +20,7 @@ from fanfold.engine.client import Client
 from fanfold.model.lifecycle import FINISHED_TASKS
 from fanfold.model.task import Task
 from fanfold.settings import load
-from fanfold.store.reading import ItemRow
+from fanfold.store.items.query import ItemRow
 from fanfold.store.store import Store
 from fanfold.store.tables import tasks
 from tests.acceptance import work

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 
-from fanfold.engine.results import Results
+from fanfold.engine.queries.results import Results
 from tests.acceptance.fleet import Fleet, fleet, patiently
 from tests.acceptance.work import quick, wide
 

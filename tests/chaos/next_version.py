@@ -9,7 +9,7 @@ from pathlib import Path
 
 from alembic.config import Config
 
-from fanfold.store import revisions
+from fanfold.store.upgrade import revisions
 
 NEXT = "9000"
 KINDS = {"additive": revisions.HISTORY[-1].compatible_from, "breaking": NEXT, "renaming": NEXT}
@@ -20,7 +20,7 @@ def become(kind: str) -> None:
     revisions.HISTORY = (*revisions.HISTORY, revisions.Revision(NEXT, KINDS[kind]))
     revisions.REVISIONS = (*revisions.REVISIONS, NEXT)
     revisions.NEWEST = NEXT
-    from fanfold.store import migrate
+    from fanfold.store.upgrade import migrate
 
     ours, theirs = migrate.config, Path(__file__).parent / "next_versions" / kind
 

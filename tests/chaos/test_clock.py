@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from fanfold.engine.sweep import take_duty
+from fanfold.engine.tasks.sweep import take_duty
 from fanfold.store.tables import duties, items, workers
 from tests.acceptance.fleet import BRIEF_LEASE, Fleet, fleet, patiently
 from tests.chaos.findings import Finding, note, only_in_full

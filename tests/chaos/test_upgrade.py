@@ -18,8 +18,9 @@ import sqlalchemy as sa
 from fanfold.errors import DatabaseProblem
 from fanfold.model import serial
 from fanfold.running.exit_codes import Exit
-from fanfold.store import copying, migrate
 from fanfold.store.database import Database
+from fanfold.store.upgrade import backup as copying
+from fanfold.store.upgrade import migrate
 from tests.acceptance.fleet import BRIEF_LEASE, ROOT, SHORT, Fleet, check_events, fleet, patiently
 from tests.chaos import handlers, next_version
 from tests.chaos.findings import Finding, kind_of, note, one_database_is_enough, only_in_full
@@ -34,7 +35,7 @@ FIRST_PACE = 0.2
 HOLDING = """
 import sys, time
 import sqlalchemy as sa
-from fanfold.store import migrate
+from fanfold.store.upgrade import migrate
 from fanfold.store.database import Database
 
 database = Database(sys.argv[1])

@@ -11,8 +11,8 @@ from uuid import uuid4
 import pytest
 import sqlalchemy as sa
 
-from fanfold.store import migrate
 from fanfold.store.database import Database
+from fanfold.store.upgrade import migrate
 from tests.acceptance.fleet import fleet, patiently
 from tests.chaos.findings import FULL, Finding, note
 from tests.chaos.first_version import FirstVersion, Working

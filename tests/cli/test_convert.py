@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 import pytest
 
-from fanfold.engine.children import Children
+from fanfold.engine.worker.children import Children
 from fanfold.model.files import File
 from fanfold.running import many as documents
 from fanfold.running import saving

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from fanfold.engine.client import Client
 from fanfold.running.exit_codes import Exit
-from fanfold.store import migrate
 from fanfold.store.database import Database
-from fanfold.store.revisions import NEWEST
+from fanfold.store.upgrade import migrate
+from fanfold.store.upgrade.revisions import NEWEST
 from tests.cli.shell import Shell
 
 

@@ -6,9 +6,10 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from fanfold.engine.client import Client
-from fanfold.engine.doctor import Check, data_folder, disk, schema
+from fanfold.engine.queries.doctor import Check, data_folder, disk, schema
 from fanfold.running.exit_codes import Exit
-from fanfold.store import migrate, tables
+from fanfold.store import tables
+from fanfold.store.upgrade import migrate
 from tests.cli.shell import Shell
 
 

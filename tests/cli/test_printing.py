@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from fanfold.cli.given import parse_options
+from fanfold.cli.parameters import parse_options
 from fanfold.errors import BadInput
 from fanfold.running import output_format as printing
 from fanfold.running.display import Lines, Rate

@@ -184,7 +184,7 @@ def states(client: Client) -> list[str]:
 
 def key_of(pipeline: str, items: list[str]) -> str:
     """The key under which `run` finds its task again."""
-    from fanfold.engine.inputs import fingerprint
+    from fanfold.engine.tasks.inputs import fingerprint
 
     return "run:" + fingerprint(pipeline, [{"items": items}], {})
 

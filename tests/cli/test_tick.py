@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from fanfold.engine.client import Client
-from fanfold.engine.tick import tick
-from fanfold.engine.worker import Worker
+from fanfold.engine.tasks.tick import tick
+from fanfold.engine.worker.loop import Worker
 from tests.cli import samples
 from tests.cli.shell import SAMPLES, Shell
 from tests.waiting import eventually

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from fanfold.engine.worker import Worker
+from fanfold.engine.worker.loop import Worker
 from fanfold.model.pipeline import Pipeline
 from fanfold.model.task import Task
 from tests.installation import Installation

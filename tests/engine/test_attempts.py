@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from fanfold.engine.attempts import Attempts, Held
-from fanfold.engine.settlement import Settlement
-from fanfold.engine.timing import TimeLimit
-from fanfold.store.looking import Ready
+from fanfold.engine.worker.attempt_result import Settlement
+from fanfold.engine.worker.attempts import Attempts, Held
+from fanfold.engine.worker.time_limit import TimeLimit
+from fanfold.store.items.find_work import Ready
 from tests.engine.live import Live
 from tests.engine.pipelines import batch
 from tests.installation import number_of

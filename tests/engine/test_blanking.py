@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import fanfold as ff
-from fanfold.engine.blanking import Formatter, without_keys
+from fanfold.engine.redaction import Formatter, without_keys
 from fanfold.model.secrets import BLANK, secrets_in
 from fanfold.providers.configuration import Provider
 from tests.installation import Installation

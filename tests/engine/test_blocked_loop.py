@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine.sweep import HANG_GRACE_SECONDS, recover
-from fanfold.engine.timing import LoopBlocked, TimeLimit
-from fanfold.engine.watchdog import Block, Watchdog
-from fanfold.store.looking import Ready
+from fanfold.engine.tasks.sweep import HANG_GRACE_SECONDS, recover
+from fanfold.engine.worker.time_limit import LoopBlocked, TimeLimit
+from fanfold.engine.worker.watchdog import Block, Watchdog
+from fanfold.store.items.find_work import Ready
 from fanfold.store.workers import Report
 from tests.engine.live import Live, Switch
 from tests.engine.pipelines import batch

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine.settlement import OutOfTime
-from fanfold.engine.tick import tick
+from fanfold.engine.tasks.tick import tick
+from fanfold.engine.worker.attempt_result import OutOfTime
 from tests.engine.live import Live
 from tests.waiting import eventually
 

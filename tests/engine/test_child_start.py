@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from fanfold.engine import child
-from fanfold.engine.calling import Call
-from fanfold.engine.child import find_handler
-from fanfold.engine.children import _request
-from fanfold.engine.sweep import HANG_GRACE_SECONDS, recover
+from fanfold.engine.tasks.sweep import HANG_GRACE_SECONDS, recover
+from fanfold.engine.worker import child
+from fanfold.engine.worker.call import Call
+from fanfold.engine.worker.child import find_handler
+from fanfold.engine.worker.children import _request
 from fanfold.errors import DatabaseProblem
-from fanfold.store.looking import Ready
+from fanfold.store.items.find_work import Ready
 from fanfold.store.workers import Report
 from tests.engine import slow_import
 from tests.engine.live import Live

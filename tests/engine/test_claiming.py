@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine import claiming
-from fanfold.engine.claiming import Claimer
-from fanfold.engine.settlement import Settlement
+from fanfold.engine.worker import claim as claiming
+from fanfold.engine.worker.attempt_result import Settlement
+from fanfold.engine.worker.claim import Claimer
 from tests.engine.pipelines import batch, book
 from tests.installation import HandClock, HandWorker, Installation
 

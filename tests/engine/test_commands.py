@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 import fanfold as ff
 from fanfold.model.lifecycle import COMMANDS, TASK_MOVES, TaskState, legal
-from fanfold.store import reading
+from fanfold.store.items import query as reading
 from tests.engine.pipelines import batch, book
 from tests.installation import HandClock, Installation
 

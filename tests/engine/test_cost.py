@@ -13,9 +13,9 @@ import pytest
 import sqlalchemy as sa
 
 import fanfold as ff
-from fanfold.engine.attempts import Attempts
-from fanfold.engine.calling import Call, Caller
-from fanfold.engine.settlement import Settlement
+from fanfold.engine.worker.attempt_result import Settlement
+from fanfold.engine.worker.attempts import Attempts
+from fanfold.engine.worker.call import Call, Caller
 from tests.installation import HandWorker, Installation
 
 ITEMS = 1_000

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine import advance as advancing
-from fanfold.engine import copying, splitting
-from fanfold.engine.advance import advance
-from fanfold.engine.counting import OutOfDate, count_ahead
-from fanfold.store import resetting
+from fanfold.engine.tasks import advance as advancing
+from fanfold.engine.tasks import copy_items as copying
+from fanfold.engine.tasks import split as splitting
+from fanfold.engine.tasks.advance import advance
+from fanfold.engine.tasks.counts import OutOfDate, count_ahead
+from fanfold.store.items import reset as resetting
 from tests.engine.pipelines import batch, book, one_step
 from tests.installation import HandClock, HandWorker, Installation, number_of
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine.settlement import Settlement
+from fanfold.engine.worker.attempt_result import Settlement
 from fanfold.model.task import Task
 from tests.engine.pipelines import batch, one_step
 from tests.installation import Installation

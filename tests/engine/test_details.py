@@ -6,8 +6,8 @@ import pytest
 
 import fanfold as ff
 from fanfold.engine.client import Client
-from fanfold.engine.settlement import Settlement
-from fanfold.store.reading import Reading
+from fanfold.engine.worker.attempt_result import Settlement
+from fanfold.store.items.query import Reading
 from tests.engine.pipelines import batch, book
 from tests.installation import HandClock, Installation, number_of
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine.tick import tick
+from fanfold.engine.tasks.tick import tick
 from fanfold.store.store import Store
 from tests.engine.jobs import JobService
 from tests.engine.live import Live, Switch

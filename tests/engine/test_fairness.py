@@ -11,9 +11,9 @@ from types import SimpleNamespace
 import pytest
 
 import fanfold as ff
-from fanfold.engine.claiming import Room
-from fanfold.engine.settlement import Settlement
-from fanfold.engine.turn import take_turn
+from fanfold.engine.worker.attempt_result import Settlement
+from fanfold.engine.worker.claim import Room
+from fanfold.engine.worker.turn import take_turn
 from fanfold.model.item import Claimed
 from fanfold.model.task import Task
 from tests.engine.pipelines import batch

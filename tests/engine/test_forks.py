@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 import fanfold as ff
-from fanfold.engine.children import Children
+from fanfold.engine.worker.children import Children
 from fanfold.settings import Settings
 from tests.engine import forking
 from tests.engine.live import Live

@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine import advance, copying
-from fanfold.engine.advance import LargeCopy
-from fanfold.engine.copying import copy_ahead, move_on
-from fanfold.store.drafts import STALE_SECONDS
-from fanfold.store.items import COPY_CHUNK
+from fanfold.engine.tasks import advance
+from fanfold.engine.tasks import copy_items as copying
+from fanfold.engine.tasks.advance import LargeCopy
+from fanfold.engine.tasks.copy_items import copy_ahead, move_on
+from fanfold.store.items.create import COPY_CHUNK
+from fanfold.store.items.drafts import STALE_SECONDS
 from tests.engine.live import Live
 from tests.installation import HandClock, Installation, number_of
 from tests.rows import rows_counted

@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine import leftovers, resets
-from fanfold.engine.copying import move_on
-from fanfold.store import resets as stored_resets
-from fanfold.store import resetting
-from fanfold.store.drafts import CHUNK, STALE_SECONDS, Drafts
+from fanfold.engine.tasks import leftovers
+from fanfold.engine.tasks import reset_items as resets
+from fanfold.engine.tasks.copy_items import move_on
+from fanfold.store.items import reset as resetting
+from fanfold.store.items import reset_queue as stored_resets
+from fanfold.store.items.drafts import CHUNK, STALE_SECONDS, Drafts
 from tests.installation import HandClock, Installation, number_of
 from tests.rows import rows_counted
 
@@ -303,7 +304,7 @@ def test_an_item_that_ran_since_it_was_noted_is_not_done_twice(installation: Ins
 
 def ff_back_off(claimed: Any) -> Any:
     """An ending that makes an item wait before it is tried again."""
-    from fanfold.engine.settlement import Settlement
+    from fanfold.engine.worker.attempt_result import Settlement
 
     return Settlement(claimed, "back_off", delay=30.0, counted=True, error_code="e", error_message="e")
 

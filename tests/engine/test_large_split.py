@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine import splitting
-from fanfold.engine import spool as spooling
-from fanfold.engine.abandoned import remove_abandoned
-from fanfold.engine.drafting import write_items
-from fanfold.engine.settlement import Settlement
-from fanfold.store.drafts import CHUNK
+from fanfold.engine.tasks import split as splitting
+from fanfold.engine.tasks import split_file as spooling
+from fanfold.engine.tasks.abandoned import remove_abandoned
+from fanfold.engine.tasks.draft import write_items
+from fanfold.engine.worker.attempt_result import Settlement
+from fanfold.store.items.drafts import CHUNK
 from tests.engine.live import Live
 from tests.engine.pipelines import book
 from tests.installation import HandClock, HandWorker, Installation, number_of

@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 import fanfold as ff
-from fanfold.engine.settlement import Settlement
+from fanfold.engine.worker.attempt_result import Settlement
 from fanfold.store.database import Database
 from fanfold.store.tables import limits
 from tests.engine.live import Live

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine.copying import move_on
-from fanfold.engine.drafting import remove_items
-from fanfold.engine.removal import prune
-from fanfold.store.drafts import OLD
+from fanfold.engine.tasks.copy_items import move_on
+from fanfold.engine.tasks.delete import prune
+from fanfold.engine.tasks.draft import remove_items
+from fanfold.store.items.drafts import OLD
 from tests.databases import SqliteDatabases
 from tests.installation import HAND_CLOCK, Installation, number_of, set_clock
 from tests.steps import Held, steps_counted

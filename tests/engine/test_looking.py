@@ -7,13 +7,13 @@ import pytest
 import sqlalchemy as sa
 
 import fanfold as ff
-from fanfold.engine import candidates
-from fanfold.engine.candidates import PAGE, PAGES, Candidates, fairest
-from fanfold.engine.claiming import Claimer, Room
-from fanfold.engine.settlement import Settlement
-from fanfold.engine.turn import take_turn
-from fanfold.engine.worker import Worker
-from fanfold.store.looking import TOP, Ready, Served
+from fanfold.engine.worker import candidates
+from fanfold.engine.worker.attempt_result import Settlement
+from fanfold.engine.worker.candidates import PAGE, PAGES, Candidates, fairest
+from fanfold.engine.worker.claim import Claimer, Room
+from fanfold.engine.worker.loop import Worker
+from fanfold.engine.worker.turn import take_turn
+from fanfold.store.items.find_work import TOP, Ready, Served
 from fanfold.store.store import Transaction
 from tests.engine.live import Live
 from tests.installation import HandClock, HandWorker, Installation, number_of

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine.settlement import Settlement
+from fanfold.engine.worker.attempt_result import Settlement
 from fanfold.model.plan import Plan
 from tests.engine.pipelines import batch
 from tests.installation import HandClock, HandWorker, Installation

@@ -6,7 +6,7 @@ import pytest
 
 import fanfold as ff
 from fanfold.engine.client import Client
-from fanfold.engine.results import Results
+from fanfold.engine.queries.results import Results
 from fanfold.errors import DatabaseProblem
 from tests.engine.pipelines import batch, book
 from tests.installation import HandClock, Installation

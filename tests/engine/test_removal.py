@@ -9,8 +9,8 @@ import pytest
 import sqlalchemy as sa
 
 import fanfold as ff
-from fanfold.engine import removal
-from fanfold.engine.calling import Call
+from fanfold.engine.tasks import delete as removal
+from fanfold.engine.worker.call import Call
 from fanfold.store import tables
 from fanfold.store.removal import CHUNK
 from tests.engine.pipelines import batch
@@ -191,7 +191,7 @@ def test_a_sweep_prunes_for_a_while_and_the_next_one_goes_on(
     installation.work()
     clock.advance(40 * 86_400)
     looked = iter(range(1_000))
-    monkeypatch.setattr("fanfold.engine.sweep.late_after", lambda seconds: lambda: next(looked) % 6 == 5)
+    monkeypatch.setattr("fanfold.engine.tasks.sweep.late_after", lambda seconds: lambda: next(looked) % 6 == 5)
     installation.sweep()
     left = len(installation.client.list())
     assert 0 < left < 6

@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine import deciding
-from fanfold.engine.deciding import Wish, decide
-from fanfold.store import recovery, streams
+from fanfold.engine.tasks import external_decisions as deciding
+from fanfold.engine.tasks.external_decisions import Wish, decide
+from fanfold.store.items import recover as recovery
+from fanfold.store.streams import database as streams
 from tests.engine.pipelines import batch
 from tests.installation import HandClock, Installation, number_of
 from tests.rows import rows_counted

@@ -10,13 +10,15 @@ from typing import Any
 
 import pytest
 
-from fanfold.engine import restarting, services, sweep
-from fanfold.engine.machine import this_machine
-from fanfold.engine.pulse import Pulse
-from fanfold.engine.worker import Worker
+from fanfold.engine.tasks import sweep
+from fanfold.engine.worker import restart as restarting
+from fanfold.engine.worker import service_threads as services
+from fanfold.engine.worker.heartbeat import Pulse
+from fanfold.engine.worker.host import this_machine
+from fanfold.engine.worker.loop import Worker
 from fanfold.errors import FanfoldError
-from fanfold.store.blobs import Directory
-from fanfold.store.hints import Hints
+from fanfold.store.dialects.notify import Hints
+from fanfold.store.files.folder import Directory
 from tests.engine.live import Live, Switch
 from tests.engine.pipelines import batch
 from tests.installation import HandClock, Installation

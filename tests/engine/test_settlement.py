@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine import turn
-from fanfold.engine.settlement import SPENT, Settlement
+from fanfold.engine.worker import turn
+from fanfold.engine.worker.attempt_result import SPENT, Settlement
 from fanfold.errors import DatabaseProblem
-from fanfold.store import settling
+from fanfold.store.items import settle as settling
 from fanfold.store.store import Transaction
 from tests.engine.pipelines import batch
 from tests.installation import HandClock, HandWorker, Installation

@@ -11,15 +11,16 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine import calling, child, shortages
-from fanfold.engine import worker as engine_worker
-from fanfold.engine.child import Request
-from fanfold.engine.settlement import failed
-from fanfold.engine.shortages import Shortages
-from fanfold.engine.splitting import write_split
-from fanfold.engine.turn import take_turn
+from fanfold.engine.tasks.split import write_split
+from fanfold.engine.worker import call as calling
+from fanfold.engine.worker import child, shortages
+from fanfold.engine.worker import loop as engine_worker
+from fanfold.engine.worker.attempt_result import failed
+from fanfold.engine.worker.child import Request
+from fanfold.engine.worker.shortages import Shortages
+from fanfold.engine.worker.turn import take_turn
 from fanfold.model.shortage import FREE_SPACE, MORE_FILES
-from fanfold.store.drafts import CHUNK
+from fanfold.store.items.drafts import CHUNK
 from tests.engine.live import Live
 from tests.engine.pipelines import batch
 from tests.installation import Installation

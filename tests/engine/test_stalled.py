@@ -7,8 +7,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from fanfold.engine import doctor
-from fanfold.engine.checks import Check
+from fanfold.engine.queries import doctor
+from fanfold.engine.queries.checks import Check
 from fanfold.store import tables
 from fanfold.store.workers import Report
 from tests.engine.pipelines import batch

@@ -16,11 +16,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
-from fanfold.engine.advance import advance
-from fanfold.engine.commands import Commands
-from fanfold.engine.settlement import Settlement
-from fanfold.engine.submit import Submission, submit
-from fanfold.engine.sweep import sweep
+from fanfold.engine.tasks.advance import advance
+from fanfold.engine.tasks.commands import Commands
+from fanfold.engine.tasks.submit import Submission, submit
+from fanfold.engine.tasks.sweep import sweep
+from fanfold.engine.worker.attempt_result import Settlement
 from fanfold.errors import FanfoldError, KeyReused
 from fanfold.model.item import NewItem
 from fanfold.model.lifecycle import FINISHED_TASKS, TASK_MOVES, legal

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine import sweep as sweeping
-from fanfold.engine.machine import this_machine
+from fanfold.engine.tasks import sweep as sweeping
+from fanfold.engine.worker.host import this_machine
 from fanfold.store.workers import Report
 from tests.engine.pipelines import batch
 from tests.installation import HandClock, Installation

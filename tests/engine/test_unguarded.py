@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine import main_script
-from fanfold.engine.calling import Caller
-from fanfold.engine.child import serve
-from fanfold.engine.main_script import Unguarded
+from fanfold.engine.worker import main_script
+from fanfold.engine.worker.call import Caller
+from fanfold.engine.worker.child import serve
+from fanfold.engine.worker.main_script import Unguarded
 from fanfold.model import importing
 from tests.engine.live import Live
 from tests.engine.pipelines import batch

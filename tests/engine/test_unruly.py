@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine.children import Children
+from fanfold.engine.worker.children import Children
 from fanfold.settings import Settings
 from tests.engine import unruly
 from tests.engine.live import Live
@@ -119,7 +119,7 @@ def test_a_child_survives_what_cannot_travel() -> None:
 
 PARENT = """
 import sys, threading
-from fanfold.engine.children import Children
+from fanfold.engine.worker.children import Children
 from fanfold.settings import Settings
 from tests.engine import forking, unruly
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 import fanfold as ff
-from fanfold.engine.settlement import Settlement
+from fanfold.engine.worker.attempt_result import Settlement
 from tests.engine.pipelines import batch
 from tests.installation import Installation
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine.claiming import Claimer
+from fanfold.engine.worker.claim import Claimer
 from tests.engine.live import Live, Switch
 from tests.engine.pipelines import batch, book, one_step
 from tests.waiting import eventually

@@ -12,10 +12,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from fanfold.engine.claiming import Claimer, Room
-from fanfold.engine.settlement import Settlement
-from fanfold.engine.spool import Spool
-from fanfold.engine.turn import take_turn
+from fanfold.engine.tasks.split_file import Spool
+from fanfold.engine.worker.attempt_result import Settlement
+from fanfold.engine.worker.claim import Claimer, Room
+from fanfold.engine.worker.turn import take_turn
 from fanfold.model.item import Claimed, NewItem
 from fanfold.model.pipeline import Pipeline
 from fanfold.model.plan import Plan

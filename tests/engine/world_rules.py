@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from fanfold.engine.settlement import Settlement
-from fanfold.engine.sweep import HANG_GRACE_SECONDS
+from fanfold.engine.tasks.sweep import HANG_GRACE_SECONDS
+from fanfold.engine.worker.attempt_result import Settlement
 from fanfold.model.item import Claimed
 from fanfold.model.lifecycle import ITEM_MOVES, OPEN_ITEMS, TASK_MOVES, legal, pairs, targets
 from fanfold.model.plan import ON_CANCELLED, ON_FAILED, Kind, PlannedStage

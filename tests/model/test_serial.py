@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanfold.engine.inputs import fingerprint
+from fanfold.engine.tasks.inputs import fingerprint
 from fanfold.errors import BadInput
 from fanfold.model import serial
 from fanfold.model.files import File

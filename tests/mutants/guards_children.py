@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
-CHILD, CHILDREN = "fanfold/engine/child.py", "fanfold/engine/children.py"
-CALLING, TIMING, MEMORY = "fanfold/engine/calling.py", "fanfold/engine/timing.py", "fanfold/engine/memory.py"
-WINDOWS, SURROUNDINGS = "fanfold/apps/pdf/windows.py", "fanfold/engine/surroundings.py"
+CHILD, CHILDREN = "fanfold/engine/worker/child.py", "fanfold/engine/worker/children.py"
+CALLING = "fanfold/engine/worker/call.py"
+TIMING = "fanfold/engine/worker/time_limit.py"
+MEMORY = "fanfold/engine/worker/memory.py"
+WINDOWS, SURROUNDINGS = "fanfold/apps/pdf/windows.py", "fanfold/engine/worker/surroundings.py"
 START, TAKEN = "engine/test_child_start.py", "engine/test_child_memory.py"
 FORKS, UNGUARDED, UNRULY = "engine/test_forks.py", "engine/test_unguarded.py", "engine/test_unruly.py"
 LEFT = f"{FORKS}::test_what_an_isolated_handler_leaves_running_ends_with_its_item"
@@ -43,7 +45,7 @@ MUTANTS = (
     mutant(
         "a slow start puts the deadline off only for who holds the lease",
         Edit(
-            "fanfold/store/settling.py",
+            "fanfold/store/items/settle.py",
             "mine = (items.c.id == item, items.c.lease == lease, RUNNING, items.c.deadline_at.is_not(None))",
             "mine = (items.c.id == item, RUNNING, items.c.deadline_at.is_not(None))",
         ),
@@ -182,7 +184,7 @@ MUTANTS = (
     ),
     mutant(
         "a child does not look for a main script that is no file",
-        Edit("fanfold/engine/main_script.py", "        del main.__file__\n", ""),
+        Edit("fanfold/engine/worker/main_script.py", "        del main.__file__\n", ""),
         test=f"{UNGUARDED}::test_a_typed_in_script_may_use_isolated_handlers_of_a_module[-]",
     ),
     mutant(

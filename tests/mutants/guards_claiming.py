@@ -5,11 +5,15 @@ from __future__ import annotations
 from tests.mutants.mutant import Edit, mutant
 
 CANDIDATES, FAIRNESS, CLAIMING = (
-    "fanfold/engine/candidates.py",
-    "fanfold/engine/fairness.py",
-    "fanfold/engine/claiming.py",
+    "fanfold/engine/worker/candidates.py",
+    "fanfold/engine/worker/fairness.py",
+    "fanfold/engine/worker/claim.py",
 )
-LOOKING, PLACES, WORKER = "fanfold/store/looking.py", "fanfold/engine/places.py", "fanfold/engine/worker.py"
+LOOKING, PLACES, WORKER = (
+    "fanfold/store/items/find_work.py",
+    "fanfold/engine/worker/slots.py",
+    "fanfold/engine/worker/loop.py",
+)
 
 MUTANTS = (
     mutant(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from tests.mutants.guards_moves import NEVER_LOOK_FOR_OPEN
 from tests.mutants.mutant import Edit, mutant
 
-ADVANCE, COUNTING = "fanfold/engine/advance.py", "fanfold/engine/counting.py"
-REDOING, SWEEP = "fanfold/engine/redoing.py", "fanfold/engine/sweep.py"
-DRAFTS, EVENTS, REMOVAL = "fanfold/store/drafts.py", "fanfold/store/events.py", "fanfold/store/removal.py"
-RESETTING = "fanfold/store/resetting.py"
+ADVANCE, COUNTING = "fanfold/engine/tasks/advance.py", "fanfold/engine/tasks/counts.py"
+REDOING, SWEEP = "fanfold/engine/tasks/redo.py", "fanfold/engine/tasks/sweep.py"
+DRAFTS, EVENTS, REMOVAL = "fanfold/store/items/drafts.py", "fanfold/store/events.py", "fanfold/store/removal.py"
+RESETTING = "fanfold/store/items/reset.py"
 COUNTS = "engine/test_counting.py"
 LOCK_TIME = "engine/test_lock_time.py::test_no_transaction_that_holds_the_write_lock_does_more_for_a_larger_task"
 

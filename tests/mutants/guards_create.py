@@ -2,17 +2,17 @@
 
 from tests.mutants.mutant import Edit, mutant
 
-SUBMIT = "fanfold/engine/submit.py"
-SPOOL = "fanfold/engine/spool.py"
-READING = "fanfold/store/reading.py"
-ABANDONED = "fanfold/engine/abandoned.py"
-DRAFTS = "fanfold/store/drafts.py"
-DRAFTING = "fanfold/engine/drafting.py"
-SPLITTING = "fanfold/engine/splitting.py"
-CALLING = "fanfold/engine/calling.py"
+SUBMIT = "fanfold/engine/tasks/submit.py"
+SPOOL = "fanfold/engine/tasks/split_file.py"
+READING = "fanfold/store/items/query.py"
+ABANDONED = "fanfold/engine/tasks/abandoned.py"
+DRAFTS = "fanfold/store/items/drafts.py"
+DRAFTING = "fanfold/engine/tasks/draft.py"
+SPLITTING = "fanfold/engine/tasks/split.py"
+CALLING = "fanfold/engine/worker/call.py"
 LARGE_SPLIT = "engine/test_large_split.py"
-COPYING = "fanfold/engine/copying.py"
-ADVANCE = "fanfold/engine/advance.py"
+COPYING = "fanfold/engine/tasks/copy_items.py"
+ADVANCE = "fanfold/engine/tasks/advance.py"
 LARGE_COPY = "engine/test_large_copy.py"
 
 MUTANTS = (
@@ -23,12 +23,12 @@ MUTANTS = (
     ),
     mutant(
         "the items in the fingerprint",
-        Edit("fanfold/engine/inputs.py", 'digest.update(f"\\0items {items}".encode())', "pass"),
+        Edit("fanfold/engine/tasks/inputs.py", 'digest.update(f"\\0items {items}".encode())', "pass"),
         test="engine/test_keys.py::test_other_items_under_a_key_are_refused[sqlite-more]",
     ),
     mutant(
         "the content of files in the fingerprint",
-        Edit("fanfold/engine/inputs.py", "{_canonical(name)} {content}", "{_canonical(name)}"),
+        Edit("fanfold/engine/tasks/inputs.py", "{_canonical(name)} {content}", "{_canonical(name)}"),
         test="engine/test_keys.py::test_a_file_of_the_same_name_and_size_with_other_content_is_refused[sqlite]",
     ),
     mutant(
@@ -137,7 +137,7 @@ MUTANTS = (
     ),
     mutant(
         "a large copy beside the turns",
-        Edit("fanfold/engine/worker.py", "large=large,", "large=None,"),
+        Edit("fanfold/engine/worker/loop.py", "large=large,", "large=None,"),
         test=f"{LARGE_COPY}::test_a_large_copy_does_not_hold_up_its_own_worker[sqlite]",
     ),
     mutant(

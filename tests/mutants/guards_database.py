@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
-REFUSALS, STORE, WORKERS = ("fanfold/store/refusals.py", "fanfold/store/store.py", "fanfold/store/workers.py")
-RECOVERY, TURN, SETTLEMENT = ("fanfold/store/recovery.py", "fanfold/engine/turn.py", "fanfold/engine/settlement.py")
+REFUSALS, STORE, WORKERS = ("fanfold/store/database_errors.py", "fanfold/store/store.py", "fanfold/store/workers.py")
+RECOVERY = "fanfold/store/items/recover.py"
+TURN = "fanfold/engine/worker/turn.py"
+SETTLEMENT = "fanfold/engine/worker/attempt_result.py"
 SORTED = "store/test_refusals.py::test_only_errors_of_the_data_are_held_against_the_data"
 
 MUTANTS = (
@@ -71,13 +73,13 @@ MUTANTS = (
     ),
     mutant(
         "nothing is prepared behind a pooler",
-        Edit("fanfold/store/postgres.py", "            connection.prepare_threshold = None\n", ""),
+        Edit("fanfold/store/dialects/postgresql.py", "            connection.prepare_threshold = None\n", ""),
         test="store/test_poolers.py::test_a_pooler_is_noticed_or_told_and_nothing_outlives_a_transaction",
     ),
     mutant(
         "a pooler is noticed",
         Edit(
-            "fanfold/store/poolers.py",
+            "fanfold/store/dialects/poolers.py",
             "self.found = server != connection.info.backend_pid",
             "self.found = server is None",
         ),

@@ -7,15 +7,15 @@ from tests.mutants.mutant import Edit, mutant
 HOLD = "engine/test_hold.py"
 JOBS = "engine/test_external.py"
 ENGINE = "fanfold/engine/external.py"
-STORE = "fanfold/store/externals.py"
-SETTLING = "fanfold/store/settling.py"
+STORE = "fanfold/store/items/external_jobs.py"
+SETTLING = "fanfold/store/items/settle.py"
 EXTERNAL = "engine/test_external.py::test_a_crash_between_any_two_steps_starts_no_job_twice"
 
 MUTANTS = (
     mutant(
         "the generation of what a retry has put back is kept",
         Edit(
-            "fanfold/store/items.py",
+            "fanfold/store/items/create.py",
             "items.c.id.in_(some), items.c.lease > 0))",
             "items.c.id.in_(some), items.c.lease > 0, tried))",
         ),
@@ -25,7 +25,7 @@ MUTANTS = (
     mutant(
         "a held item is not due in ten years",
         Edit(
-            "fanfold/store/settling.py",
+            "fanfold/store/items/settle.py",
             '[{**row, "delay": HELD_SECONDS} for row in rows]',
             '[{**row, "delay": 5 * 365 * 86_400.0} for row in rows]',
         ),
@@ -33,7 +33,7 @@ MUTANTS = (
     ),
     mutant(
         "a held item is nothing that falls due",
-        Edit("fanfold/store/looking.py", "where(DUE_SOME_TIME, items.c", "where(TIMED, items.c"),
+        Edit("fanfold/store/items/find_work.py", "where(DUE_SOME_TIME, items.c", "where(TIMED, items.c"),
         test=f"{HOLD}::test_nothing_falls_due_because_of_a_held_item[sqlite]",
     ),
     mutant(
@@ -111,13 +111,17 @@ MUTANTS = (
     mutant(
         "a started job is called lost only by name",
         Edit(
-            "fanfold/engine/deciding.py", "(named and job.state is JobState.STARTED)", "job.state is JobState.STARTED"
+            "fanfold/engine/tasks/external_decisions.py",
+            "(named and job.state is JobState.STARTED)",
+            "job.state is JobState.STARTED",
         ),
         test=f"{JOBS}::test_a_started_job_is_called_lost_only_by_name[sqlite]",
     ),
     mutant(
         "an item that a budget cuts off again and again waits for a person",
-        Edit("fanfold/engine/settlement.py", "count is not None and count >= one.out_of_time.limit", "False"),
+        Edit(
+            "fanfold/engine/worker/attempt_result.py", "count is not None and count >= one.out_of_time.limit", "False"
+        ),
         test="engine/test_budget.py::test_an_item_that_the_budget_cuts_off_again_and_again_waits_for_a_person[sqlite]",
     ),
     mutant(
@@ -128,7 +132,7 @@ MUTANTS = (
     mutant(
         "what a worker knows of a task does not outlive its generation",
         Edit(
-            "fanfold/engine/claiming.py",
+            "fanfold/engine/worker/claim.py",
             "if row is None or row.generation != claimed.task_generation:",
             "if row is None:",
         ),
@@ -137,7 +141,7 @@ MUTANTS = (
     mutant(
         "only items that had a fair share of the budget are counted",
         Edit(
-            "fanfold/engine/attempts.py",
+            "fanfold/engine/worker/attempts.py",
             "out_of_time is not None and attempt.started_at <= out_of_time.begun_by",
             "out_of_time",
         ),
@@ -146,7 +150,7 @@ MUTANTS = (
     ),
     mutant(
         "what a split makes anew has other keys",
-        Edit("fanfold/engine/advance.py", "if new_items is not None and new_items.generation:", "if False:"),
+        Edit("fanfold/engine/tasks/advance.py", "if new_items is not None and new_items.generation:", "if False:"),
         by="sqlite",
         test="engine/test_generations.py::test_what_a_split_makes_anew_never_has_a_key_that_was_used_before[sqlite-1212]",
     ),
@@ -163,7 +167,7 @@ MUTANTS = (
     mutant(
         "a result that is being redone is no result",
         Edit(
-            "fanfold/engine/reader.py",
+            "fanfold/engine/queries/tasks.py",
             "if not rows or not (earlier or row.state is TaskState.COMPLETED):",
             "if not rows:",
         ),
@@ -171,12 +175,12 @@ MUTANTS = (
     ),
     mutant(
         "an item that is not done has no output",
-        Edit("fanfold/engine/reader.py", "if text is None if earlier else not is_done:", "if text is None:"),
+        Edit("fanfold/engine/queries/tasks.py", "if text is None if earlier else not is_done:", "if text is None:"),
         test="cli/test_out_of_date.py::test_an_item_that_is_not_done_has_no_output_but_the_earlier_one_can_be_had[sqlite]",
     ),
     mutant(
         "a list of results that is redone while it is read is read again",
-        Edit("fanfold/engine/reader.py", "            if is_same(before, row):", "            if True:"),
+        Edit("fanfold/engine/queries/tasks.py", "            if is_same(before, row):", "            if True:"),
         by="sqlite",
         test="engine/test_reading.py::test_results_that_are_redone_while_they_are_read_are_not_given_with_gaps",
     ),

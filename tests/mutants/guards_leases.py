@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, Mutant, mutant
 
-SETTLING = "fanfold/store/settling.py"
-ITEMS, LOOKING = "fanfold/store/items.py", "fanfold/store/looking.py"
+SETTLING = "fanfold/store/items/settle.py"
+ITEMS, LOOKING = "fanfold/store/items/create.py", "fanfold/store/items/find_work.py"
 VERBS = ("finish", "fail", "back_off", "postpone", "release", "crash")
 HELD = "held = [items.c.id == batch.c.id, items.c.lease == batch.c.lease, running]"
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
-RESTARTING, SERVICES = "fanfold/engine/restarting.py", "fanfold/engine/services.py"
-SWEEP, STALLED = "fanfold/engine/sweep.py", "fanfold/engine/stalled.py"
-PULSE, BLOBS = "fanfold/engine/pulse.py", "fanfold/store/blobs.py"
-CRASHES, RECOVERY, POISON_TESTS = "fanfold/store/crashes.py", "fanfold/store/recovery.py", "engine/test_poison.py"
+RESTARTING, SERVICES = "fanfold/engine/worker/restart.py", "fanfold/engine/worker/service_threads.py"
+SWEEP, STALLED = "fanfold/engine/tasks/sweep.py", "fanfold/engine/queries/stalled.py"
+PULSE, BLOBS = "fanfold/engine/worker/heartbeat.py", "fanfold/store/files/folder.py"
+CRASHES, RECOVERY, POISON_TESTS = (
+    "fanfold/store/items/crashes.py",
+    "fanfold/store/items/recover.py",
+    "engine/test_poison.py",
+)
 SERVICE_TESTS, STALLED_TESTS = "engine/test_services.py", "engine/test_stalled.py"
 
 MUTANTS = (
@@ -96,7 +100,7 @@ MUTANTS = (
     ),
     mutant(
         "a retry forgets earlier crashes",
-        Edit("fanfold/store/resetting.py", '"troubled_by", *CRASHES)', '"troubled_by")'),
+        Edit("fanfold/store/items/reset.py", '"troubled_by", *CRASHES)', '"troubled_by")'),
         test=f"{POISON_TESTS}::test_a_retry_starts_the_count_anew[sqlite-reclaim]",
     ),
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
-ANSWERS, DESK, LANES = "fanfold/store/answers.py", "fanfold/providers/desk.py", "fanfold/providers/lanes.py"
-CONTEXT, KEYS, USAGE = "fanfold/engine/context.py", "fanfold/model/idempotency.py", "fanfold/engine/calling.py"
+ANSWERS, DESK, LANES = "fanfold/store/answers.py", "fanfold/providers/desk.py", "fanfold/providers/rate_limit.py"
+CONTEXT, KEYS, USAGE = "fanfold/engine/context.py", "fanfold/model/idempotency.py", "fanfold/engine/worker/call.py"
 SAVING, SOURCES = "fanfold/running/saving.py", "fanfold/running/sources.py"
 LEDGER, ASKING = "store/test_answers.py", "providers/test_asking.py"
 CONVERT, GENERATIONS = "cli/test_convert.py", "engine/test_generations.py"

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
-TASKS, RESETTING = "fanfold/store/tasks.py", "fanfold/store/resetting.py"
-TURN = "fanfold/engine/turn.py"
-SPLITTING = "fanfold/engine/splitting.py"
-ADVANCE = "fanfold/engine/advance.py"
-SWEEP = "fanfold/engine/sweep.py"
-COMMANDS = "fanfold/engine/commands.py"
-SUBMIT = "fanfold/engine/submit.py"
+TASKS, RESETTING = "fanfold/store/tasks.py", "fanfold/store/items/reset.py"
+TURN = "fanfold/engine/worker/turn.py"
+SPLITTING = "fanfold/engine/tasks/split.py"
+ADVANCE = "fanfold/engine/tasks/advance.py"
+SWEEP = "fanfold/engine/tasks/sweep.py"
+COMMANDS = "fanfold/engine/tasks/commands.py"
+SUBMIT = "fanfold/engine/tasks/submit.py"
 VERDICT = "fanfold/model/verdict.py"
-SCHEMA = "fanfold/store/migrations/versions/0001_first_schema.py"
-COUNTING = "fanfold/engine/counting.py"
+SCHEMA = "fanfold/store/upgrade/migrations/versions/0001_first_schema.py"
+COUNTING = "fanfold/engine/tasks/counts.py"
 NEVER_LOOK_FOR_OPEN = Edit(ADVANCE, "(waits and tx.items.is_open(row.number, stage.name))", "False")
 LOCK_TIME = "engine/test_lock_time.py::test_no_transaction_that_holds_the_write_lock_does_more_for_a_larger_task"
-MOVES, MIRROR = "fanfold/engine/moves.py", "engine/test_mirror.py"
+MOVES, MIRROR = "fanfold/engine/tasks/transitions.py", "engine/test_mirror.py"
 ADVANCE_MUTANTS = (
     mutant(
         "a move that on_move refuses leaves a reason that a person sees",
@@ -46,7 +46,7 @@ ADVANCE_MUTANTS = (
     mutant(
         "a split whose move on_move refuses waits before it is made again",
         Edit(
-            "fanfold/engine/turn.py",
+            "fanfold/engine/worker/turn.py",
             "            store.transact(lambda tx: settle(tx, [later],",
             "            str(lambda tx: settle(tx, [later],",
         ),
@@ -54,7 +54,7 @@ ADVANCE_MUTANTS = (
     ),
     mutant(
         "an item whose pause on_move refuses waits before it asks again",
-        Edit("fanfold/engine/turn.py", "if one.claimed.task in refused else one", "if False else one"),
+        Edit("fanfold/engine/worker/turn.py", "if one.claimed.task in refused else one", "if False else one"),
         test=f"{MIRROR}::test_a_pause_that_the_mirror_refuses_is_asked_for_again_after_a_while",
     ),
     mutant(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
-OPTIONS, SUBMIT = "fanfold/model/options.py", "fanfold/engine/submit.py"
-UNLOCKING, REDOING = "fanfold/engine/unlocking.py", "fanfold/engine/redoing.py"
+OPTIONS, SUBMIT = "fanfold/model/options.py", "fanfold/engine/tasks/submit.py"
+UNLOCKING, REDOING = "fanfold/engine/tasks/unlock.py", "fanfold/engine/tasks/redo.py"
 UPLOADING, SUBMITTING = "fanfold/server/api/uploading.py", "fanfold/server/api/submitting.py"
 DECLARED, SECRETS = "model/test_options.py::", "engine/test_unlocking.py::"
 SERVED = "server/test_options.py::"
@@ -82,7 +82,7 @@ MUTANTS = (
     ),
     mutant(
         "a database that others could read is tightened",
-        Edit("fanfold/store/private.py", "            tighten(one)\n", "            pass\n"),
+        Edit("fanfold/store/files/private.py", "            tighten(one)\n", "            pass\n"),
         test="store/test_private.py::test_a_database_that_others_could_read_is_tightened_when_it_is_opened",
     ),
 )

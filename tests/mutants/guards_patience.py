@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
-GUARD, LISTENING, THREADS = "fanfold/server/guard.py", "fanfold/server/listening.py", "fanfold/server/threads.py"
-ANSWERS, PROBLEMS, LIVE = "fanfold/server/answers.py", "fanfold/server/problems.py", "fanfold/server/live.py"
-SETTLEMENT, BLANKING, BLOBS = "fanfold/engine/settlement.py", "fanfold/engine/blanking.py", "fanfold/store/blobs.py"
-SQLITE, READER, TASKS = "fanfold/store/sqlite.py", "fanfold/engine/reader.py", "fanfold/store/tasks.py"
-DETAILS = "fanfold/engine/details.py"
+GUARD, LISTENING, THREADS = (
+    "fanfold/server/guard.py",
+    "fanfold/server/listening.py",
+    "fanfold/server/database_threads.py",
+)
+ANSWERS, PROBLEMS, LIVE = "fanfold/server/conditional.py", "fanfold/server/problems.py", "fanfold/server/live.py"
+SETTLEMENT = "fanfold/engine/worker/attempt_result.py"
+BLANKING = "fanfold/engine/redaction.py"
+BLOBS = "fanfold/store/files/folder.py"
+SQLITE, READER, TASKS = "fanfold/store/dialects/sqlite.py", "fanfold/engine/queries/tasks.py", "fanfold/store/tasks.py"
+DETAILS = "fanfold/engine/queries/items.py"
 PATIENCE = "server/test_patience.py::"
 MUTANTS = (
     mutant(

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
-GLYPHS, TURNING, RUNNING = "fanfold/apps/pdf/glyphs.py", "fanfold/apps/pdf/turning.py", "fanfold/apps/pdf/running.py"
+GLYPHS, TURNING, RUNNING = (
+    "fanfold/apps/pdf/glyphs.py",
+    "fanfold/apps/pdf/angles.py",
+    "fanfold/apps/pdf/running_lines.py",
+)
 TEXTLAYER, FONTS, PIPELINE = (
     "fanfold/apps/pdf/textlayer.py",
     "fanfold/apps/pdf/fonts.py",

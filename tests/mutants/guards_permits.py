@@ -5,8 +5,8 @@ from __future__ import annotations
 from tests.mutants.mutant import Edit, mutant
 
 WORKERS = "fanfold/store/workers.py"
-SWEEP = "fanfold/engine/sweep.py"
-SETTLEMENT = "fanfold/engine/settlement.py"
+SWEEP = "fanfold/engine/tasks/sweep.py"
+SETTLEMENT = "fanfold/engine/worker/attempt_result.py"
 FREE_AT_SETTLE = Edit(SETTLEMENT, "        tx.settling.free_permits(permits)\n", "")
 FREE_AT_RECLAIM = Edit(SWEEP, "        tx.settling.free_permits([item.id for item in lost])\n", "")
 FREE_WHEN_IDLE = Edit(SWEEP, "    tx.settling.free_permits([item.id for item in idle])\n", "")
@@ -39,7 +39,7 @@ MUTANTS = (
     ),
     mutant(
         "one transaction writes a bounded number of endings",
-        Edit("fanfold/engine/turn.py", "while len(settled) > AT_ONCE:", "while False:"),
+        Edit("fanfold/engine/worker/turn.py", "while len(settled) > AT_ONCE:", "while False:"),
         test=f"{SETTLING}::test_many_endings_are_written_in_transactions_of_a_bounded_number_of_rows",
     ),
     mutant(
@@ -57,7 +57,7 @@ MUTANTS = (
     mutant(
         "a permit for each claim",
         Edit(
-            "fanfold/engine/claiming.py",
+            "fanfold/engine/worker/claim.py",
             '            tx.workers.grant(".".join(pair), [one.id for one in claimed])\n',
             "",
         ),

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, Mutant, mutant
 
-DESK, LANES, SERVICES = "fanfold/providers/desk.py", "fanfold/providers/lanes.py", "fanfold/providers/services.py"
-ASKING, VERDICTS, PRICES = "fanfold/providers/asking.py", "fanfold/providers/verdicts.py", "fanfold/providers/prices.py"
-QUESTION, LEDGER, SETTLEMENT = "fanfold/model/asking.py", "fanfold/store/answers.py", "fanfold/engine/settlement.py"
+DESK, LANES, SERVICES = "fanfold/providers/desk.py", "fanfold/providers/rate_limit.py", "fanfold/providers/services.py"
+ASKING, VERDICTS, PRICES = (
+    "fanfold/providers/asking.py",
+    "fanfold/providers/answer_checks.py",
+    "fanfold/providers/prices.py",
+)
+QUESTION, LEDGER, SETTLEMENT = (
+    "fanfold/model/asking.py",
+    "fanfold/store/answers.py",
+    "fanfold/engine/worker/attempt_result.py",
+)
 WAITS = "mutants/test_guards_providers.py::test_a_service_that_asks_to_wait_is_left_alone_for_that_long_by_everybody"
 ASKED = "providers/test_asking.py::"
 PARTS = {

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
-SETTLING = "fanfold/store/settling.py"
-RECOVERY = "fanfold/store/recovery.py"
+SETTLING = "fanfold/store/items/settle.py"
+RECOVERY = "fanfold/store/items/recover.py"
 WORKERS = "fanfold/store/workers.py"
-SWEEP = "fanfold/engine/sweep.py"
+SWEEP = "fanfold/engine/tasks/sweep.py"
 DEAD = "workers.c.id == items.c.worker, workers.c.seen_at > self.clock.before(lease_seconds)"
 MUTANTS = (
     mutant(
@@ -29,7 +29,7 @@ MUTANTS = (
     mutant(
         "“is finished” looked at again under the lock, before a task is pruned",
         Edit(
-            "fanfold/engine/removal.py",
+            "fanfold/engine/tasks/delete.py",
             "if row is None or row.state not in FINISHED_TASKS or not",
             "if row is None or not",
         ),
@@ -124,13 +124,13 @@ MUTANTS = (
     ),
     mutant(
         "an item that takes its worker down too often fails",
-        Edit("fanfold/store/crashes.py", "poison = in_a_row >= sa.func", "poison = -in_a_row >= sa.func"),
+        Edit("fanfold/store/items/crashes.py", "poison = in_a_row >= sa.func", "poison = -in_a_row >= sa.func"),
         test="engine/test_sweep.py::test_an_item_that_takes_its_worker_down_again_and_again_fails_as_poison",
     ),
     mutant(
         "a crash uses up no retry",
         Edit(
-            "fanfold/store/crashes.py",
+            "fanfold/store/items/crashes.py",
             '"crashes": counted(items.c.crashes, 1),',
             '"crashes": counted(items.c.crashes, 1),\n        "failures": items.c.failures + 1,',
         ),

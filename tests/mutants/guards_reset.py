@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
-ADVANCE, COMMANDS = "fanfold/engine/advance.py", "fanfold/engine/commands.py"
-RESETTING, REDOING = "fanfold/store/resetting.py", "fanfold/engine/redoing.py"
-PLAN, ITEMS = "fanfold/model/plan.py", "fanfold/store/items.py"
+ADVANCE, COMMANDS = "fanfold/engine/tasks/advance.py", "fanfold/engine/tasks/commands.py"
+RESETTING, REDOING = "fanfold/store/items/reset.py", "fanfold/engine/tasks/redo.py"
+PLAN, ITEMS = "fanfold/model/plan.py", "fanfold/store/items/create.py"
 MERGING, HELD = "engine/test_merging.py", "engine/test_without_held.py"
-MERGING_HELD, WORDS = "fanfold/engine/merging.py", "fanfold/model/words.py"
-SETTLING, REMOVAL, SWEEP = "fanfold/store/settling.py", "fanfold/engine/removal.py", "fanfold/engine/sweep.py"
+MERGING_HELD, WORDS = "fanfold/engine/tasks/merge_without_held.py", "fanfold/model/words.py"
+SETTLING, REMOVAL, SWEEP = (
+    "fanfold/store/items/settle.py",
+    "fanfold/engine/tasks/delete.py",
+    "fanfold/engine/tasks/sweep.py",
+)
 REMOVING = "engine/test_removal.py"
 COMPENSATION, GENERATIONS = "engine/test_compensation.py", "engine/test_generations.py"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from tests.mutants.mutant import Edit, mutant
 
 SHORTAGE = "fanfold/model/shortage.py"
-SHORTAGES = "fanfold/engine/shortages.py"
-SETTLEMENT = "fanfold/engine/settlement.py"
-WORKER = "fanfold/engine/worker.py"
+SHORTAGES = "fanfold/engine/worker/shortages.py"
+SETTLEMENT = "fanfold/engine/worker/attempt_result.py"
+WORKER = "fanfold/engine/worker/loop.py"
 TESTS = "engine/test_shortages.py"
 MODEL_TESTS = "model/test_shortage.py"
 MUTANTS = (
@@ -59,7 +59,7 @@ MUTANTS = (
     mutant(
         "items of a split that get no file are written later",
         Edit(
-            "fanfold/engine/calling.py",
+            "fanfold/engine/worker/call.py",
             "                if (why := told(error)) is None:\n",
             "                if (why := told(error)) is not None:\n",
         ),
@@ -67,7 +67,7 @@ MUTANTS = (
     ),
     mutant(
         "a child without files fails nothing for good",
-        Edit("fanfold/engine/child.py", " or shortage(error) is not None:", ":"),
+        Edit("fanfold/engine/worker/child.py", " or shortage(error) is not None:", ":"),
         test=f"{TESTS}::test_a_child_that_can_not_load_a_handler_for_want_of_files_fails_nothing[sqlite]",
     ),
     mutant(
@@ -82,7 +82,7 @@ MUTANTS = (
     ),
     mutant(
         "a source that can not be read is no trouble of the data folder",
-        Edit("fanfold/store/blobs.py", "        raise _Unreadable(error) from None\n", "        raise\n"),
+        Edit("fanfold/store/files/folder.py", "        raise _Unreadable(error) from None\n", "        raise\n"),
         test="store/test_blobs.py::test_a_source_that_can_not_be_read_is_no_trouble_of_the_data_folder",
     ),
 )

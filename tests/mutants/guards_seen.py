@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
-SETTLING, RESETTING = "fanfold/store/settling.py", "fanfold/store/resetting.py"
+SETTLING, RESETTING = "fanfold/store/items/settle.py", "fanfold/store/items/reset.py"
 CONTEXT, ASKING = "fanfold/engine/context.py", "fanfold/providers/asking.py"
-CALLING, SETTLEMENT, WORKER = "fanfold/engine/calling.py", "fanfold/engine/settlement.py", "fanfold/engine/worker.py"
+CALLING = "fanfold/engine/worker/call.py"
+SETTLEMENT = "fanfold/engine/worker/attempt_result.py"
+WORKER = "fanfold/engine/worker/loop.py"
 PIPELINE, SERIAL = "fanfold/model/pipeline.py", "fanfold/model/serial.py"
-LANES, IN_LANES, WAITING = "fanfold/providers/lanes.py", "providers/test_lanes.py", "providers/test_waiting.py"
+LANES, IN_LANES, WAITING = "fanfold/providers/rate_limit.py", "providers/test_lanes.py", "providers/test_waiting.py"
 DEGRADED, PDF = "engine/test_degraded.py", "apps/pdf/test_pipeline.py"
 
 MUTANTS = (

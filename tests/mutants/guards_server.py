@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
-ACCESS, GUARD, PLACE = "fanfold/server/access.py", "fanfold/server/guard.py", "fanfold/server/place.py"
+ACCESS, GUARD, PLACE = "fanfold/server/access.py", "fanfold/server/guard.py", "fanfold/server/app_state.py"
 SECRETS, SUBMITTING, LOGIN = (
-    "fanfold/server/secrets.py",
+    "fanfold/server/hiding.py",
     "fanfold/server/api/submitting.py",
-    "fanfold/server/web/login.py",
+    "fanfold/server/web/login_page.py",
 )
-LIVE, CLIENT, READER = "fanfold/server/live.py", "fanfold/engine/client.py", "fanfold/engine/reader.py"
+LIVE, CLIENT, READER = "fanfold/server/live.py", "fanfold/engine/client.py", "fanfold/engine/queries/tasks.py"
 TASKS, TOKENS, TOKEN_ROWS = "fanfold/store/tasks.py", "fanfold/engine/tokens.py", "fanfold/store/tokens.py"
-BLOBS, CONTEXT = "fanfold/store/blobs.py", "fanfold/engine/context.py"
+BLOBS, CONTEXT = "fanfold/store/files/folder.py", "fanfold/engine/context.py"
 LISTS = "server/test_access.py::test_lists_counts_labels_and_bulk_commands_are_those_of_the_owner"
 FOREIGN = "server/test_guard.py::test_a_page_of_another_site_changes_nothing"
 OWNER_MUTANTS = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, Mutant, mutant
 
-SCHEMA = "fanfold/store/migrations/versions/0001_first_schema.py"
-CHEAPER = "fanfold/store/migrations/versions/0005_cheaper_items.py"
+SCHEMA = "fanfold/store/upgrade/migrations/versions/0001_first_schema.py"
+CHEAPER = "fanfold/store/upgrade/migrations/versions/0005_cheaper_items.py"
 CHECKS = {
     "the state of an item is a known one": "\"state IN ('pending', 'running', 'retrying', 'waiting', 'done', 'failed')\"",
     "what runs, and only that, has a worker": "\"(state = 'running') = (worker IS NOT NULL)\"",

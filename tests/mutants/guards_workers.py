@@ -5,11 +5,11 @@ from __future__ import annotations
 from tests.mutants.mutant import Edit, mutant
 
 WORKERS = "fanfold/store/workers.py"
-TURN = "fanfold/engine/turn.py"
-PULSE = "fanfold/engine/pulse.py"
-ATTEMPTS = "fanfold/engine/attempts.py"
-WORKER = "fanfold/engine/worker.py"
-THREADS = "fanfold/engine/threads.py"
+TURN = "fanfold/engine/worker/turn.py"
+PULSE = "fanfold/engine/worker/heartbeat.py"
+ATTEMPTS = "fanfold/engine/worker/attempts.py"
+WORKER = "fanfold/engine/worker/loop.py"
+THREADS = "fanfold/engine/worker/threads.py"
 MUTANTS = (
     mutant(
         "a stray must be seen twice",
@@ -58,7 +58,9 @@ MUTANTS = (
     ),
     mutant(
         "of two endings of one item the newest lease counts",
-        Edit("fanfold/engine/settlement.py", "everything, batch = batch, _newest(batch)", "everything = batch"),
+        Edit(
+            "fanfold/engine/worker/attempt_result.py", "everything, batch = batch, _newest(batch)", "everything = batch"
+        ),
         test="engine/test_settlement.py::test_of_two_endings_of_one_item_only_the_one_with_the_newest_lease_counts[sqlite]",
     ),
     mutant(
@@ -125,7 +127,7 @@ MUTANTS = (
     mutant(
         "what was spent counts when an item is handed back",
         Edit(
-            "fanfold/engine/calling.py",
+            "fanfold/engine/worker/call.py",
             "pause=pause, out_of_time=out_of_time, **self._cost())",
             "pause=pause, out_of_time=out_of_time)",
         ),
@@ -134,7 +136,7 @@ MUTANTS = (
     ),
     mutant(
         "a stage of another kind is not called",
-        Edit("fanfold/engine/calling.py", "and planned.kind is not self.stage.kind:", "and False:"),
+        Edit("fanfold/engine/worker/call.py", "and planned.kind is not self.stage.kind:", "and False:"),
         test="engine/test_hold.py::test_a_stage_that_changed_its_kind_in_new_code_is_not_called_with_items_of_the_old_one[sqlite]",
     ),
 )

@@ -14,16 +14,16 @@ import pytest
 import sqlalchemy as sa
 
 import fanfold as ff
-from fanfold.engine import splitting
-from fanfold.engine.attempts import Attempts
-from fanfold.engine.pulse import Pulse
-from fanfold.engine.removal import prune
-from fanfold.engine.settlement import Settlement
-from fanfold.engine.threads import Threads
-from fanfold.engine.timing import TimeLimit
+from fanfold.engine.tasks import split as splitting
+from fanfold.engine.tasks.delete import prune
+from fanfold.engine.worker.attempt_result import Settlement
+from fanfold.engine.worker.attempts import Attempts
+from fanfold.engine.worker.heartbeat import Pulse
+from fanfold.engine.worker.threads import Threads
+from fanfold.engine.worker.time_limit import TimeLimit
 from fanfold.errors import DatabaseProblem, IllegalMove
 from fanfold.model.item import Claimed
-from fanfold.store.looking import Ready
+from fanfold.store.items.find_work import Ready
 from fanfold.store.store import Transaction
 from fanfold.store.workers import Report, Workers
 from tests.engine.live import Live

@@ -11,7 +11,7 @@ import pytest
 
 from fanfold.errors import BadInput
 from fanfold.server.guard import PLAIN_BYTES
-from fanfold.store.blobs import Directory
+from fanfold.store.files.folder import Directory
 from tests.cli.samples import pages, words
 from tests.engine.pipelines import batch
 from tests.installation import Installation

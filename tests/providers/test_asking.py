@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine.worker import Worker
+from fanfold.engine.worker.loop import Worker
 from tests.ai_protocol import Call, Reply, refused, slow, too_many_requests
 from tests.ai_server import AIServer
 from tests.engine.live import Live
@@ -102,7 +102,7 @@ def test_too_many_requests_do_not_use_up_retries(live: Live, ai: AIServer) -> No
 
 
 def test_a_short_wait_is_not_even_a_retry(sqlite_live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fanfold.providers.lanes.PATIENCE", 60.0)
+    monkeypatch.setattr("fanfold.providers.rate_limit.PATIENCE", 60.0)
     monkeypatch.setattr("fanfold.providers.desk.PATIENCE", 60.0)
     ai.next(*[too_many_requests(0.05)] * 3)
     assert run(sqlite_live, asking(retry=ff.Retry(limit=0)), ["one"]).retries == 0
@@ -111,7 +111,7 @@ def test_a_short_wait_is_not_even_a_retry(sqlite_live: Live, ai: AIServer, monke
 def test_a_long_wait_gives_the_place_to_others_and_is_not_counted(
     sqlite_live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fanfold.providers.lanes.PATIENCE", 0.01)
+    monkeypatch.setattr("fanfold.providers.rate_limit.PATIENCE", 0.01)
     monkeypatch.setattr("fanfold.providers.desk.PATIENCE", 0.01)
     ai.next(too_many_requests(0.5))
     task = run(sqlite_live, asking(retry=ff.Retry(limit=0)), ["one"])
@@ -325,7 +325,7 @@ def test_ask_needs_no_loop_of_its_own(sqlite_live: Live, ai: AIServer) -> None:
 def test_bad_answers_are_not_paid_again_when_the_next_model_has_to_wait(
     live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fanfold.providers.lanes.PATIENCE", 0.01)
+    monkeypatch.setattr("fanfold.providers.rate_limit.PATIENCE", 0.01)
     monkeypatch.setattr("fanfold.providers.desk.PATIENCE", 0.01)
     waits = iter([True, True, True])
 

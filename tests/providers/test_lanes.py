@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from fanfold.providers import lanes
+from fanfold.providers import rate_limit as lanes
 from fanfold.providers.configuration import Provider
-from fanfold.providers.lanes import Lane
+from fanfold.providers.rate_limit import Lane
 from fanfold.providers.services import Kind, Trouble
 
 NO_JITTER: Callable[[float, float], float] = lambda low, high: high  # noqa: E731

@@ -5,8 +5,8 @@ import pytest
 from fanfold.errors import BadAnswer
 from fanfold.model.asking import Usage
 from fanfold.model.chatter import unfenced
+from fanfold.providers.answer_checks import judge, repeats
 from fanfold.providers.services import Finish, Reply
-from fanfold.providers.verdicts import judge, repeats
 
 PROSE = "The quick brown fox jumps over the lazy dog, and then it rests. " * 3
 

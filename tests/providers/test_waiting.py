@@ -36,9 +36,9 @@ async def ask(item: Any) -> str:
 def test_a_service_that_keeps_refusing_gets_few_requests_and_the_task_says_so(
     live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fanfold.providers.lanes.PATIENCE", 0.05)
+    monkeypatch.setattr("fanfold.providers.rate_limit.PATIENCE", 0.05)
     monkeypatch.setattr("fanfold.providers.desk.PATIENCE", 0.05)
-    monkeypatch.setattr("fanfold.providers.lanes.LONGEST_PAUSE", 1.0)
+    monkeypatch.setattr("fanfold.providers.rate_limit.LONGEST_PAUSE", 1.0)
     monkeypatch.setattr("fanfold.providers.asking.SPREAD_SECONDS", 0.05)
     ai.always(too_many_requests(0.01))
     task = live.client.submit(live.know(batch(handler=ask)), items=["one", "two", "three", "four", "five"])
@@ -57,7 +57,7 @@ def test_a_service_that_is_not_there_is_named_and_found_again(
     live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fanfold.providers.asking.SPREAD_SECONDS", 0.05)
-    monkeypatch.setattr("fanfold.providers.lanes.LONGEST_ABSENCE", 0.5)
+    monkeypatch.setattr("fanfold.providers.rate_limit.LONGEST_ABSENCE", 0.5)
     monkeypatch.setenv("FANFOLD_PROVIDERS_FAKE_BASE_URL", "http://127.0.0.1:9/v1")
     task = live.client.submit(live.know(batch(handler=ask)), items=["one"])
     with live.working():
@@ -135,7 +135,7 @@ def test_while_others_move_nothing_is_said_and_when_all_that_runs_waits_it_is(
     worker = installation.worker()
     stage = installation.pipelines[-1].find("convert")
     assert stage is not None
-    from fanfold.engine.settlement import failed
+    from fanfold.engine.worker.attempt_result import failed
 
     error = ff.Temporary("fake said 429.", after=30, code="rate_limited", counts=False, by="fake")
     first, second, third = worker.claim()

@@ -14,8 +14,8 @@ from starlette.routing import BaseRoute
 
 from fanfold.engine import tokens
 from fanfold.server.app import make_app
+from fanfold.server.app_state import Place
 from fanfold.server.listening import configured
-from fanfold.server.place import Place
 from tests.installation import Installation
 from tests.waiting import eventually
 

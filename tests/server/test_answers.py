@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from fanfold.server.answers import Answers
+from fanfold.server.conditional import Answers
 from tests.cli.samples import words
 from tests.installation import Installation
 from tests.server.asking import Asker, served

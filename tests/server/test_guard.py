@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from fanfold.server.app_state import Place
 from fanfold.server.guard import PLAIN_BYTES, SEAL
-from fanfold.server.place import Place
 from tests.cli.samples import pages
 from tests.installation import Installation
 from tests.server.asking import Asker

@@ -11,8 +11,8 @@ from fanfold.errors import DatabaseProblem
 from fanfold.model.task import Cells, Event, Task
 from fanfold.server import live
 from fanfold.server.live import Live
-from fanfold.server.memory import Once
-from fanfold.server.moments import ListMoment, Lost, Moment, Pace, Watcher, estimate
+from fanfold.server.memo import Once
+from fanfold.server.snapshots import ListMoment, Lost, Moment, Pace, Watcher, estimate
 from fanfold.store.store import Store
 from tests.cli.samples import words
 from tests.installation import Installation

@@ -18,12 +18,16 @@ from fanfold.model.task import Task
 from fanfold.server.access import ANYBODY
 from fanfold.server.api import tasks as many
 from fanfold.server.api.shapes import BulkWish
+from fanfold.server.app_state import Place
 from fanfold.server.live import Live
-from fanfold.server.memory import Once
-from fanfold.server.moments import Moment
-from fanfold.server.place import Place
-from fanfold.server.web import choices, failing, login, submitting, watching
-from fanfold.server.web.words import Words
+from fanfold.server.memo import Once
+from fanfold.server.snapshots import Moment
+from fanfold.server.web import failures as failing
+from fanfold.server.web import login_page as login
+from fanfold.server.web import model_choices as choices
+from fanfold.server.web import new_task as submitting
+from fanfold.server.web import page_stream as watching
+from fanfold.server.web.languages import Words
 from tests.cli.samples import words
 from tests.installation import Installation
 from tests.server.asking import BASE, Asker, token

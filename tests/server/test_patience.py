@@ -14,8 +14,10 @@ import httpx2
 import pytest
 
 from fanfold.errors import DatabaseProblem
-from fanfold.server import guard, listening, pulse, threads
-from fanfold.store.sqlite import sqlite_module
+from fanfold.server import database_health as pulse
+from fanfold.server import database_threads as threads
+from fanfold.server import guard, listening
+from fanfold.store.dialects.sqlite import sqlite_module
 from fanfold.store.store import Store
 from tests.cli.samples import pages, words
 from tests.installation import Installation

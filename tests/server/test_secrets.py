@@ -6,7 +6,7 @@ import pytest
 
 import fanfold as ff
 from fanfold.model.secrets import is_secret
-from fanfold.server.secrets import HIDDEN, without_secrets
+from fanfold.server.hiding import HIDDEN, without_secrets
 from tests.cli.samples import words
 from tests.server.asking import Asker
 

@@ -13,7 +13,7 @@ from fanfold.model.plan import Kind, Plan, PlannedStage
 from fanfold.model.progress import Counts
 from fanfold.model.words import Facts, Trouble, wait_reason
 from fanfold.server.web.chinese import WORDS
-from fanfold.server.web.words import Words
+from fanfold.server.web.languages import Words
 
 WEB = Path(__file__).parents[2] / "fanfold" / "server" / "web"
 SAID = re.compile(r"""\bt\(\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""")

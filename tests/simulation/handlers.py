@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fanfold.engine.context import ItemWork, TaskWork, Work
-from fanfold.engine.results import Results
+from fanfold.engine.queries.results import Results
 from fanfold.errors import PauseTask, Permanent, Temporary
 from fanfold.model.item import NewItem, later
 from tests.simulation.faults import HANDLER, Faults

@@ -9,8 +9,9 @@ from unittest.mock import patch
 
 import sqlalchemy as sa
 
-from fanfold.engine import sweep
-from fanfold.store import sharing, tables
+from fanfold.engine.tasks import sweep
+from fanfold.store import tables
+from fanfold.store.files import sharing
 from tests.simulation.watch import require
 
 if TYPE_CHECKING:

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from fanfold.engine import advance, claiming, commands, deciding, sweep, tick, turn
-from fanfold.engine.settlement import Settlement, settle
+from fanfold.engine.tasks import advance, commands, sweep, tick
+from fanfold.engine.tasks import external_decisions as deciding
+from fanfold.engine.worker import claim as claiming
+from fanfold.engine.worker import turn
+from fanfold.engine.worker.attempt_result import Settlement, settle
 from fanfold.errors import FanfoldError
 from fanfold.model.external import EXTERNAL_COMMANDS
 from fanfold.model.item import Claimed

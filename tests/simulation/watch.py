@@ -15,7 +15,7 @@ from fanfold.model.item import HELD_FROM
 from fanfold.model.lifecycle import ITEM_MOVES, OPEN_ITEMS, TASK_MOVES, legal, pairs, targets
 from fanfold.model.pipeline import Pipeline
 from fanfold.model.plan import ON_CANCELLED, ON_FAILED, Kind, Plan
-from fanfold.store.reading import Reading
+from fanfold.store.items.query import Reading
 from fanfold.store.tables import item_data, items
 from tests.simulation.database import SimulatedDatabase
 from tests.simulation.handlers import Witness

@@ -14,42 +14,31 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from fanfold.engine import (
-    abandoned,
-    advance,
-    attempts,
-    candidates,
-    claiming,
-    commands,
-    context,
-    copying,
-    external,
-    leftovers,
-    pulse,
-    removal,
-    repeats,
-    resets,
-    restarting,
-    services,
-    shortages,
-    spool,
-    submit,
-    sweep,
-    tally,
-    threads,
-    tick,
-    timing,
-    turn,
-    worker,
-)
+from fanfold.engine import context, external
+from fanfold.engine.tasks import abandoned, advance, commands, leftovers, submit, sweep, tick
+from fanfold.engine.tasks import copy_items as copying
+from fanfold.engine.tasks import delete as removal
+from fanfold.engine.tasks import reset_items as resets
+from fanfold.engine.tasks import split_file as spool
+from fanfold.engine.worker import attempts, candidates, shortages, threads, turn
+from fanfold.engine.worker import claim as claiming
+from fanfold.engine.worker import heartbeat as pulse
+from fanfold.engine.worker import log_throttle as repeats
+from fanfold.engine.worker import loop as worker
+from fanfold.engine.worker import restart as restarting
+from fanfold.engine.worker import service_threads as services
+from fanfold.engine.worker import time_limit as timing
+from fanfold.engine.worker import worker_stats as tally
 from fanfold.errors import DatabaseProblem, FanfoldError, IllegalMove
 from fanfold.model import retry
 from fanfold.model.pipeline import Pipeline
 from fanfold.settings import Settings
-from fanfold.store import blobs, drafts, resetting
-from fanfold.store import resets as stored_resets
 from fanfold.store import store as store_room
-from fanfold.store.migrate import ensure
+from fanfold.store.files import folder as blobs
+from fanfold.store.items import drafts
+from fanfold.store.items import reset as resetting
+from fanfold.store.items import reset_queue as stored_resets
+from fanfold.store.upgrade.migrate import ensure
 from tests.simulation.database import SimulatedStore, wait_for_a_deadlock
 from tests.simulation.faults import BEGINNING, Faults, Odds
 from tests.simulation.features import Features

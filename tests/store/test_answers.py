@@ -3,7 +3,7 @@
 from typing import Any
 
 import fanfold as ff
-from fanfold.engine.settlement import Settlement
+from fanfold.engine.worker.attempt_result import Settlement
 from tests.engine.pipelines import batch
 from tests.installation import HandClock, Installation
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fanfold.errors import DatabaseProblem
-from fanfold.store.blobs import Directory
+from fanfold.store.files.folder import Directory
 
 
 class Broken(io.BytesIO):

@@ -7,7 +7,7 @@ import pytest
 from fanfold.model.item import Claimed
 from fanfold.model.pipeline import Pipeline
 from fanfold.model.task import Task
-from fanfold.store.looking import TOP, Ready, Served
+from fanfold.store.items.find_work import TOP, Ready, Served
 from tests.installation import HandClock, Installation, number_of
 
 SERVED = Served([("book", "pages"), ("book", "bind")])

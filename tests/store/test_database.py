@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from fanfold.errors import DatabaseProblem
 from fanfold.store.database import Database
-from fanfold.store.sqlite import SAFE_SQLITE, sqlite_version
+from fanfold.store.dialects.sqlite import SAFE_SQLITE, sqlite_version
 from fanfold.store.urls import parse, shown
 from tests.installation import Installation
 

@@ -6,7 +6,7 @@ import pytest
 
 from fanfold.model.pipeline import Pipeline
 from fanfold.model.task import Task
-from fanfold.store.looking import TOP, Pair, Position, Ready, Served
+from fanfold.store.items.find_work import TOP, Pair, Position, Ready, Served
 from tests.installation import HandClock, Installation, number_of
 
 PAGES, BIND = ("book", "pages"), ("book", "bind")

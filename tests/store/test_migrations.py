@@ -20,10 +20,10 @@ from alembic.script import ScriptDirectory
 from fanfold.errors import DatabaseProblem
 from fanfold.model.pipeline import Pipeline
 from fanfold.settings import Settings
-from fanfold.store import migrate, revisions
 from fanfold.store.database import Database
 from fanfold.store.store import Store
 from fanfold.store.tables import metadata, trigger_statements
+from fanfold.store.upgrade import migrate, revisions
 from tests.databases import Databases, PostgresDatabases
 from tests.installation import Installation
 

@@ -9,13 +9,13 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
-from fanfold.engine.doctor import examine
+from fanfold.engine.queries.doctor import examine
 from fanfold.errors import DatabaseProblem
 from fanfold.settings import Settings
 from fanfold.store.database import Database
-from fanfold.store.hints import Hints
-from fanfold.store.migrate import upgrade_database
+from fanfold.store.dialects.notify import Hints
 from fanfold.store.store import Store
+from fanfold.store.upgrade.migrate import upgrade_database
 from fanfold.store.urls import parse
 from tests.poolers import PgBouncer, pooled
 from tests.servers import PostgresServer

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import fanfold as ff
-from fanfold.engine.spool import Spool
+from fanfold.engine.tasks.split_file import Spool
 from fanfold.settings import Settings
-from fanfold.store.private import private_folder
+from fanfold.store.files.private import private_folder
 from fanfold.store.store import Store
 from tests.installation import Installation
 

@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from fanfold.model.pipeline import Pipeline
-from fanfold.store.looking import TOP, Ready, Served
+from fanfold.store.items.find_work import TOP, Ready, Served
 from fanfold.store.store import Transaction
 from tests.databases import Databases
 from tests.installation import HandClock, Installation

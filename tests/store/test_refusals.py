@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from fanfold.errors import DatabaseProblem, FanfoldError
 from fanfold.store.database import Database
-from fanfold.store.refusals import code_of, is_conflict, may_pass, sqlstate
+from fanfold.store.database_errors import code_of, is_conflict, may_pass, sqlstate
 from fanfold.store.store import CONFLICT_TRIES, Transaction
 from tests.engine.pipelines import batch
 from tests.installation import Installation

@@ -104,7 +104,7 @@ def _processes(options: dict[str, Any], jobs: int | None, settings: Settings) ->
         if jobs is not None:
             models.limit_calls(options["provider"], jobs)
     else:
-        from fanfold.apps.pdf.turns import ocr_turns
+        from fanfold.apps.pdf.ocr_turns import ocr_turns
 
         # One process more than pages are read by OCR at a time: text never waits for a scan.
         at_once = (jobs or settings.children or os.cpu_count() or 1) + 1

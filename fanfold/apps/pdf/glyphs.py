@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from fanfold.apps.pdf import turning
-from fanfold.apps.pdf.keeping import letters, share_kept
+from fanfold.apps.pdf import angles as turning
+from fanfold.apps.pdf.angles import Angled
+from fanfold.apps.pdf.kept_text import letters, share_kept
 from fanfold.apps.pdf.pieces import Piece, RawPage, style
-from fanfold.apps.pdf.turning import Angled
 
 if TYPE_CHECKING:
     import pypdfium2 as pdfium

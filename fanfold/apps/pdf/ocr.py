@@ -10,11 +10,12 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import fanfold as ff
-from fanfold.apps.pdf import blocks, layout, rendering
+from fanfold.apps.pdf import blocks, layout
+from fanfold.apps.pdf import markdown_writer as rendering
 from fanfold.apps.pdf.headings import Headings
 from fanfold.apps.pdf.pieces import Piece, RawPage
-from fanfold.apps.pdf.running import Running
-from fanfold.apps.pdf.tables import absorb
+from fanfold.apps.pdf.running_lines import Running
+from fanfold.apps.pdf.table_rows import absorb
 
 if TYPE_CHECKING:
     from PIL import Image

@@ -12,11 +12,11 @@ from typing import Any
 
 import fanfold as ff
 from fanfold.apps.pdf import binding, document, ocr
-from fanfold.apps.pdf.answers import check_against
 from fanfold.apps.pdf.document import Picture
+from fanfold.apps.pdf.ocr_turns import ocr_turns
 from fanfold.apps.pdf.options import OPTIONS, Options
+from fanfold.apps.pdf.page_checks import check_against
 from fanfold.apps.pdf.textlayer import PageText
-from fanfold.apps.pdf.turns import ocr_turns
 from fanfold.apps.pdf.windows import windows
 
 pdf = ff.Pipeline(

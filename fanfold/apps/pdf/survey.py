@@ -8,7 +8,9 @@ from pathlib import Path
 from statistics import median_low
 from typing import TYPE_CHECKING, Any
 
-from fanfold.apps.pdf import cleaning, headings, layout, reading, running
+from fanfold.apps.pdf import cleaning, headings, layout
+from fanfold.apps.pdf import page_pieces as reading
+from fanfold.apps.pdf import running_lines as running
 from fanfold.apps.pdf.glyphs import own_text, whole
 from fanfold.apps.pdf.pieces import RawPage
 

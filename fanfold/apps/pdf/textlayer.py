@@ -8,15 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fanfold.apps.pdf import blocks, exact, layout, reading, rendering
+from fanfold.apps.pdf import blocks, layout
+from fanfold.apps.pdf import markdown_writer as rendering
+from fanfold.apps.pdf import page_pieces as reading
+from fanfold.apps.pdf import pdfium_text as exact
 from fanfold.apps.pdf.blocks import Block
 from fanfold.apps.pdf.document import opened
 from fanfold.apps.pdf.glyphs import OwnText, own_text, whole
 from fanfold.apps.pdf.headings import Headings
-from fanfold.apps.pdf.keeping import LEAST_KEPT, letters, reason, share_kept
+from fanfold.apps.pdf.kept_text import LEAST_KEPT, letters, reason, share_kept
 from fanfold.apps.pdf.pieces import Piece, RawPage, Table
-from fanfold.apps.pdf.running import Running
-from fanfold.apps.pdf.tables import absorb
+from fanfold.apps.pdf.running_lines import Running
+from fanfold.apps.pdf.table_rows import absorb
 from fanfold.model.shortage import shortage
 
 if TYPE_CHECKING:

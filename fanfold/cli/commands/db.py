@@ -17,7 +17,7 @@ from fanfold.running.invocation import Command, Invocation
 
 if TYPE_CHECKING:
     from fanfold.store.database import Database
-    from fanfold.store.migrate import Plan, Present
+    from fanfold.store.upgrade.migrate import Plan, Present
 
 LOOK_SECONDS = 0.5
 
@@ -31,7 +31,7 @@ def command() -> None:
 @click.pass_obj
 def current(invocation: Invocation) -> None:
     """Print the revision of the database and the one this version needs."""
-    from fanfold.store import migrate
+    from fanfold.store.upgrade import migrate
     from fanfold.store.urls import shown
 
     with opened(invocation) as database:
@@ -50,7 +50,7 @@ def current(invocation: Invocation) -> None:
 
 def fit(revision: str | None, problem: DatabaseProblem | None) -> str:
     """Whether this version can use the database, in a few words."""
-    from fanfold.store.migrate import REVISIONS
+    from fanfold.store.upgrade.migrate import REVISIONS
 
     if problem is not None and problem.code != "older_database":
         return problem.message
@@ -81,8 +81,8 @@ def upgrade(invocation: Invocation, dry_run: bool, wait: float, force: bool) -> 
     meanwhile where the upgrade allows it; where it does not, it is refused while such workers are alive.
     """
     invocation.log(logging.WARNING)
-    from fanfold.engine.machine import is_dead
-    from fanfold.store import migrate
+    from fanfold.engine.worker.host import is_dead
+    from fanfold.store.upgrade import migrate
     from fanfold.store.urls import shown
 
     circumstances = {"lease_seconds": invocation.settings().lease_seconds, "is_gone": is_dead}
@@ -115,7 +115,7 @@ def backup(invocation: Invocation, file: Path) -> None:
     The copy is whole and checked. Input files and large results are not in the database: copy the folder `blobs` of the data
     folder along with it, after this. For PostgreSQL use pg_dump.
     """
-    from fanfold.store import copying
+    from fanfold.store.upgrade import backup as copying
 
     with opened(invocation) as database:
         size = copying.copy(database, file)
@@ -140,7 +140,7 @@ def opened(invocation: Invocation) -> Iterator[Database]:
 
 def patiently(database: Database, wait: float, **circumstances: Any) -> Plan:
     """Upgrade as soon as no worker stands in the way, or fail when the time is over."""
-    from fanfold.store import migrate
+    from fanfold.store.upgrade import migrate
 
     end = time.monotonic() + wait
     while True:
@@ -154,7 +154,7 @@ def patiently(database: Database, wait: float, **circumstances: Any) -> Plan:
 
 def tell(planned: Plan, database: Database) -> None:
     """What will be done, who is at work, and what becomes of them."""
-    from fanfold.store import migrate
+    from fanfold.store.upgrade import migrate
     from fanfold.store.urls import shown
 
     if not planned.steps or planned.before is None:

@@ -13,7 +13,7 @@ from fanfold.running.invocation import Command, Invocation
 @click.pass_obj
 def command(invocation: Invocation) -> Exit:
     """Check database, clock, disk and work, and say what to do."""
-    from fanfold.engine.doctor import PROBLEM, examine
+    from fanfold.engine.queries.doctor import PROBLEM, examine
 
     checks = examine(invocation.settings())
     problems = [check for check in checks if check.status == PROBLEM]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fanfold.cli.steering import sentence
+from fanfold.cli.task_commands import sentence
 from fanfold.model.external import EXTERNAL_COMMANDS
 from fanfold.running import output_format as printing
 from fanfold.running.invocation import Command, Invocation

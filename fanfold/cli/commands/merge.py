@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from fanfold.cli import given
-from fanfold.cli.steering import ids, steer
+from fanfold.cli import parameters as given
+from fanfold.cli.task_commands import ids, steer
 from fanfold.running.exit_codes import Exit
 from fanfold.running.invocation import Command, Invocation
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from fanfold.cli import given
+from fanfold.cli import parameters as given
 from fanfold.running import output_format as printing
 from fanfold.running.invocation import Command, Invocation
 
@@ -24,8 +24,8 @@ def command(invocation: Invocation, days: float | None, targets: tuple[str, ...]
     Workers do this by themselves, a little with every sweep.
     """
     from fanfold.engine.discovery import load_all
-    from fanfold.engine.removal import prune
-    from fanfold.engine.sweep import clean
+    from fanfold.engine.tasks.delete import prune
+    from fanfold.engine.tasks.sweep import clean
 
     store = invocation.store()
     pipelines = load_all(targets)

@@ -7,7 +7,7 @@ from typing import IO
 
 import click
 
-from fanfold.cli import given
+from fanfold.cli import parameters as given
 from fanfold.running import output_format as printing
 from fanfold.running import result_output as results
 from fanfold.running.exit_codes import Exit

@@ -6,8 +6,8 @@ from typing import IO
 
 import click
 
-from fanfold.cli import given
-from fanfold.cli.steering import sentence
+from fanfold.cli import parameters as given
+from fanfold.cli.task_commands import sentence
 from fanfold.running import declared
 from fanfold.running import output_format as printing
 from fanfold.running.invocation import Command, Invocation

@@ -41,7 +41,7 @@ def command(
     """
     invocation.log(logging.WARNING)
     from fanfold.engine.discovery import load_all
-    from fanfold.engine.tick import tick
+    from fanfold.engine.tasks.tick import tick
 
     report = tick(
         invocation.store(), load_all(targets).values(), budget=budget, tasks_per_stage=tasks_per_stage,

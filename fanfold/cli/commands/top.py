@@ -14,7 +14,7 @@ from fanfold.running.invocation import Command, Invocation
 
 if TYPE_CHECKING:
     from fanfold.engine.client import Client
-    from fanfold.engine.metrics import Metrics
+    from fanfold.engine.queries.metrics import Metrics
     from fanfold.model.task import Task
     from fanfold.store.workers import WorkerRow
 

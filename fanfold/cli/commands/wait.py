@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from fanfold.cli.steering import sentence
+from fanfold.cli.task_commands import sentence
 from fanfold.errors import FanfoldError
 from fanfold.running import output_format as printing
 from fanfold.running import result_output as results

@@ -51,8 +51,8 @@ def command(
     """
     invocation.log(logging.INFO)
     from fanfold.engine.discovery import load_all
-    from fanfold.engine.threads import leave_threads_behind
-    from fanfold.engine.worker import Worker
+    from fanfold.engine.worker.loop import Worker
+    from fanfold.engine.worker.threads import leave_threads_behind
 
     wanted = [stage.strip() for stage in stages.split(",") if stage.strip()]
     pipelines = load_all(targets).values()
@@ -72,7 +72,7 @@ def command(
 
 def open_patiently(invocation: Invocation, name: str, leashed: bool) -> Store:
     """The store, as soon as the database is there: a worker outlives its restarts, so it may also be started during one."""
-    from fanfold.store.refusals import may_pass
+    from fanfold.store.database_errors import may_pass
 
     pause = 0.5
     while True:

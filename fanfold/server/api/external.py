@@ -14,7 +14,7 @@ from fanfold.server.access import Looking
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.shapes import TaskShape, Text, plain, shallow
 from fanfold.server.api.tasks import MAY_CHANGE, TaskId
-from fanfold.server.threads import Router
+from fanfold.server.database_threads import Router
 
 router = Router(tags=["tasks"])
 

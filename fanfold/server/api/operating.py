@@ -10,13 +10,14 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from fanfold.engine import doctor, tokens
-from fanfold.engine.metrics import Metrics
-from fanfold.engine.removal import prune
-from fanfold.engine.submit import check_options
-from fanfold.engine.sweep import clean
-from fanfold.engine.tick import TickReport, tick
-from fanfold.engine.unlocking import taken_out
+from fanfold.engine import tokens
+from fanfold.engine.queries import doctor
+from fanfold.engine.queries.metrics import Metrics
+from fanfold.engine.tasks.delete import prune
+from fanfold.engine.tasks.submit import check_options
+from fanfold.engine.tasks.sweep import clean
+from fanfold.engine.tasks.tick import TickReport, tick
+from fanfold.engine.tasks.unlock import taken_out
 from fanfold.errors import BadInput
 from fanfold.model.options import schema
 from fanfold.model.plan import PlannedStage
@@ -25,8 +26,8 @@ from fanfold.server.access import Asking, At, Looking, Managing, Overseeing
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.shapes import NewTokenWish, Text
 from fanfold.server.api.submitting import pipeline_of
+from fanfold.server.database_threads import Router
 from fanfold.server.exposition import exposed
-from fanfold.server.threads import Router
 from fanfold.store.tokens import TokenRow
 from fanfold.store.workers import WorkerRow
 

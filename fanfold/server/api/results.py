@@ -21,7 +21,7 @@ from starlette.responses import (
 )
 from starlette.types import Receive, Scope, Send
 
-from fanfold.engine.emitted import Emitted
+from fanfold.engine.queries.output_stream import Emitted
 from fanfold.errors import NotFound
 from fanfold.model.files import File
 from fanfold.server.access import Asking, At, Looking
@@ -29,7 +29,7 @@ from fanfold.server.api.documented import may_answer
 from fanfold.server.api.items import Stage
 from fanfold.server.api.shapes import Text, plain
 from fanfold.server.api.tasks import TaskId
-from fanfold.server.place import Place
+from fanfold.server.app_state import Place
 
 router = APIRouter(tags=["results"])
 KINDS = {".md": "text/markdown; charset=utf-8", ".txt": "text/plain; charset=utf-8", ".json": "application/json"}

@@ -15,7 +15,7 @@ from fanfold.model.files import File
 from fanfold.model.item import Attempt, Item, ItemDetail, Result
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.task import StageView, Task
-from fanfold.server.secrets import without_secrets
+from fanfold.server.hiding import without_secrets
 
 API = "/api/v1"
 Command = Literal["pause", "resume", "cancel", "retry", "rerun", "merge", "delete"]

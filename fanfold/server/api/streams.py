@@ -18,8 +18,8 @@ from fanfold.server.access import Asking, At, Looking
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.shapes import TaskShape
 from fanfold.server.api.tasks import WatchedTask
-from fanfold.server.memory import Once
-from fanfold.server.moments import ListMoment, Moment, Watcher
+from fanfold.server.memo import Once
+from fanfold.server.snapshots import ListMoment, Moment, Watcher
 
 router = APIRouter(tags=["live"])
 SETTLED_SECONDS = 10

@@ -14,8 +14,8 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 
 from fanfold.engine.client import Client
-from fanfold.engine.inputs import Upload
-from fanfold.engine.submit import Submission
+from fanfold.engine.tasks.inputs import Upload
+from fanfold.engine.tasks.submit import Submission
 from fanfold.errors import BadInput, NotFound
 from fanfold.model import serial
 from fanfold.model.item import NewItem
@@ -25,7 +25,7 @@ from fanfold.model.task import Task
 from fanfold.server.access import Access, NotAllowed
 from fanfold.server.api.shapes import GivenFile, NewTask
 from fanfold.server.api.uploading import read_upload
-from fanfold.server.place import Place
+from fanfold.server.app_state import Place
 
 SAID_LENGTH = 64_000
 JSON_FIELDS = ("inputs", "items", "options", "metadata", "tags", "priority", "retry_limit", "straight_through")

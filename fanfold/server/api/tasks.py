@@ -30,7 +30,7 @@ from fanfold.server.api.shapes import (
 )
 from fanfold.server.api.submitting import BODY, has_secret, read_submission, submitted
 from fanfold.server.api.uploading import close
-from fanfold.server.threads import Router, unlocking, writing
+from fanfold.server.database_threads import Router, unlocking, writing
 
 router = Router(tags=["tasks"])
 log = logging.getLogger("fanfold.server")

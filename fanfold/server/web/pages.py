@@ -10,9 +10,13 @@ from starlette.responses import RedirectResponse, Response
 
 from fanfold.errors import FanfoldError
 from fanfold.server.access import Access, access_of
-from fanfold.server.web import listing, login, operating, preview, task
-from fanfold.server.web.rendering import here, page
+from fanfold.server.web import item_view as preview
+from fanfold.server.web import list_page as listing
+from fanfold.server.web import login_page as login
+from fanfold.server.web import operating_pages as operating
+from fanfold.server.web import task_page as task
 from fanfold.server.web.static_files import STATIC, KeptFiles
+from fanfold.server.web.templating import here, page
 
 MODULES = (listing, task, preview, operating, login)
 router = APIRouter()

@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from fanfold.server.answers import COMPRESSED, takes_gzip
+from fanfold.server.conditional import COMPRESSED, takes_gzip
 
 STATIC = Path(__file__).with_name("static")
 FOREVER = "public, max-age=31536000, immutable"

@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from fanfold.apps.pdf import document, keeping, layout, reading, textlayer, turning
+from fanfold.apps.pdf import angles as turning
+from fanfold.apps.pdf import document, layout, textlayer
+from fanfold.apps.pdf import kept_text as keeping
+from fanfold.apps.pdf import page_pieces as reading
+from fanfold.apps.pdf.demo_document import CHINESE
 from fanfold.apps.pdf.pieces import Piece, RawPage
-from fanfold.apps.pdf.sample import CHINESE
 from fanfold.apps.pdf.textlayer import PageText
 from fanfold.apps.pdf.writing import LEFT, Sheet
 from tests.apps.pdf.making import make_pdf, text_sheet

@@ -10,8 +10,8 @@ import pytest
 
 import fanfold as ff
 from fanfold.apps.pdf import ocr, pdf
+from fanfold.apps.pdf.demo_document import write_sample
 from fanfold.apps.pdf.options import Options
-from fanfold.apps.pdf.sample import write_sample
 from fanfold.apps.pdf.textlayer import PageText
 from fanfold.apps.pdf.windows import Windows
 from tests.ai_protocol import Call

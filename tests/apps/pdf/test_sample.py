@@ -9,7 +9,7 @@ import pytest
 from liteparse import LiteParse
 from PIL import ImageStat
 
-from fanfold.apps.pdf.sample import CHINESE, CHINESE_HEADING, RUNNING_HEADER, TITLE, write_sample
+from fanfold.apps.pdf.demo_document import CHINESE, CHINESE_HEADING, RUNNING_HEADER, TITLE, write_sample
 from tests.apps.pdf.making import (
     make_blank,
     make_blank_scan,
@@ -48,7 +48,7 @@ def markdown(path: Path) -> str:
 
 def test_the_sample_is_the_same_each_time_and_small(sample: Path, tmp_path: Path) -> None:
     again = tmp_path / "again.pdf"
-    subprocess.run([sys.executable, "-m", "fanfold.apps.pdf.sample", str(again)], check=True, timeout=60)
+    subprocess.run([sys.executable, "-m", "fanfold.apps.pdf.demo_document", str(again)], check=True, timeout=60)
     assert again.read_bytes() == sample.read_bytes()
     assert sample.stat().st_size < 250_000
 

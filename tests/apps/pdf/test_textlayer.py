@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fanfold.apps.pdf import document, textlayer
-from fanfold.apps.pdf.sample import CHINESE, CHINESE_HEADING, CODE, RUNNING_HEADER, TITLE, write_sample
+from fanfold.apps.pdf.demo_document import CHINESE, CHINESE_HEADING, CODE, RUNNING_HEADER, TITLE, write_sample
 from fanfold.apps.pdf.textlayer import PageText, convert
 from fanfold.apps.pdf.writing import Pdf, Sheet
 from tests.apps.pdf.making import make_blank, make_pdf, make_scan, photograph

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from fanfold.store.revisions import REVISIONS
+from fanfold.store.upgrade.revisions import REVISIONS
 
 revision = "9000"
 down_revision = REVISIONS[-2]

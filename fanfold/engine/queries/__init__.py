@@ -1,0 +1,1 @@
+"""What reads without changing: tasks, items, results, metrics and the doctor."""

@@ -1,0 +1,87 @@
+"""What came of a stage? Its results, in order, as a merge reads them."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+
+from fanfold.errors import NotFound
+from fanfold.model import serial
+from fanfold.model.asking import NOTHING_SPENT
+from fanfold.model.item import Result
+from fanfold.model.lifecycle import ItemState
+from fanfold.store.files.folder import BlobGone
+from fanfold.store.items.query import Kept
+from fanfold.store.store import Store
+
+GONE_NAMED = 100
+"""So many items whose results are gone from the data folder are named in one command to redo them."""
+
+
+class Results:
+    """The results of a stage: a lazy, ordered stream, read page by page however many there are."""
+
+    def __init__(self, store: Store, task: int, stage: str) -> None:
+        self._store = store
+        self._task = task
+        self._stage = stage
+
+    def __iter__(self) -> Iterator[Result]:
+        """The results there are, in order; `all` and `missing` tell of the rest."""
+        return (result for result in self.all() if result.ok)
+
+    def missing(self) -> Iterator[Result]:
+        """Items without a result, in order, with the reason."""
+        return (result for result in self.all() if not result.ok)
+
+    def all(self) -> Iterator[Result]:
+        """Every item in order; ``ok`` says whether it has a result."""
+        after = 0
+        while True:
+            with self._store.read() as tx:
+                rows = tx.reading.kept(self._task, self._stage, after)
+                spent = tx.calls.of_items([row.id for row in rows]) if tx.calls.exist(self._task) else {}
+            unfold = self._store.unfold
+            for id_, seq, key, state, given, made, code, message, model, usage, seconds, degraded in rows:
+                ok = state == ItemState.DONE
+                try:
+                    output = unfold(made) if ok else None
+                except BlobGone:
+                    raise self._gone([one for one in rows if one.seq >= seq]) from None
+                yield Result(
+                    key,
+                    seq,
+                    ok,
+                    unfold(given),
+                    output,
+                    code,
+                    message,
+                    model,
+                    None if usage is None else serial.load(usage),
+                    None if seconds is None else round(seconds, 3),
+                    spent.get(id_, NOTHING_SPENT),
+                    degraded,
+                )
+            if not rows:
+                return
+            after = rows[-1].seq
+
+    def _gone(self, rows: Sequence[Kept]) -> NotFound:
+        """The error for results that are in no file any more: which, and how to have them made again."""
+        lost = [row.key for row in rows if row.state == ItemState.DONE and not self._is_there(row)]
+        with self._store.read() as tx:
+            task = tx.tasks.get(self._task)
+        named = ", ".join(lost[:3]) + (f" and {len(lost) - 3} more" if len(lost) > 3 else "")
+        again = " ".join(f"--item {shlex.quote(key)}" for key in lost[:GONE_NAMED])
+        return NotFound(
+            f"The result of {self._stage} {named} is gone from the data folder. "
+            f"Put it back, or make it again: fanfold retry {task.id if task else 'TASK'} --stage {self._stage} {again}",
+            code=BlobGone.code,
+        )
+
+    def _is_there(self, row: Kept) -> bool:
+        try:
+            self._store.unfold(row.output)
+        except BlobGone:
+            return False
+        return True

@@ -1,0 +1,323 @@
+"""Begins a task: its row, its files and its first items appear with one transaction."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fanfold.engine.tasks import inputs as given
+from fanfold.engine.tasks.advance import make_items
+from fanfold.engine.tasks.draft import remove_items, write_items
+from fanfold.engine.tasks.inputs import Described
+from fanfold.engine.tasks.split_file import KEY_LENGTH, Spool, digest_of
+from fanfold.engine.tasks.transitions import described, record
+from fanfold.engine.tasks.unlock import applied, taken_out
+from fanfold.errors import BadInput, DatabaseProblem, FanfoldError, HandlerError, KeyReused, KeyTaken
+from fanfold.model import serial
+from fanfold.model.files import File
+from fanfold.model.lifecycle import TaskState
+from fanfold.model.options import read_options
+from fanfold.model.pipeline import Pipeline
+from fanfold.model.plan import Kind, Plan
+from fanfold.model.retry import MOST_RETRIES
+from fanfold.model.task import TaskRow
+from fanfold.store.items.drafts import CHUNK, NEW
+from fanfold.store.store import Store, Transaction
+
+log = logging.getLogger("fanfold.submit")
+TRIES = 3
+BYTES_PER_CHARACTER = 4
+"""At most."""
+ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"
+
+
+@dataclass(frozen=True)
+class Submission:
+    """Everything a person may say when they submit a task."""
+
+    inputs: Sequence[Any] = ()
+    items: Iterable[Any] | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    title: str | None = None
+    key: str | None = None
+    priority: int = 0
+    tags: Sequence[str] = ()
+    owner: str = ""
+    retry_limit: int | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+    straight_through: bool = False
+    literal: bool = False
+    actor: str = "person"
+
+
+class Submitted(NamedTuple):
+    """A task, and whether this submission has made it."""
+
+    row: TaskRow
+    is_new: bool
+
+
+def submit(store: Store, pipeline: Pipeline, wanted: Submission) -> TaskRow:
+    """The task of a submission: a new one, or the one that has its key."""
+    return submit_or_find(store, pipeline, wanted).row
+
+
+def submit_or_find(store: Store, pipeline: Pipeline, wanted: Submission) -> Submitted:
+    """A new task with its first items, or, where the key is taken, the task that has it; KeyReused when that is other work.
+
+    Whatever the items come from is used up before any transaction begins.
+    """
+    check_names(wanted)
+    options, secrets = taken_out(pipeline, wanted.options)
+    wanted = replace(wanted, options=options)
+    plan = pipeline.plan().without_gates() if wanted.straight_through else pipeline.plan()
+    existing = _by_key(store, wanted)
+    checked = check_submission(pipeline, plan, wanted)
+    if existing is not None:
+        return Submitted(_compared(existing, pipeline, wanted, checked, _fingerprint(pipeline, wanted, checked)), False)
+    made = Making(store, pipeline, plan, wanted)
+    try:
+        with applied(store, secrets, checked) as usable:
+            return Submitted(made.keep(checked, usable), True)
+    except KeyTaken:
+        made.remove_blobs()
+        existing = _by_key(store, wanted)
+        if existing is None:
+            raise
+        return Submitted(_compared(existing, pipeline, wanted, checked, made.fingerprint), False)
+    except BaseException:
+        made.remove_blobs()
+        raise
+    finally:
+        made.spool.remove()
+
+
+class Making:
+    """A task on its way into the database."""
+
+    def __init__(self, store: Store, pipeline: Pipeline, plan: Plan, wanted: Submission) -> None:
+        self.store = store
+        self.pipeline = pipeline
+        self.plan = plan
+        self.wanted = wanted
+        self.task_id = new_id()
+        self.spool = Spool(store.scratch / f"submit-{self.task_id}.jsonl")
+        self.fingerprint: str | None = None
+        self._files: list[File] = []
+        """Blobs of the inputs."""
+        self._folded: list[tuple[int, File]] = []
+        """Blobs of large inputs of items, with the positions of the items."""
+
+    def keep(self, checked: list[Any], usable: list[Any]) -> TaskRow:
+        """Write the blobs, then everything else: in one transaction, or many items in short ones before it.
+
+        ``usable`` are the inputs as secrets make them. The fingerprint is of what was given: copies may differ each time.
+        """
+        described = None if self.wanted.key is None else Described(self.pipeline.name, self.wanted.options)
+        if self.wanted.items is not None:
+            limit = self.store.settings.result_bytes
+            self.spool.fill(self.wanted.items, self._fold, limit, digest=described is not None)
+            if not self.spool.count:
+                raise BadInput("A task needs at least one item, and `items` is empty.")
+        is_same = usable == checked
+        if described is not None and not is_same:
+            given.describe(described, checked)
+        kept = given.copy_in(self.store, self.task_id, usable, self._files, described if is_same else None)
+        self.fingerprint = None if described is None else described.fingerprint(self.spool.digest)
+        row = _row(self.task_id, self.pipeline, self.plan, self.wanted, kept, checked)
+        row["fingerprint"] = self.fingerprint
+        return self._keep_few(row) if self.spool.fits_one_chunk else self._keep_many(row)
+
+    def _fold(self, name: str, text: str) -> str:
+        if len(text) * BYTES_PER_CHARACTER <= self.store.settings.inline_bytes:
+            return text
+        text, file = self.store.fold(self.task_id, name, text)
+        if file is not None:
+            self._folded.append((self.spool.count, file))
+        return text
+
+    def _keep_few(self, row: dict[str, Any]) -> TaskRow:
+        with self.store.write() as tx:
+            number = tx.tasks.add(row, self.wanted.tags)
+            tx.blobs.add_files(number, [file for _, file in self._folded])
+            return self._begin(tx, number, self.spool if self.wanted.items is not None else None)
+
+    def _keep_many(self, row: dict[str, Any]) -> TaskRow:
+        """Write the items under the number of a task that is not there yet, and then the task."""
+        for _ in range(TRIES):
+            with self.store.write() as tx:
+                number = tx.tasks.reserve_number()
+                tx.drafts.begin(number, row["stage"], NEW, self.task_id)
+            try:
+                begun = self._write(number, row)
+            except BaseException:
+                self._give_up(number, row["stage"])
+                raise
+            if begun is not None:
+                return begun
+        raise FanfoldError("The items were not written in time, and were given up. Submit them again.", code="too_slow")
+
+    def _write(self, number: int, row: dict[str, Any]) -> TaskRow | None:
+        """Items, then the task; None when the sweep took this for abandoned, as after a long sleep of the machine."""
+        stage, positions = row["stage"], [position for position, _ in self._folded]
+
+        def name_blobs(tx: Transaction, first: int, behind: int) -> None:
+            some = self._folded[bisect_left(positions, first) : bisect_left(positions, behind)]
+            tx.blobs.add_files(number, [file for _, file in some])
+
+        if not write_items(
+            self.store.transact, number, stage, self.task_id, self.spool, may=lambda tx: True, note=name_blobs
+        ):
+            return None
+        with self.store.write() as tx:
+            tx.items.analyze(self.spool.count)
+        with self.store.write() as tx:
+            if not tx.drafts.refresh(number, stage, self.task_id):
+                return None
+            tx.tasks.add({"number": number, **row}, self.wanted.tags)
+            tx.drafts.end(number, [stage])
+            return self._begin(tx, number, None)
+
+    def _give_up(self, number: int, stage: str) -> None:
+        """Remove what was written so far; when the database is gone, the sweep does."""
+        try:
+            remove_items(
+                self.store.transact, number, stage, self.task_id, may=lambda tx: _unnamed(tx, number), keep=False
+            )
+        except DatabaseProblem as problem:
+            log.warning("Left the items of a submission that failed to the sweep: %s", problem)
+
+    def _begin(self, tx: Transaction, number: int, items: Spool | None) -> TaskRow:
+        tx.blobs.add_files(number, self._files)
+        row = tx.tasks.get(number)
+        assert row is not None
+        make_items(tx, row, row.plan.stages[0], items)
+        record(
+            tx,
+            {self.pipeline.name: self.pipeline},
+            row,
+            described(row, "submit", None, row.state, self.wanted.actor, row.stage),
+        )
+        tx.announce()
+        return row
+
+    def remove_blobs(self) -> None:
+        """The task did not come to be."""
+        self.store.shelf.delete(file.key for file in [*self._files, *(file for _, file in self._folded)])
+
+
+def _unnamed(tx: Transaction, number: int) -> bool:
+    """Unname the blobs of a task that did not come to be; their files are removed by whoever knows them."""
+    return tx.blobs.drop_some(number, CHUNK) is not None
+
+
+def _by_key(store: Store, wanted: Submission) -> TaskRow | None:
+    if wanted.key is None:
+        return None
+    with store.read() as tx:
+        return tx.tasks.by_key(wanted.owner, wanted.key)
+
+
+def _fingerprint(pipeline: Pipeline, wanted: Submission, checked: list[Any]) -> str:
+    """The fingerprint of what is wanted; nothing is kept."""
+    known = Described(pipeline.name, wanted.options)
+    given.describe(known, checked)
+    digest = None
+    if wanted.items is not None:
+        digest = digest_of(wanted.items)
+    return known.fingerprint(digest)
+
+
+def _compared(
+    existing: TaskRow, pipeline: Pipeline, wanted: Submission, checked: list[Any], fingerprint: str | None
+) -> TaskRow:
+    """The task that has the key, if it is the same work; other work must not be taken for it in silence."""
+    if existing.fingerprint is not None:
+        same = existing.fingerprint == fingerprint
+    else:  # Submitted before there were fingerprints.
+        kept = [(one.name, one.size) if isinstance(one, File) else one for one in serial.load(existing.input) or []]
+        now = [given.size_of(one) if isinstance(one, Path | given.Upload) else one for one in checked]
+        options = serial.load(serial.dump(wanted.options, "The options"))
+        same = (existing.pipeline, serial.load(existing.options) or {}, kept) == (pipeline.name, options, now)
+    if not same:
+        raise KeyReused(
+            f"The key {wanted.key!r} belongs to task {existing.id}, which is other work: its pipeline, options, inputs or "
+            f"items differ. Use a new key for new work; to see that task: fanfold show {existing.id}"
+        )
+    return existing
+
+
+def check_names(wanted: Submission) -> None:
+    """Key, owner, tags and title, which any database must be able to keep and to compare."""
+    if wanted.key is not None and not 0 < len(wanted.key) <= KEY_LENGTH:
+        raise BadInput(f"A key has 1 to {KEY_LENGTH} characters; this one has {len(wanted.key)}.")
+    if len(wanted.owner) > KEY_LENGTH or any(not tag or len(tag) > 100 for tag in wanted.tags):
+        raise BadInput("An owner has at most 200 characters, a tag 1 to 100.")
+    serial.dump([wanted.key, wanted.owner, list(wanted.tags), wanted.title], "What was submitted")
+
+
+def check_options(pipeline: Pipeline, options: dict[str, Any]) -> None:
+    """Whether the pipeline can do something with these options; BadInput says what is wrong.
+
+    First each by itself, as it is declared, then the rules of the application about all of them.
+    """
+    if pipeline.declared:
+        read_options(pipeline.declared, options)
+    if pipeline.check_options is None:
+        return
+    try:
+        pipeline.check_options(options)
+    except HandlerError as problem:
+        raise BadInput(str(problem), code=problem.code) from None
+
+
+def check_submission(pipeline: Pipeline, plan: Plan, wanted: Submission) -> list[Any]:
+    """The inputs, with everything that could be wrong said before anything is kept."""
+    starts_with_items = plan.stages[0].kind is Kind.EACH
+    if starts_with_items and wanted.items is None:
+        raise BadInput(
+            f"Pipeline {pipeline.name} begins with `{plan.stages[0].name}` for each item, so it needs items=[…]."
+        )
+    if not starts_with_items and wanted.items is not None:
+        raise BadInput(
+            f"Pipeline {pipeline.name} makes its own items in `{plan.stages[0].name}`; give it inputs, not items."
+        )
+    if wanted.retry_limit is not None and not 0 <= wanted.retry_limit <= MOST_RETRIES:
+        raise BadInput(f"The retry limit is {wanted.retry_limit}; it must be from 0 to {MOST_RETRIES}.")
+    if not -(2**31) < wanted.priority < 2**31:
+        raise BadInput(f"The priority {wanted.priority} is out of range; use small numbers, higher first.")
+    serial.dump([wanted.options, wanted.metadata], "What was submitted")
+    check_options(pipeline, wanted.options)
+    return given.check(wanted.inputs, text_is_path=not (pipeline.calls_with_arguments or wanted.literal))
+
+
+def new_id() -> str:
+    """A fresh public id, short enough to read out and random enough to be unique."""
+    return "t-" + "".join(secrets.choice(ALPHABET) for _ in range(12))
+
+
+def _row(
+    task_id: str, pipeline: Pipeline, plan: Plan, wanted: Submission, kept: list[Any], checked: list[Any]
+) -> dict[str, Any]:
+    first = plan.stages[0]
+    named = next((value.name for value in checked if isinstance(value, Path | given.Upload)), pipeline.title)
+    return {
+        "id": task_id,
+        "pipeline": pipeline.name,
+        "title": (wanted.title or named)[:500],
+        "state": TaskState.WAITING.value if first.gate else TaskState.ACTIVE.value,
+        "stage": first.name,
+        "plan": plan.to_json(),
+        "input": serial.dump(kept, "The input"),
+        "options": serial.dump(wanted.options, "The options"),
+        "extra": serial.dump(wanted.metadata, "The metadata"),
+        "owner": wanted.owner,
+        "priority": wanted.priority,
+        "key": wanted.key,
+        "retry_limit": wanted.retry_limit,
+    }

@@ -1,0 +1,74 @@
+"""What does the server have at hand? The store, the pipelines, the live reader and its rules, in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+
+from fastapi import Request
+
+from fanfold.engine.client import Client
+from fanfold.model.pipeline import Pipeline
+from fanfold.server.database_health import Pulse
+from fanfold.server.live import Live
+from fanfold.server.pictures import Pictures
+from fanfold.store.store import Store
+
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+
+
+@dataclass
+class Place:
+    """Everything a route may need; one for each server."""
+
+    store: Store
+    pipelines: Mapping[str, Pipeline]
+    host: str = "127.0.0.1"
+    allowed_hosts: tuple[str, ...] = ()
+    demands_token: bool = False
+    live: Live = field(init=False)
+    pictures: Pictures = field(init=False)
+    pulse: Pulse = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.live = Live(self.store)
+        self.pictures = Pictures(self.store.settings)
+        self.pulse = Pulse(self.store)
+
+    def client(self, owner: str | None = None, actor: str = "person") -> Client:
+        """A client of the store, for one request; it costs nothing."""
+        return Client(store=self.store, pipelines=self.pipelines.values(), actor=actor, owner=owner)
+
+    def knows_host(self, name: str) -> bool:
+        """Whether a request may name this host: an attacker's name that points here (DNS rebinding) is not among them."""
+        bare = name.rpartition(":")[0] if name.rpartition(":")[2].isdigit() and not name.endswith("]") else name
+        bare = bare.lower().rstrip(".")
+        if bare in LOOPBACK_NAMES or bare == self.host.lower() or bare in self.allowed_hosts:
+            return True
+        return not is_loopback(self.host) and _is_address(bare)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach the address."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _is_address(name: str) -> bool:
+    """A plain address can not be rebound to another one."""
+    try:
+        ip_address(name.strip("[]"))
+    except ValueError:
+        return False
+    return True
+
+
+def place_of(request: Request) -> Place:
+    """The place of the server that got the request."""
+    place: Place = request.app.state.place
+    return place

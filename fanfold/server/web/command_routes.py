@@ -1,0 +1,116 @@
+"""What did they press? The commands of the pages: one POST each, carried out by the client, whose rules decide."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import Form, Request
+from starlette.responses import Response
+
+from fanfold.engine.client import Client
+from fanfold.errors import BadInput
+from fanfold.model.lifecycle import ItemState
+from fanfold.server.access import Changing, Looking
+from fanfold.server.api.shapes import Command
+from fanfold.server.api.tasks import carry_out
+from fanfold.server.database_threads import Router
+from fanfold.server.web.command_answer import answered
+from fanfold.server.web.failures import keys_of
+from fanfold.server.web.positions import keys_at
+
+router = Router()
+AGAIN = {
+    "failed": (ItemState.FAILED,),
+    "all": (ItemState.DONE, ItemState.FAILED, ItemState.RETRYING, ItemState.WAITING),
+}
+"""Of chosen items those that are done again; what is pending or runs is left alone."""
+UNDONE = (ItemState.PENDING, ItemState.FAILED, ItemState.RETRYING, ItemState.WAITING)
+MOST = 10_000
+Field = Annotated[str, Form(max_length=1_000)]
+
+
+@router.post("/tasks/{task_id}/retry")
+def retry(
+    request: Request,
+    client: Looking,
+    access: Changing,
+    task_id: str,
+    item: Annotated[list[str], Form(max_length=10_000)] = [],  # noqa: B006
+    stage: Field = "",
+    positions: Annotated[str, Form(max_length=200_000)] = "",
+    which: Annotated[Literal["failed", "all"], Form()] = "all",
+    group: Annotated[str, Form(max_length=64)] = "",
+    provider: Field = "",
+    model: Field = "",
+    degraded: Annotated[bool, Form()] = False,
+) -> Response:
+    """Redo what failed, named items, those of cells, of one reason, or the degraded ones; if wanted with another model."""
+    if degraded:
+        client.retry(task_id, degraded=True, options=said(provider, model) or None)
+        return answered(request, task_id)
+    keys: list[str] = list(item)
+    if positions:
+        keys = keys_at(client, task_id, stage, positions, AGAIN[which])
+    elif group:
+        stage, keys = keys_of(client, task_id, group)
+    elif (provider or model) and not keys:
+        keys = _failed(client, task_id, stage)
+    if (positions or group) and not keys:
+        raise BadInput(
+            "None of these items can be retried now: they are pending, under way, or were retried meanwhile."
+        )
+    client.retry(task_id, keys, stage=stage or None, options=said(provider, model) or None)
+    return answered(request, task_id)
+
+
+@router.post("/tasks/{task_id}/resume")
+def resume(
+    request: Request, client: Looking, access: Changing, task_id: str, provider: Field = "", model: Field = ""
+) -> Response:
+    """Go on; if wanted with another model for everything that is not done yet."""
+    task = client.get(task_id)
+    options = said(provider, model)
+    if options and task.total > 1:
+        open_ones = client.items(task.id, states=UNDONE, limit=MOST)
+        if len(open_ones) == MOST:
+            raise BadInput(f"More than {MOST} items are not done: start over with the other model instead.")
+        if open_ones:
+            client.retry(task.id, [one.key for one in open_ones], stage=open_ones[0].stage, options=options)
+    client.resume(task.id)
+    return answered(request, task.id)
+
+
+@router.post("/tasks/{task_id}/external/{verb}")
+def decide(
+    request: Request,
+    client: Looking,
+    access: Changing,
+    task_id: str,
+    verb: Literal["check", "lost", "resend"],
+    item: Annotated[list[str], Form(max_length=10_000)] = [],  # noqa: B006
+    stage: Field = "",
+) -> Response:
+    """Say what is true of external jobs whose outcome is not known."""
+    client.external(task_id, verb, item, stage=stage or None)
+    return answered(request, task_id)
+
+
+def said(provider: str, model: str) -> dict[str, Any]:
+    """The options for another model."""
+    return {name: value.strip() for name, value in (("provider", provider), ("model", model)) if value.strip()}
+
+
+@router.post("/tasks/{task_id}/{command}")
+def steer(
+    request: Request, client: Looking, access: Changing, task_id: str, command: Command, reason: Field = ""
+) -> Response:
+    """One command for the whole task."""
+    carry_out(client, task_id, command, reason.strip() or None)
+    return answered(request, task_id, gone=command == "delete")
+
+
+def _failed(client: Client, task_id: str, stage: str) -> list[str]:
+    """The keys of everything that has failed in a stage: only named items can be given another model."""
+    states = [ItemState.FAILED]
+    found = client.items(task_id, stage=stage or None, states=states, limit=10_000)
+    return [one.key for one in found]

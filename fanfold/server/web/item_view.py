@@ -1,0 +1,141 @@
+"""How did this item turn out? Its picture beside what was made of it, what that cost, and how it changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+from urllib.parse import quote, urlencode
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+
+from fanfold.engine.client import Client
+from fanfold.model.files import File
+from fanfold.model.item import ItemDetail
+from fanfold.model.lifecycle import ItemState
+from fanfold.model.plan import Kind
+from fanfold.model.task import Task
+from fanfold.server.access import Access, Asking, At, Looking
+from fanfold.server.api.shapes import file_url
+from fanfold.server.app_state import Place
+from fanfold.server.hiding import without_secrets
+from fanfold.server.web import result_view as outcome
+from fanfold.server.web.diff import changes
+from fanfold.server.web.markdown import rendered
+from fanfold.server.web.model_choices import choices
+from fanfold.server.web.positions import key_at
+from fanfold.server.web.templating import page
+
+router = APIRouter()
+SHOWN_CHARACTERS = 400_000
+Tab = Literal["rendered", "source", "changes"]
+Key = Annotated[str, Query(max_length=1_000)]
+Stage = Annotated[str | None, Query(max_length=100)]
+
+
+@dataclass(frozen=True)
+class Text:
+    """What an item made, as text, and whether that is Markdown."""
+
+    text: str
+    is_markdown: bool
+    files: tuple[File, ...] = ()
+
+    @property
+    def ending(self) -> str:
+        """How a file with it is called."""
+        return "md" if self.is_markdown else "json"
+
+
+def text_of(output: Any, task_id: str) -> Text | None:
+    """The text in an output: its Markdown, itself, or all of it as JSON."""
+    if output is None:
+        return None
+    files = tuple(outcome.files_in(output))
+    if isinstance(output, dict) and isinstance(output.get("markdown"), str):
+        return Text(output["markdown"], True, files)
+    if isinstance(output, str):
+        return Text(output, True)
+    return Text(outcome.as_text(output, task_id), False, files)
+
+
+@router.get("/tasks/{task_id}/item")
+def show(
+    request: Request,
+    access: Asking,
+    client: Looking,
+    place: At,
+    task_id: str,
+    key: Key = "",
+    stage: Stage = None,
+    tab: Tab | None = None,
+    position: Annotated[int | None, Query(ge=0, le=1_000_000_000)] = None,
+) -> Response:
+    """The page of one item; by its position it is found and called by its key."""
+    task = client.get(task_id)
+    if position is not None and stage:
+        found = {"key": key_at(client, task.id, stage, position), "stage": stage}
+        return RedirectResponse(f"/tasks/{task.id}/item?{urlencode(found)}", 303)
+    detail = client.item(task.id, key, stage)
+    return _page(request, access, place, task, detail, tab)
+
+
+def _page(
+    request: Request, access: Access, place: Place, task: Task, detail: ItemDetail, tab: Tab | None
+) -> HTMLResponse:
+    made, before = text_of(detail.output, task.id), text_of(detail.previous, task.id)
+    usual: Tab = "rendered" if made is None or made.is_markdown else "source"
+    is_redone = before is not None and detail.item.state == ItemState.DONE
+    chosen = usual if tab is None or (tab == "changes" and not is_redone) else tab
+    stage = next((one for one in task.stages if one.name == detail.item.stage), None)
+    pipeline = place.pipelines.get(task.pipeline)
+    is_each = stage is not None and stage.kind == Kind.EACH
+    return page(
+        request,
+        "item.html",
+        access,
+        task=task,
+        detail=detail,
+        item=detail.item,
+        total=stage.total if stage else 1,
+        tab=chosen,
+        wanted=tab or chosen,
+        is_redone=is_redone,
+        made=made,
+        shown=made.text[:SHOWN_CHARACTERS] if made else "",
+        rendered=rendered(made.text) if made and made.is_markdown and chosen == "rendered" else None,
+        changes=changes(before.text, made.text) if before and made and chosen == "changes" else None,
+        files=[(file.name, file.size, file_url(file, task.id)) for file in made.files] if made else [],
+        has_picture=pipeline is not None and pipeline.picture is not None and is_each,
+        may_retry=access.may_change and _may_retry(task, detail),
+        choices=choices(place, task),
+        options=without_secrets(detail.options),
+        given=outcome.as_text(without_secrets(detail.input), task.id),
+        fallback=detail.item.degraded or _said(detail.output, "fallback"),
+        note=_said(detail.output, "note"),
+    )
+
+
+def _may_retry(task: Task, detail: ItemDetail) -> bool:
+    """Whether the item can be named in a retry: the same states that the engine takes, of stages that tasks go through."""
+    known = detail.item.stage in [stage.name for stage in task.stages]
+    return known and detail.item.state not in (ItemState.PENDING, ItemState.RUNNING)
+
+
+def _said(output: Any, name: str) -> str:
+    said = output.get(name) if isinstance(output, dict) else None
+    return str(said) if said else ""
+
+
+@router.get("/tasks/{task_id}/item/text")
+def text(client: Looking, task_id: str, key: Key, stage: Stage = None, download: bool = False) -> Response:
+    """The text that an item made, to copy or to keep."""
+    made = _text(client, task_id, key, stage)
+    name = quote(f"{key[:100]}.{made.ending}", safe="")
+    headers = {"content-disposition": f"attachment; filename*=UTF-8''{name}"} if download else {}
+    return PlainTextResponse(made.text, headers=headers)
+
+
+def _text(client: Client, task_id: str, key: str, stage: str | None) -> Text:
+    detail = client.item(task_id, key, stage)
+    return text_of(detail.output, task_id) or Text("", True)

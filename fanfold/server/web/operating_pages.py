@@ -1,0 +1,119 @@
+"""Is the machinery fine? Who works, how fast, what waits, and whether anything needs to be put right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import HTMLResponse, Response
+
+from fanfold.engine.queries import doctor
+from fanfold.engine.queries.doctor import Check
+from fanfold.engine.worker.host import is_dead
+from fanfold.server.access import Overseeing
+from fanfold.server.app_state import Place, place_of
+from fanfold.server.samples import SAMPLE_SECONDS, SAMPLES, Sample
+from fanfold.server.web.languages import Words, language_of
+from fanfold.server.web.templating import fragment, page
+from fanfold.store.workers import WorkerRow
+
+router = APIRouter()
+ORDER = {doctor.PROBLEM: 0, doctor.WARNING: 1, doctor.OK: 2}
+WIDTH, HEIGHT = 720.0, 120.0
+SPAN_SECONDS = SAMPLE_SECONDS * SAMPLES
+
+
+@dataclass(frozen=True)
+class Living:
+    """A worker as the page shows it: its row, the word for its state, what it serves, and its mean time."""
+
+    row: WorkerRow
+    state: str
+    word: str
+    serves: dict[str, list[str]]
+    mean_seconds: float | None
+
+
+@dataclass(frozen=True)
+class Chart:
+    """The throughput of the last hour as two lines of points in a picture of WIDTH × HEIGHT, and in words."""
+
+    done: str
+    area: str
+    failed: str
+    most: int
+    mean: float
+    latest: int
+    minutes: int
+    width: float = WIDTH
+    height: float = HEIGHT
+
+
+@router.get("/workers")
+def workers(request: Request, access: Overseeing) -> Response:
+    """Workers, figures, the chart and the checks; for the script that refreshes them without the frame."""
+    values = seen(place_of(request))
+    if "hx-request" in request.headers:
+        return HTMLResponse(fragment("_workers.html", Words(language_of(request)), **values))
+    return page(request, "workers.html", access, **values)
+
+
+def seen(place: Place) -> dict[str, Any]:
+    """Everything the page shows."""
+    client = place.client()
+    return {
+        "workers": [living(row) for row in client.workers()],
+        "figures": client.metrics(),
+        "chart": charted(list(place.live.samples)),
+        "checks": checked(place),
+        "watchers": place.live.watchers,
+    }
+
+
+def living(row: WorkerRow) -> Living:
+    """A worker with the word for its state."""
+    lost = not row.alive or is_dead(row.host, row.pid)
+    state, word = (
+        ("failed", "lost contact") if lost else ("waiting", "stopping") if row.stopping
+        else ("running", "working") if row.running else ("pending", "idle")
+    )  # fmt: skip
+    serves: dict[str, list[str]] = {}
+    for pipeline, stage in row.serves:
+        serves.setdefault(pipeline, []).append(stage)
+    settled = row.done + row.failed
+    return Living(row, state, word, serves, row.busy_seconds / settled if settled else None)
+
+
+def checked(place: Place) -> list[Check]:
+    """The checks of `fanfold doctor`, over the store that is open anyway; what needs somebody comes first."""
+    folder = place.store.settings.data_folder
+    found: Iterable[Check] = (
+        *doctor.database(place.store, thorough=False),
+        doctor.data_folder(folder),
+        doctor.disk(folder),
+    )
+    return sorted(found, key=lambda check: ORDER[check.status])
+
+
+def charted(samples: Sequence[Sample]) -> Chart | None:
+    """The chart; nothing before there are two samples to join."""
+    if len(samples) < 2:
+        return None
+    end = samples[-1].at
+    most = max(1, *(sample.done + sample.failed for sample in samples))
+
+    def points(name: str) -> list[str]:
+        return [
+            f"{WIDTH - (end - sample.at).total_seconds() / SPAN_SECONDS * WIDTH:.1f},"
+            f"{HEIGHT - getattr(sample, name) / most * (HEIGHT - 4):.1f}"
+            for sample in samples
+        ]
+
+    done, failed = points("done"), points("failed")
+    left = done[0].split(",")[0]
+    area = " ".join([f"{left},{HEIGHT}", *done, f"{WIDTH},{HEIGHT}"])
+    mean = sum(sample.done for sample in samples) / len(samples)
+    minutes = max(1, round((end - samples[0].at).total_seconds() / 60))
+    return Chart(" ".join(done), area, " ".join(failed), most, mean, samples[-1].done, minutes)

@@ -1,0 +1,1 @@
+"""All that differs between SQLite and PostgreSQL."""

@@ -1,0 +1,1 @@
+"""The statements about items: create, find, claim, settle, reset, recover and query."""

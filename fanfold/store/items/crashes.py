@@ -1,0 +1,92 @@
+"""Counts how often an item was lost with its process, and decides when it fails as poison.
+
+A long item may be killed by people any number of times. So crashes before the last real progress are forgiven: progress at least
+a hundredth beyond the furthest of any earlier attempt, or a memory that has grown beyond any earlier one. Both measures only
+grow and are bounded, so an item that kills its process ends as poison whatever it reports: at most a hundred times it gets
+further by a hundredth, and memory counts for the first crashes only.
+
+`items.crashes` counts all of them, so that an item that was lost twice stays suspect and runs in a child process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import sqlalchemy as sa
+
+from fanfold.model.lifecycle import ItemState
+from fanfold.store.dialects.clock import Clock
+from fanfold.store.items.create import MOST_ATTEMPTS
+from fanfold.store.tables import item_data, items
+
+PROGRESS_STEP = 0.01
+MEMORY_FORGIVES = 10
+"""Growing memory alone is forgiven this many crashes."""
+
+STAGE_LIMIT = {
+    "sqlite": sa.literal_column(
+        "(SELECT json_extract(planned.value, '$.crash_limit') FROM tasks, json_each(tasks.plan, '$.stages') AS planned "
+        "WHERE tasks.number = items.task AND json_extract(planned.value, '$.name') = items.stage)",
+        sa.Integer(),
+    ),
+    "postgresql": sa.literal_column(
+        "(SELECT CAST(planned.value ->> 'crash_limit' AS integer) "
+        "FROM tasks, jsonb_array_elements(CAST(tasks.plan AS jsonb) -> 'stages') AS planned(value) "
+        "WHERE tasks.number = items.task AND planned.value ->> 'name' = items.stage)",
+        sa.Integer(),
+    ),
+}
+"""The limit of the item's stage, from the task's plan: a process that sweeps need not have the pipeline's code."""
+
+
+def _got_further(crashes: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
+    """Whether the attempt that is lost now got beyond all earlier ones, which were lost ``crashes`` times."""
+    progress = item_data.c.progress >= sa.func.coalesce(item_data.c.crash_progress, 0.0) + PROGRESS_STEP
+    memory = sa.func.length(item_data.c.memory) > sa.func.coalesce(item_data.c.crash_memory, 0)
+    return sa.or_(progress, sa.and_(memory, crashes < MEMORY_FORGIVES))
+
+
+def counted(column: sa.Column[int], more: Any) -> sa.ColumnElement[int]:
+    """A counter that stops at what its narrow column holds: an overflow would end the worker."""
+    return sa.case((column < MOST_ATTEMPTS, column + more), else_=column)
+
+
+@lru_cache(maxsize=16)
+def crash_values(clock: Clock, limit: Any) -> dict[str, Any]:
+    """What a lost worker does to its items: run again, and fail as poison at the limit. No retry is used up."""
+    known = sa.func.coalesce(item_data.c.forgiven_crashes, 0)
+    forgiven = sa.select(sa.case((_got_further(items.c.crashes), items.c.crashes), else_=known))
+    forgiven = forgiven.where(item_data.c.item == items.c.id).correlate(items)
+    in_a_row = items.c.crashes + 1 - sa.func.coalesce(forgiven.scalar_subquery(), 0)
+    poison = in_a_row >= sa.func.coalesce(STAGE_LIMIT[clock.dialect], limit)
+    return {
+        "state": sa.case((poison, ItemState.FAILED.value), else_=ItemState.PENDING.value),
+        "finished_at": sa.case((poison, clock.now), else_=sa.null()),
+        "crashes": counted(items.c.crashes, 1),
+        "worker": None,
+        "deadline_at": None,
+    }
+
+
+def note_crashes(connection: sa.Connection, ids: Sequence[int]) -> None:
+    """Keep how far items were that have just been lost, in the transaction that took them back."""
+    if not ids:
+        return
+    before = sa.select(items.c.crashes - 1).where(items.c.id == item_data.c.item).correlate(item_data).scalar_subquery()
+    reported = sa.or_(item_data.c.progress.is_not(None), item_data.c.memory.is_not(None))
+    values = {
+        "forgiven_crashes": before,
+        "crash_progress": sa.func.coalesce(item_data.c.progress, item_data.c.crash_progress),
+        "crash_memory": sa.case(
+            (
+                sa.func.length(item_data.c.memory) > sa.func.coalesce(item_data.c.crash_memory, 0),
+                sa.func.length(item_data.c.memory),
+            ),
+            else_=item_data.c.crash_memory,
+        ),
+    }
+    for start in range(0, len(ids), 1_000):
+        mine = item_data.c.item.in_(ids[start : start + 1_000])
+        connection.execute(sa.update(item_data).where(mine, reported, _got_further(before)).values(values))

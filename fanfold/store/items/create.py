@@ -1,0 +1,399 @@
+"""How is an item made and claimed? New items of a stage, and the claim with its lease."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from functools import lru_cache
+from itertools import islice
+from typing import Any, cast
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
+
+from fanfold.errors import BadInput
+from fanfold.model.item import Claimed
+from fanfold.model.lifecycle import ItemState
+from fanfold.store.dialects.bulk import Rows, append_rows, listed, put_rows, remove_rows
+from fanfold.store.dialects.clock import Clock
+from fanfold.store.items.drafts import counts_at
+from fanfold.store.items.find_work import Ready
+from fanfold.store.statements import run
+from fanfold.store.tables import (
+    ACTIVE,
+    OPEN,
+    PENDING,
+    TIMED,
+    attempts,
+    emissions,
+    externals,
+    item_data,
+    items,
+    permits,
+    tasks,
+)
+
+BATCH = 2_000
+COPY_CHUNK = 1_000
+"""Most positions that one transaction copies into the next stage; a redone item is several rows."""
+MOST_POSITIONS = 2**31 - 1
+MANY, MUCH = 200, 0.1
+"""So many new items at once, and so large a share of all, are news for the planner."""
+MOST_ATTEMPTS = 32_767
+"""What the narrow column holds; a job that is looked at every second for ten hours gets there."""
+NEW_COLUMNS = ("task", "stage", "state", "lease", "attempts", "failures", "crashes", "seq", "key")
+
+
+class Items:
+    """Verbs on items, inside one transaction."""
+
+    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+        self.connection = connection
+        self.clock = clock
+
+    def add(self, task: int, stage: str, rows: Iterable[tuple[str | None, str | None]]) -> int:
+        """New pending items of a stage, in order, from (key, input) pairs; returns how many. Keys must differ."""
+        count = 0
+        source = iter(rows)
+        while batch := list(islice(source, BATCH)):
+            self.add_some(task, stage, count, batch)
+            count += len(batch)
+        self.analyze(count)
+        return count
+
+    def analyze(self, count: int) -> None:
+        """Have PostgreSQL look at the table if ``count`` new items are news for its planner.
+
+        A table that grew so much at once is unknown to the planner until its server gets round to it, a minute later: until
+        then a claim reads every pending item (some 33 ms at 60 000 of them).
+        """
+        if count >= MANY and self.clock.dialect == "postgresql" and count > self._known_items() * MUCH:
+            self.connection.execute(sa.text("ANALYZE items, item_data (item)"))
+
+    def has_position(self, task: int, stage: str, seq: int) -> bool:
+        """Whether there is an item at a position of a stage, hidden or not."""
+        there = sa.select(items.c.id).where(items.c.task == task, items.c.stage == stage, items.c.seq == seq)
+        return self.connection.execute(there).first() is not None
+
+    def _known_items(self) -> float:
+        """How many items PostgreSQL's planner knows of; none when it never looked."""
+        known = self.connection.execute(sa.text("SELECT reltuples FROM pg_class WHERE oid = 'items'::regclass"))
+        return max(0.0, float(known.scalar_one()))
+
+    def add_some(self, task: int, stage: str, before: int, rows: list[tuple[str | None, str | None]]) -> None:
+        """New pending items behind the first ``before`` ones of a stage, from (key, input) pairs."""
+        try:
+            ids = self._insert(task, stage, before + 1, [key for key, _ in rows])
+        except Exception as error:
+            if "items_key" in str(error) or "items.key" in str(error):
+                raise BadInput("two of its items have the same key", code="duplicate_key") from error
+            raise
+        inputs = [(id_, text) for id_, (_, text) in zip(ids, rows, strict=True) if text is not None]
+        append_rows(self.connection, item_data, ("item", "input"), inputs)
+
+    def _insert(self, task: int, stage: str, first: int, keys: list[str | None]) -> Sequence[int]:
+        """Many items with one statement; their ids, ascending.
+
+        On SQLite a statement for each would note the last id each time, which takes longer than the row.
+        """
+        values: dict[str, Any] = {"of": task, "at_stage": stage, "first_seq": first, "keys": keys}
+        if self.clock.dialect == "postgresql":
+            [(ids,)] = run(self.connection, NEW_ITEMS_POSTGRESQL, values)
+            return cast("list[int]", ids)
+        last = self.connection.execute(sa.text("SELECT seq FROM sqlite_sequence WHERE name = 'items'")).scalar() or 0
+        run(self.connection, NEW_ITEMS, values | {"first_id": int(last) + 1})
+        return range(int(last) + 1, int(last) + len(keys) + 1)
+
+    def last_position(self, task: int, stage: str) -> int:
+        """The last position of a stage, hidden or not; 0 when it has no items."""
+        mine = sa.select(items.c.seq).where(items.c.task == task, items.c.stage == stage)
+        return int(self.connection.execute(mine.order_by(items.c.seq.desc()).limit(1)).scalar() or 0)
+
+    def copy(self, task: int, source: str, target: str, *, after: int = 0, upto: int = MOST_POSITIONS) -> bool:
+        """One pending item of ``target`` for each done item of ``source``, with its output as input.
+
+        Where the stage was entered before, only what is new or was redone since is made pending again, and what was made from
+        something that has no result any more is removed. Only for positions above ``after``, up to ``upto``. False when what
+        is to be removed has so many rows that another call must go on with it; nothing is copied until then.
+        """
+        before = items.alias("before")
+        some = before.c.seq.between(after + 1, upto)
+        done = sa.and_(before.c.task == task, before.c.stage == source, before.c.state == ItemState.DONE, some)
+        # The range is said of both sides: PostgreSQL knows little of a stage that is new, and may compare each with each.
+        there = sa.and_(items.c.task == task, items.c.stage == target, items.c.seq.between(after + 1, upto))
+        same = sa.and_(there, items.c.seq == before.c.seq)
+        if not self._remove_orphans(task, source, target, after, upto):
+            return False
+        ours, theirs = item_data.alias("ours"), item_data.alias("theirs")
+        redone = (
+            sa.select(items.c.id)
+            .join(before, sa.and_(done, same))
+            .outerjoin(ours, ours.c.item == items.c.id)
+            .outerjoin(theirs, theirs.c.item == before.c.id)
+            .where(ours.c.input.is_distinct_from(theirs.c.output))
+        )
+        generations = self._begin_again(list(self.connection.execute(redone).scalars()))
+        start = new_item_values(task, target)
+        new = sa.select(*start.values(), before.c.seq, before.c.key).where(
+            done, ~sa.exists(sa.select(items.c.id).where(same).correlate(before))
+        )
+        self.connection.execute(sa.insert(items).from_select([*start, "seq", "key"], new.order_by(before.c.seq)))
+        bare = (
+            sa.select(items.c.id, item_data.c.output, item_data.c.generation)
+            .join(before, sa.and_(done, same))
+            .join(item_data, item_data.c.item == before.c.id)
+        )
+        # A new item has the generation of the one before it: an item at this position may have been removed since.
+        known_data = item_data.alias("known")
+        known = sa.select(known_data.c.item).where(known_data.c.item == items.c.id).correlate(items)
+        self.connection.execute(
+            sa.insert(item_data).from_select(["item", "input", "generation"], bare.where(~sa.exists(known)))
+        )
+        put_rows(self.connection, item_data, generations)
+        return True
+
+    def _remove_orphans(self, task: int, source: str, target: str, after: int, upto: int) -> bool:
+        """Remove items of a stage for which the stage before has no result any more; False when it takes another call.
+
+        An item may have any number of attempts and emitted pieces, so a bounded number of these go first.
+
+        Their generation is handed to the item before them, so that one made later in their place has a new idempotency key.
+        """
+        before, data, own = items.alias("before"), item_data.alias("data"), item_data.alias("own")
+        near = before.c.seq.between(after + 1, upto)
+        same = sa.and_(before.c.task == task, before.c.stage == source, near, before.c.seq == items.c.seq)
+        found = (
+            sa.select(items.c.id, before.c.id.label("source"), own.c.generation)
+            .outerjoin(before, same)
+            .outerjoin(own, own.c.item == items.c.id)
+            .outerjoin(data, data.c.item == before.c.id)
+            .where(items.c.task == task, items.c.stage == target, items.c.seq.between(after + 1, upto))
+            .where(sa.or_(before.c.id.is_(None), before.c.state != ItemState.DONE))
+        )
+        rows = list(self.connection.execute(found.add_columns(data.c.generation.label("known"))))
+        for table in (emissions, attempts):
+            if rows and remove_rows(self.connection, table, [row.id for row in rows], BATCH) == BATCH:
+                return False
+        used = [row for row in rows if row.source is not None and (row.generation or 0) > (row.known or 0)]
+        put_rows(self.connection, item_data, [{"item": row.source, "generation": row.generation} for row in used])
+        for start in range(0, len(rows), BATCH):
+            some = [row.id for row in rows[start : start + BATCH]]
+            for table in (item_data, permits, externals):
+                self.connection.execute(sa.delete(table).where(table.c.item.in_(some)))
+            self.connection.execute(sa.delete(items).where(items.c.id.in_(some)))
+        return True
+
+    def _begin_again(self, ids: Sequence[int]) -> list[dict[str, Any]]:
+        """Any state → pending with nothing known; also for an item that still runs on what is out of date.
+
+        Returns the generation of each that was begun before: with another input it is other work, so it has a new key.
+        """
+        generations: list[dict[str, Any]] = []
+        fresh: dict[str, Any] = {"state": ItemState.PENDING.value, "attempts": 0, "failures": 0, "crashes": 0}
+        none = dict.fromkeys(("worker", "available_at", "deadline_at", "finished_at"))
+        for start in range(0, len(ids), BATCH):
+            some = ids[start : start + BATCH]
+            # What a retry has put back already was counted then; its number is kept, or its key would be used again.
+            tried = sa.or_(items.c.state != ItemState.PENDING, items.c.attempts > 0)
+            grown = sa.func.coalesce(item_data.c.generation, 0) + sa.case((tried, 1), else_=0)
+            begun = sa.select(items.c.id, grown.label("generation")).outerjoin(
+                item_data, item_data.c.item == items.c.id
+            )
+            found = self.connection.execute(begun.where(items.c.id.in_(some), items.c.lease > 0))
+            generations += [{"item": row.id, "generation": row.generation} for row in found]
+            self.connection.execute(sa.update(items).where(items.c.id.in_(some)).values(fresh | none))
+            for table in (item_data, permits):
+                self.connection.execute(sa.delete(table).where(table.c.item.in_(some)))
+        return generations
+
+    def claim(
+        self,
+        ready: Ready,
+        worker: str,
+        count: int,
+        *,
+        timed: bool = False,
+        cursor: int = 0,
+        timeout: float | None = None,
+    ) -> list[Claimed]:
+        """pending, retrying or waiting → running, for at most ``count`` due items of one task, in order; each gets a new lease.
+
+        ``cursor`` is the last item this worker claimed of the task. Starting behind it spares PostgreSQL the walk over the
+        dead index entries of everything claimed before, which costs a factor of five in a long queue.
+        """
+        values = {"wanted": ready.task, "at_stage": ready.stage, "by": worker, "count": count, "seconds": timeout}
+        found = run(self.connection, claim_statement(self.clock, timed), values | {"cursor": cursor})
+        if self.clock.dialect == "sqlite" and found:  # It can not join what it has just updated.
+            found = run(self.connection, load_statement(self.clock), values | {"ids": [id_ for (id_,) in found]})
+        return sorted(map(Claimed._make, found))
+
+    def is_open(self, task: int, stage: str) -> bool:
+        """Whether any item keeps the stage from being over.
+
+        Written so that it walks to the first entry of the index: as NOT EXISTS, PostgreSQL reads all of them.
+        """
+        return bool(run(self.connection, OPEN_PROBE, {"wanted": task, "at_stage": stage}))
+
+    def first_started_at(self, task: int, stage: str) -> datetime | None:
+        """When the first item of a stage was last begun, as far as its row still knows."""
+        mine = sa.and_(items.c.task == task, items.c.stage == stage, counts_at(task, stage))
+        return self.connection.execute(
+            sa.select(items.c.started_at).where(mine).order_by(items.c.seq).limit(1)
+        ).scalar()
+
+    def begun_since(self, task: int, at: datetime, item: int | None = None) -> int | None:
+        """An item of a task that was begun after a time: of all of them, which may be many to read, or only this one."""
+        later = sa.select(items.c.id).where(items.c.task == task, items.c.started_at > at)
+        if item is not None:
+            later = later.where(items.c.id == item)
+        return self.connection.execute(later.limit(1)).scalar()
+
+    def exist(self, task: int, stage: str) -> bool:
+        """Whether the stage has items at all."""
+        return bool(run(self.connection, ANY_OF, {"wanted": task, "at_stage": stage}))
+
+    def any_in(self, task: int, stage: str, states: Sequence[ItemState]) -> bool:
+        """Whether any item of the stage is in one of the states; on SQLite one entry of an index tells."""
+        mine = sa.select(items.c.id).where(items.c.task == task, items.c.stage == stage, items.c.state.in_(states))
+        return self.connection.execute(mine.where(counts_at(task, stage)).limit(1)).first() is not None
+
+    def count_failed(self, task: int, stage: str) -> int:
+        """How many items of the stage have failed; on SQLite one range of an index tells."""
+        mine = sa.select(sa.func.count()).where(items.c.task == task, items.c.stage == stage)
+        failed = mine.where(items.c.state == ItemState.FAILED, counts_at(task, stage))
+        return int(self.connection.execute(failed).scalar_one())
+
+    def have_begun(self, task: int, stage: str, *, hidden: bool = False) -> bool:
+        """Whether any item of the stage was ever claimed: then its gate, if it has one, was passed.
+
+        It may read all items of the stage. With ``hidden`` also those of a draft.
+        """
+        return bool(
+            run(self.connection, ANY_BEGUN_HIDDEN if hidden else ANY_BEGUN, {"wanted": task, "at_stage": stage})
+        )
+
+
+_START: tuple[sa.ColumnElement[Any], ...] = (
+    sa.bindparam("of", type_=sa.BigInteger),
+    sa.bindparam("at_stage", type_=sa.Text),
+    sa.literal_column(f"'{ItemState.PENDING}'"),
+    *[sa.literal_column("0")] * 4,
+)
+_FIRST_SEQ = sa.bindparam("first_seq", type_=sa.Integer)
+_EACH_KEY = sa.func.json_each(sa.bindparam("keys", type_=Rows())).table_valued("key", "value", name="each_key")
+NEW_ITEMS = sa.insert(items).from_select(
+    ("id", *NEW_COLUMNS),
+    sa.select(
+        sa.bindparam("first_id", type_=sa.Integer) + _EACH_KEY.c.key,
+        *_START,
+        _FIRST_SEQ + _EACH_KEY.c.key,
+        _EACH_KEY.c.value,
+    ),
+)
+_KEYS = sa.func.unnest(sa.bindparam("keys", type_=postgresql.ARRAY(sa.Text)))
+_NUMBERED = _KEYS.table_valued(sa.column("key", sa.Text), with_ordinality="place").render_derived(name="each_key")
+_SEQ = _FIRST_SEQ + sa.cast(_NUMBERED.c.place, sa.Integer) - 1
+_NEW = sa.insert(items).from_select(NEW_COLUMNS, sa.select(*_START, _SEQ, _NUMBERED.c.key).order_by(_NUMBERED.c.place))
+_NUMBERS = _NEW.returning(items.c.id).cte("added")
+NEW_ITEMS_POSTGRESQL = sa.select(sa.func.array_agg(postgresql.aggregate_order_by(_NUMBERS.c.id, _NUMBERS.c.id)))
+"""Rows are numbered in the order in which they come, ascending also when others take numbers meanwhile; ids in one value."""
+_WANTED, _AT_STAGE = sa.bindparam("wanted", type_=sa.BigInteger), sa.bindparam("at_stage", type_=sa.Text)
+ANY_AT_ALL = sa.select(items.c.id).where(items.c.task == _WANTED, items.c.stage == _AT_STAGE).limit(1)
+ANY_OF = ANY_AT_ALL.where(counts_at(_WANTED, _AT_STAGE))
+ANY_BEGUN = ANY_OF.where(items.c.lease > 0)
+ANY_BEGUN_HIDDEN = ANY_AT_ALL.where(items.c.lease > 0)
+OPEN_PROBE = (
+    sa.select(items.c.state)
+    .where(items.c.task == sa.bindparam("wanted"), items.c.stage == sa.bindparam("at_stage"), OPEN)
+    .order_by(items.c.state)
+    .limit(1)
+)
+
+
+def new_item_values(task: int, stage: str) -> dict[str, sa.ColumnElement[Any]]:
+    """What every new item starts with."""
+    start: dict[str, Any] = {
+        "task": task,
+        "stage": stage,
+        "state": ItemState.PENDING.value,
+        "lease": 0,
+        "attempts": 0,
+        "failures": 0,
+        "crashes": 0,
+    }
+    return {name: sa.literal(value, items.c[name].type).label(name) for name, value in start.items()}
+
+
+def task_is_active(number: Any, stage: Any, *conditions: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
+    """The item's task is active and stands in the item's stage: otherwise no result is taken and nothing is claimed."""
+    standing = sa.select(tasks.c.number).where(tasks.c.number == number, ACTIVE, tasks.c.stage == stage, *conditions)
+    return sa.exists(standing.correlate(items))
+
+
+@lru_cache(maxsize=64)
+def claim_statement(clock: Clock, timed: bool) -> sa.Executable:
+    """The claim; on PostgreSQL it gives the items with their data, on SQLite their ids.
+
+    `= ANY(ARRAY(…))` keeps PostgreSQL from running the limited sub-select more than once.
+    """
+    candidate = items.alias("candidate")
+
+    def translate(condition: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
+        return sa.sql.util.ClauseAdapter(candidate).traverse(condition)
+
+    picked = sa.select(candidate.c.id).where(
+        candidate.c.task == sa.bindparam("wanted"), candidate.c.stage == sa.bindparam("at_stage")
+    )
+    if timed:
+        picked = picked.where(translate(TIMED), candidate.c.available_at <= clock.now).order_by(
+            candidate.c.available_at, candidate.c.id
+        )
+    else:
+        picked = picked.where(translate(PENDING), candidate.c.id > sa.bindparam("cursor")).order_by(candidate.c.id)
+    picked = picked.limit(sa.bindparam("count", type_=sa.Integer)).with_for_update(skip_locked=True)
+    chosen = (
+        items.c.id == sa.any_(sa.func.array(picked.scalar_subquery()))
+        if clock.dialect == "postgresql"
+        else items.c.id.in_(picked)
+    )
+    values = {
+        "state": ItemState.RUNNING.value,
+        "worker": sa.bindparam("by"),
+        "lease": items.c.lease + 1,
+        "attempts": sa.case((items.c.attempts < MOST_ATTEMPTS, items.c.attempts + 1), else_=items.c.attempts),
+        "started_at": clock.now,
+        "available_at": None,
+        "deadline_at": clock.after(sa.bindparam("seconds", type_=sa.Float)),
+    }
+    # Asked with the task's number and not with that of each item, it is asked once; else PostgreSQL, as long as it knows little
+    # of the table, goes from the task to all of its items.
+    active = task_is_active(sa.bindparam("wanted"), sa.bindparam("at_stage"), tasks.c.resetting.is_(None))
+    claim = sa.update(items).where(chosen, active).values(values)
+    if clock.dialect == "sqlite":
+        return claim.returning(items.c.id)
+    return with_data(
+        clock, claim.returning(*(items.c[name] for name in Claimed._fields if name in items.c)).cte("claimed")
+    )
+
+
+@lru_cache(maxsize=16)
+def load_statement(clock: Clock) -> sa.Select[Any]:
+    """Claimed items with their data, by their ids."""
+    return with_data(clock, items).where(items.c.id.in_(listed(clock.dialect, "ids")))
+
+
+def with_data(clock: Clock, claimed: sa.FromClause) -> sa.Select[Any]:
+    """Claimed items with what handlers get to know of them."""
+    known: dict[str, sa.ColumnElement[Any]] = {
+        **{column.name: column for column in (*claimed.c, *item_data.c)},
+        "key": sa.func.coalesce(claimed.c.key, sa.cast(claimed.c.seq, sa.Text)),
+        "waiting_seconds": sa.func.coalesce(clock.seconds_since(item_data.c.waiting_since), 0.0),
+        "has_permit": sa.false(),
+        "generation": sa.func.coalesce(item_data.c.generation, 0),
+        "task_generation": sa.select(tasks.c.generation)
+        .where(tasks.c.number == sa.bindparam("wanted"))
+        .scalar_subquery(),
+        "lineage": sa.select(tasks.c.lineage).where(tasks.c.number == sa.bindparam("wanted")).scalar_subquery(),
+    }
+    joined = claimed.outerjoin(item_data, item_data.c.item == claimed.c.id)
+    return sa.select(*(known[name] for name in Claimed._fields)).select_from(joined)

@@ -1,0 +1,169 @@
+"""External jobs: the intent to start one, written before the call, and the job's id once it is known.
+
+A row belongs to an item and a name. Each verb that says what came of an intent names the key and the lease of it. So an answer
+that arrives late is kept as long as nobody has intended anything else, and it never overwrites a newer one. The item's row is
+locked before that of its job, always.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from fanfold.model import serial
+from fanfold.model.external import ExternalJob, JobRow, JobState
+from fanfold.model.item import HELD_FROM
+from fanfold.model.lifecycle import ItemState
+from fanfold.store.dialects.clock import Clock
+from fanfold.store.items.create import task_is_active
+from fanfold.store.tables import HELD, RUNNING, externals, item_data, items, workers
+
+OPEN_STATES = (JobState.INTENDED, JobState.UNKNOWN)
+START_SECONDS = 600.0
+"""A call that has not ended after this time is not waited for any longer, even if its worker lives."""
+
+
+class Externals:
+    """Verbs on external jobs, inside one transaction."""
+
+    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+        self.connection = connection
+        self.clock = clock
+
+    def get(self, item: int, name: str, lease_seconds: float) -> JobRow | None:
+        """What is known of the job; `in_flight` when the worker that starts it was seen within ``lease_seconds``."""
+        columns = [externals.c[column] for column in ("item", "name", "lease", "key", "state", "job")]
+        age = self.clock.seconds_since(externals.c.updated_at).label("seconds")
+        found = sa.select(*columns, age, self._in_flight(lease_seconds).label("in_flight")).where(
+            externals.c.item == item, externals.c.name == name
+        )
+        row = self.connection.execute(found).first()
+        if row is None:
+            return None
+        return JobRow(**dict(row._mapping) | {"state": JobState(row.state), "in_flight": bool(row.in_flight)})
+
+    def _in_flight(self, lease_seconds: float) -> sa.ColumnElement[bool]:
+        alive = sa.select(workers.c.id).where(
+            workers.c.id == externals.c.worker, workers.c.seen_at > self.clock.before(lease_seconds)
+        )
+        young = externals.c.updated_at > self.clock.before(START_SECONDS)
+        return sa.and_(externals.c.state == JobState.INTENDED, young, sa.exists(alive.correlate(externals)))
+
+    def intend(self, item: int, lease: int, name: str, key: str) -> bool:
+        """Keep the intent, if the item still runs under this lease and its task wants it. Commit it before the call."""
+        wanted = task_is_active(items.c.task, items.c.stage)
+        held = sa.select(items.c.task, items.c.worker).where(
+            items.c.id == item, items.c.lease == lease, RUNNING, wanted
+        )
+        row = self.connection.execute(held.with_for_update(of=items)).first()
+        if row is None:
+            return False
+        values: dict[str, Any] = {"lease": lease, "key": key, "state": JobState.INTENDED.value, "job": None}
+        values |= {"worker": row.worker, "intended_at": self.clock.now, "updated_at": self.clock.now}
+        insert = postgresql.insert if self.clock.dialect == "postgresql" else sqlite.insert
+        made = insert(externals).values(item=item, name=name, task=row.task, **values)
+        self.connection.execute(made.on_conflict_do_update(index_elements=["item", "name"], set_=values))
+        return True
+
+    def withdraw(self, item: int, lease: int, name: str, key: str) -> bool:
+        """The job was surely not started: the intent is gone."""
+        return self._execute(sa.delete(externals).where(*self._mine(item, lease, name, key)))
+
+    def not_known(self, item: int, lease: int, name: str, key: str) -> bool:
+        """intended → unknown: the call has ended, and nobody knows whether the job was started."""
+        return self._execute(self._change(item, lease, name, key, state=JobState.UNKNOWN.value))
+
+    def started(self, item: int, lease: int, name: str, key: str, job: str) -> bool:
+        """intended or unknown → started, whatever became of the item and its task meanwhile.
+
+        An item that waits for a person meanwhile falls due: what it waited for is known now.
+        """
+        self.connection.execute(sa.select(items.c.id).where(items.c.id == item).with_for_update())
+        kept = self._execute(self._change(item, lease, name, key, state=JobState.STARTED.value, job=job))
+        if kept:
+            due = sa.update(items).where(items.c.id == item, HELD).values(available_at=self.clock.now)
+            self.connection.execute(due)
+        return kept
+
+    def found(self, item: int, lease: int, row: JobRow, job: str) -> bool:
+        """unknown → started: the service knows the job by its key. Only for who holds the item."""
+        held = sa.select(items.c.id).where(items.c.id == item, items.c.lease == lease, RUNNING).with_for_update()
+        if self.connection.execute(held).first() is None:
+            return False
+        return self.started(item, row.lease, row.name, row.key, job)
+
+    def end(self, item: int, name: str, key: str) -> None:
+        """started → over: the job came to a bad end; the next attempt starts another one."""
+        mine = (externals.c.item == item, externals.c.name == name, externals.c.key == key)
+        over = {"state": JobState.OVER.value, "updated_at": self.clock.now}
+        self.connection.execute(sa.update(externals).where(*mine, externals.c.state == JobState.STARTED).values(over))
+
+    def _mine(self, item: int, lease: int, name: str, key: str) -> tuple[sa.ColumnElement[bool], ...]:
+        return (
+            externals.c.item == item,
+            externals.c.name == name,
+            externals.c.key == key,
+            externals.c.lease == lease,
+            externals.c.state.in_(OPEN_STATES),
+        )
+
+    def _change(self, item: int, lease: int, name: str, key: str, **values: Any) -> sa.Update:
+        mine = self._mine(item, lease, name, key)
+        return sa.update(externals).where(*mine).values(**values, updated_at=self.clock.now)
+
+    def _execute(self, statement: sa.Update | sa.Delete) -> bool:
+        return self.connection.execute(statement).rowcount == 1
+
+    def of_task(self, task: int, lease_seconds: float) -> list[tuple[int, ExternalJob]]:
+        """The external jobs of a task with the ids of their items; an intent whose worker is gone is shown as unknown."""
+        return self._jobs(externals.c.task == task, lease_seconds)
+
+    def of_items(self, ids: Sequence[int], lease_seconds: float) -> list[tuple[int, ExternalJob]]:
+        """The same for some items."""
+        return self._jobs(externals.c.item.in_(ids), lease_seconds)
+
+    def _jobs(self, chosen: sa.ColumnElement[bool], lease_seconds: float) -> list[tuple[int, ExternalJob]]:
+        flying = self._in_flight(lease_seconds).label("in_flight")
+        found = (
+            sa.select(externals, flying, items.c.stage, items.c.seq, items.c.key.label("item_key"))
+            .add_columns(items.c.available_at, item_data.c.hold)
+            .join(items, items.c.id == externals.c.item)
+            .outerjoin(item_data, item_data.c.item == items.c.id)
+            .where(chosen)
+            .order_by(externals.c.item, externals.c.name)
+        )
+        return [(row.item, _shown(row)) for row in self.connection.execute(found)]
+
+    def decide(self, item: int, name: str, state: JobState | None) -> None:
+        """A person says what is true of a job (None leaves that open); its item is looked at again now.
+
+        waiting → pending for the item; what it remembers, its retries and its idempotency key stay.
+        """
+        waiting = sa.and_(items.c.id == item, items.c.state == ItemState.WAITING)
+        moved = sa.update(items).where(waiting).values(state=ItemState.PENDING.value, available_at=None)
+        if self.connection.execute(moved).rowcount:
+            fresh = {"hold": None, "handed_back": None, "waiting_since": None}
+            self.connection.execute(sa.update(item_data).where(item_data.c.item == item).values(fresh))
+        if state is not None:
+            mine = (externals.c.item == item, externals.c.name == name)
+            said = {"state": state.value, "worker": None, "updated_at": self.clock.now}
+            self.connection.execute(sa.update(externals).where(*mine).values(said))
+
+
+def _shown(row: sa.Row[Any]) -> ExternalJob:
+    state = JobState(row.state)
+    held = row.available_at is not None and row.available_at >= HELD_FROM
+    return ExternalJob(
+        item=row.item_key or str(row.seq),
+        stage=row.stage,
+        name=row.name,
+        state=JobState.UNKNOWN if state is JobState.INTENDED and not row.in_flight else state,
+        key=row.key,
+        job=serial.load(row.job),
+        intended_at=row.intended_at,
+        updated_at=row.updated_at,
+        held=row.hold if held else None,
+    )

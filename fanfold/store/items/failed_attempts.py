@@ -1,0 +1,150 @@
+"""What went wrong? Attempts that failed or were lost, and the reasons why items failed; nothing here writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import sqlalchemy as sa
+
+from fanfold.model.item import Attempt
+from fanfold.model.lifecycle import ItemState
+from fanfold.model.words import PATIENCE_SECONDS, Trouble
+from fanfold.store.dialects.clock import Clock
+from fanfold.store.items.drafts import counts_at, counts_in_group, counts_of
+from fanfold.store.items.reset_queue import is_reset
+from fanfold.store.tables import DEGRADED, HELD, attempts, item_data, items
+
+SHOWN = tuple(
+    attempts.c[name]
+    for name in (
+        "lease",
+        "worker",
+        "outcome",
+        "started_at",
+        "ended_at",
+        "error_code",
+        "error_message",
+        "error_detail",
+        "model",
+    )
+)
+"""The columns of an attempt, in the order of ``Attempt``."""
+
+
+class Mishaps:
+    """Questions about what failed, inside one transaction."""
+
+    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+        self.connection = connection
+        self.clock = clock
+
+    def retries(self, tasks: Sequence[int]) -> dict[int, int]:
+        """Failures that were, or will be, tried again, per task."""
+        summed = sa.select(attempts.c.task, sa.func.count()).where(
+            attempts.c.task.in_(tasks), attempts.c.outcome == "retrying"
+        )
+        return {row[0]: row[1] for row in self.connection.execute(summed.group_by(attempts.c.task))}
+
+    def shortfalls(self, task: int, limit: int) -> list[tuple[str, str, int]]:
+        """(stage, reason, how many) of the degraded items, the most frequent first."""
+        counted = sa.select(items.c.stage, items.c.degraded, sa.func.count()).where(DEGRADED, items.c.task == task)
+        grouped = counted.where(counts_of(task), ~is_reset()).group_by(items.c.stage, items.c.degraded)
+        rows = self.connection.execute(grouped.order_by(sa.func.count().desc(), items.c.degraded).limit(limit))
+        return [(stage, reason, many) for stage, reason, many in rows]
+
+    def trouble(self, task: int, stage: str) -> Trouble | None:
+        """Why the item that is tried again next has failed, and how long and for whom the task has been waiting."""
+        kept = (item_data.c.error_message, item_data.c.error_code, item_data.c.troubled_by, item_data.c.troubled_since)
+        mine = (items.c.task == task, items.c.stage == stage, counts_at(task, stage), ~is_reset())
+        joined = sa.select(*kept).join(items, items.c.id == item_data.c.item).where(*mine)
+        retried = joined.where(items.c.state == ItemState.RETRYING)
+        row = self.connection.execute(retried.order_by(items.c.available_at).limit(1)).first()
+        if row is None or row.troubled_since is None:
+            return None if row is None else Trouble(row.error_message, row.error_code)
+        fresh = sa.select(items.c.id).outerjoin(item_data, item_data.c.item == items.c.id)
+        fresh = fresh.where(*mine, items.c.state == ItemState.RUNNING, item_data.c.troubled_since.is_(None)).limit(1)
+        longest = retried.where(item_data.c.troubled_since <= self.clock.before(PATIENCE_SECONDS)).limit(1)
+        stuck = self.connection.execute(longest).first()
+        others_move = self.connection.execute(fresh).first() is not None
+        return Trouble(*row, stuck_since=None if stuck is None else stuck.troubled_since, others_move=others_move)
+
+    def held(self, tasks: Sequence[int]) -> dict[tuple[int, str], tuple[int, str | None]]:
+        """By (task, stage): how many items wait for a person, and why one of them does."""
+        found = (
+            sa.select(items.c.task, items.c.stage, sa.func.count(), sa.func.min(item_data.c.hold))
+            .outerjoin(item_data, item_data.c.item == items.c.id)
+            .where(HELD, items.c.task.in_(tasks), ~is_reset())
+            .group_by(items.c.task, items.c.stage)
+            .having(counts_in_group())
+        )
+        return {(task, stage): (many, why) for task, stage, many, why in self.connection.execute(found)}
+
+    def attempts(self, item: int, limit: int = 100) -> list[Attempt]:
+        """The attempts of an item that are kept, in order."""
+        kept = sa.select(*SHOWN).where(attempts.c.item == item).order_by(attempts.c.id.desc()).limit(limit)
+        return [Attempt(*row) for row in reversed(self.connection.execute(kept).all())]
+
+    def lost_attempts(self, task: int, limit: int = 500) -> list[Attempt]:
+        """The attempts of a task that failed or were lost, with their stage and key, the latest first."""
+        kept = (
+            sa.select(items.c.stage, items.c.key, items.c.seq, *SHOWN)
+            .join(items, items.c.id == attempts.c.item)
+            .where(attempts.c.task == task, attempts.c.outcome != "done", counts_of(task))
+            .order_by(attempts.c.id.desc())
+            .limit(limit)
+        )
+        rows = self.connection.execute(kept)
+        return [replace(Attempt(*row[3:]), stage=row.stage, key=row.key or str(row.seq)) for row in rows]
+
+    def failed_keys(self, task: int, stage: str, code: str, message: str, limit: int) -> list[str]:
+        """The keys of the items of a stage that failed for this very reason, in order."""
+        same = sa.and_(
+            sa.func.coalesce(item_data.c.error_code, "error") == code,
+            sa.func.coalesce(item_data.c.error_message, "") == message,
+        )
+        chosen = (
+            sa.select(items.c.key, items.c.seq)
+            .join(item_data, item_data.c.item == items.c.id)
+            .where(items.c.task == task, items.c.stage == stage, items.c.state == ItemState.FAILED, same)
+            .where(counts_at(task, stage), ~is_reset())
+            .order_by(items.c.seq)
+            .limit(limit)
+        )
+        return [row.key or str(row.seq) for row in self.connection.execute(chosen)]
+
+    def failed_like(self, task: int, stage: str, code: str, limit: int) -> list[tuple[str, str]]:
+        """(key, message) of the items of a stage that failed with a code, in order."""
+        chosen = (
+            sa.select(items.c.key, items.c.seq, item_data.c.error_message)
+            .join(item_data, item_data.c.item == items.c.id)
+            .where(items.c.task == task, items.c.stage == stage, items.c.state == ItemState.FAILED)
+            .where(sa.func.coalesce(item_data.c.error_code, "error") == code, counts_at(task, stage), ~is_reset())
+            .order_by(items.c.seq)
+            .limit(limit)
+        )
+        return [(row.key or str(row.seq), row.error_message or "") for row in self.connection.execute(chosen)]
+
+    def failures(
+        self, task: int, limit: int = 20, stage: str | None = None, *, hidden: bool = False
+    ) -> list[tuple[str, str, str, int]]:
+        """Why items failed, in one stage or in all: (stage, code, message, how many), the most frequent first.
+
+        With ``hidden`` also those of drafts.
+        """
+        grouped = (
+            sa.select(items.c.stage, item_data.c.error_code, item_data.c.error_message, sa.func.count().label("many"))
+            .join(item_data, item_data.c.item == items.c.id)
+            .where(items.c.task == task, items.c.state == ItemState.FAILED, ~is_reset())
+            .group_by(items.c.stage, item_data.c.error_code, item_data.c.error_message)
+            .order_by(sa.desc("many"))
+            .limit(limit)
+        )
+        if stage is not None:
+            grouped = grouped.where(items.c.stage == stage)
+        if not hidden:
+            grouped = grouped.where(counts_of(task))
+        return [
+            (row.stage, row.error_code or "error", row.error_message or "", row.many)
+            for row in self.connection.execute(grouped)
+        ]

@@ -1,0 +1,178 @@
+"""What if a worker is gone? Single statements, each with its own condition, that any process may run at any time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from fanfold.model.lifecycle import ItemState
+from fanfold.store.dialects.clock import Clock
+from fanfold.store.items.crashes import crash_values, note_crashes
+from fanfold.store.tables import ACTIVE, DUE_SOME_TIME, OPEN, RUNNING, TIMED, duties, items, tasks, workers
+
+AT_ONCE = 300
+"""Most items that one transaction takes back, or moves in time: each is up to six rows, some 20 ms on SQLite for all."""
+SAME_TIME_SECONDS = 1.0
+"""Two processes that look at the clock at the same time may differ by so much."""
+
+
+class ClockSetBack(Exception):
+    """The clock was set back since a duty was last taken."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"the clock was set back by {seconds:.0f} s")
+        self.seconds = seconds
+
+
+@dataclass(frozen=True)
+class Lost:
+    """An item taken back from a worker that died or hangs."""
+
+    id: int
+    lease: int
+    task: int
+    stage: str
+    key: str
+    state: str
+    crashes: int
+
+
+class Recovery:
+    """Verbs of the sweep, inside one transaction."""
+
+    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+        self.connection = connection
+        self.clock = clock
+
+    def take_duty(self, name: str, interval: float) -> bool:
+        """Whether this process may run the duty now: at most one does per interval, and none can hold it up.
+
+        A duty that ran in the future tells that the clock was set back since: ClockSetBack. What waits for a time has to be
+        moved back with it.
+        """
+        taken = (
+            sa.update(duties)
+            .where(duties.c.name == name, duties.c.ran_at <= self.clock.before(interval))
+            .values(ran_at=self.clock.now)
+        )
+        if self.connection.execute(taken).rowcount:
+            return True
+        ahead = self._seconds_ahead(name)
+        if ahead is None:
+            return self._first_time(name)
+        if ahead <= max(interval, SAME_TIME_SECONDS):
+            return False
+        raise ClockSetBack(ahead)
+
+    def give_back_duty(self, name: str, interval: float) -> None:
+        """Make a duty due at once, for the next process to ask."""
+        due = sa.update(duties).where(duties.c.name == name).values(ran_at=self.clock.before(interval))
+        self.connection.execute(due)
+
+    def _seconds_ahead(self, name: str) -> float | None:
+        """How far in the future the duty last ran; the row stays locked, so that only one process moves things back."""
+        ran = sa.select(-self.clock.seconds_since(duties.c.ran_at)).where(duties.c.name == name).with_for_update()
+        return self.connection.execute(ran).scalar()
+
+    def ahead_of_time(self) -> list[int]:
+        """Items with a time in the future: those that wait for it, and those that were begun then."""
+        waiting = sa.select(items.c.id).where(DUE_SOME_TIME, items.c.available_at > self.clock.now)
+        begun = sa.select(items.c.id).where(RUNNING, items.c.started_at > self.clock.now)
+        return sorted(self.connection.execute(sa.union_all(waiting, begun)).scalars())
+
+    def move_back(self, ids: Sequence[int], seconds: float) -> None:
+        """Move the times of these items back, as far as the clock was set back; at most AT_ONCE of them.
+
+        What was set to a time since then, before this was noticed, may come due at once: too early does no harm.
+        """
+        now, mine = self.clock.now, items.c.id.in_(ids)
+
+        def earlier(column: sa.Column[Any]) -> sa.ColumnElement[Any]:
+            ahead = -self.clock.seconds_since(column)
+            return sa.case((ahead > seconds, self.clock.after(ahead - seconds)), else_=now)
+
+        timed, running, deadline = items.c.available_at, items.c.started_at, items.c.deadline_at
+        self.connection.execute(sa.update(items).where(mine, TIMED, timed > now).values(available_at=earlier(timed)))
+        begun = sa.update(items).where(mine, RUNNING, running > now)
+        self.connection.execute(begun.where(deadline.is_not(None)).values(deadline_at=earlier(deadline)))
+        self.connection.execute(begun.values(started_at=earlier(running)))
+
+    def forget_the_future(self) -> None:
+        """Workers and duties were seen now at the latest: from here on the clock that was set back counts."""
+        now = self.clock.now
+        for column in (workers.c.seen_at, workers.c.swept_at, duties.c.ran_at):
+            self.connection.execute(sa.update(column.table).where(column > now).values({column.name: now}))
+
+    def _first_time(self, name: str) -> bool:
+        insert = postgresql.insert if self.clock.dialect == "postgresql" else sqlite.insert
+        made = insert(duties).values(name=name, ran_at=self.clock.now).on_conflict_do_nothing().returning(duties.c.name)
+        return self.connection.execute(made).first() is not None
+
+    def see_no_future(self) -> None:
+        """A worker that was seen in the future was seen before the clock was set back: its lease begins again, now."""
+        ahead = workers.c.seen_at > self.clock.after(SAME_TIME_SECONDS)
+        self.connection.execute(sa.update(workers).where(ahead).values(seen_at=self.clock.now))
+
+    def reclaim_dead(self, lease_seconds: float, limit: int) -> list[Lost]:
+        """running → pending (or failed, at the crash limit) for items whose worker was not seen for the lease's time."""
+        alive = sa.select(workers.c.id).where(
+            workers.c.id == items.c.worker, workers.c.seen_at > self.clock.before(lease_seconds)
+        )
+        return self._reclaim(~sa.exists(alive.correlate(items)), limit)
+
+    def reclaim_hung(self, grace_seconds: float, limit: int) -> list[Lost]:
+        """The same for items far past their deadline: their worker lives, but no longer watches them."""
+        return self._reclaim(items.c.deadline_at < self.clock.before(grace_seconds), limit)
+
+    def release_idle(self, grace_seconds: float) -> list[Lost]:
+        """running → pending, unharmed, where the task no longer wants it and the worker did not hand it back."""
+        standing = sa.select(tasks.c.number).where(
+            tasks.c.number == items.c.task, ACTIVE, tasks.c.stage == items.c.stage
+        )
+        stale = sa.and_(items.c.started_at < self.clock.before(grace_seconds), ~sa.exists(standing.correlate(items)))
+        values = {"state": ItemState.PENDING.value, "worker": None, "deadline_at": None}
+        return self._returned(sa.update(items).where(RUNNING, self._some(stale)).values(values))
+
+    def unclosed(self, limit: int) -> list[int]:
+        """Active tasks whose stage is over and that nobody has advanced: a worker died between its commit and its probe."""
+        first = (
+            sa.select(items.c.state)
+            .where(items.c.task == tasks.c.number, items.c.stage == tasks.c.stage, OPEN)
+            .order_by(items.c.state)
+            .limit(1)
+        )
+        found = (
+            sa.select(tasks.c.number)
+            .where(ACTIVE, first.scalar_subquery().is_(None))
+            .order_by(tasks.c.number)
+            .limit(limit)
+        )
+        return list(self.connection.execute(found).scalars())
+
+    def _reclaim(self, gone: sa.ColumnElement[bool], limit: int) -> list[Lost]:
+        values = crash_values(self.clock, limit)
+        lost = self._returned(sa.update(items).where(RUNNING, self._some(gone)).values(values))
+        note_crashes(self.connection, sorted(item.id for item in lost))
+        return lost
+
+    def _some(self, condition: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
+        """The first items that fit, without those that somebody writes just now: the sweep waits for nobody; it comes again."""
+        free = sa.select(items.c.id).where(RUNNING, condition).limit(AT_ONCE).correlate(None)
+        if self.clock.dialect == "sqlite":  # Asked for an order, it would walk the whole table in that order.
+            return items.c.id.in_(free)
+        # As an array, so that PostgreSQL runs the limited sub-select once.
+        locked = free.order_by(items.c.id).with_for_update(skip_locked=True, key_share=True, of=items)
+        return items.c.id == sa.any_(sa.func.array(locked.scalar_subquery()))
+
+    def _returned(self, statement: sa.Update) -> list[Lost]:
+        names = ("id", "lease", "task", "stage", "seq", "key", "state", "crashes")
+        columns = [items.c[name] for name in names]
+        rows = self.connection.execute(statement.returning(*columns))
+        return [
+            Lost(row.id, row.lease, row.task, row.stage, row.key or str(row.seq), row.state, row.crashes)
+            for row in rows
+        ]

@@ -1,0 +1,242 @@
+"""Puts items back to `pending`: a person wants them redone, or their stage begins again."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from fanfold.model.item import REDONE
+from fanfold.model.lifecycle import TIMED_ITEMS, ItemState
+from fanfold.store.dialects.bulk import put_rows, remove_rows
+from fanfold.store.dialects.clock import Clock
+from fanfold.store.items.drafts import counts_at
+from fanfold.store.items.reset_queue import OUTDATE, OVER, REDO, Note, Resets
+from fanfold.store.tables import DEGRADED, HELD, TIMED, emissions, held_of, item_data, items, permits
+
+AT_ONCE = 400
+"""Most items that one transaction puts back: each is up to five rows, some 20 ms on SQLite for all."""
+FRESH: dict[str, Any] = {
+    "state": ItemState.PENDING.value,
+    "available_at": None,
+    "finished_at": None,
+    "attempts": 0,
+    "failures": 0,
+    "crashes": 0,
+    "degraded": None,
+}
+"""What an item starts over with. Its lease is kept: it only grows."""
+CRASHES = ("crash_progress", "crash_memory", "forgiven_crashes")
+FORGOTTEN = dict.fromkeys(
+    ("memory", "waiting_since", "progress", "message", "hold", "handed_back", "troubled_since", "troubled_by", *CRASHES)
+)
+"""What it no longer knows of its earlier attempts."""
+SET_ASIDE = {"previous": item_data.c.output, "previous_model": item_data.c.model}
+"""The output of a done item is kept when it is made again, so that old and new can be compared."""
+BEGUN = items.c.lease > 0
+HAS_FAILED = items.c.state == ItemState.FAILED
+FAILED = sa.or_(HAS_FAILED, HELD)
+"""What a retry without names is about: items that failed, or wait for a person."""
+WAITING_STATES = (ItemState.PENDING, *TIMED_ITEMS)
+WHICH: dict[str, sa.ColumnElement[bool]] = {"failed": FAILED, "degraded": DEGRADED, "all": sa.true()}
+
+
+class Chosen(NamedTuple):
+    """An item that may be put back."""
+
+    id: int
+    lease: int
+    state: str
+    seq: int
+
+
+class Resetting:
+    """Verbs that put items back to `pending`, inside one transaction; at most AT_ONCE of them."""
+
+    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+        self.connection = connection
+        self.clock = clock
+
+    def choose(self, task: int, stage: str, which: str, *, after: int = 0, limit: int | None = None) -> list[Chosen]:
+        """Items of a stage behind ``after``, in order: those that `failed`, the `degraded` ones, or `all`.
+
+        The order is that of the index that is walked from there, so that no call reads the whole stage: ``place_of`` the last
+        one is where the next call goes on.
+        """
+        limit = AT_ONCE + 1 if limit is None else limit
+        mine = sa.and_(items.c.task == task, items.c.stage == stage)
+        if which != "failed" or self.clock.dialect == "postgresql":
+            return self._chosen(task, stage, sa.and_(mine, WHICH[which]), self._place(which), after, limit)
+        # Each from its own index.
+        failed = self._chosen(task, stage, sa.and_(mine, HAS_FAILED), items.c.id, after, limit)
+        held = self._chosen(task, stage, held_of(self.clock.dialect, task, stage), items.c.id + 0, after, limit)
+        return sorted(failed + held)[:limit]
+
+    def _chosen(
+        self,
+        task: int,
+        stage: str,
+        which: sa.ColumnElement[bool],
+        place: sa.ColumnElement[Any],
+        after: int,
+        limit: int,
+    ) -> list[Chosen]:
+        mine = sa.select(*CHOSEN).where(which, counts_at(task, stage))
+        return [Chosen(*row) for row in self.connection.execute(mine.where(place > after).order_by(place).limit(limit))]
+
+    def place_of(self, which: str, one: Chosen) -> int:
+        """Where an item stands in the order in which it was chosen."""
+        return one.seq if self._place(which) is items.c.seq else one.id
+
+    def _place(self, which: str) -> sa.Column[Any]:
+        return items.c.seq if which == "all" or self.clock.dialect == "postgresql" else items.c.id
+
+    def named(self, ids: Sequence[int]) -> list[Chosen]:
+        """The items with these ids."""
+        return [Chosen(*row) for row in self.connection.execute(sa.select(*CHOSEN).where(items.c.id.in_(ids)))]
+
+    def made_from(self, task: int, ids: Collection[int], followers: Sequence[str]) -> list[int]:
+        """The items of later stages that were made from these, one from one."""
+        if not followers:
+            return []
+        positions = [one.seq for one in self.named(list(ids))]
+        made = sa.select(items.c.id).where(
+            items.c.task == task, items.c.stage.in_(followers), items.c.seq.in_(positions)
+        )
+        return sorted(self.connection.execute(made).scalars())
+
+    def retry(self, number: int, ids: Sequence[int], options: str | None = None, followers: Sequence[str] = ()) -> int:
+        """done, failed, retrying or waiting → pending, for the items with these ids; returns how many.
+
+        ``options`` (JSON) are laid over the task's own, and over what was said before, for these items from now on. Items that
+        were done are marked: who has a good answer and asks again wants another one. What the stages named as
+        ``followers`` made from these items is out of date from now on.
+        """
+        self._lock(ids)
+        told = self._in_state(ids, ItemState.PENDING) if options is not None else set()
+        moved = self._redo(ids, options)
+        # Those that wait for a worker need no move, only to be told what is wanted of them now.
+        self._lay_over(sorted(told), options, set())
+        self._outdate(self.made_from(number, moved, followers))
+        return len(moved) + len(told)
+
+    def carry_out(self, task: int, token: str, options: str | None) -> bool:
+        """Put back the next items of a reset that is decided; True when none is left. The caller holds the task's lock."""
+        resets = Resets(self.connection, self.clock)
+        notes = resets.notes(task, token, AT_ONCE)
+        ids = {kind: [note.item for note in notes if note.kind == kind] for kind in (REDO, OUTDATE, OVER)}
+        self._lock([note.item for note in notes])
+        if not self._drop_emitted(ids[OVER]):
+            return False
+        self._outdate(ids[OUTDATE])
+        self.start_over(ids[OVER])
+        unchanged = self._unclaimed([note for note in notes if note.kind == REDO])
+        moved = set(self._redo(unchanged, options))
+        # What a worker has taken up since it was noted goes on, with its own key; what waits is told of the options.
+        if options is not None:
+            others = self.named([item for item in ids[REDO] if item not in moved])
+            self._lay_over([one.id for one in others if one.state in WAITING_STATES], options, set())
+        resets.drop(notes)
+        return len(notes) < AT_ONCE
+
+    def _unclaimed(self, notes: Sequence[Note]) -> list[int]:
+        leases = {one.id: one.lease for one in self.named([note.item for note in notes])}
+        return [note.item for note in notes if leases.get(note.item) == note.lease]
+
+    def _redo(self, ids: Sequence[int], options: str | None) -> list[int]:
+        """done, failed, retrying or waiting → pending; returns the items that were in one of these states."""
+        done = self._in_state(ids, ItemState.DONE)
+        settled = items.c.state.in_((ItemState.DONE, ItemState.FAILED)) | TIMED
+        fresh = sa.update(items).where(items.c.id.in_(ids), settled).values(FRESH).returning(items.c.id)
+        moved = sorted(self.connection.execute(fresh).scalars())
+        for some, values in ((done, FORGOTTEN | SET_ASIDE), (set(moved) - done, FORGOTTEN)):
+            if some:
+                self.connection.execute(sa.update(item_data).where(item_data.c.item.in_(sorted(some))).values(values))
+        if options is not None or done:
+            self._lay_over(moved, options, done)
+        return moved
+
+    def _outdate(self, ids: Sequence[int]) -> None:
+        """Any state → pending, with nothing known, for what later stages made of items that are done again.
+
+        It waits there until its input is made, or is removed when that fails: a result of something redone is none.
+        """
+        if ids:
+            self.count_generation(items.c.id.in_(ids))
+            self._forget(ids, kept=("item", "input", "generation", "options"))
+
+    def reopen(self, number: int, stage: str, *, redo: bool = False) -> None:
+        """Any state → pending for the one item of a stage that begins again (the merge, after an item was redone).
+
+        With ``redo`` what was begun before counts as other work now: what comes before the stage may have changed.
+        """
+        mine = (items.c.task == number, items.c.stage == stage)
+        if redo:
+            self.count_generation(sa.and_(*mine))
+        self.connection.execute(sa.update(items).where(*mine).values(FRESH | {"worker": None, "deadline_at": None}))
+        ids = sa.select(items.c.id).where(*mine)
+        self.connection.execute(sa.update(item_data).where(item_data.c.item.in_(ids)).values(FORGOTTEN))
+        self.connection.execute(sa.delete(permits).where(permits.c.item.in_(ids)))
+
+    def start_over(self, ids: Sequence[int]) -> None:
+        """Any state → pending for items of the first stage, with nothing known but their input."""
+        if ids:
+            self._forget(ids, kept=("item", "input"))
+            self._drop_emitted(ids)
+
+    def _drop_emitted(self, ids: Sequence[int]) -> bool:
+        """Remove pieces that items have emitted, a bounded number of them; True when none is left.
+
+        Those that are left count until the item is claimed again, which drops them.
+        """
+        return not ids or remove_rows(self.connection, emissions, ids, 2 * AT_ONCE) < 2 * AT_ONCE
+
+    def _forget(self, ids: Sequence[int], kept: Sequence[str]) -> None:
+        fresh = FRESH | {"worker": None, "deadline_at": None}
+        self.connection.execute(sa.update(items).where(items.c.id.in_(ids)).values(fresh))
+        nothing = {column.name: None for column in item_data.c if column.name not in kept}
+        self.connection.execute(sa.update(item_data).where(item_data.c.item.in_(ids)).values(nothing))
+        self.connection.execute(sa.delete(permits).where(permits.c.item.in_(ids)))
+
+    def count_generation(self, chosen: sa.ColumnElement[bool]) -> None:
+        """What was begun of the chosen items belongs to an earlier generation: the next attempt has a new idempotency key."""
+        insert = postgresql.insert if self.clock.dialect == "postgresql" else sqlite.insert
+        begun = sa.select(items.c.id, sa.literal(1)).where(chosen, BEGUN).order_by(items.c.id)
+        counted = insert(item_data).from_select(["item", "generation"], begun)
+        grown = sa.func.coalesce(item_data.c.generation, 0) + 1
+        self.connection.execute(counted.on_conflict_do_update(index_elements=["item"], set_={"generation": grown}))
+
+    def _lock(self, ids: Sequence[int]) -> None:
+        """Lock items by id: workers that settle some of them wait here, and nobody waits for each other."""
+        if ids and self.clock.dialect == "postgresql":
+            mine = sa.select(items.c.id).where(items.c.id.in_(ids)).order_by(items.c.id)
+            self.connection.execute(mine.with_for_update(key_share=True)).all()
+
+    def _in_state(self, ids: Sequence[int], state: ItemState) -> set[int]:
+        return {one.id for one in self.named(ids) if one.state == state}
+
+    def _lay_over(self, ids: Sequence[int], options: str | None, done: set[int]) -> None:
+        """Add to the options of single items. Done items and those with other options than before are other work now."""
+        if not ids:
+            return
+        known = sa.select(items.c.id, items.c.lease, item_data.c.options, item_data.c.generation)
+        known = known.outerjoin(item_data, item_data.c.item == items.c.id).where(items.c.id.in_(ids))
+        said = json.loads(options) if options else {}
+        rows = []
+        for item, lease, text, generation in self.connection.execute(known.order_by(items.c.id)):
+            before = json.loads(text or "{}")
+            merged = before | ({REDONE: uuid.uuid4().hex} if item in done else {}) | said
+            if merged != before:
+                kept = json.dumps(merged, ensure_ascii=False)
+                # What was begun before has used its key.
+                rows.append(
+                    {"item": item, "options": kept, "generation": (generation or 0) + 1 if lease else generation}
+                )
+        put_rows(self.connection, item_data, rows)
+
+
+CHOSEN = tuple(items.c[name] for name in Chosen._fields)

@@ -1,0 +1,318 @@
+"""How does an item leave its worker? The verbs that settle it; each carries the lease in its WHERE."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from fanfold.model.item import HELD_SECONDS
+from fanfold.model.lifecycle import ItemState
+from fanfold.store.dialects.bulk import LEASE_COLUMNS, Row, put_rows, short_values, unfolded, unnested
+from fanfold.store.dialects.clock import Clock
+from fanfold.store.items.crashes import counted, crash_values, note_crashes
+from fanfold.store.items.create import task_is_active
+from fanfold.store.items.drafts import counts_at
+from fanfold.store.statements import run
+from fanfold.store.tables import RUNNING, attempts, held_of, item_data, items, permits, tasks
+
+
+class GivenUp(NamedTuple):
+    """An item that a person goes on without, and why it was held."""
+
+    id: int
+    key: str
+    hold: str | None
+
+
+class Settling:
+    """Verbs that end an attempt, inside one transaction. Rows are mappings with at least ``id`` and ``lease``.
+
+    Each verb returns the ids it really moved. A lost lease updates no row: somebody else owns the item now, and what they
+    make of it is what counts.
+    """
+
+    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+        self.connection = connection
+        self.clock = clock
+
+    def finish(self, rows: Sequence[Row]) -> set[int]:
+        """running → done, for the leases still held of tasks still active."""
+        return self._move("finish", rows)
+
+    def fail(self, rows: Sequence[Row]) -> set[int]:
+        """running → failed: no more retries, or no use in them."""
+        return self._move("fail", rows)
+
+    def back_off(self, rows: Sequence[Row]) -> set[int]:
+        """running → retrying, until ``delay`` seconds from now; ``counted`` is 1 when it uses up a retry."""
+        return self._move("back_off", rows)
+
+    def postpone(self, rows: Sequence[Row]) -> set[int]:
+        """running → waiting, until ``delay`` seconds from now: an external job is under way."""
+        moved = self._move("postpone", rows)
+        if moved:
+            insert = postgresql.insert if self.clock.dialect == "postgresql" else sqlite.insert
+            chosen = sa.select(items.c.id, self.clock.now).where(items.c.id.in_(list(moved)))
+            began = insert(item_data).from_select(["item", "waiting_since"], chosen)
+            since = sa.func.coalesce(item_data.c.waiting_since, began.excluded.waiting_since)
+            kept = {"waiting_since": since, "handed_back": None}
+            self.connection.execute(began.on_conflict_do_update(index_elements=["item"], set_=kept))
+        return moved
+
+    def hold(self, rows: Sequence[Row]) -> set[int]:
+        """running → waiting, until a person says so. Time spent like this does not count as waiting for an external job."""
+        return self._move("postpone", [{**row, "delay": HELD_SECONDS} for row in rows])
+
+    def count_held(self, task: int, stage: str, most: int) -> int:
+        """How many items of a stage wait for a person, counted up to ``most``."""
+        mine = held_of(self.clock.dialect, task, stage)
+        some = sa.select(items.c.id).where(mine, counts_at(task, stage)).limit(most).subquery()
+        return self.connection.execute(sa.select(sa.func.count()).select_from(some)).scalar_one()
+
+    def give_up_held(self, task: int, stage: str, person: str, limit: int) -> list[GivenUp]:
+        """waiting → running → failed, for items that wait for a person, who goes on without them; at most ``limit``.
+
+        They are claimed first: with the new lease nothing counts any more that an earlier attempt still has in hand.
+        """
+        held = sa.select(items.c.id, items.c.seq, items.c.key, item_data.c.hold).outerjoin(
+            item_data, item_data.c.item == items.c.id
+        )
+        held = held.where(held_of(self.clock.dialect, task, stage)).order_by(items.c.id + 0).limit(limit)
+        rows = self.connection.execute(held.with_for_update(key_share=True, of=items)).all()
+        mine = sa.update(items).where(items.c.id.in_([row.id for row in rows]))
+        taken = {"state": ItemState.RUNNING.value, "worker": person, "lease": items.c.lease + 1, "available_at": None}
+        self.connection.execute(mine.values(taken))
+        failed = {"state": ItemState.FAILED.value, "worker": None, "finished_at": self.clock.now}
+        self.connection.execute(mine.values(failed))
+        return [GivenUp(row.id, row.key or str(row.seq), row.hold) for row in rows]
+
+    def release(self, rows: Sequence[Row]) -> set[int]:
+        """running → pending, unharmed; possible whatever became of the task."""
+        return self._move("release", rows)
+
+    def crash(self, rows: Sequence[Row]) -> set[int]:
+        """running → pending, or → failed at the ``limit``: the process that ran it died."""
+        moved = self._move("crash", rows)
+        note_crashes(self.connection, sorted(moved))
+        return moved
+
+    def unlocked(self, rows: Sequence[Row]) -> Sequence[Row]:
+        """Those of the rows that nobody else writes just now; they stay locked."""
+        if self.clock.dialect == "sqlite" or not rows:
+            return rows
+        mine = sa.select(items.c.id).where(items.c.id.in_([row["id"] for row in rows]))
+        free = set(self.connection.execute(mine.with_for_update(skip_locked=True, key_share=True)).scalars())
+        return [row for row in rows if row["id"] in free]
+
+    def poisoned(self, ids: Sequence[int]) -> dict[int, int]:
+        """Those of the items that have failed, each with how often it was lost."""
+        chosen = sa.select(items.c.id, items.c.crashes).where(items.c.id.in_(ids), items.c.state == ItemState.FAILED)
+        return {row.id: row.crashes for row in self.connection.execute(chosen)}
+
+    def _move(self, verb: str, rows: Sequence[Row]) -> set[int]:
+        if not rows:
+            return set()
+        sent = short_values(self.clock.dialect, (*LEASE_COLUMNS, *MOVE_COLUMNS[verb]), rows)
+        return {id_ for (id_,) in run(self.connection, move_statement(self.clock, verb), sent)}
+
+    def lock(self, ids: Sequence[int]) -> None:
+        """Lock these items by id, before statements that would take them in another order."""
+        if self.clock.dialect == "postgresql":
+            self.connection.execute(LOCK_BY_ID, {"ids": list(ids)})
+
+    def put_data(self, rows: Sequence[Row]) -> None:
+        """Keep what is known of items: outputs, errors, usage. Rows are of equal shape and name their ``item``."""
+        put_rows(self.connection, item_data, rows)
+
+    def mark_degraded(self, rows: Sequence[Row]) -> None:
+        """Note why items that were finished in this transaction are not what was asked for: rows of ``id`` and ``reason``."""
+        if rows:
+            run(self.connection, degraded_statement(self.clock), {"rows": list(rows)})
+
+    def note_trouble(self, rows: Sequence[Row]) -> None:
+        """Items wait for something that is no fault of theirs: since when, if not already, and for which service (``by``)."""
+        if rows:
+            run(self.connection, trouble_statement(self.clock), {"rows": list(rows)})
+
+    def add_attempts(self, rows: Sequence[Row]) -> None:
+        """Keep attempts that failed, were lost, or cost money."""
+        if not rows:
+            return
+        sent = [{name: row.get(name) for name in ATTEMPT_COLUMNS} for row in rows]
+        run(self.connection, attempts_statement(self.clock), {"rows": sent})
+
+    def free_permits(self, ids: Sequence[int]) -> None:
+        """Give back the permits of items that no longer run."""
+        if ids:
+            self.connection.execute(sa.delete(permits).where(permits.c.item.in_(ids)))
+
+    def note_progress(self, item: int, lease: int, share: float, message: str | None) -> bool:
+        """How far a running item is; never back, also not in a later attempt. False when the lease was lost."""
+        so_far = self.connection.execute(sa.select(item_data.c.progress).where(item_data.c.item == item)).scalar()
+        grown = {"handed_back": None} if share > (so_far or 0.0) else {}
+        return self._while_held(item, lease, {"progress": max(share, so_far or 0.0), "message": message, **grown})
+
+    def count_hand_back(self, item: int, lease: int) -> int | None:
+        """How often an item was cut off by the end of a budget without getting on in between, this time included.
+
+        None when the lease was lost, or when its task is not active and nobody is kept waiting.
+        """
+        wanted = task_is_active(items.c.task, items.c.stage)
+        held = sa.select(items.c.id).where(items.c.id == item, items.c.lease == lease, RUNNING, wanted)
+        if self.connection.execute(held.with_for_update(of=items)).first() is None:
+            return None
+        known = sa.select(item_data.c.handed_back).where(item_data.c.item == item)
+        count = (self.connection.execute(known).scalar() or 0) + 1
+        put_rows(self.connection, item_data, [{"item": item, "handed_back": count}])
+        return count
+
+    def remember(self, item: int, lease: int, memory: str, generation: int = 0) -> bool:
+        """Keep an item's memory as long as nobody else has claimed it, whatever became of it and its task meanwhile.
+
+        False when it was claimed anew, or is to be redone on purpose: then it is other work.
+        """
+        last = sa.select(items.c.id).where(items.c.id == item, items.c.lease == lease).with_for_update()
+        if self.connection.execute(last).first() is None or self.generation(item) != generation:
+            return False
+        row: dict[str, Any] = {"item": item, "memory": memory}
+        if memory != self.memory(item):
+            row["handed_back"] = None  # It has got on.
+        put_rows(self.connection, item_data, [row])
+        return True
+
+    def memory(self, item: int) -> str | None:
+        """What an item remembers."""
+        return self.connection.execute(sa.select(item_data.c.memory).where(item_data.c.item == item)).scalar()
+
+    def generation(self, item: int) -> int:
+        """How often an item was redone on purpose."""
+        found = sa.select(item_data.c.generation).where(item_data.c.item == item)
+        return self.connection.execute(found).scalar() or 0
+
+    def holds(self, item: int, lease: int) -> bool:
+        """Whether the lease is still held and the task still there.
+
+        On PostgreSQL the task can not be deleted, and the item's row stays locked, until the transaction ends.
+        """
+        return self.connection.execute(TASK_OF_ITEM, {"wanted": item}).first() is not None and (
+            self.connection.execute(HELD_ITEM, {"wanted": item, "shown": lease}).first() is not None
+        )
+
+    def drop_deadline(self, item: int) -> None:
+        """An item whose lease is held has no time limit any more: its handler has ended, its result is being written."""
+        self.connection.execute(sa.update(items).where(items.c.id == item).values(deadline_at=None))
+
+    def put_off_deadline(self, item: int, lease: int, seconds: float) -> None:
+        """Give a running item more time before the sweep takes it for one that hangs; nothing without the lease."""
+        later = self.clock.after(seconds - self.clock.seconds_since(items.c.deadline_at))
+        mine = (items.c.id == item, items.c.lease == lease, RUNNING, items.c.deadline_at.is_not(None))
+        self.connection.execute(sa.update(items).where(*mine).values(deadline_at=later))
+
+    def put_off_deadlines(self, worker: str, but: int | None, seconds: float) -> None:
+        """The same for all that a worker runs but one: each gets so much time from now, at least."""
+        later, deadline = self.clock.after(seconds), items.c.deadline_at
+        mine = (RUNNING, items.c.worker == worker, deadline < later, items.c.id != (but or 0))
+        self.connection.execute(sa.update(items).where(*mine).values(deadline_at=later))
+
+    def _while_held(self, item: int, lease: int, values: dict[str, Any]) -> bool:
+        if not self.holds(item, lease):
+            return False
+        put_rows(self.connection, item_data, [{"item": item, **values}])
+        return True
+
+
+TASK_OF_ITEM = (
+    sa.select(tasks.c.number)
+    .where(tasks.c.number == sa.select(items.c.task).where(items.c.id == sa.bindparam("wanted")).scalar_subquery())
+    .with_for_update(read=True, key_share=True)
+)
+"""A delete waits for this short lock, so that nothing is written for a task that is gone."""
+HELD_ITEM = (
+    sa.select(items.c.id)
+    .where(items.c.id == sa.bindparam("wanted"), items.c.lease == sa.bindparam("shown"), RUNNING)
+    .with_for_update()
+)
+ATTEMPT_COLUMNS: dict[str, sa.types.TypeEngine[Any]] = {"item": sa.BigInteger(), "lease": sa.Integer()} | {
+    name: sa.Text() for name in ("worker", "outcome", "error_code", "error_message", "error_detail", "model", "usage")
+}
+MOVE_COLUMNS: dict[str, dict[str, sa.types.TypeEngine[Any]]] = {
+    "finish": {},
+    "fail": {},
+    "back_off": {"delay": sa.Float(), "counted": sa.Integer()},
+    "postpone": {"delay": sa.Float()},
+    "release": {},
+    "crash": {"limit": sa.Integer()},
+}
+LOCK_BY_ID = (
+    sa.select(items.c.id)
+    .where(items.c.id == sa.func.any(sa.bindparam("ids", type_=postgresql.ARRAY(sa.BigInteger))))
+    .order_by(items.c.id)
+    .with_for_update(key_share=True)
+)
+
+
+@lru_cache(maxsize=64)
+def attempts_statement(clock: Clock) -> sa.Insert:
+    """Many attempts in one statement."""
+    batch = unfolded(clock.dialect, ATTEMPT_COLUMNS)
+    chosen = sa.select(*batch.c, items.c.task, items.c.started_at, clock.now).join(items, items.c.id == batch.c.item)
+    return sa.insert(attempts).from_select([*ATTEMPT_COLUMNS, "task", "started_at", "ended_at"], chosen)
+
+
+@lru_cache(maxsize=16)
+def trouble_statement(clock: Clock) -> sa.Update:
+    """Since when many items wait, and for whom, in one statement."""
+    batch = unfolded(clock.dialect, {"item": sa.BigInteger(), "by": sa.Text()})
+    since = sa.func.coalesce(item_data.c.troubled_since, clock.now)
+    noted = sa.update(item_data).where(item_data.c.item == batch.c.item)
+    return noted.values(troubled_since=since, troubled_by=batch.c.by)
+
+
+@lru_cache(maxsize=16)
+def degraded_statement(clock: Clock) -> sa.Update:
+    """The reasons of many degraded items in one statement."""
+    batch = unfolded(clock.dialect, {"id": sa.BigInteger(), "reason": sa.Text()})
+    return sa.update(items).where(items.c.id == batch.c.id).values(degraded=batch.c.reason)
+
+
+@lru_cache(maxsize=64)
+def move_statement(clock: Clock, verb: str) -> sa.Update:
+    """The one UPDATE behind each verb of settling.
+
+    PostgreSQL is kept from finding the items by what they have in common, as it likes to: it would go through all that runs of
+    their tasks, once for each of them.
+    """
+    batch = unnested(clock.dialect, {**LEASE_COLUMNS, **MOVE_COLUMNS[verb]})
+    by_id = clock.dialect == "postgresql"
+    running = items.c.state + "" == ItemState.RUNNING.value if by_id else RUNNING
+    held = [items.c.id == batch.c.id, items.c.lease == batch.c.lease, running]
+    if verb not in ("release", "crash"):
+        active = task_is_active(items.c.task, items.c.stage)
+        held.append(active.is_(sa.true()) if by_id else active)
+    values: dict[str, Any] = {"worker": None, "deadline_at": None, **_values(clock, verb, batch)}
+    return sa.update(items).where(*held).values(values).returning(items.c.id)
+
+
+def _values(clock: Clock, verb: str, batch: sa.FromClause) -> dict[str, Any]:
+    if verb == "finish":
+        # A mark of an earlier result does not belong to this one; the few that are degraded are marked right after.
+        # Who did it is noted here: an item without an output has no row of data that could tell.
+        noted: dict[str, Any] = {"settled_by": items.c.worker}
+        return noted | {"state": ItemState.DONE.value, "finished_at": clock.now, "degraded": None}
+    if verb == "fail":
+        return {"state": ItemState.FAILED.value, "finished_at": clock.now, "failures": counted(items.c.failures, 1)}
+    if verb == "back_off":
+        return {
+            "state": ItemState.RETRYING.value,
+            "available_at": clock.after(batch.c.delay),
+            "failures": counted(items.c.failures, batch.c.counted),
+        }
+    if verb == "postpone":
+        return {"state": ItemState.WAITING.value, "available_at": clock.after(batch.c.delay)}
+    if verb == "release":
+        return {"state": ItemState.PENDING.value}
+    return crash_values(clock, batch.c.limit)

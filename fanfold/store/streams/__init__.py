@@ -1,0 +1,1 @@
+"""What running items emit, in order."""
