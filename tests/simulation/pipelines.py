@@ -111,6 +111,7 @@ class Habits:
         """Some of them, and external jobs where the run has these."""
         allowed = dice.sample(HABITS, dice.choice((1, 2, 3, 4)))
         played = [name for name, feature in OF_FEATURES.items() if getattr(features, feature)]
+        played += ["large", "writes"] if features.shortages else []  # What needs files.
         return cls(frozenset([*allowed, *played]), dice.choice((0.2, 0.5)), features.keys)
 
     def items(self, dice: random.Random, count: int) -> list[dict[str, Any]]:
