@@ -261,6 +261,15 @@ class Store:
             known = sharing.known_tasks(connection, {key.partition("/")[0] for key in keys})
         return [key for key in keys if key.partition("/")[0] in known]
 
+    def own_scratch(self, names: list[str]) -> list[str]:
+        """Those of the scratch files that may be this database's; told by the task ids in their names where others keep files."""
+        if not names or not self.other_databases():
+            return names
+        named = {name: found[0] for name in names if (found := sharing.TASK_ID.search(name))}
+        with self.database.read() as connection:
+            known = sharing.known_tasks(connection, set(named.values()))
+        return [name for name, task in named.items() if task in known]
+
     def close(self) -> None:
         """Close every connection."""
         self.database.close()

@@ -234,9 +234,10 @@ def test_a_database_leaves_the_files_of_another_one_in_the_same_folder(
     mine, stray = finished(installation, "a"), installation.store.keep("t-nobody", "x.txt", b"x")
     other = Installation(f"sqlite:///{tmp_path / 'other.db'}", installation.settings.data_folder, None)
     theirs, left = finished(other, "b"), other.store.keep("t-nobody-else", "x.txt", b"x")
-    scratch = other.store.scratch / "old"
+    scratch, own = other.store.scratch / "old", other.store.scratch / f"split-{theirs.id}-1-1.jsonl"
     scratch.mkdir(parents=True)
-    for path in [scratch, *(installation.settings.data_folder / "blobs").rglob("*")]:
+    own.touch()
+    for path in [scratch, own, *(installation.settings.data_folder / "blobs").rglob("*")]:
         age(path, 48)
     for one in (installation, other):
         one.sweep()
@@ -244,6 +245,7 @@ def test_a_database_leaves_the_files_of_another_one_in_the_same_folder(
     assert installation.client.result(mine.id)[0].read_text() == "a"
     assert other.client.result(theirs.id)[0].read_text() == "b"
     assert [stray.path.exists(), left.path.exists(), scratch.exists()] == [True] * 3, "whose they are cannot be told"
+    assert not own.exists(), "its name says whose it is"
     other.store.close()
     for mark in (installation.settings.data_folder / "databases").iterdir():
         mark.unlink()

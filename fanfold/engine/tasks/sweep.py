@@ -262,9 +262,9 @@ def clean_blobs(store: Store) -> None:
 
 def clean_scratch(store: Store) -> None:
     """Remove old scratch files, which attempts left behind that died."""
-    if store.other_databases():
-        return
-    for leftover in old_entries(store.scratch, store.settings.stale_hours * 3600):
+    old = list(old_entries(store.scratch, store.settings.stale_hours * 3600))
+    own = set(store.own_scratch([leftover.name for leftover in old]))
+    for leftover in (one for one in old if one.name in own):
         remove_file(leftover) if not leftover.is_dir() else shutil.rmtree(leftover, onerror=_resists)
 
 

@@ -7,6 +7,7 @@ mark in the folder, and where there are several marks, only what surely is one's
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Collection
 from pathlib import Path
 
@@ -15,6 +16,8 @@ import sqlalchemy as sa
 from fanfold.store.tables import revisions, tasks
 
 MARKS = "databases"
+TASK_ID = re.compile(r"\bt-[a-z0-9]+")
+"""The id of a task in the name of a scratch file."""
 
 
 def identity(connection: sa.Connection) -> str:
