@@ -3,12 +3,14 @@
 import asyncio
 import threading
 import time
+from functools import partial
 from typing import Any
 
 import pytest
 
 import fanfold as ff
 from fanfold.engine.worker.claim import Claimer
+from fanfold.errors import DatabaseProblem
 from tests.engine.live import Live, Switch
 from tests.engine.pipelines import batch, book, one_step
 from tests.waiting import eventually
@@ -335,3 +337,31 @@ def test_a_worker_is_listed_while_it_works(live: Live) -> None:
         assert row.id == worker.id
         assert (row.serves, row.alive) == ((("batch", "convert"),), True)
     assert live.client.workers() == []
+
+
+def test_a_worker_that_leaves_tries_again_to_write_its_last_results(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One lost connection in the last moment must not cost what was paid for."""
+    began = threading.Event()
+
+    async def pay(item: Any) -> None:
+        item.used(cost=1.0)
+        began.set()
+        await asyncio.sleep(3_600)
+
+    task = live.client.submit(live.know(batch(handler=pay)), items=["a"])
+    with live.working() as worker:
+        assert began.wait(60)
+        real, failures = worker._in_database, [1, 1]
+
+        async def fails_twice(function: Any) -> Any:
+            if isinstance(function, partial) and failures:
+                failures.pop()
+                raise DatabaseProblem("The connection is lost.", code="unreachable")
+            return await real(function)
+
+        monkeypatch.setattr(worker, "_in_database", fails_twice)
+    assert not failures
+    assert live.states(task) == "pending"
+    assert live.client.get(task.id).spending.cost == 1.0

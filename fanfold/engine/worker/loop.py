@@ -45,6 +45,8 @@ log = logging.getLogger("fanfold.worker")
 LONGEST_PAUSE = 5.0
 DRAIN_SECONDS = 1.0
 """A worker that runs until there is nothing to do waits so long for what falls due next."""
+HAND_BACK_SECONDS = 3.0
+"""How long a worker that leaves tries to write its last results while the database does not answer: they may be paid for."""
 LEAVE_SECONDS = 0.5
 """A worker with a time budget waits no longer than this for its own threads at the end."""
 TICK_GRACE_SECONDS = 1.5
@@ -367,11 +369,18 @@ class Worker:
             in_flight=set(),
             hinted=False,
         )
-        try:
-            await self._in_database(turn)
-        except DatabaseProblem as problem:
-            again = "They run again when the lease is over"
-            log.warning("[%s] Could not hand back %d items: %s %s", self.id, len(settled), problem, again)
+        pause, end = 0.1, time.monotonic() + (HAND_BACK_SECONDS if self._end_at is None else LEAVE_SECONDS)
+        while True:
+            try:
+                await self._in_database(turn)
+                return
+            except DatabaseProblem as problem:
+                if problem.code != UNREACHABLE or time.monotonic() + pause > end:
+                    again = "They run again when the lease is over"
+                    log.warning("[%s] Could not hand back %d items: %s %s", self.id, len(settled), problem, again)
+                    return
+            await asyncio.sleep(pause)
+            pause *= 2
 
     async def _persistently(self, function: Callable[[], Any]) -> Any:
         """Run in the database thread, again and again while the database can not be reached; work in hand is kept."""
