@@ -41,8 +41,8 @@ class Slots:
         self._workers = [installation.worker() for _ in range(workers)]
         self._running: list[tuple[float, int, int, Claimed]] = []
         clock = SimpleNamespace(monotonic=lambda: self.now)
-        for module in ("claiming", "candidates"):
-            monkeypatch.setattr(f"fanfold.engine.{module}.time", clock)
+        for module in ("claim", "candidates"):
+            monkeypatch.setattr(f"fanfold.engine.worker.{module}.time", clock)
 
     def run(self, seconds: float, happens: Iterable[tuple[float, Callable[[], object]]] = ()) -> None:
         """Let time pass; ``happens`` says what is done meanwhile, and after how many seconds."""

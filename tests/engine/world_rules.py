@@ -167,23 +167,37 @@ def check_compensations(world: World, after: Picture, task: int) -> None:
     assert done <= 1, f"task {task} was made up for {done} times in one generation"
 
 
+def is_leased(before: Picture, one: Settlement) -> bool:
+    """Whether the lease of an attempt is still the item's."""
+    item = before.items.get(one.claimed.id)
+    return item is not None and item["state"] == "running" and item["lease"] == one.claimed.lease
+
+
 def is_held(before: Picture, one: Settlement) -> bool:
     """Whether the ending of an attempt must be taken: its lease is the item's, and its task still wants it."""
-    item = before.items.get(one.claimed.id)
-    if item is None or item["state"] != "running" or item["lease"] != one.claimed.lease:
+    if not is_leased(before, one):
         return False
+    item = before.items[one.claimed.id]
     task = before.tasks[item["task"]]
     return one.verb in ("release", "crash") or (task["state"] == "active" and task["stage"] == item["stage"])
 
 
+def check_handed_back(was: Row, now: Row) -> None:
+    """An ending that its task no longer wants puts the item back, and changes nothing else of it."""
+    assert now == was | {"state": "pending", "worker": None, "deadline_at": None}, f"not handed back: {was} → {now}"
+
+
 def check_settled(world: World, before: Picture, after: Picture, endings: Mapping[int, Settlement]) -> None:
-    """Each ending has exactly its effect on its item; a lost one has none; the task's row is written only to move on."""
+    """Each ending has its effect on its item, an unwanted one puts it back, a lost one has none; tasks change only to move on."""
     taken = {number: one for number, one in endings.items() if is_held(before, one)}
+    unwanted = {number for number, one in endings.items() if is_leased(before, one)} - taken.keys()
     moved_on = {number for number in after.tasks if after.tasks[number] != before.tasks.get(number)}
     for number, was in before.items.items():
         now = after.items.get(number)
         if now is not None and number in taken:
             check_ending(world, taken[number], was, now)
+        elif now is not None and number in unwanted and was["task"] not in moved_on:
+            check_handed_back(was, now)
         elif now != was:
             assert was["task"] in moved_on, f"touched, though it was not settled: {was} → {now}"
             entered = after.tasks[was["task"]]["stage"]
