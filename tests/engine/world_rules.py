@@ -184,7 +184,8 @@ def is_held(before: Picture, one: Settlement) -> bool:
 
 def check_handed_back(was: Row, now: Row) -> None:
     """An ending that its task no longer wants puts the item back, and changes nothing else of it."""
-    assert now == was | {"state": "pending", "worker": None, "deadline_at": None}, f"not handed back: {was} → {now}"
+    freed = {**was, "state": "pending", "worker": None, "deadline_at": None}
+    assert now == freed, f"not handed back: {was} → {now}"
 
 
 def check_settled(world: World, before: Picture, after: Picture, endings: Mapping[int, Settlement]) -> None:
