@@ -53,9 +53,13 @@ class Ambiguous(FanfoldError):
 
 
 class IllegalMove(FanfoldError):
-    """The table of moves does not allow this command now."""
+    """The table of moves does not allow this command now; ``available_commands`` are those that it does allow."""
 
     code = "illegal_move"
+
+    def __init__(self, message: str, *, code: str | None = None, available_commands: tuple[str, ...] = ()) -> None:
+        super().__init__(message, code=code)
+        self.available_commands = available_commands
 
 
 class BadInput(FanfoldError):
@@ -127,10 +131,11 @@ class TaskStopped(FanfoldError):
 
     code = "task_stopped"
 
-    def __init__(self, message: str, *, task_id: str, state: str) -> None:
+    def __init__(self, message: str, *, task_id: str, state: str, available_commands: tuple[str, ...] = ()) -> None:
         super().__init__(message)
         self.task_id = task_id
         self.state = state
+        self.available_commands = available_commands
 
 
 class LeaseLost(FanfoldError):

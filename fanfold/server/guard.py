@@ -92,7 +92,7 @@ class Guard:
     def _refusal(self, method: str, headers: Headers) -> tuple[int, str, str] | None:
         host = headers.get("host", "")
         if not self.place.knows_host(host):
-            way = "Call it by its address, or allow the name: fanfold serve --allow-host NAME"
+            way = "Call it by its address, or let the server allow this name (setting `allowed_hosts`)."
             return 421, "unknown_host", f"This server is not called {host[:100] or 'nothing'}. {way}"
         if method in SAFE_METHODS or headers.get("authorization", "").lower().startswith("bearer "):
             # A page elsewhere can send a browser here, but it can neither read the answer nor make up this header. (Other

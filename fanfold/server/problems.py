@@ -18,7 +18,8 @@ from starlette.responses import JSONResponse, Response
 
 from fanfold.engine.redaction import without_keys
 from fanfold.engine.worker.log_throttle import Repeats
-from fanfold.errors import BadOption, DatabaseProblem, FanfoldError
+from fanfold.errors import BadOption, DatabaseProblem, FanfoldError, IllegalMove, TaskStopped
+from fanfold.server.sentences import without_commands
 
 log = logging.getLogger("fanfold.server")
 STATUS = {
@@ -57,7 +58,7 @@ def problem(status: int, code: str, detail: str, **more: Any) -> JSONResponse:
         "type": "about:blank",
         "title": TITLES.get(status, "Problem"),
         "status": status,
-        "detail": without_keys(detail),
+        "detail": without_keys(without_commands(detail)),
         "code": code,
     }
     headers = {401: {"www-authenticate": "Bearer"}, 503: {"retry-after": "2"}}.get(status)
@@ -69,6 +70,13 @@ def status_of(error: FanfoldError) -> int:
     if isinstance(error, DatabaseProblem) and error.code != "refused":
         return 503
     return STATUS.get(error.code, 422)
+
+
+def possible(error: FanfoldError) -> dict[str, list[str]]:
+    """What can be done with the task instead, where that is known."""
+    if isinstance(error, IllegalMove | TaskStopped) and error.available_commands:
+        return {"available_commands": list(error.available_commands)}
+    return {}
 
 
 repeats = Repeats()
@@ -103,7 +111,7 @@ def told(app: FastAPI, tell_page: Teller) -> None:
     @app.exception_handler(FanfoldError)
     async def known(request: Request, error: FanfoldError) -> Response:
         if not isinstance(error, BadOption):
-            return await tell(request, status_of(error), error.code, told_to_all(error))
+            return await tell(request, status_of(error), error.code, told_to_all(error), **possible(error))
         answer = await tell(request, 422, error.code, error.message, field=error.field)
         if request.headers.get("content-type", "").startswith("multipart/"):
             answer.headers["connection"] = "close"  # The rest of an upload is not read.

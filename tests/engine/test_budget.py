@@ -63,7 +63,7 @@ def test_an_item_that_the_budget_cuts_off_again_and_again_waits_for_a_person(liv
     assert slow.starts == starts
     now = live.client.get(task.id)
     assert (now.state, now.held) == ("active", 1)
-    assert "raise --budget" in str(now.wait_reason)
+    assert "give it more (--budget)" in str(now.wait_reason)
     released = [event for event in live.client.events(task.id) if event.verb == "release"]
     assert [event.target for event in released] == ["pending"] * 3
     slow.quick = True

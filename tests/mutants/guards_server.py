@@ -203,4 +203,16 @@ SHOWN_MUTANTS = (
         test="mutants/test_guards_server.py::test_a_handler_writes_files_by_plain_names",
     ),
 )
-MUTANTS = (*OWNER_MUTANTS, *TOKEN_MUTANTS, *REQUEST_MUTANTS, *SHOWN_MUTANTS)
+SENTENCE_MUTANTS = (
+    mutant(
+        "a problem document tells nobody to type a command",
+        Edit("fanfold/server/problems.py", "without_keys(without_commands(detail))", "without_keys(detail)"),
+        test="server/test_sentences.py::test_a_refused_command_says_what_is_possible_without_commands_to_type",
+    ),
+    mutant(
+        "a task tells a program of no commands to type",
+        Edit("fanfold/server/api/shapes.py", "shallow(neutral(task))", "shallow(task)"),
+        test="server/test_sentences.py::test_no_answer_of_the_api_about_a_task_names_a_command",
+    ),
+)
+MUTANTS = (*OWNER_MUTANTS, *TOKEN_MUTANTS, *REQUEST_MUTANTS, *SHOWN_MUTANTS, *SENTENCE_MUTANTS)

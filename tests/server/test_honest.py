@@ -5,7 +5,8 @@ import re
 import pytest
 
 import fanfold as ff
-from fanfold.server.web.languages import Words, without_commands
+from fanfold.server.sentences import without_commands
+from fanfold.server.web.languages import Words
 from tests.cli.samples import words
 from tests.engine.jobs import JobService
 from tests.installation import Installation

@@ -291,7 +291,9 @@ class Reader(Details):
                 rows = tx.reading.page(row.number, stage=last.name, states=["done"], limit=1)
         if not rows or not (earlier or row.state is TaskState.COMPLETED):
             known = f" What it had made before: fanfold result {row.id} --earlier." if rows else ""
-            raise TaskStopped(no_result(self._view(row)) + known, task_id=row.id, state=row.state)
+            task = self._view(row)
+            possible = task.available_commands
+            raise TaskStopped(no_result(task) + known, task_id=row.id, state=row.state, available_commands=possible)
         return rows[0].output
 
     def _view(self, row: TaskRow) -> Task:

@@ -190,7 +190,7 @@ class Commands:
         """Why a command is refused, and what is possible instead; that takes a count of all items."""
         with self.store.read() as tx:
             possible = available_commands(facts_of(tx, row))
-        return IllegalMove(refusal(row.id, row.state, verb, possible, fact))
+        return IllegalMove(refusal(row.id, row.state, verb, possible, fact), available_commands=possible)
 
     def _count(self, number: int) -> Ahead | None:
         """The counts that a merge needs."""

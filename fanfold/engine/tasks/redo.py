@@ -120,7 +120,7 @@ def _stage_of_keys(row: TaskRow) -> str:
     each = [stage.name for stage in row.plan.stages if stage.kind is Kind.EACH]
     if not each:
         raise BadInput(
-            f"Task {row.id} has no stage with many items; retry it without naming items: fanfold retry {row.id}"
+            f"Task {row.id} has no stage with many items, so it is retried without naming any: fanfold retry {row.id}"
         )
     return each[-1] if row.stage not in each else row.stage
 

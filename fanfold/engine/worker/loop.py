@@ -308,8 +308,8 @@ class Worker:
         if self._stops or self._budget is None or not self._out_of_time():
             return None
         reason = (
-            f"its step takes longer than the {self._budget:.3g} s that a tick has for it: raise --budget, set takes= to the "
-            "seconds it needs, or run a worker; then retry it"
+            f"its step takes longer than the {self._budget:.3g} s that a tick has for it: give it more (--budget), set takes= to "
+            "the seconds it needs, or run a worker; then retry it"
         )
         fair = time.monotonic() - self._budget / 2
         return OutOfTime(reason, self.store.settings.hand_back_limit, begun_by=fair)

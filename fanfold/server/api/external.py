@@ -15,6 +15,7 @@ from fanfold.server.api.documented import may_answer
 from fanfold.server.api.shapes import TaskShape, Text, plain, shallow
 from fanfold.server.api.tasks import MAY_CHANGE, TaskId
 from fanfold.server.database_threads import Router
+from fanfold.server.sentences import neutral
 
 router = Router(tags=["tasks"])
 
@@ -35,7 +36,7 @@ class ExternalShape(BaseModel):
     @classmethod
     def of(cls, job: ExternalJob, task_id: str) -> ExternalShape:
         """The job for a program."""
-        return cls.model_construct(**shallow(job) | {"job": plain(job.job, task_id)})
+        return cls.model_construct(**shallow(neutral(job)) | {"job": plain(job.job, task_id)})
 
 
 class ExternalList(BaseModel):

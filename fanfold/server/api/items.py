@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -18,6 +19,7 @@ from fanfold.server.access import At, Looking
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.shapes import Failure, ItemList, ItemShape, Text, plain
 from fanfold.server.api.tasks import TaskId
+from fanfold.server.sentences import neutral
 from fanfold.store.answers import CallRow
 
 router = APIRouter(tags=["items"])
@@ -40,7 +42,9 @@ def list_items(
 ) -> ItemList:
     """List a task's items, in order."""
     found = client.items(task_id, stage=stage, states=state, degraded=degraded, after=after, limit=limit)
-    return ItemList.model_construct(items=found, next=found[-1].key if len(found) == limit else None)
+    return ItemList.model_construct(
+        items=[neutral(item) for item in found], next=found[-1].key if len(found) == limit else None
+    )
 
 
 @router.get("/tasks/{task_id}/items/detail", responses=may_answer(404, 409))
@@ -84,7 +88,7 @@ def wanted_picture(client: Client, task_id: str, key: str, stage: str | None) ->
 @router.get("/tasks/{task_id}/failures", responses=may_answer(404, 409))
 def list_failures(client: Looking, task_id: TaskId) -> list[Failure]:
     """List why items failed, grouped by reason, the most frequent first."""
-    return [Failure(stage=stage, code=code, message=why, count=n) for stage, code, why, n in client.failures(task_id)]
+    return [Failure.of(*group) for group in client.failures(task_id)]
 
 
 @router.get("/tasks/{task_id}/events", responses=may_answer(404, 409))
@@ -95,7 +99,7 @@ def list_events(
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
 ) -> list[Event]:
     """List what happened to a task, in order."""
-    return client.events(task_id, after, limit)
+    return [neutral(event) for event in client.events(task_id, after, limit)]
 
 
 @router.get("/tasks/{task_id}/calls", responses=may_answer(404, 409))
@@ -123,7 +127,8 @@ def get_cells(client: Looking, task_id: TaskId, stage: Stage = None) -> Cells:
 @router.get("/tasks/{task_id}/timeline", responses=may_answer(404, 409))
 def get_timeline(client: Looking, task_id: TaskId) -> Timeline:
     """Get how the task went: its stages, what its workers settled when, and the attempts that failed or were lost."""
-    return client.timeline(task_id)
+    found = client.timeline(task_id)
+    return replace(found, attempts=tuple(neutral(attempt) for attempt in found.attempts))
 
 
 def picture_of(detail: ItemDetail) -> File | None:

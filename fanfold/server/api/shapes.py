@@ -16,6 +16,7 @@ from fanfold.model.item import Attempt, Item, ItemDetail, Result
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.task import StageView, Task
 from fanfold.server.hiding import without_secrets
+from fanfold.server.sentences import neutral, without_commands
 
 API = "/api/v1"
 Command = Literal["pause", "resume", "cancel", "retry", "rerun", "merge", "delete"]
@@ -32,6 +33,9 @@ class Problem(BaseModel):
     status: int
     detail: str
     code: str
+    available_commands: list[str] = Field(
+        default=[], description="With `illegal_move` and `task_stopped`: what can be done with the task instead."
+    )
 
     model_config = ConfigDict(
         extra="allow",
@@ -43,6 +47,7 @@ class Problem(BaseModel):
                     "status": 409,
                     "detail": f"Task {TASK_ID} is completed: pause needs an active task.",
                     "code": "illegal_move",
+                    "available_commands": ["merge", "rerun", "delete"],
                 }
             ]
         },
@@ -92,7 +97,7 @@ class TaskShape(BaseModel):
     @classmethod
     def of(cls, task: Task) -> TaskShape:
         """The task for a program, its files as links."""
-        known = shallow(task)
+        known = shallow(neutral(task))
         known |= {name: without_secrets(plain(known[name], task.id)) for name in ("options", "metadata", "inputs")}
         return cls.model_construct(**known)
 
@@ -132,6 +137,7 @@ class ItemShape(BaseModel):
         known = shallow(detail)
         known |= {name: plain(known[name], task_id) for name in ("input", "output", "options", "previous")}
         known["options"] = without_secrets(known["options"])
+        known |= {"item": neutral(detail.item), "attempts": [neutral(attempt) for attempt in detail.attempts]}
         return cls.model_construct(**known)
 
 
@@ -142,6 +148,11 @@ class Failure(BaseModel):
     code: str
     message: str
     count: int
+
+    @classmethod
+    def of(cls, stage: str, code: str, message: str, count: int) -> Failure:
+        """A group of failures for a program."""
+        return cls(stage=stage, code=code, message=without_commands(message), count=count)
 
 
 class GivenFile(BaseModel):
@@ -229,6 +240,11 @@ class Refused(BaseModel):
     id: str
     reason: str
 
+    @classmethod
+    def of(cls, task_id: str, reason: str) -> Refused:
+        """A refusal for a program."""
+        return cls(id=task_id, reason=without_commands(reason))
+
 
 class BulkReport(BaseModel):
     """For which tasks the command was, or would be, carried out."""
@@ -264,7 +280,7 @@ def plain(value: Any, task_id: str) -> Any:
     if isinstance(value, dict):
         return {str(key): plain(inner, task_id) for key, inner in value.items()}
     if isinstance(value, Result):
-        return plain(value._asdict(), task_id)
+        return plain(neutral(value)._asdict(), task_id)
     if isinstance(value, list | tuple | set):
         return [plain(inner, task_id) for inner in value]
     if isinstance(value, Enum):

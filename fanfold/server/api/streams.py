@@ -19,6 +19,7 @@ from fanfold.server.api.documented import may_answer
 from fanfold.server.api.shapes import TaskShape
 from fanfold.server.api.tasks import WatchedTask
 from fanfold.server.memo import Once
+from fanfold.server.sentences import neutral
 from fanfold.server.snapshots import ListMoment, Moment, Watcher
 
 router = APIRouter(tags=["live"])
@@ -118,7 +119,7 @@ def listed(moment: ListMoment) -> list[ServerSentEvent]:
 
 def said(event: Event, settled: int) -> ServerSentEvent:
     """An event as a message; its SSE id is where to resume, which may lie a little behind it."""
-    return ServerSentEvent(event="event", raw_data=EVENT.dump_json(event).decode(), id=str(settled))
+    return ServerSentEvent(event="event", raw_data=EVENT.dump_json(neutral(event)).decode(), id=str(settled))
 
 
 def resume_id(event: Event, settled: int) -> int:

@@ -206,14 +206,14 @@ def bulk(client: Client, wish: BulkWish) -> BulkReport:
     for task in meant.tasks:
         if wish.command not in task.available_commands:
             reason = f"{wish.command} is not possible: it is {task.status}"
-            refused.append(Refused(id=task.id, reason=reason))
+            refused.append(Refused.of(task.id, reason))
             continue
         try:
             if not wish.dry_run:
                 carry_out(client, task.id, wish.command, wish.reason)
             done.append(task.id)
         except FanfoldError as error:
-            refused.append(Refused(id=task.id, reason=error.message))
+            refused.append(Refused.of(task.id, error.message))
     return BulkReport(command=wish.command, dry_run=wish.dry_run, done=done, refused=refused, more=meant.more)
 
 
@@ -244,7 +244,7 @@ def named(client: Client, ids: Iterable[str]) -> Chosen:
             task = client.get(id_)
             found[task.id] = task
         except (NotFound, Ambiguous) as error:
-            unknown.append(Refused(id=id_, reason=error.message))
+            unknown.append(Refused.of(id_, error.message))
     return Chosen(list(found.values()), unknown)
 
 

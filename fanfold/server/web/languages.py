@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from fastapi import Request
 
+from fanfold.server.sentences import without_commands
 from fanfold.server.web.chinese import WORDS, operating
 
 COOKIE = "fanfold_language"
@@ -133,15 +134,6 @@ FACTS = tuple(
     for english in operating.SENTENCES
 )
 """The patterns of what ``fanfold.engine.queries.doctor`` says: the English texts themselves, with anything for each name."""
-
-
-COMMAND = re.compile(r"(?:(?<=[.;:!?])|^)[^.;:!?]*(?:\bfanfold [a-z]+ t-[a-z0-9]+|:\s*fanfold [a-z]+\b).*$", re.DOTALL)
-"""A sentence that ends with a command to type, as the engine writes them for a terminal."""
-
-
-def without_commands(text: str) -> str:
-    """A sentence of the engine for a page, where buttons do what it tells people in a terminal to type."""
-    return COMMAND.sub("", text).rstrip().rstrip(";:")
 
 
 def language_of(request: Request) -> str:

@@ -16,7 +16,8 @@ from fanfold.errors import DatabaseProblem
 from fanfold.model.asking import money
 from fanfold.server.access import COOKIE, Access
 from fanfold.server.app_state import Place, place_of
-from fanfold.server.web.languages import LANGUAGES, Words, language_of, without_commands
+from fanfold.server.sentences import without_commands
+from fanfold.server.web.languages import LANGUAGES, Words, language_of
 from fanfold.server.web.static_files import static
 
 
