@@ -30,9 +30,10 @@ def reckon(world: World) -> None:
         task = world.watch.now.tasks[item["task"]]
         given_up = (task["state"] == "failed" and world.fail_fast) or _lies_ahead(world, task, item)
         require(item["state"] in ("done", "failed") or given_up, f"left behind: {item}, {task}")
-        if given_up and item["lease"] == 0:
-            continue
-        require((item["id"], item["lease"]) in world.witness.begun, f"nobody ever worked on it: {item}")
+        if given_up and item["state"] == "pending":
+            continue  # It was never claimed, or claimed by a worker that died before it began.
+        known = (item["id"], item["lease"]) in world.witness.begun.keys() | world.watch.given_up
+        require(known, f"nobody ever worked on it: {item}")
         if item["state"] == "done" and isinstance(found.get(item["id"]), dict):
             require(found[item["id"]]["mark"] == _mark(item), f"the output of another attempt: {item}")
     require(not world.watch.now.permits or world.fail_fast, f"permits left: {world.watch.now.permits}")
@@ -53,7 +54,8 @@ def reckon(world: World) -> None:
 def _as_in_peace(world: World) -> None:
     """The state and the results of every task are those that its plan and its items give without any trouble."""
     for told in {told.number: told for told in world.told if told.number in world.watch.now.tasks}.values():
-        if told.spoiled or world.fail_fast or _is_poisoned(world, told.number):
+        passed = any((item["id"], item["lease"]) in world.watch.given_up for item in world.watch.now.of(told.number))
+        if told.spoiled or passed or world.fail_fast or _is_poisoned(world, told.number):
             continue
         found = _summary(world, told.number)
         wanted = Expected(world.pipelines[told.pipeline].plan(), told.options, told.merged_by_hand).summary()

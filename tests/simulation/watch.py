@@ -118,6 +118,8 @@ class Watch:
         self.hidden: dict[int, Row] = {}
         """Items that were seen before: of deleted tasks, or of a stage that is being filled again, which is hidden meanwhile."""
         self.looks = 0
+        self.given_up: set[tuple[int, int]] = set()
+        """Items, with their lease, that waited for a person when their task was merged without them."""
         self.readings: list[Any] = []
         """Results that somebody reads at this moment."""
         self.now = self._picture()
@@ -177,7 +179,7 @@ class Watch:
             if was is None:
                 require(now["state"] == "pending" and now["lease"] == 0, f"a new item that is not new: {now}")
                 continue
-            if was == now:
+            if was == now or self._is_given_up(before, was, now):
                 continue
             require(
                 was["state"] == now["state"] or (was["state"], now["state"]) in ITEM_CHANGES, f"illegal: {was} → {now}"
@@ -206,6 +208,20 @@ class Watch:
                     task["state"] == "active" and task["stage"] == was["stage"],
                     f"a result was taken for a task that did not want it: {task}, {was}",
                 )
+
+    def _is_given_up(self, before: Picture, was: Row, now: Row) -> bool:
+        """Whether a person has merged a task without an item that waited for a person: it fails, and nobody works on it."""
+        moves = self.now.events[now["task"]][len(before.events.get(now["task"], ())) :]
+        is_merged = any(move["verb"] == "merge" for move in moves)
+        if not is_merged or was["state"] != "waiting" or now["state"] != "failed":
+            return False
+        require(
+            was["id"] in {item["id"] for item in before.held(now["task"])},
+            f"merged without what waits by itself: {was}",
+        )
+        require(now["lease"] == was["lease"] + 1, f"given up without a new lease: {was} → {now}")
+        self.given_up.add((now["id"], now["lease"]))
+        return True
 
     def _not_repeated(self, before: Picture, item: Row) -> None:
         """What is done of an `each` stage runs again when a person wants it, or when it was made from something else."""
