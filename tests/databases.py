@@ -46,7 +46,7 @@ class SqliteDatabases:
 
     def copy_to(self, folder: Path) -> str:
         """The URL of a copy in this folder."""
-        shutil.copyfile(self.template, folder / "fanfold.db")
+        shutil.copy(self.template, folder / "fanfold.db")  # With its mode: private.
         return f"sqlite:///{folder / 'fanfold.db'}"
 
 
