@@ -97,9 +97,11 @@ def test_few_functions_are_called_for_an_item(installation: Installation) -> Non
         settled = [Settlement(one, "finish", output="1") for _, one in found]
         turns.append(calls_of(lambda: worker.turn(settled, free=AT_ONCE)))  # noqa: B023 - called at once
     fixed = calls_of(lambda: worker.turn(free=1))
-    caller = Caller(installation.store, "worker")  # It looks once how much memory there is.
-    loop = calls_of(lambda: asyncio.run(run_all(caller, installation, worker, found)))
-    each = {"turn": (min(turns) - fixed) / AT_ONCE, "loop": loop / AT_ONCE}
+    loops = []
+    for _ in range(3):  # A slow machine gives the loop more rounds.
+        caller = Caller(installation.store, "worker")  # It looks once how much memory there is.
+        loops.append(calls_of(lambda: asyncio.run(run_all(caller, installation, worker, found))))  # noqa: B023
+    each = {"turn": (min(turns) - fixed) / AT_ONCE, "loop": min(loops) / AT_ONCE}
 
     assert all(each[part] <= most for part, most in MOST_CALLS.items()), each
 
