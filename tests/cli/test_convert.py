@@ -493,7 +493,7 @@ def test_what_was_done_before_needs_no_worker_and_few_queries(
 
 
 def test_quick_documents_do_not_wait_behind_scans(sqlite_shell: Shell, place: Path) -> None:
-    make_scan(place / "a-scan.pdf", [f"Page {number} of a long scan" for number in range(12)])
+    make_scan(place / "a-scan.pdf", [f"Page {number} of a scan" for number in range(4)])
     for number in range(3):
         book(place / f"b{number}.pdf", 1)
     result = sqlite_shell.type("convert", "a-scan.pdf", "b0.pdf", "b1.pdf", "b2.pdf", "--jobs", "1")

@@ -102,12 +102,12 @@ def test_the_picture_of_an_item_is_the_kept_one_or_drawn_now(
     sqlite_installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the function of the pipeline does, the server answers, and draws the next one."""
-    monkeypatch.setattr(pictures, "DRAWING_SECONDS", 3.0)
     wishes = ["keep", "draw", "die", "leave", "raise", "rubbish", "nothing", "text", "hang", "draw"]
     task = sqlite_installation.client.submit(sqlite_installation.know(drawn), items=wishes)
     sqlite_installation.work()
     with (asker := Asker(sqlite_installation)).client:
         for number, wish in enumerate(wishes, 1):
+            monkeypatch.setattr(pictures, "DRAWING_SECONDS", 1.0 if wish == "hang" else 60.0)
             answer = asker.ask("GET", f"/tasks/{task.id}/items/image?key={number}")
             if wish in ("keep", "draw"):
                 assert (answer.status_code, answer.headers["content-type"]) == (200, "image/png"), wish
