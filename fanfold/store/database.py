@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from functools import cached_property
 
@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from fanfold.store.database_errors import told
 from fanfold.store.dialects.clock import Clock
 from fanfold.store.dialects.connections import Connections
+from fanfold.store.dialects.garbage import collecting_later
 from fanfold.store.dialects.poolers import Pooler
 from fanfold.store.dialects.postgresql import ACTIVE_SERVERS, postgres_engine
 from fanfold.store.dialects.sqlite import sqlite_engine
@@ -66,7 +67,9 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[sa.Connection]:
         """A transaction that writes: takes SQLite's write lock at once, so that nothing is read that another one changes."""
-        with self._told_plainly(), self._pool.connect() as connection, connection.begin():
+        with self._told_plainly(), self._pool.connect() as connection, ExitStack() as over, connection.begin():
+            if self.dialect == "sqlite":
+                over.enter_context(collecting_later())  # From the moment the lock is ours, until after the commit.
             yield connection
 
     @contextmanager

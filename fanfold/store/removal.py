@@ -6,12 +6,15 @@ A row of `deleted_tasks` stays until nothing is left, so that a sweep can go on 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
 
 from fanfold.store.answers import Answers
+from fanfold.store.dialects.bulk import remove_all, remove_rows
 from fanfold.store.dialects.clock import Clock
+from fanfold.store.statements import run
 from fanfold.store.tables import (
     OF_TASKS,
     blobs,
@@ -26,9 +29,9 @@ from fanfold.store.tables import (
 )
 
 CHUNK = 2_000
-"""Most rows that one transaction removes: some 20 ms on SQLite."""
-ITEMS_AT_ONCE = CHUNK // 4
-"""An item has a row of data, perhaps a permit and an external job."""
+"""Most rows that one transaction removes, of all tables together: some 20 ms on SQLite."""
+ROWS_PER_ITEM = 3
+"""An item has a row of data and perhaps a permit. External jobs, of which it may have many, are counted by themselves."""
 REST = tuple(table for table in OF_TASKS if table not in (items, blobs, calls, task_tags))
 """What is removed row by row, after the items. Tags go with the task, files and calls have ways of their own."""
 
@@ -54,26 +57,29 @@ class Removal:
         found = sa.select(deleted_tasks.c.task).order_by(deleted_tasks.c.deleted_at).limit(limit)
         return list(self.connection.execute(found).scalars())
 
-    def remove_some(self, number: int, limit: int = CHUNK) -> bool:
+    def remove_some(self, number: int, limit: int | None = None) -> bool:
         """Remove what belonged to a deleted task, except the names of its files, at most ``limit`` rows; True when all is gone.
 
         Items go first, locked by id: this waits for whoever settles one, and nothing can be added to an item that is gone.
         """
-        some = sa.select(items.c.id).where(items.c.task == number)
-        # PostgreSQL locks rows by id. SQLite has the items in order of position: by id, it would read and sort all of them.
-        by_position = (items.c.stage, items.c.seq)
-        some = some.order_by(*(by_position if self.clock.dialect == "sqlite" else (items.c.id,)))
-        ids = list(self.connection.execute(some.limit(ITEMS_AT_ONCE).with_for_update()).scalars())
-        for table in (item_data, permits, externals):
-            limit -= self._delete(table, table.c.item.in_(ids))
-        limit -= self._delete(items, items.c.id.in_(ids))
-        if len(ids) == ITEMS_AT_ONCE:
+        left = CHUNK if limit is None else limit
+        at_once = max(1, left // (ROWS_PER_ITEM + 1))
+        ids = [item for (item,) in run(self.connection, _some_of(self.clock.dialect), {"of": number, "most": at_once})]
+        if ids:
+            most = max(1, left - ROWS_PER_ITEM * len(ids))
+            jobs = remove_rows(self.connection, externals, ids, most)
+            if jobs == most:
+                return False
+            left -= jobs + sum(
+                remove_all(self.connection, column, ids) for column in (item_data.c.item, permits.c.item, items.c.id)
+            )
+        if len(ids) == at_once:
             return False
         for table in REST:
-            limit -= self._remove_rows(table, number, limit)
-            if limit <= 0:
+            if left <= 0:
                 return False
-        return self._remove_calls(number, limit // 2)
+            left -= self._remove_rows(table, number, left)
+        return left > 1 and self._remove_calls(number, left // 2)
 
     def files(self, number: int, limit: int = CHUNK) -> list[str]:
         """Keys of blobs that are still named."""
@@ -99,10 +105,19 @@ class Removal:
     def _remove_calls(self, number: int, limit: int) -> bool:
         """Remove calls, and the answers that no other task has used: a deleted task leaves nothing of its texts behind."""
         some = sa.select(calls.c.id, calls.c.answer).where(calls.c.task == number).order_by(calls.c.id)
-        found = list(self.connection.execute(some.limit(max(1, limit))))
-        Answers(self.connection, self.clock).drop_unused(number, [row.answer for row in found if row.answer])
-        self._delete(calls, calls.c.id.in_([row.id for row in found]))
-        return len(found) < max(1, limit)
+        found = self.connection.execute(some.limit(limit)).all()
+        if found:
+            Answers(self.connection, self.clock).drop_unused(number, [row.answer for row in found if row.answer])
+            remove_all(self.connection, calls.c.id, [row.id for row in found])
+        return len(found) < limit
 
     def _delete(self, table: sa.Table, chosen: sa.ColumnElement[Any]) -> int:
         return self.connection.execute(sa.delete(table).where(chosen)).rowcount
+
+
+@cache
+def _some_of(dialect: str) -> sa.Select[Any]:
+    some = sa.select(items.c.id).where(items.c.task == sa.bindparam("of"))
+    # PostgreSQL locks rows by id. SQLite has the items in order of position: by id, it would read and sort all of them.
+    some = some.order_by(*((items.c.stage, items.c.seq) if dialect == "sqlite" else (items.c.id,)))
+    return some.limit(sa.bindparam("most", type_=sa.Integer)).with_for_update()

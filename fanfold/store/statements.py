@@ -28,6 +28,12 @@ def run(connection: sa.Connection, statement: sa.Executable, values: Values) -> 
     return rows
 
 
+def changed_by(connection: sa.Connection, statement: sa.Executable, values: Values) -> int:
+    """Run a statement that was built once, and tell how many rows it has changed or removed."""
+    prepared = _prepare(statement, connection.dialect)
+    return connection.exec_driver_sql(prepared.text, prepared.parameters(values)).rowcount
+
+
 def run_many(connection: sa.Connection, statement: sa.Executable, rows: Iterable[Values]) -> None:
     """Run it once for each row, with the driver's own `executemany`."""
     prepared = _prepare(statement, connection.dialect)

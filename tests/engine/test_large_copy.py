@@ -10,7 +10,7 @@ from fanfold.engine.tasks import advance
 from fanfold.engine.tasks import copy_items as copying
 from fanfold.engine.tasks.advance import LargeCopy
 from fanfold.engine.tasks.copy_items import copy_ahead, move_on
-from fanfold.store.items.create import COPY_CHUNK
+from fanfold.store.items.copy import COPY_CHUNK
 from fanfold.store.items.drafts import STALE_SECONDS
 from tests.engine.live import Live
 from tests.installation import HandClock, Installation, number_of

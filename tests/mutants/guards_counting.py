@@ -74,12 +74,12 @@ MUTANTS = (
     ),
     mutant(
         "the items of a stage are removed in the order of an index (SQLite)",
-        Edit(DRAFTS, 'items.c.id if self.clock.dialect == "postgresql" else items.c.seq', "items.c.id"),
+        Edit(DRAFTS, 'items.c.id if dialect == "postgresql" else items.c.seq', "items.c.id"),
         test=f"{LOCK_TIME}[remove_a_stage]",
     ),
     mutant(
         "the items of a task are removed in the order of an index (SQLite)",
-        Edit(REMOVAL, 'by_position if self.clock.dialect == "sqlite" else (items.c.id,)', "(items.c.id,)"),
+        Edit(REMOVAL, '(items.c.stage, items.c.seq) if dialect == "sqlite" else (items.c.id,)', "(items.c.id,)"),
         test=f"{LOCK_TIME}[prune_it]",
     ),
     mutant(

@@ -15,9 +15,9 @@ MUTANTS = (
     mutant(
         "the generation of what a retry has put back is kept",
         Edit(
-            "fanfold/store/items/create.py",
-            "items.c.id.in_(some), items.c.lease > 0))",
-            "items.c.id.in_(some), items.c.lease > 0, tried))",
+            "fanfold/store/items/copy.py",
+            "among(dialect, items.c.id), items.c.lease > 0)",
+            "among(dialect, items.c.id), items.c.lease > 0, tried)",
         ),
         by="sqlite",
         test=f"{JOBS}::test_a_second_redo_in_a_chain_starts_a_new_job[sqlite]",

@@ -151,7 +151,7 @@ ADVANCE_MUTANTS = (
         "a running item can not be retried",
         Edit(
             RESETTING,
-            "items.c.state.in_((ItemState.DONE, ItemState.FAILED)) | TIMED",
+            "in_states((ItemState.DONE, ItemState.FAILED, *TIMED_ITEMS))",
             "items.c.state != ItemState.PENDING",
         ),
         by="sqlite",

@@ -6,7 +6,7 @@ from tests.mutants.mutant import Edit, mutant
 
 ADVANCE, COMMANDS = "fanfold/engine/tasks/advance.py", "fanfold/engine/tasks/commands.py"
 RESETTING, REDOING = "fanfold/store/items/reset.py", "fanfold/engine/tasks/redo.py"
-PLAN, ITEMS = "fanfold/model/plan.py", "fanfold/store/items/create.py"
+PLAN, COPYING = "fanfold/model/plan.py", "fanfold/store/items/copy.py"
 MERGING, HELD = "engine/test_merging.py", "engine/test_without_held.py"
 MERGING_HELD, WORDS = "fanfold/engine/tasks/merge_without_held.py", "fanfold/model/words.py"
 SETTLING, REMOVAL, SWEEP = (
@@ -118,7 +118,7 @@ MUTANTS = (
     ),
     mutant(
         "what was made from a result that is gone is removed",
-        Edit(ITEMS, "if not self._remove_orphans(task, source, target, after, upto):", "if False:"),
+        Edit(COPYING, "if not self._remove_orphans():", "if False:"),
         test=f"{MERGING}::test_a_stale_result_is_not_delivered_when_its_redo_fails",
     ),
     mutant(

@@ -33,6 +33,7 @@ from fanfold.errors import DatabaseProblem, FanfoldError, IllegalMove
 from fanfold.model import retry
 from fanfold.model.pipeline import Pipeline
 from fanfold.settings import Settings
+from fanfold.store import removal as stored_removal
 from fanfold.store import store as store_room
 from fanfold.store.files import folder as blobs
 from fanfold.store.items import drafts
@@ -493,6 +494,7 @@ def on_stage() -> Iterator[None]:
         *((module, "COPY_CHUNK", CHUNK) for module in (advance, copying)),
         (resetting, "AT_ONCE", CHUNK),
         (sweep, "CLEAN_ROWS", CHUNK),
+        (stored_removal, "CHUNK", 4 * CHUNK),
         (drafts.Drafts.remove_items, "__defaults__", (2 * CHUNK,)),
         (store_room, "random", LUCK),
         (blobs, "_opened", opened_in_the_run),

@@ -17,7 +17,7 @@ from fanfold.model.plan import ON_CANCELLED, ON_FAILED, Kind, PlannedStage
 from fanfold.model.progress import Counts
 from fanfold.model.task import TaskRow
 from fanfold.model.verdict import Verdict, verdict
-from fanfold.store.items.create import COPY_CHUNK
+from fanfold.store.items.copy import COPY_CHUNK
 from fanfold.store.store import Store, Transaction
 
 

@@ -20,7 +20,7 @@ from fanfold.engine.tasks.merge_without_held import ManyHeld, give_up_most
 from fanfold.engine.tasks.reset_items import Unfinished, finish_reset
 from fanfold.engine.tasks.transitions import Pipelines
 from fanfold.model.lifecycle import TaskState
-from fanfold.store.items.create import COPY_CHUNK
+from fanfold.store.items.copy import COPY_CHUNK
 from fanfold.store.items.drafts import COPY, OLD, STALE_SECONDS
 from fanfold.store.store import Store, Transaction
 

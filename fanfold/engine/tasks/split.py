@@ -68,6 +68,9 @@ def write_split(store: Store, plan: Plan, one: Settlement, stopped: Callable[[],
     if not spool.cleared:
         found: list[str] = []
         later = [stage.name for stage in plan.stages[plan.index(target.name) :]]
+        # This may read all items, so it is no part of the transaction: nothing behind a split is begun while its lease is held.
+        with store.read() as look:
+            spool.begun = spool.begun or look.items.have_begun(task, target.name)
 
         def begin(tx: Transaction) -> bool:
             found[:] = [stage for stage in later if tx.drafts.holds_items(task, stage)]
@@ -75,7 +78,6 @@ def write_split(store: Store, plan: Plan, one: Settlement, stopped: Callable[[],
                 return False
             # From here on the handler's time limit says nothing any more; the heartbeat still does.
             tx.settling.drop_deadline(claimed.id)
-            spool.begun = spool.begun or tx.items.have_begun(task, target.name)
             for stage in found:
                 tx.drafts.begin(task, stage, OLD, token)
             return tx.drafts.begin(task, target.name, NEW, token)

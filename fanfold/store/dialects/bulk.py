@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from fanfold.store.statements import run, run_many
+from fanfold.store.statements import changed_by, run, run_many
 
 Row = Mapping[str, Any]
 
@@ -64,6 +64,17 @@ def listed(dialect: str, name: str) -> sa.Select[Any]:
     return sa.select(sa.func.json_each(sa.bindparam(name, type_=Rows())).table_valued("value").c.value)
 
 
+def among(dialect: str, column: sa.ColumnElement[Any], name: str = "ids") -> sa.ColumnElement[bool]:
+    """The column is one of the numbers of a parameter.
+
+    One parameter for all of them, in a statement that is built once: with one for each, Python would take several times as long
+    as SQLite, while the transaction holds the write lock.
+    """
+    if dialect == "postgresql":
+        return column == sa.any_(sa.bindparam(name, type_=postgresql.ARRAY(sa.BigInteger)))
+    return column.in_(listed(dialect, name))
+
+
 LEASE_COLUMNS: dict[str, sa.types.TypeEngine[Any]] = {"id": sa.BigInteger(), "lease": sa.Integer()}
 
 
@@ -95,10 +106,24 @@ def put_rows(connection: sa.Connection, table: sa.Table, rows: Sequence[Row]) ->
 
 def remove_rows(connection: sa.Connection, table: sa.Table, ids: Sequence[int], limit: int) -> int:
     """Remove at most ``limit`` rows that belong to these items; returns how many."""
+    return changed_by(connection, _limited_removal(connection.dialect.name, table), {"ids": list(ids), "most": limit})
+
+
+@cache
+def _limited_removal(dialect: str, table: sa.Table) -> sa.Delete:
     key = tuple(table.primary_key)
-    some = sa.select(*key).where(table.c.item.in_(ids)).limit(limit)
-    chosen = key[0].in_(some) if len(key) == 1 else sa.tuple_(*key).in_(some)
-    return connection.execute(sa.delete(table).where(chosen)).rowcount
+    some = sa.select(*key).where(among(dialect, table.c.item)).limit(sa.bindparam("most", type_=sa.Integer))
+    return sa.delete(table).where(key[0].in_(some) if len(key) == 1 else sa.tuple_(*key).in_(some))
+
+
+def remove_all(connection: sa.Connection, column: sa.Column[Any], ids: Collection[int]) -> int:
+    """Remove all rows of a table with one of these numbers in a column; returns how many."""
+    return changed_by(connection, _removal(connection.dialect.name, column), {"ids": list(ids)})
+
+
+@cache
+def _removal(dialect: str, column: sa.Column[Any]) -> sa.Delete:
+    return sa.delete(column.table).where(among(dialect, column))
 
 
 @cache

@@ -14,8 +14,9 @@ from sqlalchemy.dialects import postgresql
 from fanfold.errors import BadInput
 from fanfold.model.item import Claimed
 from fanfold.model.lifecycle import ItemState
-from fanfold.store.dialects.bulk import Rows, append_rows, listed, put_rows, remove_rows
+from fanfold.store.dialects.bulk import Rows, append_rows, listed
 from fanfold.store.dialects.clock import Clock
+from fanfold.store.items.copy import Copying, Place
 from fanfold.store.items.drafts import counts_at
 from fanfold.store.items.find_work import Ready
 from fanfold.store.statements import run
@@ -24,18 +25,12 @@ from fanfold.store.tables import (
     OPEN,
     PENDING,
     TIMED,
-    attempts,
-    emissions,
-    externals,
     item_data,
     items,
-    permits,
     tasks,
 )
 
 BATCH = 2_000
-COPY_CHUNK = 1_000
-"""Most positions that one transaction copies into the next stage; a redone item is several rows."""
 MOST_POSITIONS = 2**31 - 1
 MANY, MUCH = 200, 0.1
 """So many new items at once, and so large a share of all, are news for the planner."""
@@ -116,95 +111,7 @@ class Items:
         something that has no result any more is removed. Only for positions above ``after``, up to ``upto``. False when what
         is to be removed has so many rows that another call must go on with it; nothing is copied until then.
         """
-        before = items.alias("before")
-        some = before.c.seq.between(after + 1, upto)
-        done = sa.and_(before.c.task == task, before.c.stage == source, before.c.state == ItemState.DONE, some)
-        # The range is said of both sides: PostgreSQL knows little of a stage that is new, and may compare each with each.
-        there = sa.and_(items.c.task == task, items.c.stage == target, items.c.seq.between(after + 1, upto))
-        same = sa.and_(there, items.c.seq == before.c.seq)
-        if not self._remove_orphans(task, source, target, after, upto):
-            return False
-        ours, theirs = item_data.alias("ours"), item_data.alias("theirs")
-        redone = (
-            sa.select(items.c.id)
-            .join(before, sa.and_(done, same))
-            .outerjoin(ours, ours.c.item == items.c.id)
-            .outerjoin(theirs, theirs.c.item == before.c.id)
-            .where(ours.c.input.is_distinct_from(theirs.c.output))
-        )
-        generations = self._begin_again(list(self.connection.execute(redone).scalars()))
-        start = new_item_values(task, target)
-        new = sa.select(*start.values(), before.c.seq, before.c.key).where(
-            done, ~sa.exists(sa.select(items.c.id).where(same).correlate(before))
-        )
-        self.connection.execute(sa.insert(items).from_select([*start, "seq", "key"], new.order_by(before.c.seq)))
-        bare = (
-            sa.select(items.c.id, item_data.c.output, item_data.c.generation)
-            .join(before, sa.and_(done, same))
-            .join(item_data, item_data.c.item == before.c.id)
-        )
-        # A new item has the generation of the one before it: an item at this position may have been removed since.
-        known_data = item_data.alias("known")
-        known = sa.select(known_data.c.item).where(known_data.c.item == items.c.id).correlate(items)
-        self.connection.execute(
-            sa.insert(item_data).from_select(["item", "input", "generation"], bare.where(~sa.exists(known)))
-        )
-        put_rows(self.connection, item_data, generations)
-        return True
-
-    def _remove_orphans(self, task: int, source: str, target: str, after: int, upto: int) -> bool:
-        """Remove items of a stage for which the stage before has no result any more; False when it takes another call.
-
-        An item may have any number of attempts and emitted pieces, so a bounded number of these go first.
-
-        Their generation is handed to the item before them, so that one made later in their place has a new idempotency key.
-        """
-        before, data, own = items.alias("before"), item_data.alias("data"), item_data.alias("own")
-        near = before.c.seq.between(after + 1, upto)
-        same = sa.and_(before.c.task == task, before.c.stage == source, near, before.c.seq == items.c.seq)
-        found = (
-            sa.select(items.c.id, before.c.id.label("source"), own.c.generation)
-            .outerjoin(before, same)
-            .outerjoin(own, own.c.item == items.c.id)
-            .outerjoin(data, data.c.item == before.c.id)
-            .where(items.c.task == task, items.c.stage == target, items.c.seq.between(after + 1, upto))
-            .where(sa.or_(before.c.id.is_(None), before.c.state != ItemState.DONE))
-        )
-        rows = list(self.connection.execute(found.add_columns(data.c.generation.label("known"))))
-        for table in (emissions, attempts):
-            if rows and remove_rows(self.connection, table, [row.id for row in rows], BATCH) == BATCH:
-                return False
-        used = [row for row in rows if row.source is not None and (row.generation or 0) > (row.known or 0)]
-        put_rows(self.connection, item_data, [{"item": row.source, "generation": row.generation} for row in used])
-        for start in range(0, len(rows), BATCH):
-            some = [row.id for row in rows[start : start + BATCH]]
-            for table in (item_data, permits, externals):
-                self.connection.execute(sa.delete(table).where(table.c.item.in_(some)))
-            self.connection.execute(sa.delete(items).where(items.c.id.in_(some)))
-        return True
-
-    def _begin_again(self, ids: Sequence[int]) -> list[dict[str, Any]]:
-        """Any state → pending with nothing known; also for an item that still runs on what is out of date.
-
-        Returns the generation of each that was begun before: with another input it is other work, so it has a new key.
-        """
-        generations: list[dict[str, Any]] = []
-        fresh: dict[str, Any] = {"state": ItemState.PENDING.value, "attempts": 0, "failures": 0, "crashes": 0}
-        none = dict.fromkeys(("worker", "available_at", "deadline_at", "finished_at"))
-        for start in range(0, len(ids), BATCH):
-            some = ids[start : start + BATCH]
-            # What a retry has put back already was counted then; its number is kept, or its key would be used again.
-            tried = sa.or_(items.c.state != ItemState.PENDING, items.c.attempts > 0)
-            grown = sa.func.coalesce(item_data.c.generation, 0) + sa.case((tried, 1), else_=0)
-            begun = sa.select(items.c.id, grown.label("generation")).outerjoin(
-                item_data, item_data.c.item == items.c.id
-            )
-            found = self.connection.execute(begun.where(items.c.id.in_(some), items.c.lease > 0))
-            generations += [{"item": row.id, "generation": row.generation} for row in found]
-            self.connection.execute(sa.update(items).where(items.c.id.in_(some)).values(fresh | none))
-            for table in (item_data, permits):
-                self.connection.execute(sa.delete(table).where(table.c.item.in_(some)))
-        return generations
+        return Copying(self.connection, Place(task, source, target, after + 1, upto)).copy()
 
     def claim(
         self,
@@ -308,20 +215,6 @@ OPEN_PROBE = (
     .order_by(items.c.state)
     .limit(1)
 )
-
-
-def new_item_values(task: int, stage: str) -> dict[str, sa.ColumnElement[Any]]:
-    """What every new item starts with."""
-    start: dict[str, Any] = {
-        "task": task,
-        "stage": stage,
-        "state": ItemState.PENDING.value,
-        "lease": 0,
-        "attempts": 0,
-        "failures": 0,
-        "crashes": 0,
-    }
-    return {name: sa.literal(value, items.c[name].type).label(name) for name, value in start.items()}
 
 
 def task_is_active(number: Any, stage: Any, *conditions: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:

@@ -8,13 +8,15 @@ last transaction removes the row together with the move of the task.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from fanfold.store.dialects.bulk import remove_rows
+from fanfold.store.dialects.bulk import remove_all, remove_rows
 from fanfold.store.dialects.clock import Clock
+from fanfold.store.statements import run
 from fanfold.store.tables import attempts, drafts, emissions, externals, item_data, items, permits
 
 NEW, OLD, COPY = "new", "old", "copy"
@@ -101,21 +103,27 @@ class Drafts:
     def remove_items(self, task: int, stage: str, limit: int = CHUNK) -> bool:
         """Remove items of a stage with all that hangs on them, at most ``limit`` rows; True when nothing is left.
 
-        An item may have any number of attempts and emitted pieces, so these go first.
+        An item may have any number of attempts, emitted pieces and external jobs, so these go first. All tables together give
+        no more than ``limit`` rows: half of them these, half of them three rows for each item.
         """
-        some = sa.select(items.c.id).where(items.c.task == task, items.c.stage == stage)
-        # PostgreSQL locks rows by id. SQLite has the stage in order of position: by id, it would read and sort all of it.
-        some = some.order_by(items.c.id if self.clock.dialect == "postgresql" else items.c.seq)
-        ids = list(self.connection.execute(some.limit(max(1, limit // 6)).with_for_update()).scalars())
-        left = limit // 3
-        for table in (emissions, attempts):
+        values = {"of": task, "at_stage": stage, "most": max(1, limit // 6)}
+        ids = [item for (item,) in run(self.connection, _some_of(self.clock.dialect), values)]
+        left = max(1, limit // 2)
+        for table in (emissions, attempts, externals):
             left -= remove_rows(self.connection, table, ids, left)
             if left <= 0:
                 return False
-        for table in (item_data, permits, externals):
-            self.connection.execute(sa.delete(table).where(table.c.item.in_(ids)))
-        self.connection.execute(sa.delete(items).where(items.c.id.in_(ids)))
+        for column in (item_data.c.item, permits.c.item, items.c.id):
+            remove_all(self.connection, column, ids)
         return not self.holds_items(task, stage)
+
+
+@cache
+def _some_of(dialect: str) -> sa.Select[Any]:
+    some = sa.select(items.c.id).where(items.c.task == sa.bindparam("of"), items.c.stage == sa.bindparam("at_stage"))
+    # PostgreSQL locks rows by id. SQLite has the stage in order of position: by id, it would read and sort all of it.
+    some = some.order_by(items.c.id if dialect == "postgresql" else items.c.seq)
+    return some.limit(sa.bindparam("most", type_=sa.Integer)).with_for_update()
 
 
 def counts_at(task: Any, stage: Any) -> sa.ColumnElement[bool]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Collection, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -12,11 +13,12 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from fanfold.model.item import REDONE
 from fanfold.model.lifecycle import TIMED_ITEMS, ItemState
-from fanfold.store.dialects.bulk import put_rows, remove_rows
+from fanfold.store.dialects.bulk import among, put_rows, remove_all, remove_rows
 from fanfold.store.dialects.clock import Clock
 from fanfold.store.items.drafts import counts_at
 from fanfold.store.items.reset_queue import OUTDATE, OVER, REDO, Note, Resets
-from fanfold.store.tables import DEGRADED, HELD, TIMED, emissions, held_of, item_data, items, permits
+from fanfold.store.statements import changed_by, run
+from fanfold.store.tables import DEGRADED, HELD, emissions, held_of, in_states, item_data, items, permits
 
 AT_ONCE = 400
 """Most items that one transaction puts back: each is up to five rows, some 20 ms on SQLite for all."""
@@ -86,7 +88,8 @@ class Resetting:
         limit: int,
     ) -> list[Chosen]:
         mine = sa.select(*CHOSEN).where(which, counts_at(task, stage))
-        return [Chosen(*row) for row in self.connection.execute(mine.where(place > after).order_by(place).limit(limit))]
+        found = self.connection.execute(mine.where(place > after).order_by(place).limit(limit))
+        return [Chosen(*row) for row in found.all()]
 
     def place_of(self, which: str, one: Chosen) -> int:
         """Where an item stands in the order in which it was chosen."""
@@ -97,17 +100,18 @@ class Resetting:
 
     def named(self, ids: Sequence[int]) -> list[Chosen]:
         """The items with these ids."""
-        return [Chosen(*row) for row in self.connection.execute(sa.select(*CHOSEN).where(items.c.id.in_(ids)))]
+        return [Chosen(*row) for row in run(self.connection, _named(self.clock.dialect), {"ids": list(ids)})]
 
     def made_from(self, task: int, ids: Collection[int], followers: Sequence[str]) -> list[int]:
         """The items of later stages that were made from these, one from one."""
         if not followers:
             return []
         positions = [one.seq for one in self.named(list(ids))]
-        made = sa.select(items.c.id).where(
-            items.c.task == task, items.c.stage.in_(followers), items.c.seq.in_(positions)
-        )
-        return sorted(self.connection.execute(made).scalars())
+        made = _at_positions(self.clock.dialect)
+        found = [
+            run(self.connection, made, {"of": task, "at_stage": stage, "positions": positions}) for stage in followers
+        ]
+        return sorted(item for rows in found for (item,) in rows)
 
     def retry(self, number: int, ids: Sequence[int], options: str | None = None, followers: Sequence[str] = ()) -> int:
         """done, failed, retrying or waiting → pending, for the items with these ids; returns how many.
@@ -150,12 +154,10 @@ class Resetting:
     def _redo(self, ids: Sequence[int], options: str | None) -> list[int]:
         """done, failed, retrying or waiting → pending; returns the items that were in one of these states."""
         done = self._in_state(ids, ItemState.DONE)
-        settled = items.c.state.in_((ItemState.DONE, ItemState.FAILED)) | TIMED
-        fresh = sa.update(items).where(items.c.id.in_(ids), settled).values(FRESH).returning(items.c.id)
-        moved = sorted(self.connection.execute(fresh).scalars())
-        for some, values in ((done, FORGOTTEN | SET_ASIDE), (set(moved) - done, FORGOTTEN)):
+        moved = sorted(item for (item,) in run(self.connection, _redone(self.clock.dialect), {"ids": list(ids)}))
+        for some, was_done in ((done, True), (set(moved) - done, False)):
             if some:
-                self.connection.execute(sa.update(item_data).where(item_data.c.item.in_(sorted(some))).values(values))
+                changed_by(self.connection, _data_redone(self.clock.dialect, was_done), {"ids": sorted(some)})
         if options is not None or done:
             self._lay_over(moved, options, done)
         return moved
@@ -166,7 +168,7 @@ class Resetting:
         It waits there until its input is made, or is removed when that fails: a result of something redone is none.
         """
         if ids:
-            self.count_generation(items.c.id.in_(ids))
+            changed_by(self.connection, _generation_of_some(self.clock.dialect), {"ids": list(ids)})
             self._forget(ids, kept=("item", "input", "generation", "options"))
 
     def reopen(self, number: int, stage: str, *, redo: bool = False) -> None:
@@ -195,26 +197,19 @@ class Resetting:
         """
         return not ids or remove_rows(self.connection, emissions, ids, 2 * AT_ONCE) < 2 * AT_ONCE
 
-    def _forget(self, ids: Sequence[int], kept: Sequence[str]) -> None:
-        fresh = FRESH | {"worker": None, "deadline_at": None}
-        self.connection.execute(sa.update(items).where(items.c.id.in_(ids)).values(fresh))
-        nothing = {column.name: None for column in item_data.c if column.name not in kept}
-        self.connection.execute(sa.update(item_data).where(item_data.c.item.in_(ids)).values(nothing))
-        self.connection.execute(sa.delete(permits).where(permits.c.item.in_(ids)))
+    def _forget(self, ids: Sequence[int], kept: tuple[str, ...]) -> None:
+        for statement in (_fresh(self.clock.dialect), _data_forgotten(self.clock.dialect, kept)):
+            changed_by(self.connection, statement, {"ids": list(ids)})
+        remove_all(self.connection, permits.c.item, ids)
 
     def count_generation(self, chosen: sa.ColumnElement[bool]) -> None:
         """What was begun of the chosen items belongs to an earlier generation: the next attempt has a new idempotency key."""
-        insert = postgresql.insert if self.clock.dialect == "postgresql" else sqlite.insert
-        begun = sa.select(items.c.id, sa.literal(1)).where(chosen, BEGUN).order_by(items.c.id)
-        counted = insert(item_data).from_select(["item", "generation"], begun)
-        grown = sa.func.coalesce(item_data.c.generation, 0) + 1
-        self.connection.execute(counted.on_conflict_do_update(index_elements=["item"], set_={"generation": grown}))
+        self.connection.execute(_generation(self.clock.dialect, chosen))
 
     def _lock(self, ids: Sequence[int]) -> None:
         """Lock items by id: workers that settle some of them wait here, and nobody waits for each other."""
         if ids and self.clock.dialect == "postgresql":
-            mine = sa.select(items.c.id).where(items.c.id.in_(ids)).order_by(items.c.id)
-            self.connection.execute(mine.with_for_update(key_share=True)).all()
+            run(self.connection, LOCKED, {"ids": list(ids)})
 
     def _in_state(self, ids: Sequence[int], state: ItemState) -> set[int]:
         return {one.id for one in self.named(ids) if one.state == state}
@@ -223,11 +218,9 @@ class Resetting:
         """Add to the options of single items. Done items and those with other options than before are other work now."""
         if not ids:
             return
-        known = sa.select(items.c.id, items.c.lease, item_data.c.options, item_data.c.generation)
-        known = known.outerjoin(item_data, item_data.c.item == items.c.id).where(items.c.id.in_(ids))
         said = json.loads(options) if options else {}
         rows = []
-        for item, lease, text, generation in self.connection.execute(known.order_by(items.c.id)):
+        for item, lease, text, generation in run(self.connection, _options(self.clock.dialect), {"ids": list(ids)}):
             before = json.loads(text or "{}")
             merged = before | ({REDONE: uuid.uuid4().hex} if item in done else {}) | said
             if merged != before:
@@ -240,3 +233,60 @@ class Resetting:
 
 
 CHOSEN = tuple(items.c[name] for name in Chosen._fields)
+LOCKED = (
+    sa.select(items.c.id).where(among("postgresql", items.c.id)).order_by(items.c.id).with_for_update(key_share=True)
+)
+
+
+@cache
+def _named(dialect: str) -> sa.Select[Any]:
+    return sa.select(*CHOSEN).where(among(dialect, items.c.id))
+
+
+@cache
+def _at_positions(dialect: str) -> sa.Select[Any]:
+    of_stage = sa.and_(items.c.task == sa.bindparam("of"), items.c.stage == sa.bindparam("at_stage"))
+    return sa.select(items.c.id).where(of_stage, among(dialect, items.c.seq, "positions"))
+
+
+@cache
+def _options(dialect: str) -> sa.Select[Any]:
+    known = sa.select(items.c.id, items.c.lease, item_data.c.options, item_data.c.generation)
+    known = known.outerjoin(item_data, item_data.c.item == items.c.id)
+    return known.where(among(dialect, items.c.id)).order_by(items.c.id)
+
+
+@cache
+def _redone(dialect: str) -> sa.Executable:
+    settled = in_states((ItemState.DONE, ItemState.FAILED, *TIMED_ITEMS))
+    return sa.update(items).where(among(dialect, items.c.id), settled).values(FRESH).returning(items.c.id)
+
+
+@cache
+def _data_redone(dialect: str, was_done: bool) -> sa.Executable:
+    values = FORGOTTEN | SET_ASIDE if was_done else FORGOTTEN
+    return sa.update(item_data).where(among(dialect, item_data.c.item)).values(values)
+
+
+@cache
+def _fresh(dialect: str) -> sa.Executable:
+    return sa.update(items).where(among(dialect, items.c.id)).values(FRESH | {"worker": None, "deadline_at": None})
+
+
+@cache
+def _data_forgotten(dialect: str, kept: tuple[str, ...]) -> sa.Executable:
+    nothing = {column.name: None for column in item_data.c if column.name not in kept}
+    return sa.update(item_data).where(among(dialect, item_data.c.item)).values(nothing)
+
+
+def _generation(dialect: str, chosen: sa.ColumnElement[bool]) -> sa.Executable:
+    insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
+    begun = sa.select(items.c.id, sa.literal(1)).where(chosen, BEGUN).order_by(items.c.id)
+    counted = insert(item_data).from_select(["item", "generation"], begun)
+    grown = sa.func.coalesce(item_data.c.generation, 0) + 1
+    return counted.on_conflict_do_update(index_elements=["item"], set_={"generation": grown})
+
+
+@cache
+def _generation_of_some(dialect: str) -> sa.Executable:
+    return _generation(dialect, among(dialect, items.c.id))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from fanfold.store.dialects.bulk import append_rows
+from fanfold.store.dialects.bulk import append_rows, remove_all
 from fanfold.store.dialects.clock import Clock
 from fanfold.store.tables import items, reset_items, resets, tasks
 
@@ -74,11 +74,11 @@ class Resets:
         """The next items to put back."""
         mine = sa.select(*(reset_items.c[name] for name in Note._fields)).where(reset_items.c.task == task)
         mine = mine.where(reset_items.c.token == token).order_by(reset_items.c.item).limit(limit)
-        return [Note(*row) for row in self.connection.execute(mine)]
+        return [Note(*row) for row in self.connection.execute(mine).all()]
 
     def drop(self, notes: Iterable[Note]) -> None:
         """Remove notes that are carried out."""
-        self.connection.execute(sa.delete(reset_items).where(reset_items.c.item.in_([note.item for note in notes])))
+        remove_all(self.connection, reset_items.c.item, [note.item for note in notes])
 
     def clear(self, task: int, limit: int | None = None) -> bool:
         """Remove notes that were never decided on, at most so many; True when none is left."""
