@@ -206,6 +206,26 @@ def rerun(large: Large) -> Callable[[], Any]:
     return lambda: large.client.rerun(large.task.id)
 
 
+def splitting() -> ff.Pipeline:
+    """A split into so many items as its options say, and a stage that nobody begins."""
+    made = ff.Pipeline("splitting")
+    made.split(name="cut")(lambda task: range(task.options["count"]))
+    made.each(name="first")(lambda item: 1)
+    return made
+
+
+def split_again(installation: Installation, count: int) -> Callable[[], Any]:
+    """None of the many items of a split was begun when the split is done again."""
+    task = installation.client.submit(installation.know(splitting()), options={"count": count})
+    worker = installation.worker("hand")
+    [(row, one)] = worker.turn().claimed
+    worker.settle(worker.call(row, one))
+    installation.client.retry(task.id, ["1"], stage="cut")
+    [(row, one)] = worker.turn().claimed
+    settled = worker.call(row, one)
+    return lambda: worker.settle(settled)
+
+
 def remove_a_stage(large: Large) -> Callable[[], Any]:
     store, number = large.installation.store, large.number
     with store.write() as tx:
@@ -324,3 +344,22 @@ def test_no_transaction_that_holds_the_write_lock_does_more_for_a_larger_task(
     few, many = worst
     assert few.steps > 0
     assert many.steps <= few.steps * MOST_GROWTH + SLACK, (few.steps, many.steps, many.worst)
+
+
+def test_a_second_split_looks_outside_the_lock_whether_the_first_one_was_begun(
+    installations: Callable[[], Installation],
+) -> None:
+    worst: list[Held] = []
+    for count in (FEW + 1, 10 * FEW):
+        installation = installations()
+        act = split_again(installation, count)
+        with steps_counted(installation.store) as meter:
+            act()
+        worst.append(max((held for held in meter.held if is_begin(held)), key=lambda held: held.steps))
+    few, many = worst
+    assert many.steps <= few.steps * MOST_GROWTH + SLACK, (few.steps, many.steps, many.worst)
+
+
+def is_begin(held: Held) -> bool:
+    """Whether the transaction is the one that hides what is there, before anything is removed or written."""
+    return any("INSERT INTO drafts" in text for _, text in held.statements)

@@ -80,6 +80,23 @@ def test_a_large_task_is_removed_in_short_transactions(installation: Installatio
     assert leftovers(installation) == {}
 
 
+def test_a_transaction_of_a_removal_is_bounded_over_all_tables_together(installation: Installation) -> None:
+    """An item may have any number of external jobs; they count like everything else."""
+    task = full(installation, 300)
+    with installation.store.write() as tx:
+        one = tx.connection.execute(sa.select(tables.items.c.id, tables.items.c.task)).first()
+        assert one is not None
+        times = {"intended_at": tx.clock.now, "updated_at": tx.clock.now}
+        row = {"item": one.id, "task": one.task, "lease": 1, "key": "k", "state": "started"}
+        for number in range(2 * CHUNK):
+            job = sa.insert(tables.externals).values(**row, name=f"job-{number}", **times)
+            tx.connection.execute(job)
+    with rows_counted(installation.store) as meter:
+        installation.client.delete(task.id)
+    assert meter.most <= CHUNK + 20, meter.written
+    assert leftovers(installation) == {}
+
+
 @pytest.mark.parametrize("commits", [1, 2, 4, 6])
 def test_a_removal_that_is_cut_off_is_gone_at_once_and_finished_by_a_sweep(
     installation: Installation, commits: int

@@ -83,6 +83,20 @@ MUTANTS = (
         test=f"{LOCK_TIME}[prune_it]",
     ),
     mutant(
+        "a removal counts external jobs as well",
+        Edit(
+            REMOVAL,
+            "jobs = remove_rows(self.connection, externals, ids, most)",
+            "jobs = remove_all(self.connection, externals.c.item, ids)",
+        ),
+        test="engine/test_removal.py::test_a_transaction_of_a_removal_is_bounded_over_all_tables_together",
+    ),
+    mutant(
+        "no garbage is collected under the lock (SQLite)",
+        Edit("fanfold/store/database.py", "over.enter_context(collecting_later())", "pass"),
+        test="store/test_garbage.py::test_no_garbage_is_collected_while_the_lock_is_held",
+    ),
+    mutant(
         "a retry walks only what failed (SQLite)",
         Edit(RESETTING, 'if which != "failed" or self.clock.dialect == "postgresql":', "if True:"),
         test=f"{LOCK_TIME}[retry_a_few_at_the_end]",
