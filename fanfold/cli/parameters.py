@@ -26,6 +26,10 @@ target = click.option(
     "--target", "targets", multiple=True, metavar="TARGET",
     help="The pipeline, where it keeps a record of its own in step (on_move). Repeatable.",
 )  # fmt: skip
+rerun_target = click.option(
+    "--target", "targets", multiple=True, metavar="TARGET",
+    help="The pipeline, where it is not installed: its stages are those of the code as it is now. Repeatable.",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

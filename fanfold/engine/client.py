@@ -20,7 +20,8 @@ from fanfold.store.store import Store
 class Client(Reader):
     """Talks to one installation (a database and its data folder). Ids may be shortened as long as they are unambiguous.
 
-    ``pipelines`` are needed only for tasks whose pipeline keeps a mirror record (``on_move``).
+    ``pipelines`` are needed only to ``rerun`` tasks, and for tasks whose pipeline keeps a mirror record (``on_move``).
+    Installed ones are known anyway.
     """
 
     def __init__(
@@ -126,7 +127,7 @@ class Client(Reader):
         )
 
     def rerun(self, task_id: str) -> Task:
-        """Start over."""
+        """Start over, with the stages of the code as it is now: the pipeline must be among ``pipelines``, or installed."""
         return self._command(task_id, self.commands.rerun)
 
     def merge(self, task_id: str) -> Task:

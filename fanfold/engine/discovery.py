@@ -70,8 +70,14 @@ class Announced:
     target: str
 
     def load(self) -> Pipeline:
-        """The pipeline."""
-        return as_pipeline(EntryPoint(self.name, self.target, PIPELINES).load())
+        """The pipeline; BadInput when its package cannot be imported."""
+        try:
+            return as_pipeline(EntryPoint(self.name, self.target, PIPELINES).load())
+        except Exception as error:
+            raise BadInput(
+                f"The installed pipeline {self.name} can not be loaded from {self.target}: {type(error).__name__}: {error}",
+                code="bad_target",
+            ) from error
 
 
 def installed() -> dict[str, Announced]:

@@ -13,7 +13,8 @@ def test_pause_resume_cancel_rerun_and_delete(shell: Shell) -> None:
     assert shell.ok("pause", task, "--reason", "lunch") == f"{task} is paused (paused: lunch)\n"
     assert shell.json("resume", task)["state"] == "active"
     assert shell.ok("cancel", task[:5]) == f"{task} is cancelled\n"
-    assert shell.json("rerun", task)["state"] == "active"
+    assert "Name the pipeline: fanfold rerun" in shell.fails(Exit.BAD_INPUT, "rerun", task)
+    assert shell.json("rerun", task, "--target", f"{SAMPLES}:words")["state"] == "active"
     shell.tick("words")
     assert shell.ok("result", task) == "A\n"
     assert shell.ok("delete", task) == f"{task} is deleted\n"

@@ -8,10 +8,14 @@ import pytest
 import sqlalchemy as sa
 
 import fanfold as ff
+from fanfold.engine import discovery
+from fanfold.engine.discovery import Announced
 from fanfold.model.lifecycle import COMMANDS, TASK_MOVES, TaskState, legal
 from fanfold.store.items import query as reading
 from tests.engine.pipelines import batch, book
 from tests.installation import HandClock, Installation
+
+BOOK = book()
 
 
 def prepared(installation: Installation) -> ff.Task:
@@ -251,12 +255,42 @@ def test_a_rerun_takes_the_stages_of_the_code_as_it_is_now(installation: Install
     assert installation.completed(task) == ["A"]
 
 
-def test_a_rerun_where_the_code_is_not_known_keeps_the_plan(installation: Installation) -> None:
+def test_a_rerun_where_the_code_is_not_known_is_refused_with_the_way_out(installation: Installation) -> None:
     task = completed(installation)
-    ff.Client(store=installation.store).rerun(task.id)
+    before = installation.rows()
+    with pytest.raises(ff.BadInput, match=f"its pipeline book is known.*fanfold rerun {task.id} --target") as caught:
+        ff.Client(store=installation.store).rerun(task.id)
+    assert caught.value.code == "pipeline_needed"
+    assert installation.rows() == before
+    ff.Client(store=installation.store, pipelines=installation.pipelines).rerun(task.id)
     installation.work()
     now = installation.client.get(task.id)
     assert (now.state, now.stage) == ("partial", "convert"), "what a person passed before is not passed again"
+
+
+def test_a_rerun_that_the_state_forbids_says_so_also_where_the_code_is_not_known(installation: Installation) -> None:
+    task = active(installation)
+    with pytest.raises(ff.IllegalMove, match="rerun needs a"):
+        ff.Client(store=installation.store).rerun(task.id)
+
+
+def test_a_rerun_knows_installed_pipelines(installation: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
+    task = completed(installation)
+    found = {"book": Announced("book", "tests.engine.test_commands:BOOK")}
+    monkeypatch.setattr(discovery, "installed", lambda: found)
+    assert ff.Client(store=installation.store).rerun(task.id).state == "active"
+
+
+def test_an_installed_pipeline_that_cannot_be_loaded_is_told_in_a_sentence(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = completed(installation)
+    monkeypatch.setattr(discovery, "installed", lambda: {"book": Announced("book", "tests.no_such_module:BOOK")})
+    with pytest.raises(
+        ff.BadInput, match=r"book can not be loaded from tests\.no_such_module:BOOK: ModuleNotFoundError"
+    ):
+        ff.Client(store=installation.store).rerun(task.id)
+    assert installation.client.get(task.id).state == "completed"
 
 
 def test_a_rerun_of_given_items_for_which_there_is_no_stage_any_more_is_refused(installation: Installation) -> None:

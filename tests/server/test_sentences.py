@@ -12,6 +12,7 @@ from fanfold.model.lifecycle import COMMANDS, TaskState, refusal
 from fanfold.server.sentences import neutral, without_commands
 from tests.cli.samples import words
 from tests.engine.jobs import JobService
+from tests.engine.pipelines import batch
 from tests.installation import Installation
 from tests.server.asking import Asker
 from tests.server.test_external import made
@@ -86,6 +87,18 @@ def test_a_refused_command_says_what_is_possible_without_commands_to_type(
     assert answer["available_commands"] == list(installation.client.get(task.id).available_commands)
     with pytest.raises(fanfold.IllegalMove, match=f"fanfold rerun {task.id}"):
         installation.client.pause(task.id)
+
+
+def test_a_rerun_of_a_pipeline_that_the_server_does_not_have_is_refused(
+    asker: Asker, installation: Installation
+) -> None:
+    task = installation.client.submit(batch("elsewhere"), items=["a"])
+    installation.client.pause(task.id)
+    answer = asker.post(f"/tasks/{task.id}/rerun", status=422)
+    assert answer["code"] == "pipeline_needed"
+    assert answer["detail"].startswith(f"Task {task.id} can be started over only where its pipeline elsewhere is known")
+    assert not TYPED.search(answer["detail"])
+    assert asker.get(f"/tasks/{task.id}")["state"] == "paused"
 
 
 def test_a_missing_result_says_what_is_possible_without_commands_to_type(

@@ -12,8 +12,14 @@ from fanfold.running.invocation import Command, Invocation
 
 @click.command("rerun", cls=Command)
 @ids
-@given.target
+@given.rerun_target
 @click.pass_obj
 def command(invocation: Invocation, ids: tuple[str, ...], targets: tuple[str, ...]) -> Exit:
-    """Start tasks over; their results so far are thrown away."""
+    """Start tasks over; their results so far are thrown away.
+
+    The stages are those of the code as it is now. So the pipeline must be installed, or named with --target.
+
+    \b
+    fanfold rerun 7f3a --target book.py:book
+    """
     return steer(invocation, ids, targets, lambda client, task_id: client.rerun(task_id))

@@ -120,11 +120,17 @@ class Commands:
     def rerun(self, number: int) -> None:
         """Start over from the first stage; the results so far are thrown away, and so are options of single items.
 
-        The stages are those of the code as it is now, where this process knows the pipeline.
+        The stages are those of the code as it is now, so the pipeline must be known here, or installed.
         """
-        self._put_back(
-            number, "rerun", lambda tx, row, noted: rerun(tx, self.pipelines, row, self.actor, noted), named=True
-        )
+        with self.store.read() as tx:
+            row = tx.tasks.get(number)
+        # Loading an installed pipeline runs code of others, which has no place in a transaction.
+        known = None if row is None else self.pipelines.get(row.pipeline) or find_installed(row.pipeline)
+
+        def act(tx: Transaction, row: TaskRow, noted: Noted | None) -> None:
+            rerun(tx, self.pipelines, known, row, self.actor, noted)
+
+        self._put_back(number, "rerun", act, named=True)
 
     def delete(self, number: int) -> None:
         """Remove the task for good, with its items, events and files."""

@@ -16,6 +16,7 @@ from fanfold.errors import BadInput, IllegalMove
 from fanfold.model import serial
 from fanfold.model.asking import laid_over
 from fanfold.model.lifecycle import OPEN_ITEMS, ItemState, TaskState
+from fanfold.model.pipeline import Pipeline
 from fanfold.model.plan import Kind, Plan
 from fanfold.model.task import TaskRow
 from fanfold.store.items import reset as resetting
@@ -147,9 +148,16 @@ def _failed_stage(tx: Transaction, row: TaskRow) -> str:
     return entered[-1] if entered else row.plan.stages[0].name
 
 
-def rerun(tx: Transaction, pipelines: Pipelines, row: TaskRow, actor: str, noted: Noted | None = None) -> None:
-    """Start over from the first stage; all later items go. LargeReset as for a retry."""
-    plan = _plan_now(pipelines, row)
+def rerun(
+    tx: Transaction,
+    pipelines: Pipelines,
+    pipeline: Pipeline | None,
+    row: TaskRow,
+    actor: str,
+    noted: Noted | None = None,
+) -> None:
+    """Start over from the first stage of the ``pipeline`` as it is now; all later items go. LargeReset as for a retry."""
+    plan = _plan_now(pipeline, row)
     first = plan.stages[0]
     resetting, put_back, begun = _start_over(tx, row, first.name, noted)
     known = {stage.name for stage in (*row.plan.stages, *plan.stages)}
@@ -171,11 +179,17 @@ def _start_over(tx: Transaction, row: TaskRow, stage: str, noted: Noted | None) 
     return {}, bool(chosen), any(one.lease for one in chosen)
 
 
-def _plan_now(pipelines: Pipelines, row: TaskRow) -> Plan:
-    """The plan of the code as it is now, where this process knows it; else the task's own, with nothing passed."""
-    pipeline = pipelines.get(row.pipeline) or find_installed(row.pipeline)
+def _plan_now(pipeline: Pipeline | None, row: TaskRow) -> Plan:
+    """The plan of the code as it is now.
+
+    The stored plan is no substitute: the workers may have other code, which would skip or repeat stages in silence.
+    """
     if pipeline is None:
-        return row.plan.passing({stage.name: 0 for stage in row.plan.stages})
+        raise BadInput(
+            f"Task {row.id} can be started over only where its pipeline {row.pipeline} is known, since its stages may have "
+            f"changed. Name the pipeline: fanfold rerun {row.id} --target module:pipeline",
+            code="pipeline_needed",
+        )
     plan = pipeline.plan()
     first, before = plan.stages[0], row.plan.stages[0]
     moved = Kind.EACH in (first.kind, before.kind) and (first.name, first.kind) != (before.name, before.kind)
