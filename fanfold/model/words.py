@@ -7,6 +7,7 @@ from datetime import datetime
 from math import ceil
 
 from fanfold.model.lifecycle import COMMANDS, TASK_MOVES, ItemState, TaskState, legal
+from fanfold.model.moments import told_at
 from fanfold.model.plan import Kind, Plan
 from fanfold.model.progress import Counts
 
@@ -139,11 +140,11 @@ def wait_reason(facts: Facts) -> str | None:
         return f"no worker serves stage {facts.stage}{only}"
     trouble = facts.trouble
     if trouble is not None and trouble.by and not trouble.others_move:
-        return f"{_wait_for(trouble)}, {_next_try(facts)}"
+        return f"{_wait_for(trouble, facts.now)}, {_next_try(facts)}"
     if counts[ItemState.RUNNING] or counts[ItemState.PENDING] or not timed:
         return None
     cause = "an external job" if counts[ItemState.WAITING] else "the next try"
-    when = f" at {facts.next_due_at:%H:%M:%S} UTC" if facts.next_due_at else ""
+    when = f" at {told_at(facts.next_due_at, facts.now, seconds=True)}" if facts.next_due_at else ""
     return f"waits for {cause}{when}" + (f": {trouble.message}" if trouble and trouble.message else "")
 
 
@@ -174,18 +175,18 @@ def needs_you(facts: Facts) -> str | None:
     trouble = facts.trouble
     if facts.state is not TaskState.ACTIVE or trouble is None or trouble.stuck_since is None:
         return None
-    since = f"since {trouble.stuck_since:%H:%M} UTC"
+    since = f"since {told_at(trouble.stuck_since, facts.now)}"
     if trouble.by is None:
         return f"waits {since}: {trouble.message}"
-    what = f"{trouble.by} unreachable" if trouble.code == UNREACHABLE else _wait_for(trouble)
+    what = f"{trouble.by} unreachable" if trouble.code == UNREACHABLE else _wait_for(trouble, facts.now)
     return f"{what} {since}; it goes on by itself as soon as {trouble.by} answers"
 
 
-def _wait_for(trouble: Trouble) -> str:
+def _wait_for(trouble: Trouble, now: datetime | None) -> str:
     if trouble.code == RATE_LIMITED:
         return f"rate limited by {trouble.by}"
     if trouble.code == UNREACHABLE and trouble.since:
-        return f"{trouble.by} unreachable since {trouble.since:%H:%M} UTC"
+        return f"{trouble.by} unreachable since {told_at(trouble.since, now)}"
     return f"waits for {trouble.by}"
 
 

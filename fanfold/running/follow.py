@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from fanfold.errors import DatabaseProblem, NotFound
 from fanfold.model.lifecycle import TaskState
+from fanfold.model.moments import told_at
 
 if TYPE_CHECKING:
     from fanfold.engine.client import Client
@@ -78,10 +79,15 @@ class Lost:
         """It can not be reached; the work in hand is kept."""
         if not self._is_lost:
             self._is_lost = True
-            self._shown.say(f"database lost since {datetime.now(UTC):%H:%M:%S} UTC, trying again; nothing is lost")
+            self._shown.say(f"database lost since {_now()}, trying again; nothing is lost")
 
     def found(self) -> None:
         """It answers."""
         if self._is_lost:
             self._is_lost = False
-            self._shown.say(f"database found again at {datetime.now(UTC):%H:%M:%S} UTC")
+            self._shown.say(f"database found again at {_now()}")
+
+
+def _now() -> str:
+    """The time, with its date: what is said stays on the screen for days."""
+    return told_at(datetime.now(UTC), None, seconds=True)

@@ -13,6 +13,8 @@ from typing import Any
 
 import click
 
+from fanfold.model.moments import told_at
+
 STYLES = {
     "completed": "green", "done": "green", "ok": "green", "failed": "red", "problem": "red", "partial": "yellow",
     "warning": "yellow", "retrying": "yellow", "paused": "magenta", "waiting": "magenta", "cancelled": "dim",
@@ -115,12 +117,12 @@ def _colour(value: str) -> str | None:
 
 
 def short_time(moment: datetime | None) -> str:
-    """A time for people: local, without the date when it is today's."""
+    """A time for people: local, with the name of the zone, and without the date when it is today's."""
     if moment is None:
         return ""
-    local = moment.astimezone()
-    today = datetime.now(UTC).astimezone().date()
-    return f"{local:%H:%M:%S}" if local.date() == today else f"{local:%Y-%m-%d %H:%M}"
+    now = datetime.now(UTC)
+    is_today = moment.astimezone().date() == now.astimezone().date()
+    return told_at(moment, now, seconds=is_today, zone=None)
 
 
 def duration(seconds: float | None) -> str:

@@ -19,8 +19,9 @@ def test_options_are_json_or_text() -> None:
 
 def test_times_are_local_and_short() -> None:
     now = datetime.now(UTC)
-    assert printing.short_time(now) == f"{now.astimezone():%H:%M:%S}"
-    assert printing.short_time(now - timedelta(days=3)).startswith("20")
+    assert printing.short_time(now) == f"{now.astimezone():%H:%M:%S %Z}"
+    past = now - timedelta(days=3)
+    assert printing.short_time(past) == f"{past.astimezone():%Y-%m-%d %H:%M %Z}"
     assert printing.short_time(None) == ""
 
 

@@ -1,12 +1,15 @@
 """Do the words that people see come out of one machine?"""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
 
+import fanfold
 from fanfold.errors import BadPipeline
 from fanfold.model.lifecycle import TaskState
+from fanfold.model.moments import told_at
 from fanfold.model.pipeline import Pipeline, task
 from fanfold.model.plan import Plan
 from fanfold.model.progress import Counts
@@ -216,20 +219,26 @@ def test_a_task_that_stands_still_says_why(
         (
             "active",
             {"retrying": 1},
-            {"trouble": replace(LIMITED, stuck_since=SINCE)},
+            {"trouble": replace(LIMITED, stuck_since=SINCE), "now": SINCE},
             "rate limited by fake since 12:02 UTC; it goes on by itself as soon as fake answers",
         ),
         (
             "active",
             {"retrying": 1, "running": 1},
-            {"trouble": replace(ABSENT, stuck_since=SINCE)},
+            {"trouble": replace(ABSENT, stuck_since=SINCE), "now": SINCE},
             "fake unreachable since 12:02 UTC; it goes on by itself as soon as fake answers",
         ),
         (
             "active",
             {"retrying": 1},
-            {"trouble": Trouble("no space", since=SINCE, stuck_since=SINCE)},
+            {"trouble": Trouble("no space", since=SINCE, stuck_since=SINCE), "now": SINCE},
             "waits since 12:02 UTC: no space",
+        ),
+        (
+            "active",
+            {"retrying": 1},
+            {"trouble": replace(ABSENT, stuck_since=SINCE), "now": SINCE + timedelta(hours=12)},
+            "fake unreachable since 2030-01-01 12:02 UTC; it goes on by itself as soon as fake answers",
         ),
         ("active", {"waiting": 1}, {"held": 1, "hold": "look"}, f"1 item waits for you: look. {WAYS}"),
         ("paused", {"pending": 1}, {"reason": "over budget"}, "paused: over budget"),
@@ -247,9 +256,43 @@ def test_what_needs_a_person_says_why(
 
 def test_a_task_that_waits_for_a_time_names_it() -> None:
     due = datetime(2030, 1, 1, 12, 30, 5, tzinfo=UTC)
-    assert wait_reason(facts(pdf(), "active", "convert", {"retrying": 1}, next_due_at=due)) == (
-        "waits for the next try at 12:30:05 UTC"
+    reasons = [
+        wait_reason(facts(pdf(), "active", "convert", {"retrying": 1}, next_due_at=due, now=now))
+        for now in (due - timedelta(hours=12), due - timedelta(hours=13))
+    ]
+    assert reasons == [
+        "waits for the next try at 12:30:05 UTC",
+        "waits for the next try at 2030-01-01 12:30:05 UTC",
+    ]
+
+
+def test_a_service_that_has_been_away_since_yesterday_is_told_with_the_date() -> None:
+    now = SINCE + timedelta(days=1)
+    known = {"trouble": ABSENT, "now": now, "next_due_at": now + timedelta(seconds=8)}
+    assert wait_reason(facts(pdf(), "active", "convert", {"retrying": 1}, **known)) == (
+        "fake unreachable since 2030-01-01 12:02 UTC, next try in 8 s"
     )
+
+
+def test_a_time_is_told_with_its_zone_and_without_the_date_of_today_there() -> None:
+    east = timezone(timedelta(hours=14), "EAST")
+    assert told_at(SINCE, SINCE) == "12:02 UTC"
+    assert told_at(SINCE, None) == "2030-01-01 12:02 UTC"
+    assert told_at(SINCE, SINCE.astimezone(east), seconds=True) == "12:02:00 UTC"
+    assert told_at(SINCE, SINCE - timedelta(hours=4), zone=east) == "2030-01-02 02:02 EAST"
+    assert told_at(SINCE, SINCE, zone=None) == f"{SINCE.astimezone():%H:%M %Z}"
+
+
+def test_no_other_place_makes_a_bare_time_of_day() -> None:
+    """A sentence that names a time has it from ``told_at``."""
+    sources = Path(fanfold.__file__).parent
+    known = {
+        "model/moments.py",
+        "running/invocation.py",  # The beginning of a line of the log.
+        "server/web/templating.py",  # The date stands before it.
+    }
+    found = {path.relative_to(sources).as_posix() for path in sources.rglob("*.py") if "%H:%M" in path.read_text()}
+    assert found == known
 
 
 def test_a_function_with_a_bad_name_is_refused() -> None:

@@ -33,6 +33,7 @@ from fanfold.engine.worker.turn import Turn, take_turn
 from fanfold.engine.worker.watchdog import Watchdog
 from fanfold.errors import BadInput, DatabaseProblem, FanfoldError
 from fanfold.model.item import Claimed
+from fanfold.model.moments import told_at
 from fanfold.model.pipeline import Pipeline, TaskFunction, by_name
 from fanfold.model.shortage import told
 from fanfold.model.task import TaskRow
@@ -397,8 +398,8 @@ class Worker:
                 if problem.code != UNREACHABLE or self._stops > 1 or self._is_past_grace():
                     raise
                 lost_at = lost_at or datetime.now(UTC)
-                line = "[%s] %s Database lost since %s UTC, trying again in %.1f s"
-                log.warning(line, self.name, problem, f"{lost_at:%H:%M:%S}", pause)
+                line = "[%s] %s Database lost since %s, trying again in %.1f s"
+                log.warning(line, self.name, problem, told_at(lost_at, datetime.now(UTC), seconds=True), pause)
             except OSError as error:
                 if (why := told(error)) is None or self._stops > 1 or self._is_past_grace():
                     raise

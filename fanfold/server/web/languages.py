@@ -105,7 +105,7 @@ SENTENCES: tuple[tuple[re.Pattern[str], Callable[[Words, re.Match[str]], str]], 
         lambda t, m: t("rate limited by {name}", name=m["name"]) + t.next_try(m["next"]),
     ),
     (
-        re.compile(r"(?P<name>\S+) unreachable since (?P<time>[\d:]+) UTC, (?P<next>.+)"),
+        re.compile(r"(?P<name>\S+) unreachable since (?P<time>[\d: -]+) UTC, (?P<next>.+)"),
         lambda t, m: t("{name} unreachable since {time} UTC", name=m["name"], time=m["time"]) + t.next_try(m["next"]),
     ),
     (
@@ -118,7 +118,7 @@ SENTENCES: tuple[tuple[re.Pattern[str], Callable[[Words, re.Match[str]], str]], 
     ),
     (
         re.compile(
-            r"waits for (?P<what>an external job|the next try)(?: at (?P<time>[\d:]+) UTC)?(?:: (?P<why>.+))?",
+            r"waits for (?P<what>an external job|the next try)(?: at (?P<time>[\d: -]+) UTC)?(?:: (?P<why>.+))?",
             re.DOTALL,
         ),
         lambda t, m: (
