@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import IO, TYPE_CHECKING, Any
 
 import click
@@ -30,6 +31,17 @@ rerun_target = click.option(
     "--target", "targets", multiple=True, metavar="TARGET",
     help="The pipeline, where it is not installed: its stages are those of the code as it is now. Repeatable.",
 )  # fmt: skip
+
+
+class FiniteRange(click.FloatRange):
+    """A number within bounds; `nan` and `inf`, which Python takes for numbers, are refused."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number."""
+        found = super().convert(value, param, ctx)
+        if not isfinite(found):
+            self.fail(f"{value} is not a number that can be used here.", param, ctx)
+        return found
 
 
 @dataclass(frozen=True)
@@ -97,3 +109,7 @@ def lines_of(source: IO[str]) -> Iterator[Any]:
         raise BadInput(f"Line {number} of {source.name} is not JSON: {error.msg}.") from None
     except UnicodeDecodeError:
         raise BadInput(f"{source.name} is not UTF-8 text.") from None
+    except RecursionError:
+        raise BadInput(f"Line {number} of {source.name} is nested too deeply.") from None
+    except ValueError:  # Python reads integers of up to 4300 digits.
+        raise BadInput(f"Line {number} of {source.name} has a number with too many digits.") from None

@@ -36,7 +36,7 @@ def steer(invocation: Invocation, task_ids: Sequence[str], targets: Sequence[str
             code = code or exit_of(error)
             answers.append({"id": task_id, "error": described(error)})
             if not invocation.json:
-                click.echo(f"Error: {error}", err=True)
+                click.echo(f"Error: {printing.printable(str(error))}", err=True)
             continue
         answers.append(task if task is not None else {"id": task_id, "deleted": True})
         if not invocation.json:

@@ -9,12 +9,16 @@ from typing import Any
 from fanfold.engine.queries.tasks import Reader
 from fanfold.engine.tasks.commands import Commands
 from fanfold.engine.tasks.external_decisions import Wish, decide
-from fanfold.engine.tasks.submit import Submission, submit_or_find
+from fanfold.engine.tasks.submission import OWNER_LENGTH, Submission
+from fanfold.engine.tasks.submit import submit_or_find
 from fanfold.errors import NotFound
 from fanfold.model.pipeline import Pipeline, TaskFunction, as_pipeline, by_name
 from fanfold.model.task import Task
+from fanfold.model.texts import check_keys, check_text
 from fanfold.settings import load as load_settings
 from fanfold.store.store import Store
+
+ACTOR_LENGTH = 100
 
 
 class Client(Reader):
@@ -34,6 +38,9 @@ class Client(Reader):
         actor: str = "person",
         owner: str | None = None,
     ) -> None:
+        check_text(actor, "The actor", least=1, most=ACTOR_LENGTH)
+        if owner is not None:
+            check_text(owner, "The owner", most=OWNER_LENGTH)
         super().__init__(store or Store.open(load_settings(database=database, data=data)), owner)
         self._owned = store is None
         self.pipelines = by_name(pipelines)
@@ -78,7 +85,7 @@ class Client(Reader):
         wanted = Submission(
             inputs=inputs,
             items=items,
-            options=options or {},
+            options={} if options is None else options,
             title=title,
             key=key,
             priority=priority,
@@ -86,7 +93,7 @@ class Client(Reader):
             owner=self.owner if self.owner is not None else (owner or ""),
             literal=literal,
             retry_limit=retry_limit,
-            metadata=metadata or {},
+            metadata={} if metadata is None else metadata,
             straight_through=straight_through,
             actor=self.actor,
         )
@@ -148,7 +155,7 @@ class Client(Reader):
         ``check`` asks the service again now. ``lost`` says that no job was started, or that it was lost: the next one gets a
         new key. ``resend`` starts it again with the same key, for services that de-duplicate.
         """
-        wish = Wish(verb, tuple(items), stage, reason)
+        wish = Wish(verb, check_keys(items, "`items`"), stage, reason)
         return self._command(task_id, lambda number: decide(self.store, number, wish, self.actor))
 
     def delete(self, task_id: str) -> None:

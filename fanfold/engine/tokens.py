@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from fanfold.errors import BadInput, NotFound
 from fanfold.model import serial
+from fanfold.model.texts import is_storable
 from fanfold.store.store import Store
 from fanfold.store.tokens import TokenRow
 
@@ -86,7 +87,7 @@ def every(store: Store) -> list[TokenRow]:
 def revoke(store: Store, name: str) -> None:
     """Make a token worthless, at once."""
     with store.write() as tx:
-        if not tx.tokens.drop(name):
+        if not is_storable(name) or not tx.tokens.drop(name):
             raise NotFound(f"There is no token {name}. To see them: fanfold tokens list")
 
 

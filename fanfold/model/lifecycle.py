@@ -162,6 +162,9 @@ COMMANDS = tuple(
 )
 """The verbs a person may use on a task, in the order of the table."""
 
+RETRIED_BY_NAME = (ACTIVE, TaskState.WAITING, PAUSED, COMPLETED)
+"""A task in one of these states that has no failed or held items is retried only with the names of the items to redo."""
+
 
 def legal(moves: Iterable[Move], source: str, verb: str) -> bool:
     """Whether ``verb`` may be applied to something in state ``source``."""

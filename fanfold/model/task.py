@@ -8,7 +8,7 @@ from typing import Any
 
 from fanfold.model.asking import NOTHING_SPENT, Spending
 from fanfold.model.item import Attempt
-from fanfold.model.lifecycle import FINISHED_TASKS, OPEN_ITEMS, TaskState
+from fanfold.model.lifecycle import FINISHED_TASKS, OPEN_ITEMS, RETRIED_BY_NAME, ItemState, TaskState
 from fanfold.model.plan import Plan
 
 
@@ -109,6 +109,13 @@ class Task:
     def finished(self) -> bool:
         """Whether it moves no further unless a person says so."""
         return self.state in FINISHED_TASKS
+
+    @property
+    def plain_commands(self) -> tuple[str, ...]:
+        """Those of ``available_commands`` that need nothing but the task: to redo done items, a retry needs their names."""
+        retries = self.held or any(stage.counts.get(ItemState.FAILED) for stage in self.stages)
+        by_name = self.state in RETRIED_BY_NAME and not retries
+        return tuple(verb for verb in self.available_commands if verb != "retry" or not by_name)
 
     @property
     def stalled(self) -> bool:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from math import ceil
 
-from fanfold.model.lifecycle import COMMANDS, TASK_MOVES, ItemState, TaskState, legal
+from fanfold.model.lifecycle import COMMANDS, RETRIED_BY_NAME, TASK_MOVES, ItemState, TaskState, legal
 from fanfold.model.moments import told_at
 from fanfold.model.plan import Kind, Plan
 from fanfold.model.progress import Counts
@@ -57,6 +57,8 @@ class Facts:
     """How many items of the task are done, but not as they were asked for."""
     read_only: bool = False
     """Whether the database takes no writes now, as after a failover: then no worker can be seen either."""
+    done_items: int = 0
+    """How many items are done, in all stages: they can be redone when they are named."""
 
 
 def state_word(facts: Facts) -> str:
@@ -76,8 +78,14 @@ def state_word(facts: Facts) -> str:
 
 
 def available_commands(facts: Facts) -> tuple[str, ...]:
-    """The commands that are possible now, in the order of the table."""
-    return tuple(verb for verb in COMMANDS if legal(TASK_MOVES, facts.state, verb) and not objection(facts, verb))
+    """The commands that are possible now, in the order of the table; also a retry of done items, which must be named."""
+    named = replace(facts, failed_items=facts.failed_items or facts.done_items)
+    return tuple(verb for verb in COMMANDS if legal(TASK_MOVES, facts.state, verb) and not objection(named, verb))
+
+
+def plain_commands(facts: Facts) -> tuple[str, ...]:
+    """Those of the possible commands that need nothing but the task: a retry only if there is something to retry."""
+    return tuple(verb for verb in available_commands(facts) if not objection(facts, verb))
 
 
 def objection(facts: Facts, verb: str) -> str:
@@ -88,12 +96,7 @@ def objection(facts: Facts, verb: str) -> str:
         return f"its {facts.stage} step is still running"
     if verb == "merge":
         return _merge_objection(facts)
-    if (
-        verb == "retry"
-        and facts.state in (TaskState.ACTIVE, TaskState.WAITING, TaskState.PAUSED, TaskState.COMPLETED)
-        and not facts.failed_items
-        and not facts.held
-    ):
+    if verb == "retry" and facts.state in RETRIED_BY_NAME and not facts.failed_items and not facts.held:
         return "none of its items has failed; name the ones to redo with --item"
     return ""
 

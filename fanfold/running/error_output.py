@@ -10,6 +10,7 @@ import click
 from fanfold.errors import BadInput, BadPipeline, DatabaseProblem, FanfoldError, TaskStopped
 from fanfold.model.shortage import shortage, told
 from fanfold.running.exit_codes import BY_CODE, BY_STATE, Exit
+from fanfold.running.output_format import printable
 
 
 class Interrupted(Exception):
@@ -52,7 +53,7 @@ def unforeseen(error: BaseException) -> str:
 
 def report(error: BaseException, *, as_json: bool, verbose: bool = False) -> Exit:
     """Say what went wrong; returns the exit code."""
-    known = described(error)
+    known = {name: printable(text) for name, text in described(error).items()}
     if verbose and known["code"] == "unexpected":
         click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
     if as_json:

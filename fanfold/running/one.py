@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fanfold.engine.client import Client
 from fanfold.engine.tasks import inputs as given
+from fanfold.engine.tasks.submission import check_items, check_mapping
 from fanfold.engine.tasks.sweep import close, recover
 from fanfold.engine.tasks.unlock import taken_out
 from fanfold.engine.worker.loop import Worker, refuse_in_loop
@@ -81,6 +82,8 @@ def prepared(
 ) -> Job:
     """The parameters of ``run`` and ``arun``, in one place."""
     check_reachable(as_pipeline(pipeline).stages.values())
+    check_items(items)
+    check_mapping({} if options is None else options, "options")
     known = None if items is None else list(items)
     wanted = Wanted(as_pipeline(pipeline), inputs, known, options or {}, fresh, concurrency, straight_through)
     return Job(wanted, database, data, progress)

@@ -43,7 +43,12 @@ def _place(value: Any) -> Path | None:
 
 def print_json(value: Any, *, indent: int | None = 2) -> None:
     """One JSON document."""
-    click.echo(json.dumps(plain(value), ensure_ascii=False, indent=indent))
+    click.echo(printable(json.dumps(plain(value), ensure_ascii=False, indent=indent)))
+
+
+def printable(text: str) -> str:
+    """Text that any terminal takes: an argument may be bytes that are no text, and is quoted in what is said about it."""
+    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
 
 
 def on_terminal() -> bool:

@@ -12,6 +12,7 @@ from fanfold.errors import Ambiguous, KeyTaken, NotFound
 from fanfold.model.lifecycle import FINISHED_TASKS, ItemState, TaskState
 from fanfold.model.plan import Plan
 from fanfold.model.task import TaskRow
+from fanfold.model.texts import is_storable
 from fanfold.model.words import PATIENCE_SECONDS
 from fanfold.store.dialects.clock import Clock
 from fanfold.store.statements import run
@@ -78,6 +79,8 @@ class Tasks:
 
     def by_key(self, owner: str, key: str) -> TaskRow | None:
         """The task with this idempotency key."""
+        if not is_storable(owner + key):
+            return None
         return self._one(sa.select(tasks).where(tasks.c.owner == owner, tasks.c.key == key))
 
     def by_keys(self, owner: str, keys: Sequence[str]) -> dict[str, TaskRow]:
@@ -99,10 +102,11 @@ class Tasks:
         """The task whose id is, or unambiguously begins with, ``prefix``; ``owner`` restricts whose."""
         wanted = prefix.strip().lower()
         wanted = wanted if wanted.startswith("t-") else f"t-{wanted}"
+        may_be = len(wanted) > 2 and is_storable(wanted)
         found = sa.select(tasks).where(tasks.c.id >= wanted, tasks.c.id < wanted + "~").order_by(tasks.c.id).limit(6)
         if owner is not None:
             found = found.where(tasks.c.owner == owner)
-        rows = [self._task(row) for row in self.connection.execute(found)] if len(wanted) > 2 else []
+        rows = [self._task(row) for row in self.connection.execute(found)] if may_be else []
         exact = [row for row in rows if row.id == wanted]
         if len(rows) == 1 or exact:
             return (exact or rows)[0]
@@ -125,6 +129,9 @@ class Tasks:
 
     def find(self, wanted: Filter) -> list[TaskRow]:
         """Tasks, newest first; ``after`` is the number of the last one of the page before."""
+        named = (wanted.pipeline, wanted.owner, wanted.tag, wanted.text)
+        if not all(is_storable(name) for name in named if name is not None):
+            return []
         found = sa.select(tasks).order_by(tasks.c.number.desc()).limit(wanted.limit)
         if wanted.states:
             found = found.where(tasks.c.state.in_(wanted.states))

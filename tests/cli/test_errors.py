@@ -1,6 +1,8 @@
 """Does bad input get a clear sentence, an exit code with a name, and no traceback?"""
 
 import errno
+import json
+import re
 from pathlib import Path
 
 import pytest
@@ -24,8 +26,8 @@ from tests.cli.shell import SAMPLES, Shell
         (Exit.BAD_INPUT, ("run", f"{SAMPLES}:words"), "name at least one"),
         (Exit.BAD_INPUT, ("run", f"{SAMPLES}:words", "a", "--option", "mood"), "'mood' is not an option"),
         (Exit.BAD_INPUT, ("submit", f"{SAMPLES}:words", "a", "--retry-limit", "-1"), "retry limit is -1"),
-        (Exit.BAD_INPUT, ("submit", f"{SAMPLES}:words", "a", "--key", ""), "A key has 1 to 200 characters"),
-        (Exit.BAD_INPUT, ("submit", f"{SAMPLES}:words", "a", "--tag", ""), "a tag 1 to 100"),
+        (Exit.BAD_INPUT, ("submit", f"{SAMPLES}:words", "a", "--key", ""), "The key must have 1 to 200 characters"),
+        (Exit.BAD_INPUT, ("submit", f"{SAMPLES}:words", "a", "--tag", ""), "A tag must have 1 to 100"),
         (Exit.NOT_FOUND, ("show", "t-nope"), "There is no task t-nope"),
         (Exit.NOT_FOUND, ("show", "t-"), "There is no task t-"),
         (Exit.NOT_FOUND, ("pause", "nope"), "There is no task nope"),
@@ -46,6 +48,48 @@ def test_what_can_not_be_done_is_said_in_a_sentence(
     sqlite_shell: Shell, code: Exit, words: tuple[str, ...], said: str
 ) -> None:
     assert said in sqlite_shell.fails(code, *words)
+
+
+@pytest.mark.parametrize(
+    ("code", "words", "said"),
+    [
+        (Exit.NOT_FOUND, ("show", "\udcff"), r"There is no task \udcff"),
+        (Exit.NOT_FOUND, ("merge", "\udcff"), r"There is no task \udcff"),
+        (Exit.BAD_INPUT, ("cancel", "TASK", "--reason", "\udcff"), "The reason contains half a surrogate pair"),
+        (Exit.NOT_FOUND, ("retry", "TASK", "--item", "\udcff"), r"has no item \udcff in"),
+        (Exit.NOT_FOUND, ("output", "TASK", "\udcff"), r"has no item \udcff in"),
+        (Exit.BAD_INPUT, ("external", "TASK", "lost", "--reason", "\udcff"), "The reason contains half"),
+        (Exit.BAD_INPUT, ("submit", f"{SAMPLES}:words", "a", "--title", "\udcff"), "The title contains half"),
+        (Exit.BAD_INPUT, ("submit", f"{SAMPLES}:words", "a", "--key", "\udcff"), "The key contains half"),
+        (Exit.BAD_INPUT, ("submit", f"{SAMPLES}:words", "a", "--owner", "\udcff"), "The owner contains half"),
+        (Exit.BAD_INPUT, ("submit", f"{SAMPLES}:words", "a", "--tag", "\udcff"), "A tag contains half"),
+        (Exit.BAD_INPUT, ("submit", f"{SAMPLES}:words", "a", "--title", "t" * 1_001), "at most 1000 characters"),
+        (Exit.BAD_INPUT, ("submit", f"{SAMPLES}:words", "a", "-O", 'x="\\u0000"'), "NUL"),
+        (Exit.BAD_INPUT, ("submit", f"{SAMPLES}:words", "--items", "NUL"), "input of item 1 contains a NUL"),
+        (Exit.BAD_INPUT, ("submit", f"{SAMPLES}:words", "--items", "DEEP"), "Line 1 of .* is nested too deeply"),
+        (Exit.BAD_INPUT, ("submit", f"{SAMPLES}:words", "--items", "DIGITS"), "number with too many digits"),
+        (Exit.NOT_FOUND, ("tokens", "revoke", "\udcff"), r"There is no token \udcff"),
+        (Exit.USAGE, ("wait", "TASK", "--timeout", "nan"), "nan is not a number"),
+        (Exit.USAGE, ("prune", "--days", "inf"), "inf is not a number"),
+        (Exit.USAGE, ("tick", "--budget", "nan"), "nan is not a number"),
+    ],
+)  # fmt: skip
+def test_odd_input_is_refused_in_a_sentence_on_both_databases(
+    shell: Shell, tmp_path: Path, code: Exit, words: tuple[str, ...], said: str
+) -> None:
+    files = {"NUL": "a\0b\n", "DEEP": "[" * 100_000, "DIGITS": "1" * 5_000}
+    places = {"TASK": shell.submit("words", "a")}
+    for name, content in files.items():
+        places[name] = str(tmp_path / f"{name}.jsonl" if name != "NUL" else tmp_path / name)
+        Path(places[name]).write_text(content)
+    found = shell.fails(code, *(places.get(word, word) for word in words))
+    assert re.search(said if "\\" not in said else re.escape(said), found), found
+
+
+def test_several_ids_that_are_no_text_are_answered_in_json(sqlite_shell: Shell) -> None:
+    answer = sqlite_shell.type("cancel", "\udcff", "t-nope", "--json")
+    assert answer.exit_code == Exit.NOT_FOUND
+    assert [one["error"]["code"] for one in json.loads(answer.stdout)] == ["not_found", "not_found"]
 
 
 @pytest.mark.parametrize(

@@ -227,6 +227,21 @@ def test_a_stage_with_nothing_to_redo_is_not_skipped_by_a_retry(installation: In
     assert installation.rows() == before
 
 
+def test_a_completed_task_offers_the_retry_of_single_items(installation: Installation) -> None:
+    task = installation.client.submit(installation.know(batch()), items=["a", "b"])
+    assert "retry" not in task.available_commands, "nothing is done or has failed yet"
+    installation.work()
+    now = installation.client.get(task.id)
+    assert (now.available_commands, now.plain_commands) == (("retry", "rerun", "delete"), ("rerun", "delete"))
+    with pytest.raises(
+        ff.IllegalMove, match=r"name the ones to redo with --item\. Possible now: fanfold rerun"
+    ) as caught:
+        installation.client.retry(task.id)
+    assert caught.value.available_commands == now.available_commands
+    installation.client.retry(task.id, ["2"], options={"instead": "z"})
+    assert installation.completed(task) == ["A", "Z"]
+
+
 def test_a_split_can_be_done_again(installation: Installation) -> None:
     task = installation.client.submit(installation.know(book()), options={"texts": ["a", "b"]})
     installation.completed(task)

@@ -18,7 +18,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from fanfold.engine.tasks.advance import advance
 from fanfold.engine.tasks.commands import Commands
-from fanfold.engine.tasks.submit import Submission, submit
+from fanfold.engine.tasks.submission import Submission
+from fanfold.engine.tasks.submit import submit
 from fanfold.engine.tasks.sweep import sweep
 from fanfold.engine.worker.attempt_result import Settlement
 from fanfold.errors import FanfoldError, KeyReused

@@ -13,7 +13,16 @@ from fanfold.model.moments import told_at
 from fanfold.model.pipeline import Pipeline, task
 from fanfold.model.plan import Plan
 from fanfold.model.progress import Counts
-from fanfold.model.words import Facts, Trouble, available_commands, needs_you, objection, state_word, wait_reason
+from fanfold.model.words import (
+    Facts,
+    Trouble,
+    available_commands,
+    needs_you,
+    objection,
+    plain_commands,
+    state_word,
+    wait_reason,
+)
 
 WAYS = "You can retry it, merge without it or cancel the task"
 SINCE = datetime(2030, 1, 1, 12, 2, tzinfo=UTC)
@@ -153,6 +162,23 @@ def test_only_commands_that_make_sense_are_offered(
     plan: Plan, state: str, stage: str, failed: int, commands: str
 ) -> None:
     assert available_commands(facts(plan, state, stage, {}, failed_items=failed)) == tuple(commands.split())
+
+
+@pytest.mark.parametrize(
+    ("state", "stage", "commands"),
+    [
+        ("completed", "bind", "merge retry rerun delete"),
+        ("active", "convert", "pause cancel retry"),
+        ("paused", "convert", "resume cancel retry rerun delete"),
+        ("waiting", "bind", "resume merge cancel retry rerun delete"),
+    ],
+)
+def test_a_retry_is_offered_where_done_items_can_be_named(state: str, stage: str, commands: str) -> None:
+    known = facts(pdf(), state, stage, {"done": 2}, done_items=2)
+    assert available_commands(known) == tuple(commands.split())
+    assert plain_commands(known) == tuple(verb for verb in commands.split() if verb != "retry")
+    assert objection(known, "retry") == "none of its items has failed; name the ones to redo with --item"
+    assert "retry" in plain_commands(replace(known, failed_items=1))
 
 
 @pytest.mark.parametrize("verb", ["pause", "cancel", "retry"])

@@ -6,11 +6,12 @@ import threading
 from itertools import product
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx2
 import pytest
 
-from tests.cli.samples import pages
+from tests.cli.samples import pages, words
 from tests.installation import Installation
 from tests.server.asking import Asker
 
@@ -187,6 +188,41 @@ def test_text_that_no_database_keeps_is_refused(asker: Asker) -> None:
         pipeline = "" if field == "pipeline" else '"pipeline": "words", '
         answer = sent(asker, f'{{{pipeline}"items": [1], "{field}": {value}}}'.encode())
         assert answer.status_code == 422, answer.text
+
+
+def test_numbers_must_be_whole_numbers(sqlite_asker: Asker) -> None:
+    for field, value in product(("priority", "retry_limit"), ("true", '"5"', "1.5", "9" * 30, "[1]")):
+        answer = sent(sqlite_asker, f'{{"pipeline": "words", "items": [1], "{field}": {value}}}'.encode())
+        assert answer.status_code == 422, (field, value)
+        assert field in answer.json()["detail"]
+
+
+def test_a_title_is_kept_whole_or_refused(sqlite_asker: Asker) -> None:
+    body = '{"pipeline": "words", "items": [1], "title": "%s"}'
+    assert sent(sqlite_asker, (body % ("t" * 1_000)).encode()).json()["title"] == "t" * 1_000
+    assert sent(sqlite_asker, (body % ("t" * 1_001)).encode()).status_code == 422
+
+
+@pytest.mark.parametrize("text", ["a\0b", "\ud800"])
+def test_text_that_no_database_keeps_names_nothing_and_is_no_reason(
+    asker: Asker, installation: Installation, text: str
+) -> None:
+    task = installation.client.submit(words, items=["a"])
+    body = json.dumps({"reason": text})
+    kind = {"content-type": "application/json"}
+    for command in ("pause", "cancel", "external/lost"):
+        assert asker.ask("POST", f"/tasks/{task.id}/{command}", content=body, headers=kind).status_code == 422
+    for wish in ({"items": [text]}, {"stage": text}, {"options": {"x": text}}, {"options": {text: 1}}):
+        answer = asker.ask("POST", f"/tasks/{task.id}/retry", content=json.dumps(wish), headers=kind)
+        assert answer.status_code in (409, 422), answer.text
+    name = quote(text, errors="surrogatepass")
+    for path in (f"/tasks/{name}", f"/tasks/{task.id}/files/{name}", f"/tasks/{task.id}/items/detail?key={name}"):
+        assert asker.ask("GET", path).status_code in (404, 422), path
+    for field in ("reason", "item", "stage", "provider"):
+        path = f"//tasks/{task.id}/{'pause' if field == 'reason' else 'retry'}"
+        answer = asker.ask("POST", path, data={field: text.encode("utf-8", "surrogatepass")})
+        assert answer.status_code < 500, (field, answer.text)
+    assert installation.client.get(task.id).state in ("active", "paused")
 
 
 def test_numbers_of_any_size_are_kept_in_options(sqlite_asker: Asker) -> None:

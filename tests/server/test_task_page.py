@@ -114,7 +114,7 @@ def test_no_page_has_inline_scripts_or_styles(page: Wild) -> None:
 
 def test_the_buttons_are_the_available_commands(page: Wild) -> None:
     offered = set(re.findall(rf'action="/tasks/{page.task.id}/(\w+)"', page.page()))
-    assert offered == set(page.now().available_commands)
+    assert offered == set(page.now().plain_commands)
 
 
 def test_who_may_only_look_gets_no_buttons(sqlite_installation: Installation) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from unittest.mock import patch
 
 from fanfold.engine import context, external
-from fanfold.engine.tasks import abandoned, advance, commands, leftovers, submit, sweep, tick
+from fanfold.engine.tasks import abandoned, advance, commands, leftovers, submission, submit, sweep, tick
 from fanfold.engine.tasks import copy_items as copying
 from fanfold.engine.tasks import delete as removal
 from fanfold.engine.tasks import reset_items as resets
@@ -403,7 +403,7 @@ class World:
         pipeline = self.pipelines[name]
         begins_with_items = pipeline.plan().stages[0].kind == "each"
         new = new_items(self.witness, options["items"], None) if begins_with_items else None
-        row = submit.submit(self.store, pipeline, submit.Submission(items=new, options=options, **wanted))
+        row = submit.submit(self.store, pipeline, submission.Submission(items=new, options=options, **wanted))
         told = Told(row.number, row.pipeline, json.loads(row.options or "{}"))
         if begins_with_items:
             self.sizes[told.number] = len(told.options["items"])

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fanfold.cli import parameters as given
 from fanfold.errors import DatabaseProblem
 from fanfold.running import output_format as printing
 from fanfold.running.invocation import Command, Invocation
@@ -67,7 +68,7 @@ def fit(revision: str | None, problem: DatabaseProblem | None) -> str:
 @click.option("--dry-run", is_flag=True, help="Tell what would be done and who is at work; change nothing.")
 @click.option(
     "--wait",
-    type=click.FloatRange(min=0),
+    type=given.FiniteRange(min=0),
     default=0.0,
     metavar="SECONDS",
     help="Wait so long for the end of workers that can not go on.",

@@ -12,7 +12,7 @@ from fanfold.running.invocation import Command, Invocation
 @click.command("prune", cls=Command)
 @click.option(
     "--days",
-    type=click.FloatRange(min=0, min_open=True),
+    type=given.FiniteRange(min=0, min_open=True),
     metavar="N",
     help="Finished longer ago than this; by default retention_days.",
 )

@@ -38,7 +38,9 @@ def command(invocation: Invocation, task_id: str) -> None:
         click.echo()
         results.list_degraded(client, task, err=False)
     if task.available_commands:
-        click.echo(f"\nPossible now: {', '.join(f'fanfold {verb} {task.id}' for verb in task.available_commands)}")
+        needs_names = {verb: " --item KEY" for verb in task.available_commands if verb not in task.plain_commands}
+        ways = (f"fanfold {verb} {task.id}{needs_names.get(verb, '')}" for verb in task.available_commands)
+        click.echo(f"\nPossible now: {', '.join(ways)}")
 
 
 def fields(task: Task) -> list[tuple[str, Any]]:

@@ -6,6 +6,7 @@ import logging
 
 import click
 
+from fanfold.cli import parameters as given
 from fanfold.running import output_format as printing
 from fanfold.running.exit_codes import Exit
 from fanfold.running.invocation import Command, Invocation
@@ -15,7 +16,7 @@ from fanfold.running.invocation import Command, Invocation
 @click.argument("targets", metavar="[TARGET]...", nargs=-1)
 @click.option(
     "--budget",
-    type=click.FloatRange(min=0, min_open=True),
+    type=given.FiniteRange(min=0, min_open=True),
     default=50.0,
     show_default=True,
     metavar="SECONDS",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from fanfold.cli import parameters as given
 from fanfold.running import output_format as printing
 from fanfold.running.invocation import Command, Invocation
 
@@ -23,7 +24,7 @@ def command() -> None:
     help="admin: everything; member: sees and steers the tasks of its owner; viewer: only sees them.",
 )
 @click.option("--owner", metavar="NAME", help="Whose tasks it sees; by default the token's name; '*': everybody's.")
-@click.option("--days", type=click.FloatRange(0, 36_500, min_open=True), metavar="N", help="Valid for so long.")
+@click.option("--days", type=given.FiniteRange(0, 36_500, min_open=True), metavar="N", help="Valid for so long.")
 @click.pass_obj
 def create(invocation: Invocation, name: str, role: str, owner: str | None, days: float | None) -> None:
     """Make a token and print it, this once: only its hash is kept."""

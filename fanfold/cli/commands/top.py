@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fanfold.cli import parameters as given
 from fanfold.cli.commands import workers as workers_command
 from fanfold.running import output_format as printing
 from fanfold.running.invocation import Command, Invocation
@@ -36,7 +37,7 @@ class Snapshot:
 @click.option("--once", is_flag=True, help="One look, then exit.")
 @click.option(
     "--interval",
-    type=click.FloatRange(min=0.1),
+    type=given.FiniteRange(min=0.1),
     default=1.0,
     show_default=True,
     metavar="SECONDS",

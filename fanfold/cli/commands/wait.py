@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from fanfold.cli import parameters as given
 from fanfold.cli.task_commands import sentence
 from fanfold.errors import FanfoldError
 from fanfold.running import output_format as printing
@@ -14,7 +15,7 @@ from fanfold.running.invocation import Command, Invocation
 
 @click.command("wait", cls=Command)
 @click.argument("task_id", metavar="ID")
-@click.option("--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="Wait no longer than this.")
+@click.option("--timeout", type=given.FiniteRange(min=0), metavar="SECONDS", help="Wait no longer than this.")
 @click.pass_obj
 def command(invocation: Invocation, task_id: str, timeout: float | None) -> Exit:
     """Wait until a task is over; the exit code tells how it went.

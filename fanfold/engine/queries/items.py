@@ -10,7 +10,7 @@ from math import ceil
 from typing import Any
 
 from fanfold.engine.queries.views import counted_stage, item_view, view
-from fanfold.errors import NotFound
+from fanfold.errors import BadInput, NotFound
 from fanfold.model import serial
 from fanfold.model.asking import NOTHING_SPENT
 from fanfold.model.external import ExternalJob
@@ -18,6 +18,7 @@ from fanfold.model.files import File
 from fanfold.model.item import REDONE, Item, ItemDetail
 from fanfold.model.lifecycle import ItemState, TaskState
 from fanfold.model.task import Cells, Event, Lane, StageSpan, Task, TaskRow, Timeline
+from fanfold.model.texts import is_storable, shown
 from fanfold.store.items.query import ItemRow
 from fanfold.store.store import Store, Transaction
 
@@ -162,7 +163,7 @@ class Details:
         row = self._row(task_id)
         key = f"{row.id}/{name}"
         with self.store.read() as tx:
-            found = tx.blobs.find(row.number, key)
+            found = tx.blobs.find(row.number, key) if is_storable(key) else None
         if found is None:
             raise NotFound(f"Task {row.id} has no file {name[:200]}.")
         return self.store.bind(File(key, *found))
@@ -174,6 +175,8 @@ class Details:
             return None if row is None else view(self.store, tx, [row])[0]
 
     def _row(self, task_id: str) -> TaskRow:
+        if not isinstance(task_id, str):
+            raise BadInput(f"The id of a task must be text, not {shown(task_id)}.")
         with self.store.read() as tx:
             return tx.tasks.resolve(task_id, self.owner)
 

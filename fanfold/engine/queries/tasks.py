@@ -21,6 +21,7 @@ from fanfold.model.item import Item, Result
 from fanfold.model.lifecycle import ItemState, TaskState
 from fanfold.model.plan import Kind
 from fanfold.model.task import Event, Task, TaskRow
+from fanfold.model.texts import check_keys
 from fanfold.store.answers import CallRow
 from fanfold.store.items.query import ItemRow
 from fanfold.store.store import Transaction
@@ -28,6 +29,8 @@ from fanfold.store.tasks import Filter
 from fanfold.store.workers import WorkerRow
 
 POLL_SECONDS = 0.2
+LAST_ID = 2**62
+"""No row has a higher id, and no database takes a much larger number."""
 LATE_EVENTS = 1_000
 """Two workers may commit events out of the order of their ids: a follower looks back so far for late ones."""
 
@@ -112,6 +115,7 @@ class Reader(Details):
 
         ``degraded=True`` gives those whose result is not what was asked for, ``False`` the others.
         """
+        keys = check_keys(keys, "`keys`")
         row = self._row(task_id)
         with self.store.read() as tx:
             name = chosen_stage(tx, row, stage)
@@ -166,7 +170,7 @@ class Reader(Details):
         """What happened to a task, in order; ``after`` is the id of the last event seen."""
         row = self._row(task_id)
         with self.store.read() as tx:
-            return tx.events.of(row.number, after, limit)
+            return tx.events.of(row.number, max(0, min(after, LAST_ID)), limit)
 
     def failures(self, task_id: str, limit: int = 20) -> builtins.list[tuple[str, str, str, int]]:
         """Why items failed, grouped: (stage, code, message, how many), the most frequent first."""
@@ -304,5 +308,5 @@ class Reader(Details):
 def no_result(task: Task) -> str:
     """Why a task has no result, and what to do about it."""
     why = f": {task.error_message}" if task.error_message else ""
-    ways = ", ".join(f"fanfold {command} {task.id}" for command in task.available_commands)
+    ways = ", ".join(f"fanfold {command} {task.id}" for command in task.plain_commands)
     return f"Task {task.id} is {task.status} and has no result{why}." + (f" Possible now: {ways}." if ways else "")

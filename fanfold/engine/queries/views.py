@@ -75,6 +75,7 @@ def _task(
         share, message = tx.reading.single(row.number, row.stage)
         here = replace(here, share=share)
     failed = sum(stages.get(stage.name, Counts())[ItemState.FAILED] for stage in row.plan.stages)
+    done = sum(stages.get(stage.name, Counts())[ItemState.DONE] for stage in row.plan.stages)
     due = tx.reading.next_due_at(row.number) if here[ItemState.RETRYING] or here[ItemState.WAITING] else None
     trouble = tx.reading.trouble(row.number, row.stage) if here[ItemState.RETRYING] else None
     standing = unfinished_stage(row, stages) if row.ending else row.stage
@@ -94,6 +95,7 @@ def _task(
         now,
         degraded,
         read_only,
+        done,
     )
     shown = stages.get(counted_stage(row.plan, row.stage, stages), Counts())
     return Task(

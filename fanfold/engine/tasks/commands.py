@@ -18,6 +18,7 @@ from fanfold.engine.tasks.leftovers import NotReady, remove_retired
 from fanfold.engine.tasks.merge_without_held import give_up_held
 from fanfold.engine.tasks.redo import Redo, rerun, retry
 from fanfold.engine.tasks.reset_items import LargeReset, Noted, Unfinished, finish_reset, note_ahead
+from fanfold.engine.tasks.submission import check_mapping
 from fanfold.engine.tasks.transitions import Pipelines, mirror_of, move
 from fanfold.engine.tasks.unlock import NewInputs, renewed, taken_out
 from fanfold.errors import BadInput, IllegalMove, NotFound
@@ -25,7 +26,8 @@ from fanfold.model.lifecycle import TASK_MOVES, ItemState, TaskState, legal, ref
 from fanfold.model.plan import ON_CANCELLED
 from fanfold.model.progress import Counts
 from fanfold.model.task import TaskRow
-from fanfold.model.words import Facts, available_commands, objection
+from fanfold.model.texts import check_keys, check_reason
+from fanfold.model.words import Facts, available_commands, objection, plain_commands
 from fanfold.store.store import Store, Transaction
 
 AFTER_RESET = ("retry", "rerun", "merge")
@@ -53,6 +55,7 @@ class Commands:
 
     def pause(self, number: int, reason: str | None = None) -> None:
         """active → paused. One row is written, whatever the number of items; workers hand back what runs."""
+        check_reason(reason)
         self._do(number, "pause", lambda tx, row: self._move(tx, row, "pause", TaskState.PAUSED, reason=reason))
 
     def resume(self, number: int) -> None:
@@ -61,6 +64,7 @@ class Commands:
 
     def cancel(self, number: int, reason: str | None = None) -> None:
         """→ cancelled; or active in the step on_cancelled first, where the pipeline has one."""
+        check_reason(reason)
         self._do(
             number, "cancel", lambda tx, row, begun: self._cancel(tx, row, reason, begun), before=self._look_for_begun
         )
@@ -82,10 +86,13 @@ class Commands:
         degraded: bool = False,
     ) -> int:
         """Failed items, or the named or the degraded ones, → pending; what is done stays done. Returns how many."""
+        keys = check_keys(keys, "`items`")
+        if options is not None:
+            check_mapping(options, "options")
         if degraded and keys:
             raise BadInput("Name the items to redo, or ask for the degraded ones, not both.")
         with self._without_secrets(number, options) as (plain, inputs):
-            redo = Redo(tuple(keys), stage, plain, degraded, inputs)
+            redo = Redo(keys, stage, plain, degraded, inputs)
 
             def act(tx: Transaction, row: TaskRow, noted: Noted | None) -> int:
                 return retry(tx, self.pipelines, row, self.actor, redo, noted)
@@ -195,8 +202,9 @@ class Commands:
     def _refusal(self, row: TaskRow, verb: str, fact: str) -> IllegalMove:
         """Why a command is refused, and what is possible instead; that takes a count of all items."""
         with self.store.read() as tx:
-            possible = available_commands(facts_of(tx, row))
-        return IllegalMove(refusal(row.id, row.state, verb, possible, fact), available_commands=possible)
+            facts = facts_of(tx, row)
+        said = refusal(row.id, row.state, verb, plain_commands(facts), fact)
+        return IllegalMove(said, available_commands=available_commands(facts))
 
     def _count(self, number: int) -> Ahead | None:
         """The counts that a merge needs."""
@@ -290,7 +298,10 @@ def facts_of(tx: Transaction, row: TaskRow, served: bool = True) -> Facts:
     """What is known of a task, for its words and commands; this counts all of its items."""
     counts = tx.reading.counts([row.number]).get(row.number, {})
     failed = sum(counts.get(stage.name, Counts())[ItemState.FAILED] for stage in row.plan.stages)
+    done = sum(counts.get(stage.name, Counts())[ItemState.DONE] for stage in row.plan.stages)
     timed = counts.get(row.stage, Counts())
     due = tx.reading.next_due_at(row.number) if timed[ItemState.RETRYING] or timed[ItemState.WAITING] else None
     held = held_of(row, tx.reading.held([row.number])) if timed[ItemState.WAITING] else (0, None)
-    return Facts(row.state, row.stage, row.plan, timed, row.ending, row.reason, failed, due, served, None, *held)
+    return Facts(
+        row.state, row.stage, row.plan, timed, row.ending, row.reason, failed, due, served, None, *held, done_items=done
+    )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fanfold.errors import BadInput, IllegalMove, NotFound
 from fanfold.model.external import EXTERNAL_COMMANDS, ExternalJob, JobState
 from fanfold.model.task import TaskRow
+from fanfold.model.texts import check_reason
 from fanfold.store.store import Store, Transaction
 
 AT_ONCE = 300
@@ -44,6 +45,7 @@ def decide(store: Store, number: int, wish: Wish, actor: str) -> None:
     """
     if wish.verb not in EXTERNAL_COMMANDS:
         raise BadInput(f"There is no {wish.verb} for external jobs. There are: {', '.join(EXTERNAL_COMMANDS)}.")
+    check_reason(wish.reason)
     lease_seconds = store.settings.lease_seconds
     with store.read() as tx:
         found = _found(tx, number, wish, lease_seconds)

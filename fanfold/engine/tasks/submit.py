@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +13,9 @@ from fanfold.engine.tasks import inputs as given
 from fanfold.engine.tasks.advance import make_items
 from fanfold.engine.tasks.draft import remove_items, write_items
 from fanfold.engine.tasks.inputs import Described
-from fanfold.engine.tasks.split_file import KEY_LENGTH, Spool, digest_of
+from fanfold.engine.tasks.split_file import Spool, digest_of
+from fanfold.engine.tasks.submission import TITLE_LENGTH, Submission
+from fanfold.engine.tasks.submission import checked as checked_submission
 from fanfold.engine.tasks.transitions import described, record
 from fanfold.engine.tasks.unlock import applied, taken_out
 from fanfold.errors import BadInput, DatabaseProblem, FanfoldError, HandlerError, KeyReused, KeyTaken
@@ -24,7 +25,6 @@ from fanfold.model.lifecycle import TaskState
 from fanfold.model.options import read_options
 from fanfold.model.pipeline import Pipeline
 from fanfold.model.plan import Kind, Plan
-from fanfold.model.retry import MOST_RETRIES
 from fanfold.model.task import TaskRow
 from fanfold.store.items.drafts import CHUNK, NEW
 from fanfold.store.store import Store, Transaction
@@ -34,25 +34,6 @@ TRIES = 3
 BYTES_PER_CHARACTER = 4
 """At most."""
 ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"
-
-
-@dataclass(frozen=True)
-class Submission:
-    """Everything a person may say when they submit a task."""
-
-    inputs: Sequence[Any] = ()
-    items: Iterable[Any] | None = None
-    options: dict[str, Any] = field(default_factory=dict)
-    title: str | None = None
-    key: str | None = None
-    priority: int = 0
-    tags: Sequence[str] = ()
-    owner: str = ""
-    retry_limit: int | None = None
-    metadata: dict[str, Any] = field(default_factory=dict)
-    straight_through: bool = False
-    literal: bool = False
-    actor: str = "person"
 
 
 class Submitted(NamedTuple):
@@ -72,7 +53,7 @@ def submit_or_find(store: Store, pipeline: Pipeline, wanted: Submission) -> Subm
 
     Whatever the items come from is used up before any transaction begins.
     """
-    check_names(wanted)
+    wanted = checked_submission(wanted)
     options, secrets = taken_out(pipeline, wanted.options)
     wanted = replace(wanted, options=options)
     plan = pipeline.plan().without_gates() if wanted.straight_through else pipeline.plan()
@@ -252,15 +233,6 @@ def _compared(
     return existing
 
 
-def check_names(wanted: Submission) -> None:
-    """Key, owner, tags and title, which any database must be able to keep and to compare."""
-    if wanted.key is not None and not 0 < len(wanted.key) <= KEY_LENGTH:
-        raise BadInput(f"A key has 1 to {KEY_LENGTH} characters; this one has {len(wanted.key)}.")
-    if len(wanted.owner) > KEY_LENGTH or any(not tag or len(tag) > 100 for tag in wanted.tags):
-        raise BadInput("An owner has at most 200 characters, a tag 1 to 100.")
-    serial.dump([wanted.key, wanted.owner, list(wanted.tags), wanted.title], "What was submitted")
-
-
 def check_options(pipeline: Pipeline, options: dict[str, Any]) -> None:
     """Whether the pipeline can do something with these options; BadInput says what is wrong.
 
@@ -287,10 +259,6 @@ def check_submission(pipeline: Pipeline, plan: Plan, wanted: Submission) -> list
         raise BadInput(
             f"Pipeline {pipeline.name} makes its own items in `{plan.stages[0].name}`; give it inputs, not items."
         )
-    if wanted.retry_limit is not None and not 0 <= wanted.retry_limit <= MOST_RETRIES:
-        raise BadInput(f"The retry limit is {wanted.retry_limit}; it must be from 0 to {MOST_RETRIES}.")
-    if not -(2**31) < wanted.priority < 2**31:
-        raise BadInput(f"The priority {wanted.priority} is out of range; use small numbers, higher first.")
     serial.dump([wanted.options, wanted.metadata], "What was submitted")
     check_options(pipeline, wanted.options)
     return given.check(wanted.inputs, text_is_path=not (pipeline.calls_with_arguments or wanted.literal))
@@ -309,7 +277,7 @@ def _row(
     return {
         "id": task_id,
         "pipeline": pipeline.name,
-        "title": (wanted.title or named)[:500],
+        "title": (wanted.title or named)[:TITLE_LENGTH],
         "state": TaskState.WAITING.value if first.gate else TaskState.ACTIVE.value,
         "stage": first.name,
         "plan": plan.to_json(),

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from fanfold.engine.tasks.submission import TITLE_LENGTH
 from fanfold.model.asking import Spending
 from fanfold.model.files import File
 from fanfold.model.item import Attempt, Item, ItemDetail, Result
@@ -173,14 +174,14 @@ class NewTask(BaseModel):
         default=None, description="For a pipeline that begins with `each`: values, or objects with `key` and `input`."
     )
     options: dict[str, JsonValue] = {}
-    title: Text | None = Field(default=None, max_length=1000)
+    title: Text | None = Field(default=None, max_length=TITLE_LENGTH)
     key: Text | None = Field(
         default=None, description="Idempotency key, as the header `Idempotency-Key`: the same key gives the same task."
     )
-    priority: int = Field(default=0, gt=-(2**31), lt=2**31)
+    priority: int = Field(default=0, gt=-(2**31), lt=2**31, strict=True)
     tags: list[Text] = Field(default=[], max_length=100)
     owner: Text | None = Field(default=None, description="Whose task it is; only who sees all owners may say so.")
-    retry_limit: int | None = Field(default=None, ge=0, le=1_000_000)
+    retry_limit: int | None = Field(default=None, ge=0, le=1_000_000, strict=True)
     metadata: dict[str, JsonValue] = {}
     straight_through: bool = Field(default=False, description="Do not wait at gates.")
 

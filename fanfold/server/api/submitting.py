@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 
 from fanfold.engine.client import Client
 from fanfold.engine.tasks.inputs import Upload
-from fanfold.engine.tasks.submit import Submission
+from fanfold.engine.tasks.submission import Submission
 from fanfold.errors import BadInput, NotFound
 from fanfold.model import serial
 from fanfold.model.item import NewItem

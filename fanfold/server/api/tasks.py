@@ -204,7 +204,7 @@ def bulk(client: Client, wish: BulkWish) -> BulkReport:
     done: list[str] = []
     refused = list(meant.unknown)
     for task in meant.tasks:
-        if wish.command not in task.available_commands:
+        if wish.command not in task.plain_commands:
             reason = f"{wish.command} is not possible: it is {task.status}"
             refused.append(Refused.of(task.id, reason))
             continue

@@ -89,10 +89,10 @@ def carry_out_all(
 
 def previewed(command: str, tasks: Sequence[Task], t: Words, *, more: bool = False) -> Preview:
     """Who would do it and who would not, from what each task says is possible now."""
-    able = [task for task in tasks if command in task.available_commands]
+    able = [task for task in tasks if command in task.plain_commands]
     reasons: dict[str, list[Task]] = {}
     for task in tasks:
-        if command not in task.available_commands:
+        if command not in task.plain_commands:
             reasons.setdefault(reason(task, command, t), []).append(task)
     return Preview(
         command,

@@ -110,7 +110,7 @@ def commands(task: Task, t: Words) -> list[Command]:
     """The buttons for what is possible now, those that one looks for first at the beginning."""
     # Before the merge both would do the same; one word for it is enough.
     at_merge = task.state is TaskState.WAITING and "merge" in task.available_commands
-    made = [_command(task, verb, t) for verb in task.available_commands if not (at_merge and verb == "resume")]
+    made = [_command(task, verb, t) for verb in task.plain_commands if not (at_merge and verb == "resume")]
     order = [*VISIBLE, "rerun", "delete"]
     return sorted(made, key=lambda command: order.index(command.verb) if command.verb in order else len(order))
 

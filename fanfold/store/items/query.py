@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from fanfold.model.item import position_of
 from fanfold.model.lifecycle import ItemState
 from fanfold.model.progress import Counts
+from fanfold.model.texts import is_storable
 from fanfold.store.dialects.clock import Clock
 from fanfold.store.items.drafts import counts_at, counts_in_group, counts_of
 from fanfold.store.items.failed_attempts import Mishaps
@@ -217,6 +218,7 @@ class Reading(Mishaps):
         return sorted(found)
 
     def _ids(self, task: int, stage: str | None, keys: Sequence[str]) -> set[int]:
+        keys = [key for key in keys if is_storable(key)]
         positions = [position for key in keys if (position := position_of(key)) is not None]
         wanted = sa.select(items.c.id).where(items.c.task == task)
         if stage is None:
