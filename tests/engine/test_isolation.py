@@ -2,6 +2,8 @@
 
 import os
 import sys
+import threading
+import time
 import types
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,8 @@ import psutil
 import pytest
 
 import fanfold as ff
+from fanfold.engine.worker.heartbeat import Pulse
+from fanfold.settings import Settings
 from tests.engine import isolated
 from tests.engine.live import Live
 from tests.waiting import eventually
@@ -79,6 +83,48 @@ def test_cancel_kills_the_process(live: Live, tmp_path: Path) -> None:
         live.item_is(task, "pending")
     [item] = live.client.items(task.id)
     assert (item.failures, item.crashes) == (0, 0)
+
+
+TRIES = 8
+"""Cancels that are timed: on a busy machine most may be late, and the least tells what the code itself takes."""
+
+
+def test_cancel_kills_a_process_within_a_second_with_the_default_settings(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each cancel comes just after a look of the worker, so that it waits for all of the pause before the next one."""
+    looked = threading.Event()
+    look = Pulse._look
+
+    def noted(pulse: Pulse) -> None:
+        look(pulse)
+        looked.set()
+
+    monkeypatch.setattr(Pulse, "_look", noted)
+    usual = Settings()
+    paces = {name: getattr(usual, name) for name in ("poll_seconds", "look_seconds", "heartbeat_seconds")}
+    live = Live(database_url, tmp_path / "data", **paces)
+    live.know(isolated.slow)
+    took: list[float] = []
+    with live.working():
+        while len(took) < TRIES and min(took, default=60.0) >= 1.0:
+            took.append(_seconds_to_kill(live, tmp_path / f"pid-{len(took)}", looked))
+    live.store.close()
+    assert min(took) < 1.0, took
+
+
+def _seconds_to_kill(live: Live, note: Path, looked: threading.Event) -> float:
+    """How long the child of a new task lives after the cancel."""
+    task = live.client.submit(isolated.slow, items=[str(note)])
+    child = running_child(note)
+    looked.clear()
+    assert looked.wait(60)
+    live.client.cancel(task.id)
+    cancelled_at = time.monotonic()
+    while not has_ended(child):
+        assert time.monotonic() - cancelled_at < 60
+        time.sleep(0.005)
+    return time.monotonic() - cancelled_at
 
 
 def test_a_stopped_worker_leaves_no_process_behind(live: Live, tmp_path: Path) -> None:
