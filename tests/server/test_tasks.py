@@ -142,6 +142,7 @@ def test_a_command_is_possible_exactly_when_the_task_says_so(
     asker: Asker, installation: Installation, made: Callable[[Installation], ff.Task]
 ) -> None:
     installation.know(gated)
+    assert isinstance(asker.place.pipelines, dict)
     asker.place.pipelines[gated.name] = gated
     for command in COMMANDS:
         task = made(installation)
