@@ -24,7 +24,7 @@ from fanfold.model.idempotency import item_key, redone_splits
 from fanfold.model.item import REDONE, Claimed
 from fanfold.model.plan import Kind
 from fanfold.model.task import TaskRow
-from fanfold.model.usage import kept
+from fanfold.model.usage import added, kept
 from fanfold.store.files.private import private_folder
 from fanfold.store.store import Store
 from fanfold.store.streams.database import AT_ONCE
@@ -228,8 +228,9 @@ class Work:
     def used(self, *, model: str | None = None, **usage: Any) -> None:
         """Note which model did the work and what it used (tokens, cost), also when the attempt fails later.
 
-        What cannot be kept (NaN, negative or absurd numbers, values that are not JSON) is left out with a warning in the log:
-        a slip here never costs the result.
+        Numbers are added to those noted before in this attempt; of other values the latest counts. What cannot be kept (NaN,
+        negative or absurd numbers, values that are not JSON) is left out with a warning in the log: a slip here never costs
+        the result.
         """
         if self._attempt_of is not None:
             self._attempt_of.used(model=model, **usage)
@@ -237,7 +238,7 @@ class Work:
         if model is not None:
             self.model = _name_of(model) or self.model
         fitting, left_out = kept(usage)
-        self.usage = (self.usage or {}) | fitting
+        self.usage = added(self.usage or {}, fitting)
         for name in left_out:
             _warn_once(self._row.pipeline, self._claimed.stage, name)
 

@@ -31,6 +31,24 @@ def kept(usage: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     return found, left_out
 
 
+def added(before: Mapping[str, Any], usage: Mapping[str, Any]) -> dict[str, Any]:
+    """The usage of several calls: numbers of one name are added up, of other values the latest counts. Both are kept values."""
+    found = dict(before)
+    for name, value in usage.items():
+        if value is None:
+            found.setdefault(name, None)
+            continue
+        total = _sum(before.get(name), value)
+        # A sum that is too large to be kept stays at what is known so far.
+        found[name] = value if total is None else _fitting(name, total) or before[name]
+    return found
+
+
+def _sum(before: Any, value: Any) -> float | int | None:
+    one, other = _number(before), _number(value)
+    return None if one is None or other is None else one + other
+
+
 def ledger(usage: Mapping[str, Any]) -> dict[str, int | float | None]:
     """Tokens and cost for a row of the ledger; None where nothing is known, or what was said cannot be meant."""
     return {name: _fitting(name, usage.get(name)) for name in (*TOKENS, "cost")}

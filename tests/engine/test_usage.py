@@ -94,3 +94,18 @@ def test_what_an_attempt_has_spent_counts_also_when_its_item_is_handed_back(
         installation.work()
     now = installation.client.get(task.id)
     assert (now.state, calls, now.spending.cost) == ("completed", 2, 2.0)
+
+
+def test_several_calls_of_one_attempt_all_count(installation: Installation) -> None:
+    def convert(item: Any) -> str:
+        for _ in range(3):
+            item.used(model="m", input_tokens=1_000, cost=0.25)
+        if item.attempt == 1:
+            raise ff.Temporary("cut off", after=0)
+        return "paid"
+
+    pipeline = installation.know(batch(handler=convert, retry=ff.Retry(limit=1)))
+    task = installation.client.submit(pipeline, items=[1, 2])
+    installation.completed(task)
+    spending = installation.client.get(task.id).spending
+    assert (spending.input_tokens, spending.cost) == (12_000, 3.0)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fanfold.model.usage import kept, ledger
+from fanfold.model.usage import MOST_COST, MOST_TOKENS, added, kept, ledger
 
 NAN, INFINITE = float("nan"), float("inf")
 
@@ -41,3 +41,19 @@ def test_other_fields_are_kept_if_json_has_them() -> None:
     known, left_out = kept(said | {"odd": NAN, "nul": "a\0", "half": "\ud800", "set": {1: 2, "1": 3}})
     assert known == {"seconds": 1.5, "note": "fine", "parts": [1, 2], "fast": True}
     assert left_out == ["at", "odd", "nul", "half", "set"]
+
+
+def test_the_usage_of_several_calls_is_added_up() -> None:
+    once = {"input_tokens": 1_000, "cost": 0.25, "seconds": 1.5, "note": "first", "fast": True}
+    twice = added(once, {"input_tokens": 500, "cost": 0.5, "seconds": 2, "note": "second", "fast": True, "pages": 3})
+    assert twice == {"input_tokens": 1_500, "cost": 0.75, "seconds": 3.5, "note": "second", "fast": True, "pages": 3}
+
+
+def test_a_sum_of_usage_stays_in_its_bounds_and_what_is_unknown_hides_nothing() -> None:
+    assert added({"input_tokens": MOST_TOKENS, "cost": MOST_COST}, {"input_tokens": 1, "cost": 1.0}) == {
+        "input_tokens": MOST_TOKENS,
+        "cost": MOST_COST,
+    }
+    assert added({"cost": 0.5}, {"cost": None}) == {"cost": 0.5}
+    assert added({"cost": None}, {"cost": 0.5}) == {"cost": 0.5}
+    assert added({}, {"cost": None}) == {"cost": None}

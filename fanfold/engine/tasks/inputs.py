@@ -39,7 +39,7 @@ def _check_one(value: Any, text_is_path: bool) -> Any:
         return value
     try:
         is_folder, exists = value.is_dir(), value.exists()
-    except OSError:  # Such a name can not be: somebody gave the text itself.
+    except OSError:  # Such a name cannot exist: somebody gave the text itself.
         is_folder = exists = False
     if is_folder:
         raise BadInput(f"{value} is a folder. Name the files in it.")
