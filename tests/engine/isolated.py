@@ -44,3 +44,25 @@ async def later(item: Any) -> str:
 def isolated_sum(a: int, b: int) -> int:
     """A function in a child."""
     return a + b
+
+
+jobs = ff.Pipeline("isolated_jobs")
+
+
+@jobs.step(isolate=True, timeout=None, retry=ff.Retry(limit=0))
+async def render(task: Any) -> Any:
+    """An external job whose start never answers; the service notes each start in a file."""
+    noted = Path(task.options["noted"])
+
+    def start(key: str) -> str:
+        with noted.open("a") as file:
+            file.write(f"{key}\n")
+        time.sleep(3_600)
+        return "never"
+
+    def find(key: str) -> str | None:
+        return "job" if key in noted.read_text().split() else None
+
+    return await task.external(
+        start=start, look=lambda job: f"made by {job}", find=find if task.options["finds"] else None
+    )

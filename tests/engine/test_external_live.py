@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 import fanfold as ff
 from fanfold.engine.tasks.tick import tick
 from fanfold.store.store import Store
+from tests.engine import isolated
 from tests.engine.jobs import JobService
 from tests.engine.live import Live, Switch
 from tests.waiting import eventually
@@ -169,3 +171,22 @@ def slow(seconds: float) -> Callable[[], None]:
 def is_over(live: Live, task: ff.Task) -> bool:
     now = live.client.get(task.id)
     return now.finished or now.stalled
+
+
+@pytest.mark.parametrize("finds", [True, False])
+def test_a_start_cut_off_with_its_child_is_not_waited_for(live: Live, tmp_path: Path, finds: bool) -> None:
+    """The worker lives, but the process that was starting the job is gone: its outcome is unknown at once."""
+    noted = tmp_path / "starts"
+    pipeline = live.know(isolated.jobs)
+    with live.working():
+        task = live.client.submit(pipeline, options={"noted": str(noted), "finds": finds})
+        eventually(lambda: noted.exists() and noted.read_text())
+        live.client.pause(task.id)
+        eventually(lambda: live.client.external_jobs(task.id)[0].state == "unknown")
+        live.client.resume(task.id)
+        if finds:
+            eventually(lambda: live.client.get(task.id).state == "completed")
+            assert live.client.result(task.id) == "made by job"
+        else:
+            eventually(lambda: live.client.get(task.id).held == 1)
+    assert len(noted.read_text().split()) == 1

@@ -22,6 +22,8 @@ def all_is_accounted_for(world: World) -> None:
         spent = Calls(connection, world.store.database.clock).of_items(sorted(till.sent))
         own = sa.select(calls.c.item, calls.c.lease, sa.func.count()).where(calls.c.provider == "own")
         noted = {(row[0], row[1]): row[2] for row in connection.execute(own.group_by(calls.c.item, calls.c.lease))}
+        summed = sa.select(calls.c.item, calls.c.lease, sa.func.sum(calls.c.cost)).where(calls.c.provider == "own")
+        cost = {(row[0], row[1]): row[2] for row in connection.execute(summed.group_by(calls.c.item, calls.c.lease))}
     for item in sorted(till.sent):
         if item in items:
             own_calls = sum(many for attempt, many in noted.items() if attempt[0] == item)
@@ -31,6 +33,7 @@ def all_is_accounted_for(world: World) -> None:
             continue
         found, least = noted.get(attempt, 0), not process.dead and process.name not in world.cut_short
         require(least <= found <= 1, f"what {attempt} has used in {process.name} is noted {found} times")
+        require(not found or cost[attempt] == 1.0, f"{attempt} has used 1.0, and {cost.get(attempt)} is noted")
 
 
 def _calls_add_up(till: Till, item: int, spending: Any, own: int) -> None:

@@ -33,7 +33,8 @@ class Till:
 
     def uses(self, work: Work) -> None:
         """A handler says what it has used; it is spent, whatever becomes of the attempt."""
-        work.used(model="m", cost=1.0)
+        for _ in range(2):  # As two calls of one attempt: both count.
+            work.used(model="m", cost=0.5)
         self.used[work._claimed.id, work._claimed.lease] = STAGE.schedule.current.process
 
     def call(self, work: Work, faults: Faults) -> None:

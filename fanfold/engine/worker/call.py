@@ -345,6 +345,7 @@ class Caller:
             settlement: Settlement = await asyncio.wrap_future(self.threads.submit(run))
         except BaseException:
             self.children.discard(child)
+            self.threads.submit(lambda: _tell_external_jobs(call))
             raise
         self.children.give_back(child)
         return settlement
@@ -358,3 +359,14 @@ class Caller:
             call.store.transact(lambda tx: tx.settling.put_off_deadline(call.claimed.id, call.claimed.lease, seconds))
         except DatabaseProblem as problem:
             log.warning("Could not ask for more time for %s: %s", what, problem)
+
+
+def _tell_external_jobs(call: Call) -> None:
+    """Say that the process which was starting external jobs for this attempt is gone, though its worker lives.
+
+    Else the next attempt would wait for a call that nobody makes. What the process wrote before it was killed stays.
+    """
+    try:
+        call.store.transact(lambda tx: tx.externals.cut_off(call.claimed.id, call.claimed.lease))
+    except DatabaseProblem as problem:
+        log.warning("Could not say that the child process of %s is gone: %s", call.row.id, problem)

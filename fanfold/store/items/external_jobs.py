@@ -76,6 +76,12 @@ class Externals:
         """intended → unknown: the call has ended, and nobody knows whether the job was started."""
         return self._execute(self._change(item, lease, name, key, state=JobState.UNKNOWN.value))
 
+    def cut_off(self, item: int, lease: int) -> None:
+        """intended → unknown for all jobs of an attempt whose process is gone: nobody is in the middle of a call any more."""
+        mine = (externals.c.item == item, externals.c.lease == lease, externals.c.state == JobState.INTENDED)
+        said = {"state": JobState.UNKNOWN.value, "updated_at": self.clock.now}
+        self.connection.execute(sa.update(externals).where(*mine).values(said))
+
     def started(self, item: int, lease: int, name: str, key: str, job: str) -> bool:
         """intended or unknown → started, whatever became of the item and its task meanwhile.
 
