@@ -33,6 +33,7 @@ from fanfold.model.asking import Check as Check
 from fanfold.model.asking import Spending as Spending
 from fanfold.model.external import ExternalJob as ExternalJob
 from fanfold.model.files import File as File
+from fanfold.model.item import BEGAN_AGAIN as BEGAN_AGAIN
 from fanfold.model.item import Item as Item
 from fanfold.model.item import NewItem as NewItem
 from fanfold.model.item import Result as Result

@@ -8,7 +8,7 @@ import pytest
 import fanfold
 
 PROMISED = [
-    "Ambiguous", "Answer", "AppCommand", "Application",
+    "BEGAN_AGAIN", "Ambiguous", "Answer", "AppCommand", "Application",
     "BadAnswer", "BadInput", "BadOption", "BadPipeline", "Cancelled", "Change", "Check",
     "ChildDied", "Client", "DatabaseProblem", "Event", "ExternalJob", "FanfoldError", "File", "HandlerError", "HoldItem",
     "IllegalMove", "Item", "ItemState", "ItemWork", "JobFailed", "LeaseLost", "NewItem", "NoAnswer", "NotFound", "Option",

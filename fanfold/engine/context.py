@@ -458,7 +458,8 @@ class TaskWork(Work):
         source = self._row.plan.stage(stage) if stage else self._row.plan.last_each(self._claimed.stage)
         if source is None:
             raise BadInput(f"There is no `each` stage before {self._claimed.stage}.")
-        return Results(self._store, self._row.number, source.name)
+        before = self._row.plan.leading_to(source.name) if source.kind is Kind.EACH else ()
+        return Results(self._store, self._row.number, source.name, before)
 
 
 class ItemWork(Work):

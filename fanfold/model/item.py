@@ -17,6 +17,15 @@ REDONE = "$redone"
 """Among the options of an item that had a good result and is done again: a text of its own. Handlers do not see it."""
 
 
+class _BeganAgain:
+    def __repr__(self) -> str:
+        return "BEGAN_AGAIN"
+
+
+BEGAN_AGAIN = _BeganAgain()
+"""Stands in a stream for the start of another attempt: what the item emitted before does not count any more."""
+
+
 @dataclass(frozen=True)
 class NewItem:
     """A piece of work to be done: an optional key, unique within its stage, and a JSON-able input."""

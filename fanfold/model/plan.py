@@ -113,6 +113,11 @@ class Plan:
         runs = groupby(before, key=lambda stage: stage.kind is Kind.EACH)
         return [[stage.name for stage in run] for is_each, run in runs if is_each]
 
+    def leading_to(self, each: str) -> list[str]:
+        """The `each` stages that lead directly to this one, whose items it goes on with."""
+        [chain] = [chain for chain in self.chains() if each in chain]
+        return chain[: chain.index(each)]
+
     def passing(self, failed: Mapping[str, int]) -> Plan:
         """The same plan, in which the stages named are passed with that many failures."""
         kept = (replace(stage, passed=failed.get(stage.name, stage.passed)) for stage in self.stages)

@@ -117,7 +117,7 @@ def list_missing(client: Client, task: Task) -> None:
     """Say which items the result is without, and why."""
     if not task.missing:
         return
-    click.echo(f"{task.missing} of {task.total} items are missing:", err=True)
+    click.echo(f"Missing from the result: {task.missing} {'item' if task.missing == 1 else 'items'}", err=True)
     for result in islice(client.missing(task.id), MISSING_SHOWN):
         why = result.error_message or result.error_code or "not done"
         click.echo(f"  {printing.one_line(result.key)}: {printing.one_line(why)}", err=True)

@@ -173,7 +173,7 @@ def test_a_result_says_what_is_missing_in_it(shell: Shell) -> None:
     shell.tick("words")
     result = shell.type("result", task)
     assert result.stdout == "A\n"
-    assert "1 of 2 items are missing:\n  2: no such word" in result.stderr
+    assert "Missing from the result: 1 item\n  2: no such word" in result.stderr
     assert json.loads(shell.type("result", task, "--json").stdout)["missing"] == [
         {"key": "2", "code": "permanent", "message": "no such word"}
     ]

@@ -37,6 +37,14 @@ def test_the_same_items_under_a_key_give_the_same_task(installation: Installatio
     assert installation.rows() == before
 
 
+def test_the_order_of_names_in_an_item_makes_no_other_work(installation: Installation) -> None:
+    first = installation.client.submit(
+        batch(), items=[{"a": 1, "b": {"c": 2, "d": 3}}], key="k", options={"x": 1, "y": 2}
+    )
+    items = [{"b": {"d": 3, "c": 2}, "a": 1}]
+    assert installation.client.submit(batch(), items=items, key="k", options={"y": 2, "x": 1}).id == first.id
+
+
 @pytest.mark.parametrize(
     "items",
     [

@@ -118,6 +118,46 @@ def test_an_item_that_failed_early_is_missing_once(book: Book) -> None:
     assert max(book.calls.values()) == 1
 
 
+def test_a_merge_is_told_of_all_that_is_missing_wherever_it_failed(book: Book) -> None:
+    book.broken = {"a/x", "b/v", "b/y"}
+    book.run()
+    book.merge()
+    assert book.merge() == ("completed", "bind", 3)
+    assert book.client.result(book.task.id) == {"got": ["wab", "zab"], "gaps": ["v", "x", "y"]}
+    results = book.client.results(book.task.id)
+    assert [(one.key, one.ok, one.error_message) for one in results.all()] == [
+        ("v", False, "broken"), ("w", True, None), ("x", False, "broken"), ("y", False, "broken"), ("z", True, None),
+    ]  # fmt: skip
+    assert [one.key for one in book.client.results(book.task.id, "a").missing()] == ["x"]
+
+
+def test_a_merge_is_told_that_a_result_was_made_from_a_degraded_one(installation: Installation) -> None:
+    made = ff.Pipeline("degraded-early")
+
+    @made.each
+    def a(item: Any) -> Any:
+        if item.input in ("both", "early"):
+            item.degraded("simple way")
+        return item.input
+
+    @made.each
+    def b(item: Any) -> Any:
+        if item.input in ("both", "late"):
+            item.degraded("no model")
+        return item.input
+
+    @made.merge
+    def bind(task: Any, results: Any) -> Any:
+        return {result.key: result.degraded for result in results}
+
+    keys = ("fine", "both", "early", "late")
+    task = installation.client.submit(installation.know(made), items=[ff.NewItem(key, key) for key in keys])
+    installation.completed(task)
+    assert installation.client.result(task.id) == {
+        "fine": None, "both": "simple way; no model", "early": "simple way", "late": "no model",
+    }  # fmt: skip
+
+
 def test_a_stage_that_was_passed_stays_passed_when_an_earlier_failure_is_made_good(book: Book) -> None:
     book.broken = {"a/x", "b/y"}
     book.run()

@@ -214,3 +214,11 @@ def test_results_that_are_redone_while_they_are_read_are_not_given_with_gaps(
         with pytest.raises(ff.TaskStopped):
             installation.client.result(task.id)
     assert told
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+def test_a_limit_that_is_none_is_refused_on_every_database(installation: Installation, limit: int) -> None:
+    task = installation.client.submit(installation.know(batch()), items=[1, 2])
+    for ask in ("items", "events", "failures", "calls"):
+        with pytest.raises(ff.BadInput, match="it must be 1 or more"):
+            getattr(installation.client, ask)(task.id, limit=limit)

@@ -142,3 +142,43 @@ def test_a_reader_follows_while_it_runs(live: Live) -> None:
         switch.free.set()
         reader.join(60)
     assert seen == ["one", "two"]
+
+
+def test_who_follows_is_told_that_an_item_began_again(installation: Installation) -> None:
+    """Pieces of two attempts are never read as one text."""
+
+    def handler(item: Any) -> None:
+        for number in range(3 if item.attempt == 1 else 5):
+            item.emit(f"{item.attempt}.{number}")
+        item.flush()
+        if item.attempt == 1:
+            raise ff.Temporary("again", after=0)
+
+    pipeline = installation.know(batch(handler=handler, retry=ff.Retry(limit=1)))
+    task = installation.client.submit(pipeline, items=["a"])
+    worker = installation.worker()
+    emitted = installation.client.emitted(task.id)
+    worker.settle(*(worker.call(row, one) for row, one in worker.turn().claimed))
+    assert emitted.next() == [("1", "1.0"), ("1", "1.1"), ("1", "1.2")]
+    installation.work()
+    assert emitted.next() == [("1", ff.BEGAN_AGAIN), *(("1", f"2.{number}") for number in range(5))]
+    assert emitted.next() == []
+    assert emitted.over
+
+
+def test_an_attempt_that_emits_nothing_takes_back_what_the_one_before_it_said(installation: Installation) -> None:
+    def handler(item: Any) -> None:
+        if item.attempt == 1:
+            item.emit("half")
+            item.flush()
+            raise ff.Temporary("again", after=0)
+
+    pipeline = installation.know(batch(handler=handler, retry=ff.Retry(limit=1)))
+    task = installation.client.submit(pipeline, items=["a"])
+    worker = installation.worker()
+    emitted = installation.client.emitted(task.id)
+    worker.settle(*(worker.call(row, one) for row, one in worker.turn().claimed))
+    assert emitted.next() == [("1", "half")]
+    installation.work()
+    assert emitted.next() == [("1", ff.BEGAN_AGAIN)]
+    assert emitted.over

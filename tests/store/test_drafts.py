@@ -48,7 +48,7 @@ def everything_seen(tx: Transaction, number: int, stage: str) -> dict[str, objec
         "ids": reading.ids(number, stage, ["1"]),
         "ids of all": reading.ids(number, None, ["1"]),
         "keys": reading.keys_at(number, stage, [1, 2], ["done", "failed"]),
-        "emitted": reading.emitted(number, (0, 0)),
+        "emitted": reading.emitted(number, (0, 0, -1)),
         "open": reading.first_open(number, stage, 0),
         "makers": reading.makers(number, stage),
         "neighbours": [key for key in reading.neighbours(number, stage, 2) if key],

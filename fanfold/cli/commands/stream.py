@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from fanfold.model.item import BEGAN_AGAIN
 from fanfold.running import output_format as printing
 from fanfold.running.invocation import Command, Invocation
 
@@ -15,12 +16,19 @@ from fanfold.running.invocation import Command, Invocation
 def command(invocation: Invocation, task_id: str, no_follow: bool) -> None:
     """Print the pieces that items emit, in order, while they run.
 
-    With --json, one {"key": …, "value": …} per line.
+    With --json, one {"key": …, "value": …} per line; {"key": …, "began_again": true} when another attempt has begun and what the
+    item printed before does not count any more.
     """
     piece = "\n"
     for key, value in invocation.client().stream(task_id, follow=not no_follow):
-        if invocation.json:
-            printing.print_json({"key": key, "value": value}, indent=None)
+        if value is BEGAN_AGAIN and not invocation.json:
+            click.echo("" if piece.endswith("\n") else "\n", nl=False)
+            click.echo(f"Item {printing.one_line(key)} began again: what it printed before does not count.", err=True)
+            piece = "\n"
+        elif invocation.json:
+            printing.print_json(
+                {"key": key, "began_again": True} if value is BEGAN_AGAIN else {"key": key, "value": value}, indent=None
+            )
         elif isinstance(value, str):
             piece = value
             click.echo(piece, nl=False)

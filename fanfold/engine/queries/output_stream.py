@@ -1,12 +1,14 @@
-"""What do items say while they run? The pieces they emit, in order, taken step by step."""
+"""What items say while they run: the pieces they emit, in order, taken step by step."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from fanfold.model.item import BEGAN_AGAIN
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.task import TaskRow
-from fanfold.store.store import Store
+from fanfold.store.items.query import Piece
+from fanfold.store.store import Store, Transaction
 
 
 class Emitted:
@@ -20,13 +22,14 @@ class Emitted:
         self._follow = follow
         self._stage = row.stage
         self._settled_to = 0
-        self._after = (0, -1)
+        self._last: Piece | None = None
 
     def next(self) -> list[tuple[str, Any]]:
         """The next (key, value) pairs; none when there are none yet.
 
-        Who follows gets no piece behind an item that is still at work: its own next pieces come before that. A task
-        that was stopped is not waited for: its open items hold nothing back.
+        When following, pieces after a running item are held back: its own next pieces come first. The open items of a task
+        that was stopped hold nothing back. An item whose attempt was replaced gives ``(key, BEGAN_AGAIN)``, and then the
+        pieces of the new attempt from the beginning.
         """
         with self._store.read() as tx:
             current = tx.tasks.get(self._number)
@@ -35,9 +38,20 @@ class Emitted:
             at_rest = not self._follow or current is None or current.state is not TaskState.ACTIVE
             barrier = None if at_rest else tx.reading.first_open(self._number, self._stage, self._settled_to)
             self._settled_to = barrier[0] if barrier else self._settled_to
-            found = tx.reading.emitted(self._number, self._after)
-        taken = [piece for piece in found if barrier is None or piece[0] <= barrier[1]]
+            again = self._began_again(tx)
+            found = tx.reading.emitted(self._number, self._last[:3] if self._last else (0, 0, -1))
+        taken = [piece for piece in found if barrier is None or piece.item <= barrier[1]]
         if taken:
-            self._after = (taken[-1][0], taken[-1][1])
+            self._last = taken[-1]
         self.over = at_rest and not found
-        return [(key, self._store.unfold(body)) for _, _, key, body in taken]
+        return [*again, *((piece.key, self._store.unfold(piece.body)) for piece in taken)]
+
+    def _began_again(self, tx: Transaction) -> list[tuple[str, Any]]:
+        """A mark, once, when the item whose pieces came last has another attempt now: those pieces do not count any more."""
+        if self._last is None:
+            return []
+        lease = tx.reading.lease_of(self._last.item)
+        if lease is None or lease == self._last.lease:
+            return []
+        before, self._last = self._last, self._last._replace(lease=lease, position=-1)
+        return [(before.key, BEGAN_AGAIN)] if before.position >= 0 else []

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import heapq
 import shlex
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 
 from fanfold.errors import NotFound
 from fanfold.model import serial
@@ -19,12 +21,17 @@ GONE_NAMED = 100
 
 
 class Results:
-    """The results of a stage: a lazy, ordered stream, read page by page however many there are."""
+    """The results of a stage: a lazy, ordered stream, read page by page however many there are.
 
-    def __init__(self, store: Store, task: int, stage: str) -> None:
+    ``before`` names the `each` stages that lead to it directly: an item that failed there never reached this stage and is
+    missing here, and a result that was made from a degraded one is degraded.
+    """
+
+    def __init__(self, store: Store, task: int, stage: str, before: Sequence[str] = ()) -> None:
         self._store = store
         self._task = task
         self._stage = stage
+        self._before = before
 
     def __iter__(self) -> Iterator[Result]:
         """The results there are, in order; `all` and `missing` tell of the rest."""
@@ -35,11 +42,29 @@ class Results:
         return (result for result in self.all() if not result.ok)
 
     def all(self) -> Iterator[Result]:
-        """Every item in order; ``ok`` says whether it has a result."""
+        """Every item in order; ``ok`` says whether it has a result. An item that failed early is told where it failed first."""
+        last = -1
+        gaps = [self._of(stage, failed=True) for stage in self._stages_with_gaps()]
+        for result in heapq.merge(*gaps, self._of(self._stage), key=attrgetter("seq")):
+            if result.seq != last:
+                yield result
+            last = result.seq
+
+    def _stages_with_gaps(self) -> list[str]:
+        """Earlier stages of the run in which items failed; a glance at the counts spares reading all the others."""
+        if not self._before:
+            return []
+        with self._store.read() as tx:
+            counted = tx.reading.counts([self._task]).get(self._task, {})
+        return [stage for stage in self._before if stage in counted and counted[stage][ItemState.FAILED]]
+
+    def _of(self, stage: str, *, failed: bool = False) -> Iterator[Result]:
+        """The items of one stage in order; with ``failed`` only those that failed."""
         after = 0
         while True:
             with self._store.read() as tx:
-                rows = tx.reading.kept(self._task, self._stage, after)
+                rows = tx.reading.kept(self._task, stage, after, failed=failed)
+                earlier = tx.reading.degraded_before(self._task, self._before, rows)
                 spent = tx.calls.of_items([row.id for row in rows]) if tx.calls.exist(self._task) else {}
             unfold = self._store.unfold
             for id_, seq, key, state, given, made, code, message, model, usage, seconds, degraded in rows:
@@ -60,7 +85,7 @@ class Results:
                     None if usage is None else serial.load(usage),
                     None if seconds is None else round(seconds, 3),
                     spent.get(id_, NOTHING_SPENT),
-                    degraded,
+                    "; ".join((*earlier[seq], *([degraded] if degraded else ()))) if seq in earlier else degraded,
                 )
             if not rows:
                 return

@@ -116,6 +116,7 @@ class Reader(Details):
         ``degraded=True`` gives those whose result is not what was asked for, ``False`` the others.
         """
         keys = check_keys(keys, "`keys`")
+        _check_limit(limit)
         row = self._row(task_id)
         with self.store.read() as tx:
             name = chosen_stage(tx, row, stage)
@@ -161,6 +162,7 @@ class Reader(Details):
 
         ``before`` is the id of the first one of those seen already; without a ``limit`` they are all of them.
         """
+        _check_limit(limit)
         row = self._row(task_id)
         with self.store.read() as tx:
             item = None if key is None else self._id(tx, row, chosen_stage(tx, row, stage), key)
@@ -168,12 +170,14 @@ class Reader(Details):
 
     def events(self, task_id: str, after: int = 0, limit: int = 1_000) -> builtins.list[Event]:
         """What happened to a task, in order; ``after`` is the id of the last event seen."""
+        _check_limit(limit)
         row = self._row(task_id)
         with self.store.read() as tx:
             return tx.events.of(row.number, max(0, min(after, LAST_ID)), limit)
 
     def failures(self, task_id: str, limit: int = 20) -> builtins.list[tuple[str, str, str, int]]:
         """Why items failed, grouped: (stage, code, message, how many), the most frequent first."""
+        _check_limit(limit)
         row = self._row(task_id)
         with self.store.read() as tx:
             return tx.reading.failures(row.number, limit)
@@ -184,7 +188,9 @@ class Reader(Details):
         each = [planned.name for planned in row.plan.stages if planned.kind is Kind.EACH]
         if stage is None and not each:
             raise BadInput(f"Task {row.id} has no stage with many items.")
-        return Results(self.store, row.number, row.plan.stage(stage or each[-1]).name)
+        source = row.plan.stage(stage or each[-1])
+        before = row.plan.leading_to(source.name) if source.kind is Kind.EACH else ()
+        return Results(self.store, row.number, source.name, before)
 
     def result(self, task_id: str, *, earlier: bool = False) -> Any:
         """What the last stage made: a value or a ``File``; for a pipeline that ends with `each`, the list of outputs.
@@ -259,7 +265,10 @@ class Reader(Details):
             time.sleep(poll)
 
     def stream(self, task_id: str, *, follow: bool = True, poll: float = POLL_SECONDS) -> Iterator[tuple[str, Any]]:
-        """Pieces that items emit, as (key, value): in the order of the items, each item's in its own order, while they run."""
+        """Pieces that items emit, as (key, value): in the order of the items, each item's in its own order, while they run.
+
+        ``(key, ff.BEGAN_AGAIN)`` says that another attempt of the item has begun: its earlier pieces do not count any more.
+        """
         emitted = self.emitted(task_id, follow=follow)
         while not emitted.over:
             pieces = emitted.next()
@@ -303,6 +312,11 @@ class Reader(Details):
     def _view(self, row: TaskRow) -> Task:
         with self.store.read() as tx:
             return view(self.store, tx, [row])[0]
+
+
+def _check_limit(limit: int | None) -> None:
+    if limit is not None and limit < 1:
+        raise BadInput(f"The limit is {limit}; it must be 1 or more.")
 
 
 def no_result(task: Task) -> str:

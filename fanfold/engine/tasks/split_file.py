@@ -58,7 +58,7 @@ class Spool:
             for value in values:
                 key, text = self._checked(value, limit)
                 if made is not None:
-                    made.update(_line(key, text).encode())
+                    made.update(_described(key, text))
                 row = (key, text if text is None else fold(f"input-{self.count}.json", text))
                 if sink is None and not self._keep(row):
                     sink = self._open()
@@ -153,11 +153,18 @@ class Spool:
             self.path.unlink(missing_ok=True)
 
 
+def _described(key: str | None, text: str | None) -> bytes:
+    """An item as it is compared: equal inputs are equal in whatever order their names stand."""
+    if text is not None and "{" in text:
+        text = json.dumps(json.loads(text), sort_keys=True, ensure_ascii=False)
+    return _line(key, text).encode()
+
+
 def digest_of(values: Iterable[Any]) -> str:
     """The digest that a spool of these items has; nothing is kept."""
     spool, made = Spool(Path()), hashlib.sha256()
     for value in values:
-        made.update(_line(*spool._checked(value, None)).encode())
+        made.update(_described(*spool._checked(value, None)))
     return made.hexdigest()
 
 

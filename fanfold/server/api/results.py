@@ -24,6 +24,7 @@ from starlette.types import Receive, Scope, Send
 from fanfold.engine.queries.output_stream import Emitted
 from fanfold.errors import NotFound
 from fanfold.model.files import File
+from fanfold.model.item import BEGAN_AGAIN
 from fanfold.server.access import Asking, At, Looking
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.items import Stage
@@ -95,7 +96,10 @@ def get_emitted(
     task_id: TaskId,
     follow: Annotated[bool, Query(description="Go on until the task ends.")] = False,
 ) -> StreamingResponse:
-    """Get the pieces that items emit while they run, in the order of the items, as JSON lines."""
+    """Get the pieces that items emit while they run, in the order of the items, as JSON lines.
+
+    `began_again` in place of `value` says that another attempt of the item has begun: its earlier pieces do not count any more.
+    """
     id_ = client.get(task_id).id
     lines = followed(client.emitted(task_id, follow=follow), place, id_, access.token)
     return StreamingResponse(lines, media_type=LINES)
@@ -108,7 +112,8 @@ async def followed(emitted: Emitted, place: Place, task_id: str, token: str | No
         while not emitted.over and not watcher.is_closed:
             pieces = await run_in_threadpool(emitted.next)
             for key, value in pieces:
-                yield line({"key": key, "value": plain(value, task_id)})
+                again = value is BEGAN_AGAIN
+                yield line({"key": key} | ({"began_again": True} if again else {"value": plain(value, task_id)}))
             if not pieces and not emitted.over:
                 await asyncio.sleep(POLL_SECONDS)
     finally:

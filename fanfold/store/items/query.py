@@ -90,6 +90,16 @@ class Kept(NamedTuple):
     degraded: str | None
 
 
+class Piece(NamedTuple):
+    """A piece of streamed output, and where it stands."""
+
+    item: int
+    lease: int
+    position: int
+    key: str
+    body: str
+
+
 class Reading(Mishaps):
     """Questions about items, inside one transaction."""
 
@@ -205,10 +215,22 @@ class Reading(Mishaps):
         )
         return [_row(row) for row in self.connection.execute(wanted)]
 
-    def kept(self, task: int, stage: str, after: int, limit: int = MANY) -> list[Kept]:
-        """What is kept of the items of a stage with a position above ``after``, in order."""
+    def kept(self, task: int, stage: str, after: int, limit: int = MANY, *, failed: bool = False) -> list[Kept]:
+        """What is kept of the items of a stage with a position above ``after``, in order; of all, or of those that failed."""
         values = {"wanted": task, "at_stage": stage, "after": after, "most": limit}
-        return list(map(Kept._make, run(self.connection, kept_statement(self.clock), values)))
+        return list(map(Kept._make, run(self.connection, kept_statement(self.clock, failed), values)))
+
+    def degraded_before(self, task: int, stages: Sequence[str], rows: Sequence[Kept]) -> dict[int, list[str]]:
+        """Why the items at the positions of these rows are degraded in earlier stages, in the order of the stages."""
+        if not stages or not rows:
+            return {}
+        mine = sa.and_(items.c.task == task, items.c.stage.in_(stages), counts_of(task))
+        here = items.c.seq.between(rows[0].seq, rows[-1].seq)
+        marked = sa.select(items.c.seq, items.c.stage, items.c.degraded).where(DEGRADED, mine, here, ~is_reset())
+        found: dict[int, list[str]] = defaultdict(list)
+        for seq, _, reason in sorted(self.connection.execute(marked), key=lambda row: (row[0], stages.index(row[1]))):
+            found[seq].append(reason)
+        return found
 
     def ids(self, task: int, stage: str | None, keys: Sequence[str]) -> list[int]:
         """The items with these keys; an item without a key answers to its position."""
@@ -240,22 +262,30 @@ class Reading(Mishaps):
             found += [row.key or str(row.seq) for row in rows]
         return found
 
-    def emitted(self, task: int, after: tuple[int, int], limit: int = PAGE) -> list[tuple[int, int, str, str]]:
-        """Streamed pieces behind ``after`` as (item, position, key, body), of the leases that count, in order."""
+    def emitted(self, task: int, after: tuple[int, int, int], limit: int = PAGE) -> list[Piece]:
+        """Streamed pieces of the leases that count, in order, behind ``after``: an item, its lease and a position in it.
+
+        When that item has another lease meanwhile, its pieces come from the beginning.
+        """
+        item, lease, position = after
+        here = sa.and_(emissions.c.item == item, sa.or_(emissions.c.lease != lease, emissions.c.position > position))
         rows = self.connection.execute(
-            sa.select(items.c.id, emissions.c.position, items.c.key, items.c.seq, emissions.c.body)
+            sa.select(items.c.id, emissions.c.lease, emissions.c.position, items.c.key, items.c.seq, emissions.c.body)
             .join(items, sa.and_(items.c.id == emissions.c.item, items.c.lease == emissions.c.lease))
             .where(
                 emissions.c.task == task,
                 counts_of(task),
-                sa.or_(
-                    emissions.c.item > after[0], sa.and_(emissions.c.item == after[0], emissions.c.position > after[1])
-                ),
+                sa.or_(emissions.c.item > item, here),
             )
             .order_by(emissions.c.item, emissions.c.position)
             .limit(limit)
         )
-        return [(row.id, row.position, row.key or str(row.seq), row.body) for row in rows]
+        return [Piece(row.id, row.lease, row.position, row.key or str(row.seq), row.body) for row in rows]
+
+    def lease_of(self, item: int) -> int | None:
+        """The newest lease of an item."""
+        found = self.connection.execute(sa.select(items.c.lease).where(items.c.id == item)).scalar()
+        return None if found is None else int(found)
 
     def first_open(self, task: int, stage: str, after: int) -> tuple[int, int] | None:
         """(position, id) of the first item of the stage from position ``after`` on that is not settled."""
@@ -354,8 +384,8 @@ def _in_states(states: Sequence[str]) -> sa.ColumnElement[bool]:
 
 
 @lru_cache(maxsize=16)
-def kept_statement(clock: Clock) -> sa.Select[Any]:
-    """A page of what a merge reads; built once."""
+def kept_statement(clock: Clock, failed: bool = False) -> sa.Select[Any]:
+    """A page of what a merge reads, of all items or of those that failed; built once."""
     known: dict[str, sa.ColumnElement[Any]] = {
         **{column.name: column for column in (*items.c, *item_data.c)},
         "key": sa.func.coalesce(items.c.key, sa.cast(items.c.seq, sa.Text)),
@@ -367,6 +397,8 @@ def kept_statement(clock: Clock) -> sa.Select[Any]:
     task, stage = sa.bindparam("wanted", type_=sa.BigInteger), sa.bindparam("at_stage", type_=sa.Text)
     mine = sa.and_(items.c.task == task, items.c.stage == stage, counts_at(task, stage))
     behind = found.where(mine, items.c.seq > sa.bindparam("after")).order_by(items.c.seq)
+    if failed:
+        behind = behind.where(STATE_NOW == ItemState.FAILED)
     return behind.limit(sa.bindparam("most", type_=sa.Integer))
 
 
