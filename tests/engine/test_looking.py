@@ -1,6 +1,7 @@
 """Is work found at once and at a bounded cost, whatever else waits?"""
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from fanfold.engine.worker.candidates import PAGE, PAGES, Candidates, fairest
 from fanfold.engine.worker.claim import Claimer, Room
 from fanfold.engine.worker.loop import Worker
 from fanfold.engine.worker.turn import take_turn
-from fanfold.store.items.find_work import TOP, Ready, Served
+from fanfold.store.items.find_work import TOP, Looking, Ready, Served
 from fanfold.store.store import Transaction
 from tests.engine.live import Live
 from tests.installation import HandClock, HandWorker, Installation, number_of
@@ -270,3 +271,34 @@ def test_many_small_tasks_are_all_worked_off(installation: Installation, monkeyp
             break
     [(left,)] = installation.sql("SELECT count(*) FROM tasks WHERE state = 'active'")
     assert (len(done), left) == (120, 0)
+
+
+def test_a_machine_that_slept_in_the_middle_of_a_walk_goes_on_soon_and_rests_until_then(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The hour it slept is no cost of looking: the lap is not put off for ten hours, nor asked for without a pause."""
+    monkeypatch.setattr(candidates, "PAGE", 5)
+    monkeypatch.setattr(candidates, "PAGES", 1)
+    installation.know(pipeline())
+    crowd(installation, 20)
+    now = [1_000.0]
+    monkeypatch.setattr(candidates, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    known = Candidates(installation.store, Served([("two", "narrow")]))
+    walks: list[int] = []
+    walk = Looking.walk
+
+    def slow_walk(*arguments: Any) -> Any:
+        walks.append(1)
+        now[0] += 3_600.0 if len(walks) == 1 else 0.001
+        return walk(*arguments)
+
+    monkeypatch.setattr(Looking, "walk", slow_walk)
+    known.look(urgent=True)
+    now[0] += 0.5
+    known.look(urgent=True)
+    assert len(walks) == 1
+    assert known.seconds_to_look == pytest.approx(4.5)
+    now[0] += 4.5
+    assert known.seconds_to_look == 0
+    known.look(urgent=True)
+    assert len(walks) == 2

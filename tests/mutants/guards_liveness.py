@@ -103,4 +103,22 @@ MUTANTS = (
         Edit("fanfold/store/items/reset.py", '"troubled_by", *CRASHES)', '"troubled_by")'),
         test=f"{POISON_TESTS}::test_a_retry_starts_the_count_anew[sqlite-reclaim]",
     ),
+    mutant(
+        "a machine that slept during a walk does not put the next one off",
+        Edit(
+            "fanfold/engine/worker/candidates.py",
+            "min(LONGEST_PAUSE_SECONDS, self._walk_seconds / self._share)",
+            "self._walk_seconds / self._share",
+        ),
+        test="engine/test_looking.py::test_a_machine_that_slept_in_the_middle_of_a_walk_goes_on_soon_and_rests_until_then[sqlite]",
+    ),
+    mutant(
+        "an idle worker rests until its next walk is due",
+        Edit(
+            "fanfold/engine/worker/candidates.py",
+            "next_look = max(next_look, self._walked_at + self._walk_pause)",
+            "pass",
+        ),
+        test="engine/test_looking.py::test_a_machine_that_slept_in_the_middle_of_a_walk_goes_on_soon_and_rests_until_then[sqlite]",
+    ),
 )

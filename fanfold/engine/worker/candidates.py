@@ -29,6 +29,8 @@ REFRESH_SECONDS = 0.5
 LOOK_SHARE = 0.1
 """Largest share of a busy worker's time spent looking for tasks that it does not know yet: a small task that comes beside a huge
 one is seen within some 20 ms, in each of its stages. A hint alone would not do: it may have come while there was no room."""
+LONGEST_PAUSE_SECONDS = 5.0
+"""A walk that took very long was not work: the machine slept, or the process was stopped. The next one does not wait for that."""
 IDLE_SHARE = 0.02
 """The same for a worker that has nothing to do and is still in the middle of a lap."""
 
@@ -86,7 +88,14 @@ class Candidates:
         """When an idle worker should go on with a lap; None when the lap is over."""
         if not self._lap and self._timed_end is None:
             return None
-        return max(0.0, self._looked_at + self._look_seconds / self._idle_share - time.monotonic())
+        next_look = self._looked_at + self._look_seconds / self._idle_share
+        if self._timed_end is None:  # A look before the next walk is due would find nothing.
+            next_look = max(next_look, self._walked_at + self._walk_pause)
+        return max(0.0, next_look - time.monotonic())
+
+    @property
+    def _walk_pause(self) -> float:
+        return min(LONGEST_PAUSE_SECONDS, self._walk_seconds / self._share)
 
     def hurry(self) -> None:
         """Do not spread looks out over time: somebody waits for the end of the lap."""
@@ -108,7 +117,7 @@ class Candidates:
         with self.store.read() as tx:
             if self._is_long:
                 self._ask_for_news(tx)
-            if not self._is_long or started - self._walked_at >= self._walk_seconds / self._share:
+            if not self._is_long or started - self._walked_at >= self._walk_pause:
                 self._walk(tx, started, full)
             self._read_due(tx)
             self.seconds_to_next = tx.looking.seconds_to_next()
