@@ -161,6 +161,10 @@ class Live:
                 continue
             if moment is None:
                 return
+            if told is not None:
+                # What is new was read, so the database is back: this comes first, also where a stream ends with the news.
+                told = None
+                yield Lost(None)
             yield moment
 
     @property
@@ -182,8 +186,7 @@ class Live:
                 self._wake.clear()
                 self._looking_since = time.monotonic()
                 pause = self._look_around(hints)
-                self._good_at = datetime.now(UTC)
-                self._has_failed = False
+                self._is_back()
                 self._looking_since = None
         except BaseException:
             self._has_failed = True
@@ -191,6 +194,12 @@ class Live:
             raise
         finally:
             hints.close()
+
+    def _is_back(self) -> None:
+        """The database was read. This is known before anybody is told what was read."""
+        self._good_at = datetime.now(UTC)
+        self._has_failed = False
+        self._looking_since = time.monotonic()
 
     def _look_around(self, hints: Hints) -> float:
         """Look if there may be news; returns how long to pause."""
@@ -278,6 +287,7 @@ class Live:
             if before is not None and quiet and before.task == moment.task:
                 return
             watched.moved_at = now
+            self._is_back()
             for watcher in watched.watchers:
                 watcher.offer(moment)
 
@@ -287,6 +297,7 @@ class Live:
         gone = {id_: self._listed[id_].owner for id_ in unseen - tx.reading.existing(unseen)}
         changed = {id_: task for id_, task in found.items() if self._listed.get(id_) != task}
         left = {id_: self._paces.setdefault(id_, Pace()).seconds_left(task, now) for id_, task in found.items()}
+        self._is_back()
         self._remember(found, gone, {id_ for watcher in lists for id_ in watcher.ids})
         for watcher in lists:
             told = found if watcher.is_new and not watcher.ids else changed

@@ -5,17 +5,24 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
+from fanfold.engine.client import Client
+from fanfold.errors import DatabaseProblem
 from fanfold.model.task import Task
 from fanfold.server import live
 from fanfold.server.api import streams
+from fanfold.store.store import Store
 from tests.cli.samples import words
+from tests.databases import upgrade
 from tests.installation import Installation
 from tests.server.asking import served
+from tests.servers import PostgresServer
 from tests.waiting import eventually
 
 Message = tuple[str, Any, str | None]
@@ -267,3 +274,79 @@ def test_two_hundred_watchers_cost_no_more_than_one(
     # One look more or less, as the looks fall; were each watcher to look, there would be hundreds.
     assert many_looks <= looks + 2
     assert many_statements / many_looks <= 1.5 * statements / looks
+
+
+def away(*_given: Any) -> Any:
+    raise DatabaseProblem("Can not use the database postgresql://db.internal: it is away.", code="unreachable")
+
+
+def of(told: Iterator[Message], name: str) -> Any:
+    """The data of the next message of that name."""
+    return next(data for kind, data, _ in told if kind == name)
+
+
+@pytest.mark.parametrize("path", ["/tasks/{id}/stream", "/stream"])
+def test_a_stream_tells_that_the_database_is_lost_and_goes_on_without_a_gap(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    task = installation.client.submit(words, items=["a"])
+    elsewhere = Client(store=Store.open(installation.settings))
+    known = events(installation, task)
+    with served(installation) as (url, _), stream(f"{url}/api/v1{path.format(id=task.id)}") as told:
+        assert of(told, "task")["id"] == task.id
+        before = datetime.now(UTC)
+        with monkeypatch.context() as broken:
+            broken.setattr(installation.store, "read", away)
+            lost = of(told, "database")
+            assert datetime.fromisoformat(lost["lost_since"]) <= datetime.now(UTC)
+            assert before - datetime.fromisoformat(lost["lost_since"]) < timedelta(seconds=30)
+            elsewhere.pause(task.id, "lunch")
+            elsewhere.resume(task.id)
+            elsewhere.cancel(task.id)
+        assert of(told, "database") == {"lost_since": None}
+        if path == "/stream":
+            assert of(told, "task")["state"] == "cancelled"
+        else:
+            rest = list(told)
+            assert [data["id"] for name, data, _ in rest if name == "event"] == events(installation, task)[len(known) :]
+            assert [name for name, _, _ in rest][-2:] == ["task", "end"]
+    elsewhere.store.close()
+
+
+@pytest.mark.parametrize("times", [1, 4])
+def test_a_stream_that_resumes_while_the_database_is_lost_misses_nothing(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    task = installation.client.submit(words, items=["a"])
+    installation.client.cancel(task.id)
+    read, tries = streams.events_since, iter(range(times))
+
+    def troubled(*given: Any) -> list[Any]:
+        return away() if next(tries, None) is not None else read(*given)
+
+    monkeypatch.setattr(streams, "events_since", troubled)
+    monkeypatch.setattr(streams, "TRY_SECONDS", 0.01)
+    with (
+        served(installation) as (url, _),
+        stream(f"{url}/api/v1/tasks/{task.id}/stream", **{"last-event-id": "0"}) as told,
+    ):
+        found = list(told)
+    assert [data["id"] for name, data, _ in found if name == "event"] == events(installation, task)
+    assert found[-1][0] == "end"
+
+
+def test_a_stream_outlives_a_server_that_is_stopped_and_started(own_postgres: PostgresServer, tmp_path: Path) -> None:
+    url = own_postgres.create_database("fanfold")
+    upgrade(url)
+    here = Installation(url, tmp_path / "data", None)
+    task = here.client.submit(words, items=["a"])
+    with served(here) as (address, _), stream(f"{address}/api/v1/tasks/{task.id}/stream") as told:
+        assert of(told, "task")["state"] == "active"
+        own_postgres.stop("immediate")
+        assert of(told, "database")["lost_since"] is not None
+        own_postgres.start()
+        assert of(told, "database") == {"lost_since": None}
+        here.client.cancel(task.id)
+        assert of(told, "event")["verb"] == "cancel"
+        assert of(told, "end") == {"state": "cancelled"}
+    here.store.close()

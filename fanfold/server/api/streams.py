@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
+from functools import partial
+from typing import Annotated, TypeVar
 
 from fastapi import APIRouter, Header
 from fastapi.sse import EventSourceResponse, ServerSentEvent
@@ -12,15 +16,16 @@ from pydantic import TypeAdapter
 from starlette.concurrency import run_in_threadpool
 
 from fanfold.engine.client import Client
-from fanfold.errors import NotFound
+from fanfold.errors import DatabaseProblem, NotFound
 from fanfold.model.task import Event, Task
 from fanfold.server.access import Asking, At, Looking
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.shapes import TaskShape
 from fanfold.server.api.tasks import WatchedTask
+from fanfold.server.live import Live
 from fanfold.server.memo import Once
 from fanfold.server.sentences import neutral
-from fanfold.server.snapshots import ListMoment, Moment, Watcher
+from fanfold.server.snapshots import ListMoment, Lost, Moment, New, Watcher
 
 router = APIRouter(tags=["live"])
 SETTLED_SECONDS = 10
@@ -30,6 +35,9 @@ LastEvent = Annotated[
 ]
 EVENT = TypeAdapter(Event)
 documents: Once[str] = Once()
+Missed = TypeVar("Missed")
+TRY_SECONDS = 0.5
+log = logging.getLogger("fanfold.server")
 
 
 @router.get("/tasks/{task_id}/stream", responses=may_answer(404, 409), response_class=EventSourceResponse)
@@ -39,12 +47,16 @@ async def stream_task(
     """Follow a task until it is finished.
 
     Messages: `event` (what happened, each with its id; one may come twice after a loss of connection), `task` (the task,
-    whenever it has changed), `deleted`, and `end` when the task is finished.
+    whenever it has changed), `deleted`, and `end` when the task is finished. `database` says that the database is lost, with
+    the time of the last good look in `lost_since`, or that it is back (null); the stream then goes on where it was.
     """
     watcher = place.live.watch(task.id, access.token)
+    after = number(last_event_id)
+    missed = None if after is None else partial(events_since, client, task.id, after)
     try:
-        async for message in messages(client, task, watcher, number(last_event_id)):
-            yield message
+        async with aclosing(told(place.live, watcher, missed)) as news:
+            async for message in messages(task, news, after or 0):
+                yield message
     finally:
         place.live.unwatch(task.id, watcher)
 
@@ -53,45 +65,91 @@ async def stream_task(
 async def stream_list(
     place: At, access: Asking, client: Looking, last_event_id: LastEvent = None
 ) -> AsyncIterator[ServerSentEvent]:
-    """Follow all tasks: `task` first for the newest and then for each that has changed, `deleted` for those that are gone."""
+    """Follow all tasks: `task` first for the newest and then for each that has changed, `deleted` for those that are gone.
+
+    `database` as in the stream of a task.
+    """
     watcher = place.live.watch_list(access.owner, token=access.token)
+    after = number(last_event_id)
+    missed = None if after is None else partial(client.changed_since, after)
     try:
-        after = number(last_event_id)
-        if after is not None:
-            for task in await run_in_threadpool(client.changed_since, after):
-                yield ServerSentEvent(event="task", raw_data=task_json(task))
-        while (moment := await watcher.next()) is not None:
-            for message in listed(moment):
-                yield message
+        async with aclosing(told(place.live, watcher, missed)) as news:
+            async for new in news:
+                if isinstance(new, Lost):
+                    yield database_message(new)
+                elif isinstance(new, ListMoment):
+                    for message in listed(new):
+                        yield message
+                else:
+                    for task in new:
+                        yield ServerSentEvent(event="task", raw_data=task_json(task))
     finally:
         place.live.unwatch_list(watcher)
 
 
+async def told(
+    live: Live, watcher: Watcher[New], missed: Callable[[], list[Missed]] | None
+) -> AsyncGenerator[list[Missed] | New | Lost, None]:
+    """First what was missed, then what is new; in between whether the database is lost. Nothing is left out for that."""
+    waiting: New | None = None
+    async with aclosing(live.follow(watcher)) as news:
+        async for new in news:
+            if isinstance(new, Lost):
+                yield new
+            else:
+                waiting = new if waiting is None else waiting.followed_by(new)
+            # Read only now: what was committed before the shared reader's first look is no news to it.
+            if waiting is not None and missed is not None:
+                found = await read(live, missed)
+                if found is None:
+                    continue  # It is read when the database is back.
+                missed = None
+                yield found
+            if waiting is not None:
+                yield waiting
+                waiting = None
+
+
+async def read(live: Live, missed: Callable[[], list[Missed]]) -> list[Missed] | None:
+    """What was missed; None when the database is lost meanwhile. A trouble that is over sooner is waited out."""
+    while True:
+        try:
+            return await run_in_threadpool(missed)
+        except DatabaseProblem as problem:
+            log.warning("[server] A stream cannot read what it missed: %s; trying again", problem)
+            if live.lost_since is not None:
+                return None
+            await asyncio.sleep(TRY_SECONDS)
+
+
 async def messages(
-    client: Client, task: Task, watcher: Watcher[Moment], after: int | None
+    task: Task, news: AsyncIterator[list[Event] | Moment | Lost], settled: int
 ) -> AsyncIterator[ServerSentEvent]:
-    """First what was missed, then what is new, each event once."""
-    moment = await watcher.next()
-    # Read only now: what was committed before the shared reader's first look is no news to it.
-    missed = [] if after is None else await run_in_threadpool(events_since, client, task.id, after)
-    sent = {event.id for event in missed}
-    settled = after or 0
-    for event in missed:
-        settled = resume_id(event, settled)
-        yield said(event, settled)
-    while moment is not None:
-        for event in moment.events:
-            if event.id not in sent:
-                settled = resume_id(event, settled)
-                yield said(event, settled)
-        if moment.task is None:
+    """What is told of a task, each event once."""
+    sent: set[int] = set()
+    async for new in news:
+        if isinstance(new, Lost):
+            yield database_message(new)
+            continue
+        events = new if isinstance(new, list) else [event for event in new.events if event.id not in sent]
+        for event in events:
+            settled = resume_id(event, settled)
+            yield said(event, settled)
+        if isinstance(new, list):
+            sent = {event.id for event in new}
+        elif new.task is None:
             yield ServerSentEvent(event="deleted", data={"id": task.id})
             return
-        yield ServerSentEvent(event="task", raw_data=task_json(moment.task))
-        if moment.task.finished:
-            yield ServerSentEvent(event="end", data={"state": moment.task.state})
-            return
-        moment = await watcher.next()
+        else:
+            yield ServerSentEvent(event="task", raw_data=task_json(new.task))
+            if new.task.finished:
+                yield ServerSentEvent(event="end", data={"state": new.task.state})
+                return
+
+
+def database_message(lost: Lost) -> ServerSentEvent:
+    """Since when the database is lost; null says that it is back."""
+    return ServerSentEvent(event="database", data={"lost_since": lost.since})
 
 
 def events_since(client: Client, task_id: str, after: int) -> list[Event]:
