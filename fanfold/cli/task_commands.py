@@ -12,6 +12,7 @@ from fanfold.running import output_format as printing
 from fanfold.running.error_output import described, exit_of
 from fanfold.running.exit_codes import Exit
 from fanfold.running.invocation import Invocation
+from fanfold.running.result_output import marked
 
 if TYPE_CHECKING:
     from fanfold.engine.client import Client
@@ -49,7 +50,7 @@ def steer(invocation: Invocation, task_ids: Sequence[str], targets: Sequence[str
 def sentence(task: Task) -> str:
     """A task in one line."""
     why = f" ({task.wait_reason})" if task.wait_reason and task.wait_reason != task.status else ""
-    degraded = f"; {task.degraded} of {task.total} items degraded" if task.degraded else ""
+    degraded = f"; {marked(task, f'of {task.total} items degraded')}" if task.degraded else ""
     return f"{task.id} is {task.status}{why}{degraded}"
 
 

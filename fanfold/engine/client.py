@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any
 
 from fanfold.engine.queries.tasks import Reader
+from fanfold.engine.tasks.accept import Keep, accept
 from fanfold.engine.tasks.commands import Commands
 from fanfold.engine.tasks.external_decisions import Wish, decide
 from fanfold.engine.tasks.submission import OWNER_LENGTH, Submission
@@ -140,6 +141,16 @@ class Client(Reader):
     def merge(self, task_id: str) -> Task:
         """Merge now, or again, with what there is."""
         return self._command(task_id, self.commands.merge)
+
+    def accept(
+        self, task_id: str, items: Sequence[str] = (), *, stage: str | None = None, reason: str | None = None
+    ) -> Task:
+        """Keep degraded results as they are: all of them, or those of the named items.
+
+        They stay marked, and count in ``accepted``. A redo that is degraded again needs a person again.
+        """
+        keep = Keep(tuple(items), stage, reason)
+        return self._command(task_id, lambda number: accept(self.store, number, keep, self.actor))
 
     def external(
         self,

@@ -95,6 +95,8 @@ class Item:
     spending: Spending = NOTHING_SPENT
     degraded: str | None = None
     """Why its result is not what was asked for; None when it is."""
+    accepted: bool = False
+    """Whether a person keeps that degraded result as it is."""
     held: str | None = None
     """Why it waits for a person, if it does; nothing claims it until somebody retries it."""
 

@@ -98,6 +98,8 @@ class Task:
     spending: Spending = NOTHING_SPENT
     degraded: int = 0
     """How many of its items are done, but not as they were asked for."""
+    accepted: int = 0
+    """How many of these a person keeps as they are."""
     held: int = 0
     """How many items of its stage wait for a person."""
     needs_you: str | None = None
@@ -116,6 +118,11 @@ class Task:
         retries = self.held or any(stage.counts.get(ItemState.FAILED) for stage in self.stages)
         by_name = self.state in RETRIED_BY_NAME and not retries
         return tuple(verb for verb in self.available_commands if verb != "retry" or not by_name)
+
+    @property
+    def unaccepted(self) -> int:
+        """How many degraded results nobody has accepted."""
+        return self.degraded - self.accepted
 
     @property
     def stalled(self) -> bool:

@@ -14,6 +14,8 @@ from fanfold.model.progress import Counts
 PATIENCE_SECONDS = 600.0
 """A task that has waited for a service for longer than this is listed among what needs a person."""
 RATE_LIMITED, UNREACHABLE = "rate_limited", "unreachable"
+ACCEPT = "accept"
+"""The command that keeps degraded results as they are. It moves nothing, so the table of moves does not have it."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,13 @@ class Facts:
     """Whether the database takes no writes now, as after a failover: then no worker can be seen either."""
     done_items: int = 0
     """How many items are done, in all stages: they can be redone when they are named."""
+    accepted: int = 0
+    """How many of the degraded items a person keeps as they are."""
+
+    @property
+    def unaccepted(self) -> int:
+        """How many degraded items nobody has accepted."""
+        return self.degraded - self.accepted
 
 
 def state_word(facts: Facts) -> str:
@@ -78,14 +87,18 @@ def state_word(facts: Facts) -> str:
 
 
 def available_commands(facts: Facts) -> tuple[str, ...]:
-    """The commands that are possible now, in the order of the table; also a retry of done items, which must be named."""
+    """The commands that are possible now, in the order of the table; last the one that moves nothing.
+
+    With a retry of done items, which must be named.
+    """
     named = replace(facts, failed_items=facts.failed_items or facts.done_items)
-    return tuple(verb for verb in COMMANDS if legal(TASK_MOVES, facts.state, verb) and not objection(named, verb))
+    moves = (verb for verb in COMMANDS if legal(TASK_MOVES, facts.state, verb) and not objection(named, verb))
+    return (*moves, ACCEPT) if facts.unaccepted else tuple(moves)
 
 
 def plain_commands(facts: Facts) -> tuple[str, ...]:
     """Those of the possible commands that need nothing but the task: a retry only if there is something to retry."""
-    return tuple(verb for verb in available_commands(facts) if not objection(facts, verb))
+    return tuple(verb for verb in available_commands(facts) if verb == ACCEPT or not objection(facts, verb))
 
 
 def objection(facts: Facts, verb: str) -> str:
@@ -173,8 +186,8 @@ def needs_you(facts: Facts) -> str | None:
         return wait_reason(facts)
     if facts.state is TaskState.ACTIVE and facts.reason:
         return wait_reason(facts)
-    if facts.state is TaskState.COMPLETED and facts.degraded:
-        return f"{facts.degraded} degraded: retry them with another model, or leave them as they are"
+    if facts.state is TaskState.COMPLETED and facts.unaccepted:
+        return f"{facts.unaccepted} degraded: retry them with another model, or keep them as they are"
     trouble = facts.trouble
     if facts.state is not TaskState.ACTIVE or trouble is None or trouble.stuck_since is None:
         return None

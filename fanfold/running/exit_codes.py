@@ -34,7 +34,7 @@ MEANINGS = {
     Exit.BAD_INPUT: "An option, file, pipeline or value can not be used; nothing was changed.",
     Exit.DATABASE: "The database or the data folder can not be used as it is.",
     Exit.PARTIAL: "The result is not all that was asked for: some items failed, so that the task may have stopped "
-    "before its result, or some are degraded. Retry them, or merge without them.",
+    "before its result, or some are degraded. Retry them, merge without them, or accept what is degraded.",
     Exit.TIMEOUT: "The time that was allowed for waiting is over; the task goes on.",
     Exit.WAITING: "The task is paused, waits at a gate, or has only items left that wait for a person.",
     Exit.UNHEALTHY: "doctor found a problem.",

@@ -129,13 +129,21 @@ def list_degraded(client: Client, task: Task, *, err: bool = True) -> None:
     """Say which items are not what was asked for, why, and how to redo them."""
     if not task.degraded:
         return
-    click.echo(f"{task.degraded} of {task.total} items are degraded:", err=err)
+    click.echo(f"{marked(task, f'of {task.total} items are degraded')}:", err=err)
     shown = [item for stage in task.stages for item in _degraded_of(client, task, stage.name)][:DEGRADED_SHOWN]
     for item in shown:
         click.echo(f"  {printing.one_line(item.key)}: {printing.one_line(item.degraded)}", err=err)
     if task.degraded > len(shown):
         click.echo(f"  … all of them: fanfold items {task.id} --degraded", err=err)
-    click.echo(f"To redo just these: fanfold retry {task.id} --degraded", err=err)
+    if task.unaccepted:
+        click.echo(f"To redo just these: fanfold retry {task.id} --degraded", err=err)
+        click.echo(f"To keep them as they are: fanfold accept {task.id}", err=err)
+
+
+def marked(task: Task, what: str) -> str:
+    """How many results are degraded, and whether somebody has accepted that."""
+    accepted = f", {task.accepted} accepted" if task.unaccepted else ", accepted"
+    return f"{task.degraded} {what}" + (accepted if task.accepted else "")
 
 
 def _degraded_of(client: Client, task: Task, stage: str) -> list[Item]:
@@ -143,5 +151,5 @@ def _degraded_of(client: Client, task: Task, stage: str) -> list[Item]:
 
 
 def ended_well(task: Task) -> Exit:
-    """The exit code of a command that gives the result of a task: not plain success when some of it is missing or degraded."""
-    return Exit.PARTIAL if task.degraded or task.missing else Exit.OK
+    """The exit code of a command that gives a result: no plain success when some is missing, or degraded and not accepted."""
+    return Exit.PARTIAL if task.unaccepted or task.missing else Exit.OK

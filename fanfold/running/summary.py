@@ -49,7 +49,7 @@ def _facts(command: FileCommand, document: Document, task: Task) -> list[str]:
     if task.failed:
         parts.append(f"{task.failed} failed")
     if document.degraded:
-        parts.append(f"{len(document.degraded)} degraded")
+        parts.append(f"{len(document.degraded)} degraded" + (", accepted" if not task.unaccepted else ""))
     if document.left:
         parts.append(
             f"you have edited {_listed(document.left)}: left as it is (--fresh writes it anew and keeps yours)"
@@ -112,12 +112,13 @@ def _gaps(client: Client, command: FileCommand, document: Document) -> list[str]
 
 def _shortfalls(command: FileCommand, document: Document) -> list[str]:
     """Which items are degraded, why, and how to redo just these."""
-    if not document.degraded or document.task is None:
+    if not document.degraded or document.task is None or not document.task.unaccepted:
         return []
     found = [Missing(key, one_line(why)) for key, why in document.degraded.items()]
     return [
         *_reasons(command, document, found, " degraded"),
         f"  To redo just these: fanfold retry {document.task.id} --degraded, then the same again",
+        f"  To keep them as they are: fanfold accept {document.task.id}",
     ]
 
 
@@ -141,7 +142,7 @@ def exit_code(documents: Sequence[Document], missed: Sequence[str]) -> Exit:
         return Exit.WAITING
     if not good:
         return Exit.FAILED
-    lacking = any(one.degraded or (one.task and one.task.failed) for one in good)
+    lacking = any(one.task and (one.task.unaccepted or one.task.failed) for one in good)
     incomplete = missed or len(good) < len(documents) or lacking
     return Exit.PARTIAL if incomplete else Exit.OK
 
@@ -162,6 +163,7 @@ def as_json(client: Client, command: FileCommand, document: Document) -> dict[st
         "failed": [{one: gap.label, "reason": gap.reason} for gap in missing(client, document)],
         "engines": dict(document.engines),
         "degraded": [{one: gap.label, "reason": gap.reason} for gap in _ordered(degraded)],
+        "accepted": task.accepted if task else 0,
         "spending": task.spending if task else None,
         "moved": document.moved,
         "left": document.left,

@@ -28,6 +28,7 @@ from fanfold.store.events import Events
 from fanfold.store.files import sharing
 from fanfold.store.files.folder import Blobs, BlobStore, Directory, new_key
 from fanfold.store.health import Health
+from fanfold.store.items.accept import Accepting
 from fanfold.store.items.create import Items
 from fanfold.store.items.drafts import Drafts
 from fanfold.store.items.external_jobs import Externals
@@ -88,6 +89,11 @@ class Transaction:
     def resetting(self) -> Resetting:
         """Items that are done again: retry, reopen."""
         return Resetting(self.connection, self.clock)
+
+    @cached_property
+    def accepting(self) -> Accepting:
+        """Degraded results that a person keeps."""
+        return Accepting(self.connection, self.clock)
 
     @cached_property
     def resets(self) -> Resets:

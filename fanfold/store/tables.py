@@ -107,6 +107,7 @@ items = Table(
     Column("finished_at", UtcTime),
     Column("degraded", Text),
     Column("settled_by", String(100)),
+    Column("accepted", Integer),
     *(CheckConstraint(check, name=name) for name, check in ITEM_CHECKS.items()),
     sqlite_autoincrement=True,
     postgresql_with={"fillfactor": "70"},
@@ -153,6 +154,9 @@ Index("items_open", items.c.task, items.c.stage, items.c.state, items.c.id, post
 )
 Index("items_timed", items.c.available_at, items.c.task, postgresql_where=TIMED, sqlite_where=TIMED)
 DEGRADED = items.c.degraded.is_not(None)
+ACCEPTED = sa.and_(DEGRADED, items.c.accepted == items.c.lease)
+"""A person keeps the result as it is. `accepted` is the lease of that result, so a redo needs a person again."""
+UNACCEPTED = sa.and_(DEGRADED, sa.or_(items.c.accepted.is_(None), items.c.accepted != items.c.lease))
 Index("items_degraded", items.c.task, items.c.stage, postgresql_where=DEGRADED, sqlite_where=DEGRADED)
 Index("items_running", items.c.worker, items.c.deadline_at, postgresql_where=RUNNING, sqlite_where=RUNNING)
 

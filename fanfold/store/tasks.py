@@ -16,7 +16,7 @@ from fanfold.model.texts import is_storable
 from fanfold.model.words import PATIENCE_SECONDS
 from fanfold.store.dialects.clock import Clock
 from fanfold.store.statements import run
-from fanfold.store.tables import ACTIVE, DEGRADED, HELD, TIMED, item_data, items, task_tags, tasks
+from fanfold.store.tables import ACTIVE, HELD, TIMED, UNACCEPTED, item_data, items, task_tags, tasks
 
 BY_NUMBER = sa.select(tasks).where(tasks.c.number == sa.bindparam("wanted"))
 BY_NUMBER_LOCKED = BY_NUMBER.with_for_update(key_share=True)
@@ -165,7 +165,7 @@ class Tasks:
         joined = sa.select(items.c.id).outerjoin(item_data, item_data.c.item == items.c.id)
         # From the side of the marked items, of which there are few, and not of the completed tasks.
         marked = sa.and_(
-            tasks.c.state == TaskState.COMPLETED, tasks.c.number.in_(sa.select(items.c.task).where(DEGRADED))
+            tasks.c.state == TaskState.COMPLETED, tasks.c.number.in_(sa.select(items.c.task).where(UNACCEPTED))
         )
         held = sa.and_(ACTIVE, joined.where(here, TIMED, sa.or_(HELD, stuck)).correlate(tasks).exists())
         refused = sa.and_(ACTIVE, tasks.c.reason.is_not(None))

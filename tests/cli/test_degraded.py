@@ -53,3 +53,33 @@ def test_a_failure_keeps_its_own_exit_code(shell: Shell) -> None:
     shell.tick("gated")
     assert shell.type("wait", task).exit_code == Exit.WAITING
     assert shell.type("run", f"{SAMPLES}:words", "bad", "--json").exit_code == Exit.FAILED
+
+
+def test_what_is_accepted_is_said_and_ends_well(shell: Shell, task: str) -> None:
+    assert f"fanfold accept {task}" in shell.ok("show", task)
+    partly = shell.ok("accept", task, "--item", "2")
+    assert "2 of 3 items degraded, 1 accepted" in partly
+    assert shell.type("result", task).exit_code == 7
+    assert "2 of 3 items degraded, accepted" in shell.ok("accept", task, "--reason", "good enough")
+    for command in ("result", "wait"):
+        assert shell.type(command, task).exit_code == Exit.OK
+        assert shell.type(command, task, "--json").exit_code == Exit.OK
+    shown = shell.ok("show", task)
+    assert "2 degraded, accepted" in shown
+    assert "2: not loud enough" in shown
+    assert "--degraded" not in shown
+    assert "degraded, accepted: not loud enough" in shell.ok("items", task)
+    assert "good enough" in shell.ok("events", task)
+    assert shell.ok("tasks", "--needs-you", "--json").strip() == "[]"
+    refused = shell.type("accept", task)
+    assert refused.exit_code == Exit.ILLEGAL_MOVE
+    assert "none of its items is degraded and not accepted yet" in refused.stderr
+
+
+def test_run_ends_well_when_what_is_degraded_was_accepted(shell: Shell) -> None:
+    assert shell.type("run", f"{SAMPLES}:words", "a", "poor").exit_code == 7
+    [task] = shell.json("tasks")
+    shell.ok("accept", task["id"])
+    again = shell.type("run", f"{SAMPLES}:words", "a", "poor")
+    assert (again.exit_code, again.stdout) == (0, "A POOR\n")
+    assert "1 of 2 items are degraded, accepted" in again.stderr

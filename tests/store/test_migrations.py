@@ -7,6 +7,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -17,10 +18,12 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
+from fanfold.engine.client import Client
 from fanfold.errors import DatabaseProblem
 from fanfold.model.pipeline import Pipeline
 from fanfold.settings import Settings
 from fanfold.store.database import Database
+from fanfold.store.dialects.clock import UtcTime
 from fanfold.store.store import Store
 from fanfold.store.tables import metadata, trigger_statements
 from fanfold.store.upgrade import migrate, revisions
@@ -333,3 +336,38 @@ def test_many_may_open_an_empty_database_at_once(tmp_path: Path, databases: Data
         assert problems == []
         assert migrate.current(database) == migrate.REVISIONS[-1]
         database.close()
+
+
+def test_an_upgrade_lets_degraded_results_of_before_be_accepted(empty_url: str, tmp_path: Path) -> None:
+    """Rows of the revision before, with its own columns, are upgraded; what it had marked needs a person until it is accepted."""
+    database = Database(empty_url)
+    migrate.upgrade_database(database, "0006")
+    with database.write() as connection:
+        assert "accepted" not in {column["name"] for column in sa.inspect(connection).get_columns("items")}
+        at = sa.bindparam("at", datetime(2026, 1, 2, tzinfo=UTC), UtcTime)
+        connection.execute(sa.text(OLD_TASK).bindparams(at), {"plan": one_stage()})
+        connection.execute(sa.text(OLD_ITEM).bindparams(at))
+    migrate.upgrade_database(database)
+    database.close()
+    with Client(store=Store.open(Settings(database=empty_url, data=str(tmp_path)))) as client:
+        assert [(item.degraded, item.accepted) for item in client.items("t-old")] == [("poor", False)]
+        assert client.get("t-old").needs_you is not None
+        assert client.accept("t-old").needs_you is None
+        client.store.close()
+
+
+OLD_TASK = (
+    "INSERT INTO tasks (id, pipeline, title, state, stage, plan, owner, priority, created_at, updated_at, finished_at)"
+    " VALUES ('t-old', 'book', 'old', 'completed', 'a', :plan, '', 0, :at, :at, :at)"
+)
+OLD_ITEM = (
+    "INSERT INTO items (task, stage, seq, state, lease, attempts, failures, crashes, started_at, finished_at, degraded)"
+    " SELECT number, 'a', 1, 'done', 3, 1, 0, 0, :at, :at, 'poor' FROM tasks"
+)
+
+
+def one_stage() -> str:
+    """The plan of a pipeline that only has items."""
+    book = Pipeline("book")
+    book.each(name="a")(lambda item: None)
+    return book.plan().to_json()

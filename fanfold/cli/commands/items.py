@@ -75,6 +75,6 @@ def row(item: Item) -> tuple[str, ...]:
     if item.started_at is not None and item.finished_at is not None:
         took = printing.duration((item.finished_at - item.started_at).total_seconds())
     note = item.error_message if item.state in ("failed", "retrying") else item.held or item.message
-    note = f"degraded: {item.degraded}" if item.degraded else note
+    note = f"degraded{', accepted' if item.accepted else ''}: {item.degraded}" if item.degraded else note
     finished = printing.short_time(item.finished_at)
     return item.key, item.stage, item.state.value, str(item.attempts), took, finished, note or ""

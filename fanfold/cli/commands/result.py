@@ -19,7 +19,7 @@ def command(invocation: Invocation, task_id: str, target_file: str | None, earli
     """Get the result of a task, and what is missing or degraded in it.
 
     A file is copied to FILE; a value is written as text or JSON. Without -o, a file is described on a terminal, and sent
-    to the standard output otherwise. The exit code is 7 when some of it is not what was asked for.
+    to the standard output otherwise. The exit code is 7 when some of it is not what was asked for, unless it was accepted.
     """
     client = invocation.client()
     task = client.get(task_id)
@@ -34,7 +34,7 @@ def command(invocation: Invocation, task_id: str, target_file: str | None, earli
                 {"key": r.key, "code": r.error_code, "message": r.error_message} for r in client.missing(task.id)
             ]
             known = {"task": task.id, "state": task.state, "result": value, "missing": missing}
-            printing.print_json(known | {"degraded": task.degraded})
+            printing.print_json(known | {"degraded": task.degraded, "accepted": task.accepted})
         return results.ended_well(task)
     if target_file is None:
         if printing.on_terminal():

@@ -42,7 +42,8 @@ def command(
     @fanfold.task they are its arguments, JSON or else text.
 
     The same pipeline, inputs and options are the same task: interrupted, it goes on; failed, what failed is retried;
-    done, its result is given again (--fresh starts anew). The exit code is 7 when some of the result is degraded.
+    done, its result is given again (--fresh starts anew). The exit code is 7 when some of the result is degraded
+    and not accepted.
     """
     invocation.log(logging.ERROR)
     from fanfold.engine.discovery import load

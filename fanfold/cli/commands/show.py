@@ -47,7 +47,7 @@ def fields(task: Task) -> list[tuple[str, Any]]:
     """What is known of a task, by name."""
     done = f"{task.done} of {task.total} done" if task.total > 1 else ""
     failed = f"{task.failed} failed" if task.failed else ""
-    degraded = f"{task.degraded} degraded" if task.degraded else ""
+    degraded = results.marked(task, "degraded") if task.degraded else ""
     return [
         ("id", task.id), ("title", task.title), ("pipeline", task.pipeline), ("status", task.status),
         ("progress", ", ".join(filter(None, (f"{task.progress:.0f} %", done, failed, degraded, task.message)))),

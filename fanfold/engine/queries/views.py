@@ -14,7 +14,7 @@ from fanfold.model.plan import Kind, Plan
 from fanfold.model.progress import Counts, percent
 from fanfold.model.task import StageView, Task, TaskRow
 from fanfold.model.words import Facts, available_commands, needs_you, state_word, wait_reason
-from fanfold.store.items.query import ItemRow
+from fanfold.store.items.query import ItemRow, Marks
 from fanfold.store.store import Store, Transaction
 
 
@@ -28,7 +28,7 @@ def view(store: Store, tx: Transaction, rows: Sequence[TaskRow]) -> list[Task]:
     spent = tx.calls.of_tasks(numbers)
     # Only what is done can be degraded: a task that begins costs no look.
     worked = [number for number in numbers if any(here[ItemState.DONE] for here in counts.get(number, {}).values())]
-    degraded = tx.reading.degraded(worked)
+    marks = tx.reading.marks(worked)
     served = {pair for worker in tx.workers.all(store.settings.lease_seconds) if worker.alive for pair in worker.serves}
     unserved = any(row.state is TaskState.ACTIVE and (row.pipeline, row.stage) not in served for row in rows)
     read_only = unserved and tx.is_read_only()
@@ -41,7 +41,7 @@ def view(store: Store, tx: Transaction, rows: Sequence[TaskRow]) -> list[Task]:
                 retries.get(row.number, 0),
                 (row.pipeline, row.stage) in served,
                 held_of(row, held),
-                sum(degraded.get(row.number, {}).values()),
+                marks.get(row.number, Marks()),
                 read_only,
             ),
             spending=spent.get(row.number, NOTHING_SPENT),
@@ -66,7 +66,7 @@ def _task(
     retries: int,
     served: bool,
     held: tuple[int, str | None],
-    degraded: int,
+    marks: Marks,
     read_only: bool,
 ) -> Task:
     here = stages.get(row.stage, Counts())
@@ -93,9 +93,10 @@ def _task(
         trouble,
         *held,
         now,
-        degraded,
+        marks.degraded,
         read_only,
         done,
+        marks.accepted,
     )
     shown = stages.get(counted_stage(row.plan, row.stage, stages), Counts())
     return Task(
@@ -132,7 +133,8 @@ def _task(
         inputs=tuple(serial.load(row.input) or ()),
         held=held[0],
         needs_you=needs_you(facts),
-        degraded=degraded,
+        degraded=marks.degraded,
+        accepted=marks.accepted,
         cursor=cursor_of(row),
     )
 
@@ -184,5 +186,6 @@ def item_view(store: Store, row: ItemRow, spending: Spending) -> Item:
         usage=store.unfold(row.usage),
         spending=spending,
         degraded=row.degraded,
+        accepted=row.degraded is not None and row.accepted == row.lease,
         held=(row.hold or "no reason was kept") if row.available_at and row.available_at >= HELD_FROM else None,
     )

@@ -28,6 +28,7 @@ from fanfold.model.progress import Counts
 from fanfold.model.task import TaskRow
 from fanfold.model.texts import check_keys, check_reason
 from fanfold.model.words import Facts, available_commands, objection, plain_commands
+from fanfold.store.items.query import Marks
 from fanfold.store.store import Store, Transaction
 
 AFTER_RESET = ("retry", "rerun", "merge")
@@ -302,6 +303,6 @@ def facts_of(tx: Transaction, row: TaskRow, served: bool = True) -> Facts:
     timed = counts.get(row.stage, Counts())
     due = tx.reading.next_due_at(row.number) if timed[ItemState.RETRYING] or timed[ItemState.WAITING] else None
     held = held_of(row, tx.reading.held([row.number])) if timed[ItemState.WAITING] else (0, None)
-    return Facts(
-        row.state, row.stage, row.plan, timed, row.ending, row.reason, failed, due, served, None, *held, done_items=done
-    )
+    marks = tx.reading.marks([row.number]).get(row.number, Marks())
+    facts = Facts(row.state, row.stage, row.plan, timed, row.ending, row.reason, failed, due, served, None, *held)
+    return replace(facts, degraded=marks.degraded, accepted=marks.accepted, done_items=done)

@@ -130,6 +130,10 @@ def _degraded_stage(tx: Transaction, row: TaskRow) -> str:
     for stage in row.plan.stages:
         if tx.resetting.choose(row.number, stage.name, "degraded", limit=1):
             return stage.name
+    if tx.reading.marks([row.number]):
+        raise IllegalMove(
+            f"Task {row.id} can not be retried like this: its degraded items are accepted. Name those to redo with --item."
+        )
     raise IllegalMove(f"Task {row.id} can not be retried like this: none of its items is degraded.")
 
 

@@ -20,7 +20,7 @@ from fanfold.server.hiding import without_secrets
 from fanfold.server.sentences import neutral, without_commands
 
 API = "/api/v1"
-Command = Literal["pause", "resume", "cancel", "retry", "rerun", "merge", "delete"]
+Command = Literal["pause", "resume", "cancel", "retry", "accept", "rerun", "merge", "delete"]
 TASK_ID = "t-8hk2mq"
 Text = Annotated[str, Field(pattern=r"^[^\x00]*$")]
 """What every database can keep and compare: anything without a NUL."""
@@ -91,6 +91,7 @@ class TaskShape(BaseModel):
     inputs: list[JsonValue]
     spending: Spending
     degraded: int = Field(description="How many items are done, but not as they were asked for.")
+    accepted: int = Field(description="How many of these a person keeps as they are.")
     needs_you: str | None = Field(description="Why a person should look at it; null when it gets on without one.")
     held: int = Field(description="How many items of its stage wait for a person; `wait_reason` says why.")
     cursor: str = Field(description="Its place in the list, for `after`; valid also when the task was deleted.")
@@ -215,6 +216,18 @@ class RetryWish(BaseModel):
     model_config = ConfigDict(
         extra="forbid",
         json_schema_extra={"examples": [{"items": ["17"], "options": {"provider": "openai", "model": "gpt-5.4"}}]},
+    )
+
+
+class AcceptWish(BaseModel):
+    """Which degraded results are kept as they are: all of them, or those of the items named."""
+
+    items: list[Text] = Field(default=[], max_length=10_000)
+    stage: Text | None = None
+    reason: Text | None = Field(default=None, max_length=1000)
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"items": ["17"], "reason": "The text layer is good enough"}]}
     )
 
 

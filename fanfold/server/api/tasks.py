@@ -18,6 +18,7 @@ from fanfold.model.task import Task
 from fanfold.server.access import At, Changing, Looking, changing
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.shapes import (
+    AcceptWish,
     BulkReport,
     BulkWish,
     NewTask,
@@ -178,6 +179,12 @@ def retried(client: Client, task_id: str, wish: RetryWish) -> TaskShape:
     """The task after its retry."""
     options = harmless(wish.options) or None
     return TaskShape.of(client.retry(task_id, wish.items, stage=wish.stage, options=options, degraded=wish.degraded))
+
+
+@router.post("/tasks/{task_id}/accept", responses=may_answer(404, 409), dependencies=MAY_CHANGE)
+def accept(client: Looking, task_id: TaskId, wish: AcceptWish = Body(default_factory=AcceptWish)) -> TaskShape:  # noqa: B008
+    """Keep degraded results as they are: all of them, or those of the named items. They stay marked, with their reason."""
+    return TaskShape.of(client.accept(task_id, wish.items, stage=wish.stage, reason=wish.reason))
 
 
 @router.post("/tasks/{task_id}/rerun", responses=may_answer(404, 409), dependencies=MAY_CHANGE)

@@ -12,17 +12,18 @@ from starlette.responses import HTMLResponse
 from fanfold.errors import BadInput
 from fanfold.model.asking import Spending, money
 from fanfold.model.task import Task
+from fanfold.model.words import ACCEPT
 from fanfold.server.access import Access, Changing, Looking
 from fanfold.server.api.shapes import BulkWish, Command, Text
 from fanfold.server.api.tasks import MOST_AT_ONCE, bulk, filtered, named
 from fanfold.server.database_threads import Router
 from fanfold.server.web.languages import Words, language_of
 from fanfold.server.web.list_filter import Wanted, known
-from fanfold.server.web.task_header import failed_items
+from fanfold.server.web.task_header import LABELS, failed_items
 from fanfold.server.web.templating import fragment, page
 
 router = Router()
-COMMANDS = ("pause", "resume", "retry", "merge", "cancel", "rerun", "delete")
+COMMANDS = ("pause", "resume", "retry", "accept", "merge", "cancel", "rerun", "delete")
 SHOWN = 8
 Ids = Annotated[list[Annotated[Text, Form(max_length=64)]], Form(max_length=MOST_AT_ONCE)]
 Said = Annotated[str, Form(max_length=500)]
@@ -113,6 +114,8 @@ def reason(task: Task, command: str, t: Words) -> str:
     """Why the command is not possible for a task."""
     if command == "retry" and not failed_items(task):
         return t("nothing in it has failed")
+    if command == ACCEPT:
+        return t("nothing in it is by fallback, or it is accepted")
     return t("it is {state}", state=t(task.status))
 
 
@@ -125,5 +128,7 @@ def cost_of(again: Sequence[tuple[Task, int]]) -> str:
 def answered(request: Request, access: Access, name: str, **values: Any) -> HTMLResponse:
     """A fragment for the dialog; a whole page for a browser without scripts."""
     if "hx-request" in request.headers:
-        return HTMLResponse(fragment(name, Words(language_of(request)), shown=SHOWN, whole=False, **values))
-    return page(request, "bulk.html", access, part=name, shown=SHOWN, whole=True, **values)
+        return HTMLResponse(
+            fragment(name, Words(language_of(request)), shown=SHOWN, whole=False, command_words=LABELS, **values)
+        )
+    return page(request, "bulk.html", access, part=name, shown=SHOWN, whole=True, command_words=LABELS, **values)

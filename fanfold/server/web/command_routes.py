@@ -45,10 +45,12 @@ def retry(
     degraded: Annotated[bool, Form()] = False,
 ) -> Response:
     """Redo what failed, named items, those of cells, of one reason, or the degraded ones; if wanted with another model."""
-    if degraded:
+    if degraded and client.get(task_id).unaccepted:
         client.retry(task_id, degraded=True, options=said(provider, model) or None)
         return answered(request, task_id)
     keys: list[str] = list(item)
+    if degraded:
+        stage, keys = _accepted(client, task_id)
     if positions:
         keys = keys_at(client, task_id, stage, positions, AGAIN[which])
     elif group:
@@ -60,6 +62,20 @@ def retry(
             "None of these items can be retried now: they are pending, under way, or were retried meanwhile."
         )
     client.retry(task_id, keys, stage=stage or None, options=said(provider, model) or None)
+    return answered(request, task_id)
+
+
+@router.post("/tasks/{task_id}/accept")
+def accept(
+    request: Request,
+    client: Looking,
+    access: Changing,
+    task_id: str,
+    item: Annotated[list[str], Form(max_length=10_000)] = [],  # noqa: B006
+    stage: Field = "",
+) -> Response:
+    """Keep what is degraded as it is: all of it, or the items named."""
+    client.accept(task_id, item, stage=stage or None)
     return answered(request, task_id)
 
 
@@ -107,6 +123,14 @@ def steer(
     """One command for the whole task."""
     carry_out(client, task_id, command, reason.strip() or None)
     return answered(request, task_id, gone=command == "delete")
+
+
+def _accepted(client: Client, task_id: str) -> tuple[str, list[str]]:
+    """The first stage with degraded items, all of which are accepted, and their keys: a person has thought again."""
+    for stage in client.get(task_id).stages:
+        if found := client.items(task_id, stage=stage.name, degraded=True, limit=MOST):
+            return stage.name, [one.key for one in found]
+    raise BadInput("Nothing here is by fallback any more.")
 
 
 def _failed(client: Client, task_id: str, stage: str) -> list[str]:

@@ -108,6 +108,7 @@ def _page(
         files=[(file.name, file.size, file_url(file, task.id)) for file in made.files] if made else [],
         has_picture=pipeline is not None and pipeline.picture is not None and is_each,
         may_retry=access.may_change and _may_retry(task, detail),
+        may_accept=access.may_change and detail.item.degraded is not None and not detail.item.accepted,
         choices=choices(place, task),
         options=without_secrets(detail.options),
         given=outcome.as_text(without_secrets(detail.input), task.id),

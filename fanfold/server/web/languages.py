@@ -71,8 +71,8 @@ SENTENCES: tuple[tuple[re.Pattern[str], Callable[[Words, re.Match[str]], str]], 
         lambda t, m: t("{count} failed: retry them, or merge without them", count=m["count"]),
     ),
     (
-        re.compile(r"(?P<count>\d+) degraded: retry them with another model, or leave them as they are"),
-        lambda t, m: t("{count} degraded: retry them with another model, or leave them as they are", count=m["count"]),
+        re.compile(r"(?P<count>\d+) degraded: retry them with another model, or keep them as they are"),
+        lambda t, m: t("{count} degraded: retry them with another model, or keep them as they are", count=m["count"]),
     ),
     (
         re.compile(r"(?P<count>\d+) failed: retry them"),

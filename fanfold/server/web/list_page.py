@@ -19,6 +19,7 @@ from fanfold.engine.queries.views import number_in
 from fanfold.errors import DatabaseProblem, NotFound
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.task import Task
+from fanfold.model.words import ACCEPT
 from fanfold.server.access import Access, Asking, At, Looking
 from fanfold.server.memo import Once
 from fanfold.server.snapshots import ListMoment, Lost, seconds_left
@@ -27,6 +28,7 @@ from fanfold.server.web import new_task as submitting
 from fanfold.server.web.languages import Words, language_of
 from fanfold.server.web.list_filter import GROUPS, LABELS, NEEDS, Filtered, Wanted
 from fanfold.server.web.page_stream import lost_message, reachable
+from fanfold.server.web.task_header import LABELS as COMMAND_WORDS
 from fanfold.server.web.task_header import Command, commands, download, strip, unit_of
 from fanfold.server.web.templating import fragment, page
 
@@ -70,7 +72,7 @@ def _first(task: Task, verb: str) -> bool:
         return task.state in (TaskState.WAITING, TaskState.PARTIAL)
     if verb == "resume":
         return "merge" not in task.available_commands
-    return verb in ("pause", "retry")
+    return verb in ("pause", "retry") or (verb == ACCEPT and task.finished)
 
 
 def draw(client: Client, task: Task, t: Words, access: Access, left: float | None) -> str:
@@ -118,6 +120,7 @@ def listed(client: Client, t: Words, access: Access, wanted: Wanted, after: str 
         "total": sum(counts.values()),
         "labels": client.labels(),
         "commands": bulk.COMMANDS,
+        "command_words": COMMAND_WORDS,
         "place_pipelines": sorted((one.name, one.title) for one in client.pipelines.values()),
     }
 

@@ -9,6 +9,7 @@ from fanfold.engine.client import Client
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.plan import Kind
 from fanfold.model.task import Event, StageSpan, Task
+from fanfold.model.words import ACCEPT
 from fanfold.server.app_state import Place
 from fanfold.server.memo import Once
 from fanfold.server.web import task_header as headline
@@ -55,7 +56,7 @@ def head_html(shown: Shown) -> str:
         may_change=shown.may_change,
         seconds_left=shown.seconds_left,
         strip=headline.strip(task, spans_of(shown.client, task)),
-        commands=headline.commands(task, shown.words) if shown.may_change else [],
+        commands=_commands(shown),
         download=headline.download(task),
         choices=choices(shown.place, task) if shown.may_change and task.state is TaskState.PAUSED else (),
         makers=shown.client.makers(task.id) if 0 < task.done <= COUNTED else {},
@@ -63,6 +64,12 @@ def head_html(shown: Shown) -> str:
         counts=grid_counts(task),
         unit=headline.unit_of(shown.client, task),
     )
+
+
+def _commands(shown: Shown) -> list[headline.Command]:
+    """The buttons of the head. What can be kept as it is has its button further down, beside its reasons."""
+    found = headline.commands(shown.task, shown.words) if shown.may_change else []
+    return [command for command in found if command.verb != ACCEPT]
 
 
 def failures_html(shown: Shown) -> str:
@@ -87,6 +94,7 @@ def held_html(shown: Shown) -> str:
 def degraded_html(shown: Shown) -> str:
     """What is done, but not as it was asked for, why, and the way to do it again with another model."""
     task = shown.task
+    again = task.unaccepted or task.degraded
     return fragment(
         "_degraded.html",
         shown.words,
@@ -95,7 +103,8 @@ def degraded_html(shown: Shown) -> str:
         shortfalls=shortfalls(shown.client, task.id) if task.degraded else [],
         may_retry_degraded=shown.may_change and task.state is not TaskState.CANCELLED,
         choices=choices(shown.place, task) if shown.may_change and task.degraded else (),
-        ask=headline.ask_retry(task, task.degraded, shown.words) if task.degraded else "",
+        again=again,
+        ask=headline.ask_retry(task, again, shown.words) if again else "",
     )
 
 

@@ -16,9 +16,9 @@ from fanfold.server.web.languages import Words
 FEW = 10
 """So many items are retried without asking first, unless they cost more than this, in dollars."""
 COSTLY = 0.5
-VISIBLE = ("resume", "pause", "merge", "retry", "cancel")
+VISIBLE = ("resume", "pause", "merge", "retry", "accept", "cancel")
 KEYS = {"pause": "p", "resume": "p", "retry": "r", "merge": "m"}
-LABELS = {"rerun": "start over"}
+LABELS = {"rerun": "start over", "accept": "keep as it is"}
 ITEM = ("item", "items")
 
 

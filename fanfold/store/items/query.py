@@ -21,6 +21,7 @@ from fanfold.store.items.failed_attempts import Mishaps
 from fanfold.store.items.reset_queue import REDO, counted_back, is_reset, reset_kind
 from fanfold.store.statements import run
 from fanfold.store.tables import (
+    ACCEPTED,
     ACTIVE,
     DEGRADED,
     DUE_SOME_TIME,
@@ -64,6 +65,7 @@ class ItemRow:
     message: str | None
     made_by: str | None
     degraded: str | None
+    accepted: int | None
     hold: str | None
     input: str | None = None
     output: str | None = None
@@ -71,6 +73,13 @@ class ItemRow:
     options: str | None = None
     previous: str | None = None
     previous_model: str | None = None
+
+
+class Marks(NamedTuple):
+    """How many results are degraded, and how many of these somebody has accepted."""
+
+    degraded: int = 0
+    accepted: int = 0
 
 
 class Kept(NamedTuple):
@@ -132,17 +141,19 @@ class Reading(Mishaps):
             states[ItemState.PENDING] -= min(count, 0)
         return Counts({state: count for state, count in states.items() if count})
 
-    def degraded(self, tasks: Sequence[int]) -> dict[int, dict[str, int]]:
-        """Per task and stage, how many items are degraded, from an index that holds no others."""
+    def marks(self, tasks: Sequence[int]) -> dict[int, Marks]:
+        """Per task, how many items are degraded, and accepted, by an index that holds no others."""
         if not tasks:
             return {}
-        counted = sa.select(items.c.task, items.c.stage, sa.func.count()).where(
+        accepted = sa.func.sum(sa.case((ACCEPTED, 1), else_=0))
+        counted = sa.select(items.c.task, sa.func.count(), accepted).where(
             DEGRADED, items.c.task.in_(tasks), ~is_reset()
         )
-        found: dict[int, dict[str, int]] = defaultdict(dict)
-        counted = counted.group_by(items.c.task, items.c.stage).having(counts_in_group())
-        for task, stage, count in self.connection.execute(counted):
-            found[task][stage] = count
+        found: dict[int, Marks] = {}
+        for task, *counts in self.connection.execute(
+            counted.group_by(items.c.task, items.c.stage).having(counts_in_group())
+        ):
+            found[task] = Marks(*(int(a) + int(b) for a, b in zip(found.get(task, Marks()), counts, strict=True)))
         return found
 
     def degraded_at(self, task: int, stage: str, width: int = 1) -> list[int]:

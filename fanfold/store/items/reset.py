@@ -18,7 +18,7 @@ from fanfold.store.dialects.clock import Clock
 from fanfold.store.items.drafts import counts_at
 from fanfold.store.items.reset_queue import OUTDATE, OVER, REDO, Note, Resets
 from fanfold.store.statements import changed_by, run
-from fanfold.store.tables import DEGRADED, HELD, emissions, held_of, in_states, item_data, items, permits
+from fanfold.store.tables import HELD, UNACCEPTED, emissions, held_of, in_states, item_data, items, permits
 
 AT_ONCE = 400
 """Most items that one transaction puts back: each is up to five rows, some 20 ms on SQLite for all."""
@@ -44,7 +44,7 @@ HAS_FAILED = items.c.state == ItemState.FAILED
 FAILED = sa.or_(HAS_FAILED, HELD)
 """What a retry without names is about: items that failed, or wait for a person."""
 WAITING_STATES = (ItemState.PENDING, *TIMED_ITEMS)
-WHICH: dict[str, sa.ColumnElement[bool]] = {"failed": FAILED, "degraded": DEGRADED, "all": sa.true()}
+WHICH: dict[str, sa.ColumnElement[bool]] = {"failed": FAILED, "degraded": UNACCEPTED, "all": sa.true()}
 
 
 class Chosen(NamedTuple):
@@ -64,7 +64,7 @@ class Resetting:
         self.clock = clock
 
     def choose(self, task: int, stage: str, which: str, *, after: int = 0, limit: int | None = None) -> list[Chosen]:
-        """Items of a stage behind ``after``, in order: those that `failed`, the `degraded` ones, or `all`.
+        """Items of a stage behind ``after``, in order: those that `failed`, the `degraded` ones nobody has accepted, or `all`.
 
         The order is that of the index that is walked from there, so that no call reads the whole stage: ``place_of`` the last
         one is where the next call goes on.

@@ -39,6 +39,7 @@ HISTORY: tuple[Revision, ...] = (
     Revision("0004", "0001", adds=("revisions",)),
     Revision("0005", "0001"),
     Revision("0006", "0001", adds=("drafts", "deleted_tasks", "externals", "resets", "reset_items")),
+    Revision("0007", "0001"),
 )
 """Every revision this version knows, oldest first; tests compare it with the migrations."""
 REVISIONS = tuple(revision.name for revision in HISTORY)

@@ -22,6 +22,8 @@ WORDS: dict[str, str] = {
     "cancel": "取消",
     "retry": "重试",
     "rerun": "从头再来",
+    "accept": "接受",
+    "keep as it is": "按现状保留",
     "split": "拆分",
     "convert": "转换",
     "pages": "分页",

@@ -127,5 +127,6 @@ WORDS: dict[str, str] = {
     ),
     "Whether the raw answers of models are kept, also when they are good.": "模型的原始回答即使合格是否也保留。",
     "Any text: answers that were kept before are not taken.": "任意文字：不采用以前保存的回答。",
+    "nothing in it is by fallback, or it is accepted": "其中没有替代结果，或已接受",
     "retry {count} with …": "换模型重做 {count} 项…",
 }

@@ -168,7 +168,15 @@ WORDS: dict[str, str] = {
     "This can not be undone.": "此操作无法撤销。",
     ", about {cost}": "，约 {cost}",
     "{items} by fallback": "{items}为替代结果",
+    "{items} by fallback, {count} accepted": "{items}为替代结果，已接受 {count} 项",
+    "{items} by fallback, accepted": "{items}为替代结果，已接受",
     "by fallback": "替代结果",
+    "by fallback, accepted": "替代结果，已接受",
+    "They are done, but not as was asked for, and kept as they are. They can still be done again.": (
+        "已完成，但不是按要求做成的，已按现状保留。仍可重做。"
+    ),
+    "keep these {count} as they are": "保留这 {count} 项",
+    "Kept as it is.": "已按现状保留。",
     "They are done, but not as was asked for. Done again with another model, the results are merged anew.": (
         "已完成，但不是按要求做成的。换一个模型重做后会重新合并。"
     ),
@@ -184,7 +192,7 @@ WORDS: dict[str, str] = {
     "start it again with the same key": "用同一个键重新启动",
     "If it was started after all, it is done and paid twice.": "如果它其实已启动，就会重复执行并重复付费。",
     "The service must know the key, else it is done twice.": "该服务必须能识别这个键，否则会重复执行。",
-    "{count} degraded: retry them with another model, or leave them as they are": (
+    "{count} degraded: retry them with another model, or keep them as they are": (
         "{count} 项为替代结果：可换模型重做，也可保留"
     ),
     "Beginning of the result": "结果开头",

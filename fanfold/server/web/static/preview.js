@@ -53,6 +53,9 @@ function moved() {
   if (!isInCells && !SETTLED.includes(item().dataset.state)) loadSoon();
 }
 
+// What a command of this page has changed may be in no cell: a fallback that is kept as it is stays one.
+document.addEventListener("fanfold:changed", loadSoon);
+
 function gone() {
   stream.close();
   notify(item().dataset.gone, "error");

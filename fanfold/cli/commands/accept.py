@@ -1,0 +1,29 @@
+"""`fanfold accept`: degraded results are kept as they are."""
+
+from __future__ import annotations
+
+import click
+
+from fanfold.cli.task_commands import ids, steer
+from fanfold.running.exit_codes import Exit
+from fanfold.running.invocation import Command, Invocation
+
+
+@click.command("accept", cls=Command)
+@ids
+@click.option("--item", "items", multiple=True, metavar="KEY", help="Only this item. Repeatable.")
+@click.option("--stage", help="Only of this stage.")
+@click.option("--reason", help="Why; kept with the events.")
+@click.pass_obj
+def command(
+    invocation: Invocation, ids: tuple[str, ...], items: tuple[str, ...], stage: str | None, reason: str | None
+) -> Exit:
+    """Keep degraded results as they are, so that nobody is asked about them any more.
+
+    They stay marked with their reason. A redo that is degraded again has to be accepted again.
+
+    \b
+    fanfold accept 7f3a
+    fanfold accept 7f3a --item 12 --item 13
+    """
+    return steer(invocation, ids, (), lambda client, task_id: client.accept(task_id, items, stage=stage, reason=reason))
