@@ -3,11 +3,17 @@
 import os
 import shutil
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
+
+from fanfold.errors import DatabaseProblem
+from fanfold.store.store import Store
+from tests.installation import Installation
 
 SWITCHES = (
     "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update",
@@ -64,3 +70,14 @@ def save(page: Page, name: str) -> None:
         folder = Path(wanted)
         folder.mkdir(parents=True, exist_ok=True)
         page.screenshot(path=folder / f"{name}.png", full_page=True)
+
+
+def work(here: Installation) -> None:
+    """Do what is due, in a thread: the browser's own loop runs in this one."""
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(here.work).result()
+
+
+def away(_store: Store) -> Any:
+    """Instead of ``Store.read``: the database is lost."""
+    raise DatabaseProblem("Can not use the database postgresql://db.internal: it is away.", code="unreachable")

@@ -3,13 +3,12 @@
 import os
 import re
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.acceptance.browser import DESKTOP, PHONE, chromium, looking, save
+from tests.acceptance.browser import DESKTOP, PHONE, looking, save, work
 from tests.acceptance.test_serving import serve
 from tests.ai_server import AIServer
 from tests.apps.pdf.making import make_pdf
@@ -30,12 +29,6 @@ TWO_FRAMES = """() => new Promise(done => {
 MODEL = f"# A model's view\n\n{TEXT * 4}"
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
-
-
 @pytest.fixture
 def shell(database_url: str, tmp_path: Path) -> Iterator[Shell]:
     """Commands in processes of their own."""
@@ -46,14 +39,6 @@ def shell(database_url: str, tmp_path: Path) -> Iterator[Shell]:
 def sqlite_shell(tmp_path: Path) -> Iterator[Shell]:
     """The same on SQLite only."""
     yield from shell_on(f"sqlite:///{tmp_path / 'fanfold.db'}", tmp_path / "data")
-
-
-@pytest.fixture
-def here(tmp_path: Path) -> Iterator[Installation]:
-    """An installation without workers of its own, to be put into any state."""
-    made = Installation(f"sqlite:///{tmp_path / 'fanfold.db'}", tmp_path / "data", None)
-    yield made
-    made.store.close()
 
 
 def book(folder: Path, name: str = "book.pdf", pages: int = 3) -> Path:
@@ -121,12 +106,6 @@ def test_a_failing_provider_is_seen_understood_and_got_round(
         page.get_by_role("link", name=re.compile("^All")).click()
         expect(row).to_contain_text("completed")
         expect(row).to_contain_text("$")
-
-
-def work(here: Installation) -> None:
-    """Do what is due, in a thread: the browser's own loop runs in this one."""
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(here.work).result()
 
 
 def partly_failed(here: Installation, words_of: list[str]) -> str:

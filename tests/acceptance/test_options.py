@@ -1,38 +1,17 @@
 """Are options chosen in real fields, checked before an upload, and is a password a way out of a failure, in a real browser?"""
 
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.acceptance.browser import DESKTOP, PHONE, chromium, looking, save
+from tests.acceptance.browser import DESKTOP, PHONE, looking, save, work
 from tests.engine.sealed import seal, sealed
 from tests.installation import Installation
 from tests.server.asking import served
 
+KNOWN = (sealed,)
 PASSWORD = "open-sesame-7531"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
-
-
-@pytest.fixture
-def here(tmp_path: Path) -> Iterator[Installation]:
-    made = Installation(f"sqlite:///{tmp_path / 'fanfold.db'}", tmp_path / "data", None)
-    made.know(sealed)
-    yield made
-    made.store.close()
-
-
-def work(here: Installation) -> None:
-    """Do what is due, in a thread: the browser's own loop runs in this one."""
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(here.work).result()
 
 
 def test_a_wrong_option_is_told_before_the_upload_and_a_password_opens_the_file(

@@ -4,14 +4,12 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from fanfold.errors import DatabaseProblem
 from fanfold.store.store import Store
-from tests.acceptance.browser import PATIENCE, chromium, looking
+from tests.acceptance.browser import PATIENCE, away, looking
 from tests.cli.samples import words
 from tests.databases import Databases, upgrade
 from tests.installation import Installation
@@ -19,6 +17,7 @@ from tests.server.asking import served
 from tests.servers import PostgresServer
 from tests.waiting import eventually
 
+KNOWN = (words,)
 TABS = 8
 HIDDEN = """
   let hidden = true;
@@ -27,20 +26,6 @@ HIDDEN = """
   window.show = (shown) => { hidden = !shown; document.dispatchEvent(new Event("visibilitychange")); };
 """
 """A tab that was opened in the background: hidden from its beginning, and nothing tells it so."""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
-
-
-@pytest.fixture
-def here(tmp_path: Path) -> Iterator[Installation]:
-    made = Installation(f"sqlite:///{tmp_path / 'fanfold.db'}", tmp_path / "data", None)
-    made.know(words)
-    yield made
-    made.store.close()
 
 
 @contextmanager
@@ -158,10 +143,6 @@ def test_a_server_that_is_stopped_and_started_is_told_and_taken_up_again(
         here.client.pause(task.id)
         expect(page.locator("#task")).to_contain_text("paused")
     here.store.close()
-
-
-def away(_store: Store) -> Any:
-    raise DatabaseProblem("Can not use the database postgresql://db.internal: it is away.", code="unreachable")
 
 
 def test_a_page_that_finds_no_database_loads_when_there_is_one(
