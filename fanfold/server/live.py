@@ -30,7 +30,7 @@ MOST_LISTED = 200
 JUST_BEFORE = 50
 REMEMBERED = 1_000
 """Tasks that lists are told of again when they change without an event, or are deleted."""
-CHECK_SECONDS = 2.0
+CHECK_SECONDS = 1.0
 REST_SECONDS = 30.0
 SILENT_SECONDS = 3.0
 """A look that takes longer means that the database does not answer."""
@@ -211,7 +211,7 @@ class Live:
             started = time.monotonic()
             self._look(started)
             self._due = False
-        return max(INTERVAL_SECONDS, (time.monotonic() - started) * LOAD) if self.watchers else SAMPLE_SECONDS
+        return pause_after(time.monotonic() - started) if self.watchers else SAMPLE_SECONDS
 
     def _may_have_changed(self, hints: Hints) -> bool:
         """On SQLite the hint tells of every commit; on PostgreSQL only of new work, so that one has to look."""
@@ -341,6 +341,14 @@ class Live:
         self._newest = max([self._newest, *new])
         self._touched = {event for event in found if event > self._newest - LATE_EVENTS}
         return set(new.values())
+
+
+def pause_after(seconds: float) -> float:
+    """How long to pause after a look of so many seconds.
+
+    A look in which the database did not answer says nothing of what looking costs: it must not be followed by silence.
+    """
+    return max(INTERVAL_SECONDS, seconds * LOAD) if seconds <= SILENT_SECONDS else SILENT_SECONDS
 
 
 def _moment(task: Task, events: tuple[Event, ...], cells: Cells, watched: Watched, now: float) -> Moment:

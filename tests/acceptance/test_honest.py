@@ -1,15 +1,17 @@
 """Does a person see in the browser what is not plain success, and get on from there, by keyboard as well?"""
 
 import re
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
 import fanfold as ff
-from tests.acceptance.browser import DESKTOP, PHONE, chromium, looking
+from fanfold.store.store import Store
+from tests.acceptance.browser import DESKTOP, PHONE, away, looking, work
+from tests.databases import Databases
 from tests.engine.jobs import JobService, raising
 from tests.installation import Installation
 from tests.server.asking import served
@@ -33,24 +35,7 @@ def bundle(task: ff.TaskWork, results: ff.Results) -> str:
     return "".join(result.output for result in results)
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
-
-
-@pytest.fixture
-def here(tmp_path: Path) -> Iterator[Installation]:
-    made = Installation(f"sqlite:///{tmp_path / 'fanfold.db'}", tmp_path / "data", None)
-    made.know(letters)
-    yield made
-    made.store.close()
-
-
-def work(here: Installation) -> None:
-    """Do what is due, in a thread: the browser's own loop runs in this one."""
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(here.work).result()
+KNOWN = (letters,)
 
 
 def test_fallbacks_are_seen_and_done_again_with_another_model(browser: Browser, here: Installation) -> None:
@@ -80,6 +65,31 @@ def test_fallbacks_are_seen_and_done_again_with_another_model(browser: Browser, 
         expect(page.locator("#task")).to_contain_text("completed")
         assert here.client.get(task.id).degraded == 0
         assert [here.client.item(task.id, key).options.get("provider") for key in "12"] == [None, "ollama"]
+        page.goto("/?show=needs")
+        expect(page.locator(".empty")).to_contain_text("Nothing needs you")
+
+
+def test_fallbacks_are_kept_as_they_are_with_one_button(browser: Browser, here: Installation) -> None:
+    task = here.client.submit(letters, items=["clear", "smudged", "smudged"], title="post")
+    work(here)
+    with served(here) as (address, _), looking(browser, address) as page:
+        page.goto(f"/tasks/{task.id}/item?key=2")
+        flag = page.locator(".item-flag")
+        flag.get_by_role("button", name="keep as it is").click()
+        expect(flag).to_contain_text("Kept as it is.")
+        page.goto("/?show=needs")
+        row = page.locator("[data-row]", has_text="post")
+        expect(row).to_contain_text("3 letters")
+        row.get_by_role("button", name="keep as it is").click()
+        eventually(lambda: here.client.get(task.id).unaccepted == 0)
+        page.goto(f"/tasks/{task.id}")
+        expect(page.locator("#task-head")).to_contain_text("2 letters by fallback, accepted")
+        section = page.locator("#degraded")
+        section.get_by_role("button", name="retry these 2").click()
+        eventually(lambda: here.client.get(task.id).state == "active")
+        work(here)
+        section.get_by_role("button", name="keep these 2 as they are").click()
+        expect(section).to_contain_text("accepted")
         page.goto("/?show=needs")
         expect(page.locator(".empty")).to_contain_text("Nothing needs you")
 
@@ -126,3 +136,74 @@ def test_every_page_can_be_used_with_a_keyboard_and_a_screen_reader(
             page.keyboard.press("Enter")
             page.keyboard.press("Tab")
             assert page.evaluate("document.getElementById('main').contains(document.activeElement)"), path
+
+
+BANNER = """() => {
+  const banner = document.getElementById("connection");
+  const look = () => { if (!banner.hidden) window.toldAt ??= performance.timeOrigin + performance.now(); };
+  new MutationObserver(look).observe(banner, { attributes: true, childList: true, subtree: true });
+}"""
+"""Notes by the page's own clock when the banner appears."""
+TOLD_WITHIN_SECONDS = 5.0
+TRIES = 3
+
+
+def silent_until(released: threading.Event) -> Any:
+    """Instead of ``Store.read``: a database that does not answer until it is released."""
+    real = Store.read
+
+    def read(store: Store) -> Any:
+        released.wait(60)
+        return real(store)
+
+    return read
+
+
+def test_a_lost_database_is_told_on_every_open_page_within_five_seconds(
+    browser: Browser, databases: Databases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also on pages without a stream. The least of three tries counts: a machine may be busy with something else."""
+    assert min(seconds_told(browser, databases, tmp_path, monkeypatch, away)) <= TOLD_WITHIN_SECONDS
+
+
+@pytest.mark.parametrize("databases", ["postgresql"], indirect=True)
+def test_a_database_that_does_not_answer_is_told_within_five_seconds_as_well(
+    browser: Browser, databases: Databases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert min(seconds_told(browser, databases, tmp_path, monkeypatch, None)) <= TOLD_WITHIN_SECONDS
+
+
+def seconds_told(
+    browser: Browser, databases: Databases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Any
+) -> list[float]:
+    """How long it takes until all of three open pages have told that the database is lost, each of several times."""
+    with databases.fresh() as url:
+        here = Installation(url, tmp_path / "data", None)
+        here.know(letters)
+        here.client.submit(letters, items=["clear"])
+        with served(here) as (address, place), looking(browser, address, complaints=("503", "504")) as page:
+            page.goto("/")
+            eventually(lambda: place.live.watchers == 1)
+            pages = [page, *(page.context.new_page() for _ in range(2))]
+            for one in pages[1:]:
+                one.goto("/")
+            took = [seconds_to_tell(pages, monkeypatch, read) for _ in range(TRIES)]
+        here.store.close()
+    print(f"told after {', '.join(f'{seconds:.2f}' for seconds in took)} s")
+    return took
+
+
+def seconds_to_tell(pages: list[Page], monkeypatch: pytest.MonkeyPatch, read: Any) -> float:
+    """Lose the database until the last of the pages has told it; how long that took. Without ``read`` it does not answer."""
+    for one in pages:
+        expect(one.locator("#connection")).to_be_hidden()
+        one.evaluate("delete window.toldAt")
+        one.evaluate(BANNER)
+    released = threading.Event()
+    with monkeypatch.context() as broken:
+        lost_at = pages[0].evaluate("performance.timeOrigin + performance.now()")
+        broken.setattr(Store, "read", read or silent_until(released))
+        for one in pages:
+            expect(one.locator("#connection")).to_contain_text("Database lost since")
+    released.set()
+    return float(max(one.evaluate("window.toldAt") for one in pages) - lost_at) / 1000

@@ -7,6 +7,7 @@ from tests.mutants.mutant import Edit, mutant
 SETTLING, RESETTING = "fanfold/store/items/settle.py", "fanfold/store/items/reset.py"
 CONTEXT, ASKING = "fanfold/engine/context.py", "fanfold/providers/asking.py"
 CALLING = "fanfold/engine/worker/call.py"
+TABLES, ACCEPT = "fanfold/store/tables.py", "fanfold/engine/tasks/accept.py"
 SETTLEMENT = "fanfold/engine/worker/attempt_result.py"
 WORKER = "fanfold/engine/worker/loop.py"
 PIPELINE, SERIAL = "fanfold/model/pipeline.py", "fanfold/model/serial.py"
@@ -32,6 +33,32 @@ MUTANTS = (
         "an item that is redone loses its mark at once",
         Edit(RESETTING, '    "degraded": None,\n', ""),
         test=f"{DEGRADED}::test_only_the_degraded_items_are_redone_with_the_options_given",
+    ),
+    mutant(
+        "a redo of an accepted result needs a person again",
+        Edit(TABLES, "items.c.accepted.is_(None), items.c.accepted != items.c.lease", "items.c.accepted.is_(None)"),
+        Edit(TABLES, "sa.and_(DEGRADED, items.c.accepted == items.c.lease)", "items.c.accepted.is_not(None)"),
+        test="engine/test_accept.py::test_a_redo_that_is_degraded_again_needs_a_person_again",
+    ),
+    mutant(
+        "only the result that was looked up is accepted",
+        Edit(ACCEPT, "if one in known]", "]"),
+        test="engine/test_accept.py::test_a_result_that_was_redone_since_it_was_looked_up_is_not_accepted",
+    ),
+    mutant(
+        "items that are being put back are not accepted",
+        Edit("fanfold/store/items/accept.py", "where(UNACCEPTED, ~is_reset())", "where(UNACCEPTED)"),
+        test="engine/test_accept.py::test_items_that_are_being_put_back_are_not_accepted",
+    ),
+    mutant(
+        "a stream hears that the database is back before what was read",
+        Edit("fanfold/server/live.py", "            if told is not None:\n", "            if False:\n"),
+        test="server/test_streams.py::test_a_stream_tells_that_the_database_is_lost_and_goes_on_without_a_gap",
+    ),
+    mutant(
+        "a silent database is looked at again soon",
+        Edit("fanfold/server/live.py", " if seconds <= SILENT_SECONDS else SILENT_SECONDS", ""),
+        test="server/test_live.py::test_a_database_that_was_silent_for_long_is_looked_at_again_soon",
     ),
     mutant(
         "an answer of a later model of the chain is marked",

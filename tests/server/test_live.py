@@ -361,3 +361,10 @@ def test_a_look_that_does_not_end_is_a_lost_database(
     monkeypatch.setattr(Store, "read", silent)
     said = followed(reader, task.id, told)
     assert [since is None for since in said] == [False, True]
+
+
+def test_a_database_that_was_silent_for_long_is_looked_at_again_soon() -> None:
+    """News came only after five times the silence: ten minutes after two minutes without an answer."""
+    assert live.pause_after(0.001) == live.INTERVAL_SECONDS
+    assert live.pause_after(1.0) == live.LOAD
+    assert live.pause_after(120.0) == live.SILENT_SECONDS

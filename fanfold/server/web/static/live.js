@@ -9,6 +9,7 @@ const REST_MILLISECONDS = 500;
 const POLL_MILLISECONDS = 2500;
 const ANSWER_MILLISECONDS = 4000;
 const LOCK = "fanfold:stream";
+const DATABASE = "fanfold:database";
 
 /** A stream does not tell why it was refused: the database is lost, or whoever looks is no longer known. */
 async function askWhy() {
@@ -38,7 +39,10 @@ function messagesIn(text) {
 class News {
   constructor(url, handlers, onreconnect) {
     this.url = url;
-    this.handlers = { ...handlers, database: (since) => this.heard(since) };
+    this.handlers = { ...handlers, database: (since) => this.passOn(since) };
+    // The page with the stream hears first that the database is lost, and tells the others, which would ask only later.
+    this.pages = new BroadcastChannel(DATABASE);
+    this.pages.addEventListener("message", ({ data }) => { if (this.awake && !this.source) this.heard(data); });
     this.onreconnect = onreconnect;
     this.source = null;
     this.missed = false;
@@ -135,6 +139,11 @@ class News {
     }, PATIENCE_MILLISECONDS);
     // The browser tries again by itself after a broken connection, but not after an answer that was an error.
     if (source?.readyState === EventSource.CLOSED) this.again = setTimeout(() => this.open(), RETRY_MILLISECONDS);
+  }
+
+  passOn(said) {
+    this.heard(said);
+    if (this.source) this.pages.postMessage(said);
   }
 
   /** The server says whether it can read the database. */
