@@ -18,12 +18,13 @@ REDONE = "$redone"
 
 
 class _BeganAgain:
+    """Stands in a stream for the start of another attempt: what the item emitted before does not count any more."""
+
     def __repr__(self) -> str:
         return "BEGAN_AGAIN"
 
 
 BEGAN_AGAIN = _BeganAgain()
-"""Stands in a stream for the start of another attempt: what the item emitted before does not count any more."""
 
 
 @dataclass(frozen=True)
