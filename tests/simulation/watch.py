@@ -295,6 +295,9 @@ class Watch:
             last = [stage.name for stage in plan.stages if stage.kind is Kind.MERGE][-1]
             require(later["stage"] == last, f"merged again, but not at the last merge: {told}")
             return
+        stays = ("merge", "active", "active", earlier["stage"])
+        if (later["verb"], later["source"], later["target"], later["stage"]) == stays:
+            return  # Held items were given up, and others of the stage are still open.
         if later["stage"] not in names:
             return
         start = names.index(earlier["stage"]) + 1
