@@ -3,6 +3,8 @@
 from fanfold.engine.client import Client as Client
 from fanfold.engine.context import ItemWork as ItemWork
 from fanfold.engine.context import TaskWork as TaskWork
+from fanfold.engine.forms import FormFile as FormFile
+from fanfold.engine.forms import FormWork as FormWork
 from fanfold.engine.queries.results import Results as Results
 from fanfold.engine.tasks.inputs import Upload as Upload
 from fanfold.engine.worker.loop import Worker as Worker
@@ -15,6 +17,7 @@ from fanfold.errors import Cancelled as Cancelled
 from fanfold.errors import ChildDied as ChildDied
 from fanfold.errors import DatabaseProblem as DatabaseProblem
 from fanfold.errors import FanfoldError as FanfoldError
+from fanfold.errors import FormFailed as FormFailed
 from fanfold.errors import HandlerError as HandlerError
 from fanfold.errors import HoldItem as HoldItem
 from fanfold.errors import IllegalMove as IllegalMove
@@ -33,6 +36,7 @@ from fanfold.model.asking import Check as Check
 from fanfold.model.asking import Spending as Spending
 from fanfold.model.external import ExternalJob as ExternalJob
 from fanfold.model.files import File as File
+from fanfold.model.forms import Form as Form
 from fanfold.model.item import BEGAN_AGAIN as BEGAN_AGAIN
 from fanfold.model.item import Item as Item
 from fanfold.model.item import NewItem as NewItem

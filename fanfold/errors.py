@@ -11,6 +11,7 @@ FanfoldError
 ├── BadPipeline         the definition of a pipeline makes no sense
 ├── DatabaseProblem     malformed URL, no connection, wrong version
 ├── TaskStopped         the task one waited for ended without a result
+├── FormFailed          the application cannot make this form of the result
 └── LeaseLost           this attempt no longer owns its item
 
 HandlerError            what a handler may raise on purpose
@@ -136,6 +137,12 @@ class TaskStopped(FanfoldError):
         self.task_id = task_id
         self.state = state
         self.available_commands = available_commands
+
+
+class FormFailed(FanfoldError):
+    """The application's own code could not make a form of the result; the result itself is as it was."""
+
+    code = "form_failed"
 
 
 class LeaseLost(FanfoldError):

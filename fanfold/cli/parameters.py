@@ -25,7 +25,7 @@ items_file = click.option(
 )  # fmt: skip
 target = click.option(
     "--target", "targets", multiple=True, metavar="TARGET",
-    help="The pipeline, where it keeps a record of its own in step (on_move). Repeatable.",
+    help="The pipeline, where its code is needed and it is not installed. Repeatable.",
 )  # fmt: skip
 rerun_target = click.option(
     "--target", "targets", multiple=True, metavar="TARGET",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fanfold.engine.queries.tasks import Reader
 from fanfold.engine.tasks.accept import Keep, accept
@@ -19,14 +19,17 @@ from fanfold.model.texts import check_keys, check_text
 from fanfold.settings import load as load_settings
 from fanfold.store.store import Store
 
+if TYPE_CHECKING:
+    from fanfold.engine.forms import FormFile
+
 ACTOR_LENGTH = 100
 
 
 class Client(Reader):
     """Talks to one installation (a database and its data folder). Ids may be shortened as long as they are unambiguous.
 
-    ``pipelines`` are needed only to ``rerun`` tasks, and for tasks whose pipeline keeps a mirror record (``on_move``).
-    Installed ones are known anyway.
+    ``pipelines`` are needed to ``rerun`` tasks, for forms of a result, and for tasks whose pipeline keeps a mirror record
+    (``on_move``). Installed ones are known anyway.
     """
 
     def __init__(
@@ -104,6 +107,23 @@ class Client(Reader):
         """The task of a submission, and whether it is a new one and not the one that has its key."""
         found = submit_or_find(self.store, as_pipeline(pipeline), wanted)
         return self._view(found.row), found.is_new
+
+    def result(self, task_id: str, *, earlier: bool = False, form: str | None = None) -> Any:
+        """What the last stage made: a value or a ``File``; for a pipeline that ends with `each`, the list of outputs.
+
+        With ``form``, the result in that form of its application: text, or bytes for a form that is none. TaskStopped while
+        the task is not completed; with ``earlier``, what it made before is given all the same.
+        """
+        if form is None:
+            return super().result(task_id, earlier=earlier)
+        with self.make_form(task_id, form, earlier=earlier) as made:
+            return made.content()
+
+    def make_form(self, task_id: str, form: str, *, earlier: bool = False) -> FormFile:
+        """The result in one of the forms of its application, as a file that goes when it is closed (``with``)."""
+        from fanfold.engine.forms import make_form
+
+        return make_form(self, task_id, form, earlier=earlier)
 
     def pause(self, task_id: str, reason: str | None = None) -> Task:
         """Start nothing new and hand back what runs."""

@@ -7,11 +7,12 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar, cast, overload
+from typing import Any, TypeVar, overload
 
 from fanfold.errors import BadPipeline
 from fanfold.model.alone import Alone
-from fanfold.model.options import Option, declared
+from fanfold.model.declarations import Declarations
+from fanfold.model.options import Option
 from fanfold.model.plan import ON_CANCELLED, ON_FAILED, Kind, Plan, PlannedStage
 from fanfold.model.retry import Retry
 
@@ -58,7 +59,7 @@ class Stage:
         return "<" not in self.handler.__qualname__
 
 
-class Pipeline:
+class Pipeline(Declarations):
     """A named list of stages. See the guide "Writing pipelines".
 
     >>> book = Pipeline("translate")
@@ -81,16 +82,11 @@ class Pipeline:
             raise BadPipeline(
                 f"'{name}' can not name a pipeline: use letters, digits, - and _, starting with a letter."
             )
+        super().__init__(options)
         self.name = name
         self.title = title or name
         self.check_options = check_options
         """Raises when options do not go together: asked at submit and at retry, before anything is changed."""
-        is_free = options is None or isinstance(options, Mapping)
-        self.declared = {} if is_free else declared(cast("Sequence[Option]", options))
-        """Its options by name, where it declares them: then there are no others."""
-        known = options if is_free else {one.name: one.help for one in self.declared.values()}
-        self.options = dict(cast("Mapping[str, str]", known or {}))
-        """What its options mean, by name, for people who choose them."""
         self.accepts = tuple(accepts)
         """The endings of the files it takes, such as `.pdf`; none: any value, or any file."""
         self.picture = picture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,13 +38,19 @@ def write_result(value: Any, target: str) -> None:
     if target == "-":
         send(value)
         return
+    written(lambda place: save(value, place), target)
+
+
+def written(write: Callable[[Path], list[Path]], target: str) -> list[Path]:
+    """Write files to a place, and say so; returns them."""
     place = Path(target)
     try:
-        written = save(value, place)
+        made = write(place)
     except OSError as error:
         raise BadInput(f"Can not write {place}: {error.strerror or error}.") from None
-    for path in written:
+    for path in made:
         click.echo(f"Wrote {path} ({printing.size(path.stat().st_size)})", err=True)
+    return made
 
 
 def save(value: Any, place: Path) -> list[Path]:
@@ -62,11 +68,16 @@ def save(value: Any, place: Path) -> list[Path]:
 def send(value: Any) -> None:
     """The bytes of a file, or a value as text, to the standard output."""
     if isinstance(value, File):
-        sys.stdout.flush()
-        with value.open() as source:
-            shutil.copyfileobj(source, sys.stdout.buffer)
+        send_file(value)
     else:
         click.echo(as_text(value), nl=False)
+
+
+def send_file(file: File | Path) -> None:
+    """The bytes of a file to the standard output."""
+    sys.stdout.flush()
+    with file.open() if isinstance(file, File) else file.open("rb") as source:
+        shutil.copyfileobj(source, sys.stdout.buffer)
 
 
 def describe(value: Any, task_id: str) -> None:

@@ -22,8 +22,10 @@ Made = TypeVar("Made")
 READERS = 16
 WRITERS = 10
 UNLOCKERS = 2
+MAKERS = 4
 """Together with the live reader and the look at the health, no more than the connections to the database. Those who unlock
-files wait for a child process, which takes seconds: they must not keep other commands waiting."""
+files wait for a child process, which takes seconds: they must not keep other commands waiting. Nor must those who run an
+application's own code, for a form of a result."""
 WAIT_SECONDS = 15.0
 """A command that got no thread for so long is refused: others hold up the database."""
 SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
@@ -62,6 +64,12 @@ async def unlocking(function: Callable[..., Made], *arguments: Any, **named: Any
     """Run a function that applies a secret to a file in a thread; Busy when others do so for too long."""
     busy = "Other files are being unlocked already. Try again in a moment."
     return await _run(limiter_of("unlockers", UNLOCKERS), busy, partial(function, *arguments, **named))
+
+
+async def making(function: Callable[..., Made], *arguments: Any, **named: Any) -> Made:
+    """Run a function that runs an application's code in a thread; Busy when others do so for too long."""
+    busy = "Other forms are being made already. Try again in a moment."
+    return await _run(limiter_of("makers", MAKERS), busy, partial(function, *arguments, **named))
 
 
 async def _run(limiter: CapacityLimiter, busy: str, function: Callable[[], Made]) -> Made:

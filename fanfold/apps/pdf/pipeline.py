@@ -11,7 +11,7 @@ import os
 from typing import Any
 
 import fanfold as ff
-from fanfold.apps.pdf import binding, document, ocr
+from fanfold.apps.pdf import binding, document, forms, ocr
 from fanfold.apps.pdf.document import Picture
 from fanfold.apps.pdf.ocr_turns import ocr_turns
 from fanfold.apps.pdf.options import OPTIONS, Options
@@ -28,6 +28,8 @@ pdf = ff.Pipeline(
     picture=document.preview,
     unit=("page", "pages"),
 )
+pdf.form("markdown", label="Markdown", media_type="text/markdown", ending=".md")(forms.as_markdown)
+pdf.form("html", label="Web page", media_type="text/html")(forms.as_page)
 TEXT_LAYER = "text layer"
 SURVEY_SECONDS = 120.0
 """Far more than a look at 64 pages takes."""

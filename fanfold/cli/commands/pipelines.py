@@ -16,25 +16,33 @@ if TYPE_CHECKING:
 @click.command("pipelines", cls=Command)
 @click.pass_obj
 def command(invocation: Invocation) -> None:
-    """List the installed pipelines."""
+    """List the installed pipelines, and in which forms their results can be had."""
     from fanfold.engine.discovery import installed
 
     found = [described(name, point) for name, point in sorted(installed().items())]
     if invocation.json:
         printing.print_json(found)
     else:
-        printing.print_table(("name", "target", "stages"), [(one["name"], one["target"], stages(one)) for one in found])
+        rows = [
+            (one["name"], one["target"], stages(one), ", ".join(form["name"] for form in one["forms"])) for one in found
+        ]
+        printing.print_table(("name", "target", "stages", "forms"), rows)
 
 
 def described(name: str, point: Announced) -> dict[str, Any]:
     """An installed pipeline, or why it can not be loaded: one broken package must not hide the others."""
     known: dict[str, Any] = {"name": name, "target": point.target, "title": None, "stages": [], "error": None}
+    known |= {"forms": []}
     try:
         pipeline = point.load()
     except Exception as error:
         return known | {"error": f"{type(error).__name__}: {error}"}
     made = [{"name": stage.name, "kind": stage.kind, "gate": stage.gate} for stage in pipeline.plan().stages]
-    return known | {"title": pipeline.title, "stages": made}
+    return known | {
+        "title": pipeline.title,
+        "stages": made,
+        "forms": [form.described() for form in pipeline.forms.values()],
+    }
 
 
 def stages(one: dict[str, Any]) -> str:

@@ -2,27 +2,50 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
+from fanfold.cli import parameters as given
+from fanfold.errors import BadInput
 from fanfold.running import output_format as printing
 from fanfold.running import result_output as results
 from fanfold.running.exit_codes import Exit
 from fanfold.running.invocation import Command, Invocation
+
+if TYPE_CHECKING:
+    from fanfold.engine.client import Client
+    from fanfold.engine.forms import FormFile
+    from fanfold.model.task import Task
 
 
 @click.command("result", cls=Command)
 @click.argument("task_id", metavar="ID")
 @results.to_file
 @click.option("--earlier", is_flag=True, help="Of a task that is being redone: what it had made before.")
+@click.option("--form", metavar="NAME", help="In this form of its application: html, for example.")
+@given.target
 @click.pass_obj
-def command(invocation: Invocation, task_id: str, target_file: str | None, earlier: bool) -> Exit:
+def command(
+    invocation: Invocation,
+    task_id: str,
+    target_file: str | None,
+    earlier: bool,
+    form: str | None,
+    targets: tuple[str, ...],
+) -> Exit:
     """Get the result of a task, and what is missing or degraded in it.
 
     A file is copied to FILE; a value is written as text or JSON. Without -o, a file is described on a terminal, and sent
     to the standard output otherwise. The exit code is 7 when some of it is not what was asked for, unless it was accepted.
+    `fanfold pipelines` lists the forms of each pipeline.
     """
-    client = invocation.client()
+    client = invocation.client(targets)
     task = client.get(task_id)
+    if form is not None:
+        with client.make_form(task.id, form, earlier=earlier) as made:
+            _give_form(invocation, made, target_file)
+        return _tell(invocation, client, task)
     value = client.result(task.id, earlier=earlier)
     if earlier and task.state != "completed":
         click.echo(f"Task {task.id} is {task.status}: this is what it had made before.", err=True)
@@ -41,6 +64,28 @@ def command(invocation: Invocation, task_id: str, target_file: str | None, earli
             results.describe(value, task.id)
         else:
             results.send(value)
-    results.list_missing(client, task)
-    results.list_degraded(client, task)
+    return _tell(invocation, client, task)
+
+
+def _give_form(invocation: Invocation, made: FormFile, target_file: str | None) -> None:
+    """Write a form where it was asked to go: to a file, a folder, or the standard output."""
+    if target_file in (None, "-"):
+        if invocation.json:
+            raise BadInput("A form is a file: with --json, say where it goes with -o FILE.")
+        if target_file is None and not made.form.is_text and printing.on_terminal():
+            raise BadInput(f"The form {made.form.name} is no text. Say where it goes: -o {made.name}")
+        results.send_file(made.path)
+        return
+    written = results.written(lambda place: [made.save(place)], str(target_file))
+    if invocation.json:
+        printing.print_json(
+            {"form": made.form.name, "media_type": made.form.media_type, "files": [str(path) for path in written]}
+        )
+
+
+def _tell(invocation: Invocation, client: Client, task: Task) -> Exit:
+    """Say what the result is without, and what is degraded."""
+    if not invocation.json:
+        results.list_missing(client, task)
+        results.list_degraded(client, task)
     return results.ended_well(task)

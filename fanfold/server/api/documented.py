@@ -18,6 +18,7 @@ WORDS = {
     416: "The file has no such range.",
     421: "The server is not called by this name.",
     422: "What was given can not be used; nothing was changed.",
+    500: "The application's own code failed; `detail` says how.",
     503: "The database can not be used right now, or too much is wanted at once.",
     507: "The server has no space left for what was sent.",
 }

@@ -36,6 +36,15 @@ plain = Router(tags=["operating"])
 TICK_SECONDS = 25.0
 
 
+class FormShape(BaseModel):
+    """A form of a result: `GET /tasks/{task_id}/result?form=NAME`."""
+
+    name: str
+    label: str
+    media_type: str
+    ending: str
+
+
 class PipelineShape(BaseModel):
     """A pipeline of the server: what it takes, and through which stages a task goes."""
 
@@ -47,6 +56,7 @@ class PipelineShape(BaseModel):
         description="The JSON Schema of its options; null where it declares none and takes any."
     )
     stages: list[PlannedStage]
+    forms: list[FormShape] = Field(description="The forms in which a result can be had, beside the result as it is.")
 
 
 class ProviderShape(BaseModel):
@@ -105,6 +115,7 @@ def list_pipelines(place: At, _access: Asking) -> list[PipelineShape]:
             options=one.options,
             options_schema=schema(one.declared) if one.declared else None,
             stages=list(one.plan().stages),
+            forms=[FormShape(**form.described()) for form in one.forms.values()],
         )
         for one in sorted(place.pipelines.values(), key=lambda one: one.name)
     ]

@@ -21,6 +21,8 @@ from starlette.responses import (
 )
 from starlette.types import Receive, Scope, Send
 
+from fanfold.engine.client import Client
+from fanfold.engine.forms import FormFile
 from fanfold.engine.queries.output_stream import Emitted
 from fanfold.errors import NotFound
 from fanfold.model.files import File
@@ -31,6 +33,7 @@ from fanfold.server.api.items import Stage
 from fanfold.server.api.shapes import Text, plain
 from fanfold.server.api.tasks import TaskId
 from fanfold.server.app_state import Place
+from fanfold.server.database_threads import making
 
 router = APIRouter(tags=["results"])
 KINDS = {".md": "text/markdown; charset=utf-8", ".txt": "text/plain; charset=utf-8", ".json": "application/json"}
@@ -43,6 +46,9 @@ FILE: dict[str, Any] = {
     "description": "The file, or the value.",
 }
 Earlier = Annotated[bool, Query(description="Of what is being redone: what was made before.")]
+FormName = Annotated[
+    Text | None, Query(max_length=63, description="In this form of its application; `/pipelines` lists them.")
+]
 RANGES: dict[int | str, dict[str, Any]] = {
     200: FILE,
     206: {"description": "The part of the file that `Range` asked for."},
@@ -50,9 +56,19 @@ RANGES: dict[int | str, dict[str, Any]] = {
 STREAM: dict[str, Any] = {"content": {LINES: {}}, "description": "One JSON document per line."}
 
 
-@router.get("/tasks/{task_id}/result", responses={**may_answer(404, 409, 416), **RANGES}, response_class=Response)
-def get_result(client: Looking, task_id: TaskId, earlier: Earlier = False) -> Response:
-    """Get what the last stage made: a file (with ranges), or a value as JSON in which files are links."""
+@router.get("/tasks/{task_id}/result", responses={**may_answer(404, 409, 416, 500), **RANGES}, response_class=Response)
+async def get_result(client: Looking, task_id: TaskId, earlier: Earlier = False, form: FormName = None) -> Response:
+    """Get what the last stage made: a file (with ranges), or a value as JSON in which files are links.
+
+    With `form`, the result in that form of its application, as a file; `/pipelines` lists the forms.
+    """
+    if form is not None:
+        return formed(await making(client.make_form, task_id, form, earlier=earlier))
+    return await run_in_threadpool(whole_result, client, task_id, earlier)
+
+
+def whole_result(client: Client, task_id: str, earlier: bool) -> Response:
+    """The result as it is."""
     return answer(client.result(task_id, earlier=earlier), client.get(task_id).id)
 
 
@@ -134,6 +150,12 @@ def sent(file: File) -> FileResponse:
     return Sent(path, media_type=kind, filename=file.name, headers=SANDBOX, stat_result=path.stat())
 
 
+def formed(made: FormFile) -> Formed:
+    """A form of a result, removed when it was sent."""
+    kind = made.form.media_type + ("; charset=utf-8" if made.form.media_type.startswith("text/") else "")
+    return Formed(made, made.path, media_type=kind, filename=made.name, headers=SANDBOX, stat_result=made.path.stat())
+
+
 class Sent(FileResponse):
     """A file whose bad ranges are told as every other error is."""
 
@@ -155,6 +177,21 @@ class Sent(FileResponse):
             fact = f"The file has {size} bytes; the range asked for is {said[:100]!r}."
             way = "Ranges are written like bytes=0-499, within the file; without a range all of it is sent."
             raise HTTPException(416, f"{fact} {way}", {"content-range": f"bytes */{size}"}) from None
+
+
+class Formed(Sent):
+    """A form of a result; it is removed when it was sent, or could not be."""
+
+    def __init__(self, made: FormFile, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.made = made
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it, whole or in part, and remove it."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self.made.close()
 
 
 def line(value: Any) -> str:

@@ -58,6 +58,7 @@ def head_html(shown: Shown) -> str:
         strip=headline.strip(task, spans_of(shown.client, task)),
         commands=_commands(shown),
         download=headline.download(task),
+        forms=headline.forms_of(shown.client, task),
         choices=choices(shown.place, task) if shown.may_change and task.state is TaskState.PAUSED else (),
         makers=shown.client.makers(task.id) if 0 < task.done <= COUNTED else {},
         took=headline.took(task),

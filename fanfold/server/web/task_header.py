@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from fanfold.engine.client import Client
 from fanfold.model.asking import Spending, money
+from fanfold.model.forms import Form
 from fanfold.model.lifecycle import ItemState, TaskState
 from fanfold.model.plan import Kind
 from fanfold.model.task import StageSpan, Task
@@ -99,6 +100,12 @@ def unit_of(client: Client, task: Task) -> tuple[str, str]:
     """What the task's application calls one of its items, and several."""
     pipeline = client.pipelines.get(task.pipeline)
     return pipeline.unit if pipeline is not None else ITEM
+
+
+def forms_of(client: Client, task: Task) -> tuple[Form, ...]:
+    """The forms in which the result can be had; none where the server does not know the pipeline."""
+    pipeline = client.pipelines.get(task.pipeline)
+    return tuple(pipeline.forms.values()) if pipeline is not None else ()
 
 
 def failed_items(task: Task) -> int:

@@ -269,3 +269,15 @@ def test_the_first_page_is_done_before_the_last_one_is_rendered(
         sqlite_live.until(task, "completed", 90)
     assert pictures_at_first_answer[0] < 10
     assert len(ai.calls) == 30
+
+
+def test_the_result_can_be_had_as_markdown_and_as_a_web_page(sqlite_live: Live, tmp_path: Path) -> None:
+    make_pdf(tmp_path / "b.pdf", [text_of(1), f"<script>alert(1)</script> {text_of(2)}"])
+    task = convert(sqlite_live, tmp_path / "b.pdf", per_page=True)
+    markdown = sqlite_live.client.result(task.id, form="markdown")
+    assert markdown == sqlite_live.client.result(task.id)["markdown"].read_text()
+    page = sqlite_live.client.result(task.id, form="html")
+    assert '<p class="page" id="page-2">2</p>' in page
+    assert "Two is its name" in page
+    assert "<script" not in page
+    assert "&lt;!--" not in page

@@ -1,6 +1,8 @@
 """What do the pages of a task and of an item say in Chinese?"""
 
 WORDS: dict[str, str] = {
+    "as": "其他格式",
+    "Download in another form": "以其他格式下载",
     "pause or resume": "暂停或继续",
     "retry what failed": "重试失败的条目",
     "in the grid: move; with Shift select": "在网格中移动；按住 Shift 选择",

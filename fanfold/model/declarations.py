@@ -1,0 +1,42 @@
+"""What a pipeline declares beside its stages, for people who use it: its options and the forms of its result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar, cast
+
+from fanfold.errors import BadPipeline
+from fanfold.model.forms import Form
+from fanfold.model.options import Option, declared
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Declarations:
+    """The declared part of a pipeline; command line, API and page are made from it."""
+
+    name: str
+
+    def __init__(self, options: Sequence[Option] | Mapping[str, str] | None) -> None:
+        is_free = options is None or isinstance(options, Mapping)
+        self.declared = {} if is_free else declared(cast("Sequence[Option]", options))
+        """Its options by name, where it declares them: then there are no others."""
+        known = options if is_free else {one.name: one.help for one in self.declared.values()}
+        self.options = dict(cast("Mapping[str, str]", known or {}))
+        """What its options mean, by name, for people who choose them."""
+        self.forms: dict[str, Form] = {}
+        """The forms of its result, by name, in the order of their definition."""
+
+    def form(self, name: str, *, media_type: str, label: str = "", ending: str = "") -> Callable[[Function], Function]:
+        """A way in which the result can be had: the function gets a ``FormWork`` and returns text, bytes, a path or a file.
+
+        ``label`` is what the download menu calls it, ``ending`` how its file's name ends (by default ``.NAME``).
+        """
+
+        def keep(function: Function) -> Function:
+            if name in self.forms:
+                raise BadPipeline(f"Pipeline {self.name} has a form '{name}' already.")
+            self.forms[name] = Form(name, function, label or name, media_type, ending or f".{name}")
+            return function
+
+        return keep
