@@ -52,6 +52,7 @@ from fanfold.model.retry import Retry as Retry
 from fanfold.model.task import Change as Change
 from fanfold.model.task import Event as Event
 from fanfold.model.task import Task as Task
+from fanfold.model.vocabulary import Vocabulary as Vocabulary
 from fanfold.running.awaited import arun as arun
 from fanfold.running.one import run as run
 

@@ -1,4 +1,4 @@
-"""What a pipeline declares beside its stages, for people who use it: its options and the forms of its result."""
+"""What a pipeline declares beside its stages, for people who use it: its options, its words and the forms of its result."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, TypeVar, cast
 from fanfold.errors import BadPipeline
 from fanfold.model.forms import Form
 from fanfold.model.options import Option, declared
+from fanfold.model.vocabulary import Vocabulary
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -17,13 +18,15 @@ class Declarations:
 
     name: str
 
-    def __init__(self, options: Sequence[Option] | Mapping[str, str] | None) -> None:
+    def __init__(self, options: Sequence[Option] | Mapping[str, str] | None, words: Vocabulary | None = None) -> None:
         is_free = options is None or isinstance(options, Mapping)
         self.declared = {} if is_free else declared(cast("Sequence[Option]", options))
         """Its options by name, where it declares them: then there are no others."""
         known = options if is_free else {one.name: one.help for one in self.declared.values()}
         self.options = dict(cast("Mapping[str, str]", known or {}))
         """What its options mean, by name, for people who choose them."""
+        self.words = words or Vocabulary()
+        """What it calls the states of its tasks and items, and translations for the page."""
         self.forms: dict[str, Form] = {}
         """The forms of its result, by name, in the order of their definition."""
 

@@ -98,6 +98,8 @@ class Item:
     """Why its result is not what was asked for; None when it is."""
     accepted: bool = False
     """Whether a person keeps that degraded result as it is."""
+    word: str = ""
+    """Its state in the words of its application."""
     held: str | None = None
     """Why it waits for a person, if it does; nothing claims it until somebody retries it."""
 

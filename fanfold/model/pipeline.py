@@ -15,6 +15,7 @@ from fanfold.model.declarations import Declarations
 from fanfold.model.options import Option
 from fanfold.model.plan import ON_CANCELLED, ON_FAILED, Kind, Plan, PlannedStage
 from fanfold.model.retry import Retry
+from fanfold.model.vocabulary import Vocabulary
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}", re.IGNORECASE)
@@ -77,12 +78,13 @@ class Pipeline(Declarations):
         accepts: Sequence[str] = (),
         picture: Callable[[Any], bytes] | None = None,
         unit: tuple[str, str] = ("item", "items"),
+        words: Vocabulary | None = None,
     ) -> None:
         if not NAME.fullmatch(name):
             raise BadPipeline(
                 f"'{name}' can not name a pipeline: use letters, digits, - and _, starting with a letter."
             )
-        super().__init__(options)
+        super().__init__(options, words)
         self.name = name
         self.title = title or name
         self.check_options = check_options
@@ -177,8 +179,15 @@ class Pipeline(Declarations):
                 )
         if any(stage.kind is Kind.MERGE and not self._each_before(index) for index, stage in enumerate(stages)):
             raise BadPipeline(f"A merge of {self.name} has no `each` stage before it: there is nothing to merge.")
+        self.words.check(self.name, {word for one in stages for word in (one.ready, one.doing, one.retrying)})
         return Plan(
-            stages, ON_FAILED in self.compensations, ON_CANCELLED in self.compensations, self.mirror is not None
+            stages,
+            ON_FAILED in self.compensations,
+            ON_CANCELLED in self.compensations,
+            self.mirror is not None,
+            tuple(self.words.task.items()),
+            tuple(self.words.item.items()),
+            self.words.done_phase,
         )
 
     def find(self, stage: str) -> Stage | None:
@@ -212,7 +221,18 @@ class Pipeline(Declarations):
         return handler
 
 
-PLANNED_RULES = ("gate", "ready", "doing", "tolerate", "fail_fast", "weight", "crash_limit", "takes")
+PLANNED_RULES = (
+    "gate",
+    "ready",
+    "doing",
+    "tolerate",
+    "fail_fast",
+    "weight",
+    "crash_limit",
+    "takes",
+    "retrying",
+    "phase",
+)
 RUN_RULES = ("retry", "timeout", "concurrency", "limit", "isolate", "wait_limit")
 
 

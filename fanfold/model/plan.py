@@ -46,6 +46,10 @@ class PlannedStage:
     """How often an item may be lost with its process without getting further; None: as the settings say."""
     takes: float = 0
     """Seconds that a call usually needs; a tick with less left does not start one."""
+    retrying: str = "retrying"
+    """The word for a task whose one item of this stage waits for its next try."""
+    phase: str = ""
+    """What the application calls this part of the work; by default the stage's name."""
 
     def tolerated(self, total: int) -> int:
         """How many of ``total`` items may fail without stopping the task: a share below 1, a number otherwise."""
@@ -61,6 +65,11 @@ class Plan:
     on_failed: bool = False
     on_cancelled: bool = False
     mirrored: bool = False
+    task_words: tuple[tuple[str, str], ...] = ()
+    """The application's words for a task, each behind the usual one."""
+    item_words: tuple[tuple[str, str], ...] = ()
+    """The application's words for the states of items."""
+    done_phase: str = "done"
 
     def stage(self, name: str) -> PlannedStage:
         """The stage of that name, compensations included."""
@@ -147,4 +156,15 @@ class Plan:
             )
             for stage in found["stages"]
         )
-        return cls(stages, found["on_failed"], found["on_cancelled"], found["mirrored"])
+        task_words, item_words = (
+            tuple((usual, own) for usual, own in found.get(name, ())) for name in ("task_words", "item_words")
+        )
+        return cls(
+            stages,
+            found["on_failed"],
+            found["on_cancelled"],
+            found["mirrored"],
+            task_words,
+            item_words,
+            found.get("done_phase", "done"),
+        )

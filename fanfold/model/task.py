@@ -104,6 +104,12 @@ class Task:
     """How many items of its stage wait for a person."""
     needs_you: str | None = None
     """Why a person should look at it; None when it gets on without one."""
+    word: str = ""
+    """Its state in the words of its application; ``status`` is the same."""
+    phase: str = ""
+    """The part of the work that it is in, in the words of its application."""
+    item_words: dict[str, str] = field(default_factory=dict)
+    """What its application calls the states of items, where that is not the state's own name."""
     cursor: str = ""
     """Its place in the list, for ``after``; unlike its id it still names that place when the task was deleted."""
 

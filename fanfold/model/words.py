@@ -71,7 +71,21 @@ class Facts:
 
 
 def state_word(facts: Facts) -> str:
-    """The word for a task's state: `pending`, `splitting`, `ready to merge`, `downloading`, `retrying`, `partial` …"""
+    """The word for a task's state, as its application says it."""
+    usual = usual_word(facts)
+    return dict(facts.plan.task_words).get(usual, usual)
+
+
+def phase(facts: Facts) -> str:
+    """The part of the work that the task is in, in the application's words; of a completed one, its last phase."""
+    if facts.state is TaskState.COMPLETED:
+        return facts.plan.done_phase
+    stage = facts.plan.stage(facts.stage)
+    return stage.phase or stage.name
+
+
+def usual_word(facts: Facts) -> str:
+    """The usual word: `pending`, `splitting`, `ready to merge`, `downloading`, `retrying`, `partial` …"""
     if facts.state not in (TaskState.ACTIVE, TaskState.WAITING):
         return facts.state
     if facts.ending:
@@ -82,7 +96,7 @@ def state_word(facts: Facts) -> str:
     if not facts.counts.started:
         return stage.ready
     if stage.kind is not Kind.EACH and facts.counts[ItemState.RETRYING]:
-        return "retrying"
+        return stage.retrying
     return stage.doing
 
 

@@ -17,6 +17,7 @@ from fanfold.server.database_threads import limit_readers
 from fanfold.server.guard import Guard
 from fanfold.server.problems import told
 from fanfold.server.web import pages
+from fanfold.server.web.languages import learn
 
 API = "/api/v1"
 MODULES = (tasks, external, items, results, streams, operating)
@@ -59,6 +60,7 @@ def make_app(place: Place) -> FastAPI:
         lifespan=life,
     )
     app.state.place = place
+    learn(place.pipelines.values())
     for module in MODULES:
         app.include_router(module.router, prefix=API)
     app.include_router(operating.plain)

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from fanfold.apps.pdf import pdf
 from fanfold.apps.pdf.options import OPTIONS
 from fanfold.model.lifecycle import COMMANDS, ItemState, TaskState
 from fanfold.model.plan import Kind, Plan, PlannedStage
 from fanfold.model.progress import Counts
 from fanfold.model.words import Facts, Trouble, wait_reason
 from fanfold.server.web.chinese import WORDS
-from fanfold.server.web.languages import Words
+from fanfold.server.web.languages import Words, learn
 
 WEB = Path(__file__).parents[2] / "fanfold" / "server" / "web"
 SAID = re.compile(r"""\bt\(\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""")
@@ -53,6 +54,7 @@ def test_states_and_commands_have_their_chinese(word: str) -> None:
     "meaning", [text for one in OPTIONS for text in (one.help, one.title, one.group) if text not in ("", "OCR")]
 )
 def test_the_options_of_the_pdf_application_are_explained_in_chinese(meaning: str) -> None:
+    learn([pdf])
     assert re.search("[\u4e00-\u9fff]", CHINESE(meaning))
 
 

@@ -11,7 +11,7 @@ import os
 from typing import Any
 
 import fanfold as ff
-from fanfold.apps.pdf import binding, document, forms, ocr
+from fanfold.apps.pdf import binding, chinese, document, forms, ocr
 from fanfold.apps.pdf.document import Picture
 from fanfold.apps.pdf.ocr_turns import ocr_turns
 from fanfold.apps.pdf.options import OPTIONS, Options
@@ -27,6 +27,11 @@ pdf = ff.Pipeline(
     accepts=(".pdf",),
     picture=document.preview,
     unit=("page", "pages"),
+    words=ff.Vocabulary(
+        task={"partial": "partially failed"},
+        item={"running": "processing", "done": "completed", "waiting": "pending"},
+        languages={"zh": chinese.WORDS},
+    ),
 )
 pdf.form("markdown", label="Markdown", media_type="text/markdown", ending=".md")(forms.as_markdown)
 pdf.form("html", label="Web page", media_type="text/html")(forms.as_page)
@@ -35,7 +40,7 @@ SURVEY_SECONDS = 120.0
 """Far more than a look at 64 pages takes."""
 
 
-@pdf.split
+@pdf.split(retrying="splitting")
 async def split(task: ff.TaskWork) -> list[ff.NewItem]:
     """One item per page; nothing is rendered yet, so that a long document begins at once."""
     if not isinstance(task.input, ff.File):
@@ -66,7 +71,7 @@ async def convert(item: ff.ItemWork) -> dict[str, Any]:
     return await _asked(item, options, layer, picture)
 
 
-@pdf.merge
+@pdf.merge(retrying="merging")
 def merge(task: ff.TaskWork, results: ff.Results) -> ff.File | dict[str, ff.File]:
     """All pages in order, as one Markdown file; and, if wanted, one file per page and the facts as JSON."""
     return binding.bind(task, results, Options.of(task.options))

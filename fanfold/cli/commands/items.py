@@ -77,4 +77,5 @@ def row(item: Item) -> tuple[str, ...]:
     note = item.error_message if item.state in ("failed", "retrying") else item.held or item.message
     note = f"degraded{', accepted' if item.accepted else ''}: {item.degraded}" if item.degraded else note
     finished = printing.short_time(item.finished_at)
-    return item.key, item.stage, item.state.value, str(item.attempts), took, finished, note or ""
+    state = item.state.value if item.word == item.state else f"{item.state.value} ({item.word})"
+    return item.key, item.stage, state, str(item.attempts), took, finished, note or ""

@@ -57,7 +57,7 @@ class Details:
             spent = tx.calls.of_items([found.id]).get(found.id, NOTHING_SPENT)
             near = tx.reading.neighbours(row.number, found.stage, found.seq)
         return ItemDetail(
-            item=item_view(self.store, found, spent),
+            item=item_view(self.store, row.plan, found, spent),
             input=self.store.unfold(found.input),
             output=self.store.unfold(found.output),
             options={name: value for name, value in (serial.load(found.options) or {}).items() if name != REDONE},
@@ -76,7 +76,7 @@ class Details:
         row.plan.stage(stage)
         with self.store.read() as tx:
             rows = tx.reading.results(row.number, stage, position, limit, bodies=False)
-        return [item_view(self.store, found, NOTHING_SPENT) for found in rows]
+        return [item_view(self.store, row.plan, found, NOTHING_SPENT) for found in rows]
 
     def makers(self, task_id: str) -> dict[str, int]:
         """Who made the outputs of the items that people count, and how many each: models, or what stood in for them."""

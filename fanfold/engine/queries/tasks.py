@@ -132,7 +132,7 @@ class Reader(Details):
                 bodies=False,
             )
             spent = tx.calls.of_items([found.id for found in rows])
-        return [item_view(self.store, found, spent.get(found.id, NOTHING_SPENT)) for found in rows]
+        return [item_view(self.store, row.plan, found, spent.get(found.id, NOTHING_SPENT)) for found in rows]
 
     def output(self, task_id: str, key: str, stage: str | None = None, *, earlier: bool = False) -> Any:
         """The output of one item that is done; with ``earlier`` what it had made before it was redone. NotFound without one."""

@@ -13,7 +13,7 @@ from fanfold.model.lifecycle import ItemState, TaskState
 from fanfold.model.plan import Kind, Plan
 from fanfold.model.progress import Counts, percent
 from fanfold.model.task import StageView, Task, TaskRow
-from fanfold.model.words import Facts, available_commands, needs_you, state_word, wait_reason
+from fanfold.model.words import Facts, available_commands, needs_you, phase, state_word, wait_reason
 from fanfold.store.items.query import ItemRow, Marks
 from fanfold.store.store import Store, Transaction
 
@@ -98,13 +98,14 @@ def _task(
         done,
         marks.accepted,
     )
+    word = state_word(facts)
     shown = stages.get(counted_stage(row.plan, row.stage, stages), Counts())
     return Task(
         id=row.id,
         pipeline=row.pipeline,
         title=row.title,
         state=row.state,
-        status=state_word(facts),
+        status=word,
         stage=row.stage,
         stages=tuple(_stage(stage.name, stage.kind, stages) for stage in row.plan.stages),
         progress=percent(row.plan, row.state, standing, stages.get(standing, here) if row.ending else here),
@@ -135,6 +136,9 @@ def _task(
         needs_you=needs_you(facts),
         degraded=marks.degraded,
         accepted=marks.accepted,
+        word=word,
+        phase=phase(facts),
+        item_words=dict(row.plan.item_words),
         cursor=cursor_of(row),
     )
 
@@ -164,7 +168,7 @@ def _stage(name: str, kind: str, stages: Mapping[str, Counts]) -> StageView:
     return StageView(name, str(kind), counts.total, dict(counts.by_state))
 
 
-def item_view(store: Store, row: ItemRow, spending: Spending) -> Item:
+def item_view(store: Store, plan: Plan, row: ItemRow, spending: Spending) -> Item:
     """An item as people see it."""
     return Item(
         key=row.key,
@@ -187,5 +191,6 @@ def item_view(store: Store, row: ItemRow, spending: Spending) -> Item:
         spending=spending,
         degraded=row.degraded,
         accepted=row.degraded is not None and row.accepted == row.lease,
+        word=dict(plan.item_words).get(row.state, row.state),
         held=(row.hold or "no reason was kept") if row.available_at and row.available_at >= HELD_FROM else None,
     )

@@ -62,7 +62,14 @@ class TaskShape(BaseModel):
     pipeline: str
     title: str
     state: TaskState
-    status: str = Field(description="The word for its state: `pending`, `splitting`, `ready to merge`, `retrying` …")
+    word: str = Field(
+        description="Its state in the words of its application: `pending`, `splitting`, `ready to merge` …"
+    )
+    status: str = Field(description="The same as `word`.")
+    phase: str = Field(description="The part of the work that it is in, in the words of its application.")
+    item_words: dict[str, str] = Field(
+        description="What its application calls the states of items, where that is not the state's own name."
+    )
     stage: str
     stages: list[StageView]
     progress: float = Field(description="From 0 to 100; it never goes back unless somebody retries.")

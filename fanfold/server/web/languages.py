@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from fastapi import Request
 
+from fanfold.model.pipeline import Pipeline
 from fanfold.server.sentences import without_commands
 from fanfold.server.web.chinese import WORDS, operating
 
 COOKIE = "fanfold_language"
 LANGUAGES = {"en": "English", "zh": "中文"}
+BROUGHT: dict[str, dict[str, str]] = {}
+"""The translations that applications bring, by language; what the page says itself comes first."""
+
+
+def learn(pipelines: Iterable[Pipeline]) -> None:
+    """Take over the translations of these pipelines."""
+    for pipeline in pipelines:
+        for language, words in pipeline.words.languages.items():
+            BROUGHT.setdefault(language, {}).update(words)
 
 
 @dataclass(frozen=True)
@@ -23,7 +33,8 @@ class Words:
 
     def __call__(self, text: str, /, **values: object) -> str:
         """The text in this language, with ``{name}`` filled in; a text that no catalogue has stays as it is."""
-        found = WORDS.get(text, text) if self.language == "zh" else text
+        found = WORDS.get(text) if self.language == "zh" else None
+        found = found or BROUGHT.get(self.language, {}).get(text, text)
         return found.format(**values) if values else found
 
     def items(self, number: int, unit: tuple[str, str], shown: str = "") -> str:

@@ -98,7 +98,8 @@ def cell(
     if not items:
         raise NotFound(f"Task {task_id} has no item at position {position + 1} of {stage}.")
     counts = {state: n for state in ItemState if (n := sum(item.state == state for item in items))}
-    return page(request, "_cell.html", access, items=items, counts=counts)
+    words = {item.state: item.word for item in items}
+    return page(request, "_cell.html", access, items=items, counts=counts, item_words=words)
 
 
 @router.get("/tasks/{task_id}/items")

@@ -188,7 +188,6 @@ WORDS: dict[str, str] = {
     "decide": "处理",
     "key": "键",
     "{count} items": "{count} 项",
-    "{count} pages": "{count} 页",
     "ask the service again": "再次查询该服务",
     "it was not started: start another": "并未启动：重新启动一个",
     "start it again with the same key": "用同一个键重新启动",
