@@ -25,6 +25,8 @@ class AppCommand:
     """`package.module:name`."""
     help: str
     """One sentence for the list of commands."""
+    example: str = ""
+    """How it is typed, without `fanfold`: `convert book.pdf`."""
 
     def __post_init__(self) -> None:
         if not COMMAND_NAME.fullmatch(self.name):

@@ -8,6 +8,7 @@ from typing import Any, TypeVar, cast
 from fanfold.errors import BadPipeline
 from fanfold.model.forms import Form
 from fanfold.model.options import Option, declared
+from fanfold.model.views import VIEWS
 from fanfold.model.vocabulary import Vocabulary
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -18,7 +19,11 @@ class Declarations:
 
     name: str
 
-    def __init__(self, options: Sequence[Option] | Mapping[str, str] | None, words: Vocabulary | None = None) -> None:
+    def __init__(
+        self, options: Sequence[Option] | Mapping[str, str] | None, words: Vocabulary | None = None, view: str = ""
+    ) -> None:
+        if view and view not in VIEWS:
+            raise BadPipeline(f"There is no view '{view}'. There are: {', '.join(VIEWS)}.")
         is_free = options is None or isinstance(options, Mapping)
         self.declared = {} if is_free else declared(cast("Sequence[Option]", options))
         """Its options by name, where it declares them: then there are no others."""
@@ -27,6 +32,8 @@ class Declarations:
         """What its options mean, by name, for people who choose them."""
         self.words = words or Vocabulary()
         """What it calls the states of its tasks and items, and translations for the page."""
+        self.view = view
+        """How the page shows what its items make: one of ``VIEWS``, or by the shape of the output."""
         self.forms: dict[str, Form] = {}
         """The forms of its result, by name, in the order of their definition."""
 

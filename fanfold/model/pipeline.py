@@ -79,12 +79,13 @@ class Pipeline(Declarations):
         picture: Callable[[Any], bytes] | None = None,
         unit: tuple[str, str] = ("item", "items"),
         words: Vocabulary | None = None,
+        view: str = "",
     ) -> None:
         if not NAME.fullmatch(name):
             raise BadPipeline(
                 f"'{name}' can not name a pipeline: use letters, digits, - and _, starting with a letter."
             )
-        super().__init__(options, words)
+        super().__init__(options, words, view)
         self.name = name
         self.title = title or name
         self.check_options = check_options

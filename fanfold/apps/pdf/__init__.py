@@ -17,7 +17,10 @@ application = ff.Application(
     pipelines=("fanfold.apps.pdf.pipeline:pdf",),
     commands=(
         ff.AppCommand(
-            "convert", "fanfold.apps.pdf.command:command", help="Convert PDFs to Markdown; run it again and it goes on."
+            "convert",
+            "fanfold.apps.pdf.command:command",
+            help="Convert PDFs to Markdown; run it again and it goes on.",
+            example="convert book.pdf",
         ),
     ),
 )

@@ -27,6 +27,7 @@ pdf = ff.Pipeline(
     accepts=(".pdf",),
     picture=document.preview,
     unit=("page", "pages"),
+    view="document",
     words=ff.Vocabulary(
         task={"partial": "partially failed"},
         item={"running": "processing", "done": "completed", "waiting": "pending"},

@@ -56,6 +56,7 @@ class PipelineShape(BaseModel):
         description="The JSON Schema of its options; null where it declares none and takes any."
     )
     stages: list[PlannedStage]
+    view: str = Field(description="How the page shows what its items make; empty: by the shape of the output.")
     forms: list[FormShape] = Field(description="The forms in which a result can be had, beside the result as it is.")
 
 
@@ -115,6 +116,7 @@ def list_pipelines(place: At, _access: Asking) -> list[PipelineShape]:
             options=one.options,
             options_schema=schema(one.declared) if one.declared else None,
             stages=list(one.plan().stages),
+            view=one.view,
             forms=[FormShape(**form.described()) for form in one.forms.values()],
         )
         for one in sorted(place.pipelines.values(), key=lambda one: one.name)

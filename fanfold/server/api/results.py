@@ -78,7 +78,7 @@ def whole_result(client: Client, task_id: str, earlier: bool) -> Response:
 def get_part(
     client: Looking, task_id: TaskId, name: Annotated[Text, Path(max_length=200)], earlier: Earlier = False
 ) -> Response:
-    """Get one entry of a result that has several, such as `markdown`, `pages` or `report`."""
+    """Get one entry of a result that has several, by its name."""
     value = client.result(task_id, earlier=earlier)
     if not isinstance(value, dict) or name not in value:
         known = f" It has: {', '.join(value)}." if isinstance(value, dict) else ""

@@ -49,7 +49,7 @@ BODY: dict[str, Any] = {
                 "schema": NewTask.model_json_schema(ref_template="#/components/schemas/{model}"),
                 "examples": {"demo": {"value": {"pipeline": "demo", "options": {"items": 12}}}},
             },
-            "multipart/form-data": {"schema": FORM, "example": {"pipeline": "pdf", "options": '{"pages": "1-3"}'}},
+            "multipart/form-data": {"schema": FORM, "example": {"pipeline": "translate", "tags": '["trial"]'}},
         },
     }
 }

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 
-from fanfold.engine.client import Client
-from fanfold.model.files import File
 from fanfold.model.item import ItemDetail
 from fanfold.model.lifecycle import ItemState
+from fanfold.model.pipeline import Pipeline
 from fanfold.model.plan import Kind
 from fanfold.model.task import Task
 from fanfold.server.access import Access, Asking, At, Looking
@@ -25,6 +24,8 @@ from fanfold.server.web.markdown import rendered
 from fanfold.server.web.model_choices import choices
 from fanfold.server.web.positions import key_at
 from fanfold.server.web.templating import page
+from fanfold.server.web.views import show as show_output
+from fanfold.server.web.views.shown import Shown
 
 router = APIRouter()
 SHOWN_CHARACTERS = 400_000
@@ -33,30 +34,10 @@ Key = Annotated[str, Query(max_length=1_000)]
 Stage = Annotated[str | None, Query(max_length=100)]
 
 
-@dataclass(frozen=True)
-class Text:
-    """What an item made, as text, and whether that is Markdown."""
-
-    text: str
-    is_markdown: bool
-    files: tuple[File, ...] = ()
-
-    @property
-    def ending(self) -> str:
-        """How a file with it is called."""
-        return "md" if self.is_markdown else "json"
-
-
-def text_of(output: Any, task_id: str) -> Text | None:
-    """The text in an output: its Markdown, itself, or all of it as JSON."""
-    if output is None:
-        return None
-    files = tuple(outcome.files_in(output))
-    if isinstance(output, dict) and isinstance(output.get("markdown"), str):
-        return Text(output["markdown"], True, files)
-    if isinstance(output, str):
-        return Text(output, True)
-    return Text(outcome.as_text(output, task_id), False, files)
+def view_of(pipelines: Mapping[str, Pipeline], task: Task) -> str:
+    """The view that the task's application has chosen; none where the server does not know the pipeline."""
+    pipeline = pipelines.get(task.pipeline)
+    return pipeline.view if pipeline is not None else ""
 
 
 @router.get("/tasks/{task_id}/item")
@@ -83,7 +64,8 @@ def show(
 def _page(
     request: Request, access: Access, place: Place, task: Task, detail: ItemDetail, tab: Tab | None
 ) -> HTMLResponse:
-    made, before = text_of(detail.output, task.id), text_of(detail.previous, task.id)
+    view = view_of(place.pipelines, task)
+    made, before = show_output(view, detail.output, task.id), show_output(view, detail.previous, task.id)
     usual: Tab = "rendered" if made is None or made.is_markdown else "source"
     is_redone = before is not None and detail.item.state == ItemState.DONE
     chosen = usual if tab is None or (tab == "changes" and not is_redone) else tab
@@ -131,12 +113,8 @@ def _said(output: Any, name: str) -> str:
 @router.get("/tasks/{task_id}/item/text")
 def text(client: Looking, task_id: str, key: Key, stage: Stage = None, download: bool = False) -> Response:
     """The text that an item made, to copy or to keep."""
-    made = _text(client, task_id, key, stage)
+    task, detail = client.get(task_id), client.item(task_id, key, stage)
+    made = show_output(view_of(client.pipelines, task), detail.output, task.id) or Shown("", True, "md")
     name = quote(f"{key[:100]}.{made.ending}", safe="")
     headers = {"content-disposition": f"attachment; filename*=UTF-8''{name}"} if download else {}
     return PlainTextResponse(made.text, headers=headers)
-
-
-def _text(client: Client, task_id: str, key: str, stage: str | None) -> Text:
-    detail = client.item(task_id, key, stage)
-    return text_of(detail.output, task_id) or Text("", True)

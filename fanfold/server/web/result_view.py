@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from codecs import getincrementaldecoder
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -82,10 +83,11 @@ def beginning_of(file: File) -> tuple[str, bool]:
     except OSError:
         return "", False
     try:
-        text = raw.decode("utf-8") if len(raw) < BEGINNING else raw.decode("utf-8", "ignore")
+        # Strict, but for a character that is cut off at the end.
+        text = getincrementaldecoder("utf-8")().decode(raw, final=len(raw) < BEGINNING)
     except UnicodeDecodeError:
         return "", False
-    return ("", False) if "\0" in text or text.startswith("%PDF") else (text, len(raw) < file.size)
+    return ("", False) if "\0" in text else (text, len(raw) < file.size)
 
 
 def as_text(value: Any, task_id: str) -> str:

@@ -12,6 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
+from fanfold.engine.discovery import applications
 from fanfold.errors import DatabaseProblem
 from fanfold.model.asking import money
 from fanfold.server.access import COOKIE, Access
@@ -34,7 +35,7 @@ def environment() -> Environment:
     made.filters |= {"duration": duration, "count": count, "size": size, "clock": clock, "iso": iso, "money": money}
     made.filters |= {"rough": rough, "without_commands": without_commands}
     made.globals |= {"static": static, "languages": LANGUAGES, "token_cookie": COOKIE}
-    made.globals |= {"here": here, "living_workers": living_workers}
+    made.globals |= {"here": here, "living_workers": living_workers, "typed_example": typed_example}
     return made
 
 
@@ -54,6 +55,12 @@ def here(request: Request) -> str:
     """Where the reader is, for coming back; a page that answered a command is not an address."""
     query = urlencode([(name, value) for name, value in request.query_params.multi_items() if name != "lang"])
     return request.url.path + (f"?{query}" if query else "") if request.method == "GET" else "/"
+
+
+def typed_example() -> str:
+    """A command that a person could type: the first that an application has an example of."""
+    known = (command.example for application in applications() for command in application.commands)
+    return next(filter(None, known), "run demo")
 
 
 def living_workers(place: Place) -> int | None:

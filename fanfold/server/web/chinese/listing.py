@@ -20,9 +20,9 @@ WORDS: dict[str, str] = {
     "No task matches": "没有符合的任务",
     "Nothing needs you": "没有需要处理的任务",
     "Nothing here yet": "还没有任务",
-    "Drop a file on this page, or choose one above. Each file becomes a task: it is split into pages, every page is done "
+    "Drop a file on this page, or choose one above. Each file becomes a task: it is split into items, every item is done "
     "by itself, and the results are merged.": (
-        "把文件拖到此页面，或在上方选择。每个文件成为一个任务：先拆成页，逐页单独处理，最后合并结果。"
+        "把文件拖到此页面，或在上方选择。每个文件成为一个任务：先拆成条目，逐条单独处理，最后合并结果。"
     ),
     "From a terminal:": "在终端中：",
     "More": "更多",

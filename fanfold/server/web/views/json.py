@@ -1,0 +1,16 @@
+"""Shows any value as JSON, in which files have their names and addresses."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from fanfold.server.api.shapes import plain
+from fanfold.server.web.result_view import files_in
+from fanfold.server.web.views.shown import Shown
+
+
+def shown(output: Any, task_id: str) -> Shown:
+    """The whole output."""
+    text = json.dumps(plain(output, task_id), ensure_ascii=False, indent=2)
+    return Shown(text, False, "json", tuple(files_in(output)))
