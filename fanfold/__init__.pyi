@@ -1,5 +1,7 @@
 """The public surface: every name once, with its home. ``__init__.py`` loads a name when it is first used."""
 
+from fanfold.engine.actions import ActionOutcome as ActionOutcome
+from fanfold.engine.actions import ActionWork as ActionWork
 from fanfold.engine.client import Client as Client
 from fanfold.engine.context import ItemWork as ItemWork
 from fanfold.engine.context import TaskWork as TaskWork
@@ -8,6 +10,7 @@ from fanfold.engine.forms import FormWork as FormWork
 from fanfold.engine.queries.results import Results as Results
 from fanfold.engine.tasks.inputs import Upload as Upload
 from fanfold.engine.worker.loop import Worker as Worker
+from fanfold.errors import ActionFailed as ActionFailed
 from fanfold.errors import Ambiguous as Ambiguous
 from fanfold.errors import BadAnswer as BadAnswer
 from fanfold.errors import BadInput as BadInput
@@ -29,6 +32,7 @@ from fanfold.errors import PauseTask as PauseTask
 from fanfold.errors import Permanent as Permanent
 from fanfold.errors import TaskStopped as TaskStopped
 from fanfold.errors import Temporary as Temporary
+from fanfold.model.actions import Action as Action
 from fanfold.model.application import AppCommand as AppCommand
 from fanfold.model.application import Application as Application
 from fanfold.model.asking import Answer as Answer

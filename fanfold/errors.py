@@ -12,6 +12,7 @@ FanfoldError
 ├── DatabaseProblem     malformed URL, no connection, wrong version
 ├── TaskStopped         the task one waited for ended without a result
 ├── FormFailed          the application cannot make this form of the result
+├── ActionFailed        the application could not carry out this action
 └── LeaseLost           this attempt no longer owns its item
 
 HandlerError            what a handler may raise on purpose
@@ -143,6 +144,12 @@ class FormFailed(FanfoldError):
     """The application's own code could not make a form of the result; the result itself is as it was."""
 
     code = "form_failed"
+
+
+class ActionFailed(FanfoldError):
+    """The application's own code could not carry out an action; the event of the task says so too."""
+
+    code = "action_failed"
 
 
 class LeaseLost(FanfoldError):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SECTIONS = {
     "Work": ("run", "submit", "worker", "serve", "tick"),
     "Look": ("tasks", "show", "items", "events", "calls", "wait", "result", "output", "stream", "top"),
-    "Steer": ("pause", "resume", "cancel", "retry", "accept", "rerun", "merge", "external", "delete"),
+    "Steer": ("pause", "resume", "cancel", "retry", "accept", "rerun", "merge", "do", "external", "delete"),
     "Operate": ("pipelines", "providers", "workers", "metrics", "doctor", "prune", "tokens", "db"),
 }
 NAMES = tuple(name for names in SECTIONS.values() for name in names)

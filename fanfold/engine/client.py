@@ -20,6 +20,7 @@ from fanfold.settings import load as load_settings
 from fanfold.store.store import Store
 
 if TYPE_CHECKING:
+    from fanfold.engine.actions import ActionOutcome
     from fanfold.engine.forms import FormFile
 
 ACTOR_LENGTH = 100
@@ -188,6 +189,12 @@ class Client(Reader):
         """
         wish = Wish(verb, check_keys(items, "`items`"), stage, reason)
         return self._command(task_id, lambda number: decide(self.store, number, wish, self.actor))
+
+    def do(self, task_id: str, action: str, options: dict[str, Any] | None = None) -> ActionOutcome:
+        """Take an action that the task's application brings, here and now; it is kept as an event."""
+        from fanfold.engine.actions import act
+
+        return act(self, task_id, action, options)
 
     def delete(self, task_id: str) -> None:
         """Remove the task with all its files."""

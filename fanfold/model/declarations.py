@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from fanfold.errors import BadPipeline
+from fanfold.model.actions import Action
 from fanfold.model.forms import Form
 from fanfold.model.options import Option, declared
 from fanfold.model.views import VIEWS
@@ -34,6 +35,8 @@ class Declarations:
         """What it calls the states of its tasks and items, and translations for the page."""
         self.view = view
         """How the page shows what its items make: one of ``VIEWS``, or by the shape of the output."""
+        self.actions: dict[str, Action] = {}
+        """Its actions, by name, in the order of their definition."""
         self.forms: dict[str, Form] = {}
         """The forms of its result, by name, in the order of their definition."""
 
@@ -47,6 +50,22 @@ class Declarations:
             if name in self.forms:
                 raise BadPipeline(f"Pipeline {self.name} has a form '{name}' already.")
             self.forms[name] = Form(name, function, label or name, media_type, ending or f".{name}")
+            return function
+
+        return keep
+
+    def action(
+        self, name: str, *, label: str = "", help: str = "", options: Sequence[Option] = (), states: Sequence[str] = ()
+    ) -> Callable[[Function], Function]:
+        """An operation on a task: the function gets an ``ActionWork`` and may return a sentence about what it did.
+
+        ``label`` stands on the button. ``states`` are those of a task in which it is offered; by default all.
+        """
+
+        def keep(function: Function) -> Function:
+            if name in self.actions:
+                raise BadPipeline(f"Pipeline {self.name} has an action '{name}' already.")
+            self.actions[name] = Action.of(name, function, label, help, options, states)
             return function
 
         return keep

@@ -27,7 +27,7 @@ class Exit(IntEnum):
 
 MEANINGS = {
     Exit.OK: "The command did what was asked.",
-    Exit.FAILED: "The task failed or was cancelled, and has no result; or its application could not make the form asked for.",
+    Exit.FAILED: "The task failed or was cancelled, and has no result; or a form or an action of its application failed.",
     Exit.USAGE: "The command line was not understood; nothing was done.",
     Exit.NOT_FOUND: "There is no such task, item, pipeline or file, or a shortened id fits several tasks.",
     Exit.ILLEGAL_MOVE: "The task's state does not allow the command, or its key belongs to other work; nothing was changed.",
@@ -50,7 +50,9 @@ BY_CODE = {
     "no_output": Exit.NOT_FOUND,
     "no_form": Exit.NOT_FOUND,
     "unknown_pipeline": Exit.NOT_FOUND,
+    "no_action": Exit.NOT_FOUND,
     "form_failed": Exit.FAILED,
+    "action_failed": Exit.FAILED,
     "illegal_move": Exit.ILLEGAL_MOVE,
     "key_reused": Exit.ILLEGAL_MOVE,
     "timeout": Exit.TIMEOUT,

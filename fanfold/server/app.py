@@ -9,7 +9,7 @@ from typing import Any
 from fastapi import FastAPI
 
 import fanfold
-from fanfold.server.api import external, items, operating, results, streams, tasks
+from fanfold.server.api import actions, external, items, operating, results, streams, tasks
 from fanfold.server.api.documented import completed
 from fanfold.server.app_state import Place
 from fanfold.server.conditional import Answers
@@ -20,7 +20,7 @@ from fanfold.server.web import pages
 from fanfold.server.web.languages import learn
 
 API = "/api/v1"
-MODULES = (tasks, external, items, results, streams, operating)
+MODULES = (tasks, actions, external, items, results, streams, operating)
 DESCRIPTION = """
 One task is split into items, every item is processed by itself, and the results are merged.
 

@@ -24,7 +24,7 @@ from fanfold.server.sentences import without_commands
 log = logging.getLogger("fanfold.server")
 STATUS = {
     "unauthorized": 401, "forbidden": 403, "not_found": 404, "no_picture": 404, "no_result": 404, "ambiguous": 409,
-    "no_form": 404, "unknown_pipeline": 404,
+    "no_form": 404, "no_action": 404, "unknown_pipeline": 404, "action_failed": 500,
     "illegal_move": 409, "task_stopped": 409, "key_taken": 409, "key_reused": 409, "file_gone": 404, "too_large": 413,
     "bad_input": 422, "bad_pipeline": 422, "refused": 422, "form_failed": 500, "database": 503, "busy": 503,
 }  # fmt: skip

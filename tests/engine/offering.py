@@ -64,3 +64,35 @@ def as_refusal(work: ff.FormWork) -> str:
 def as_number(work: ff.FormWork) -> object:
     """What no form may be."""
     return 7
+
+
+@lines.action(
+    "approve",
+    label="Approve",
+    options=[ff.Option("note", help="Why."), ff.Option("times", "number", "How often.", 1, at_least=1, at_most=9)],
+    states=["completed"],
+)
+def approve(work: ff.ActionWork) -> str:
+    """Say who approved it, and what it was."""
+    return (
+        f"{work.actor} approved {len(list(work.results()))} lines {work.options['times']} times: {work.options['note']}"
+    )
+
+
+@lines.action("mend", states=["partial"])
+def mend(work: ff.ActionWork) -> None:
+    """Redo what failed, through a command."""
+    work.client.retry(work.task.id, options={"mend": True})
+
+
+@lines.action("stumble")
+def stumble(work: ff.ActionWork) -> None:
+    """A bug."""
+    raise ZeroDivisionError("cannot divide")
+
+
+@lines.action("remove")
+def remove(work: ff.ActionWork) -> str:
+    """Delete the task itself."""
+    work.client.delete(work.task.id)
+    return "gone"

@@ -56,6 +56,7 @@ class PipelineShape(BaseModel):
         description="The JSON Schema of its options; null where it declares none and takes any."
     )
     stages: list[PlannedStage]
+    actions: list[dict[str, Any]] = Field(description="Its actions: `POST /tasks/{task_id}/actions/NAME`.")
     view: str = Field(description="How the page shows what its items make; empty: by the shape of the output.")
     forms: list[FormShape] = Field(description="The forms in which a result can be had, beside the result as it is.")
 
@@ -116,6 +117,7 @@ def list_pipelines(place: At, _access: Asking) -> list[PipelineShape]:
             options=one.options,
             options_schema=schema(one.declared) if one.declared else None,
             stages=list(one.plan().stages),
+            actions=[action.described() for action in one.actions.values()],
             view=one.view,
             forms=[FormShape(**form.described()) for form in one.forms.values()],
         )

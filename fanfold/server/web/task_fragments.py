@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fanfold.engine.actions import offered
 from fanfold.engine.client import Client
+from fanfold.model.actions import Action
 from fanfold.model.lifecycle import TaskState
+from fanfold.model.options import Option
 from fanfold.model.plan import Kind
 from fanfold.model.task import Event, StageSpan, Task
 from fanfold.model.words import ACCEPT
@@ -17,6 +20,7 @@ from fanfold.server.web.failures import groups, shortfalls
 from fanfold.server.web.languages import Words
 from fanfold.server.web.model_choices import choices
 from fanfold.server.web.retry_form import fields_of
+from fanfold.server.web.retry_form import shown as default_of
 from fanfold.server.web.templating import fragment
 
 SPANS: Once[tuple[StageSpan, ...]] = Once(200)
@@ -59,6 +63,7 @@ def head_html(shown: Shown) -> str:
         commands=_commands(shown),
         download=headline.download(task),
         forms=headline.forms_of(shown.client, task),
+        actions=action_fields(shown),
         choices=choices(shown.place, task) if shown.may_change and task.state is TaskState.PAUSED else (),
         makers=shown.client.makers(task.id) if 0 < task.done <= COUNTED else {},
         took=headline.took(task),
@@ -71,6 +76,12 @@ def _commands(shown: Shown) -> list[headline.Command]:
     """The buttons of the head. What can be kept as it is has its button further down, beside its reasons."""
     found = headline.commands(shown.task, shown.words) if shown.may_change else []
     return [command for command in found if command.verb != ACCEPT]
+
+
+def action_fields(shown: Shown) -> list[tuple[Action, list[tuple[Option, str]]]]:
+    """The application's actions that can be taken now, each with its options and what their fields offer."""
+    found = offered(shown.client, shown.task) if shown.may_change else []
+    return [(one, [(option, default_of(option, None)) for option in one.options.values()]) for one in found]
 
 
 def failures_html(shown: Shown) -> str:

@@ -15,6 +15,7 @@ from fanfold.server.access import Asking, At, Looking
 from fanfold.server.api.shapes import file_url
 from fanfold.server.hiding import without_secrets
 from fanfold.server.snapshots import seconds_left
+from fanfold.server.web import action_form as actions
 from fanfold.server.web import command_routes as steering
 from fanfold.server.web import page_stream as watching
 from fanfold.server.web import result_view as outcome
@@ -29,6 +30,7 @@ from fanfold.server.web.timeline import drawn
 router = APIRouter()
 router.include_router(watching.router)
 router.include_router(retrying.router)
+router.include_router(actions.router)
 router.include_router(steering.router)
 EVENTS = 100
 CALLS = 200

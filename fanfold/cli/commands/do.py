@@ -1,0 +1,69 @@
+"""`fanfold do`: take an action that the task's application brings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fanfold.cli import parameters as given
+from fanfold.cli.task_commands import sentence
+from fanfold.running import output_format as printing
+from fanfold.running.declared import click_options, said
+from fanfold.running.invocation import Command, Invocation
+
+if TYPE_CHECKING:
+    from fanfold.model.actions import Action
+
+
+@click.command("do", cls=Command, context_settings={"ignore_unknown_options": True})
+@click.argument("task_id", metavar="ID")
+@click.argument("name", metavar="[ACTION]", required=False)
+@click.argument("words", metavar="[--OPTION VALUE]...", nargs=-1, type=click.UNPROCESSED)
+@given.target
+@click.pass_obj
+def command(
+    invocation: Invocation, task_id: str, name: str | None, words: tuple[str, ...], targets: tuple[str, ...]
+) -> None:
+    """Take an action of the task's application, here and now; without ACTION, list those there are.
+
+    \b
+    fanfold do 7f3a
+    fanfold do 7f3a approve --note "read by both"
+    """
+    from fanfold.engine.actions import find
+    from fanfold.engine.forms import pipeline_of
+
+    client = invocation.client(targets)
+    task = client.get(task_id)
+    if name is None:
+        actions = pipeline_of(client, task, "its actions cannot be listed").actions.values()
+        _list(invocation, [(one, task.state in one.states) for one in actions])
+        return
+    options = _said(find(client, task, name), words)
+    outcome = client.do(task.id, name, options)
+    if invocation.json:
+        printing.print_json(outcome)
+        return
+    if outcome.message:
+        click.echo(outcome.message)
+    click.echo(sentence(outcome.task) if outcome.task is not None else f"{task.id} is deleted", err=True)
+
+
+def _list(invocation: Invocation, actions: list[tuple[Action, bool]]) -> None:
+    if invocation.json:
+        printing.print_json([one.described() | {"possible": possible} for one, possible in actions])
+        return
+    rows = [
+        (one.name, one.label, " ".join(f"--{name.replace('_', '-')}" for name in one.options), "yes" if now else "no")
+        for one, now in actions
+    ]
+    printing.print_table(("action", "label", "options", "possible now"), rows)
+
+
+def _said(action: Action, words: tuple[str, ...]) -> dict[str, Any]:
+    """The options of the action from what was typed behind its name."""
+    options = list(action.options.values())
+    reader = click.command(action.name)(click_options(options)(lambda **known: None))
+    with reader.make_context(f"fanfold do ID {action.name}", list(words)) as context:
+        return said(options, context.params)

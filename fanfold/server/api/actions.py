@@ -1,0 +1,60 @@
+"""The actions that applications bring: which there are for a task, and taking one."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Path
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from fanfold.engine.actions import offered
+from fanfold.server.access import Changing, Looking
+from fanfold.server.api.documented import may_answer
+from fanfold.server.api.shapes import TaskShape, Text
+from fanfold.server.api.tasks import TaskId, harmless
+from fanfold.server.database_threads import Router, making
+from fanfold.server.sentences import without_commands
+
+router = Router(tags=["actions"])
+
+
+class ActionShape(BaseModel):
+    """An action of an application."""
+
+    name: str
+    label: str
+    help: str
+    states: list[str] = Field(description="The states of a task in which it is offered.")
+    options_schema: dict[str, Any] = Field(description="The JSON Schema of its options.")
+
+
+class ActionWish(BaseModel):
+    """The options of an action."""
+
+    options: dict[str, JsonValue] = {}
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"options": {"note": "read by both"}}]})
+
+
+class ActionDone(BaseModel):
+    """What an action came to."""
+
+    action: str
+    message: str
+    task: TaskShape | None = Field(description="The task as it is now; null when the action deleted it.")
+
+
+@router.get("/tasks/{task_id}/actions", responses=may_answer(404, 409))
+def list_actions(client: Looking, task_id: TaskId) -> list[ActionShape]:
+    """List the actions that can be taken with the task now; none where the server does not know its pipeline."""
+    return [ActionShape(**one.described()) for one in offered(client, client.get(task_id))]
+
+
+@router.post("/tasks/{task_id}/actions/{name}", responses=may_answer(404, 409, 500))
+async def take_action(
+    client: Looking, _access: Changing, task_id: TaskId, name: Annotated[Text, Path(max_length=63)], wish: ActionWish
+) -> ActionDone:
+    """Take an action, here and now, in the server; its outcome is kept as an event of the task."""
+    done = await making(client.do, task_id, name, harmless(wish.options))
+    task = TaskShape.of(done.task) if done.task is not None else None
+    return ActionDone.model_construct(action=done.action, message=without_commands(done.message), task=task)
