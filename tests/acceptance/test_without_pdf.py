@@ -1,0 +1,38 @@
+"""Do the command line and the server know no application? Their tests pass where the PDF application is hidden."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PARTS = (
+    "tests/cli/test_steer.py", "tests/cli/test_look.py", "tests/cli/test_operate.py", "tests/cli/test_do.py",
+    "tests/server/test_results.py", "tests/server/test_forms.py", "tests/server/test_actions.py",
+    "tests/server/test_vocabulary.py", "tests/server/test_views.py", "tests/server/test_options.py",
+    "tests/server/test_submitting.py", "tests/server/test_pages.py", "tests/server/test_task_page.py",
+)  # fmt: skip
+"""Those that look at everything an application may declare, and at every page."""
+
+
+def test_command_line_and_server_work_without_the_pdf_application() -> None:
+    options = ["-q", "-p", "no:cacheprovider", "-p", "tests.without_pdf", "-k", "not postgresql"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, *PARTS], cwd=ROOT, text=True, capture_output=True, timeout=280,
+        env=os.environ | {"PYTHONPATH": str(ROOT)}, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-5_000:]
+    assert " passed" in done.stdout
+    assert "skipped" not in done.stdout
+
+
+def test_the_hiding_hides() -> None:
+    """Else the test above would show nothing."""
+    look = (
+        "import tests.without_pdf; from fanfold.engine.discovery import applications, installed;"
+        "print([one.name for one in applications()], sorted(installed()))"
+    )
+    command = [sys.executable, "-c", look]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=ROOT, text=True, capture_output=True, timeout=100, env=environment, check=True)
+    assert done.stdout.strip() == "[] ['demo']"
