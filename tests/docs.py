@@ -12,8 +12,10 @@ import click
 from fanfold import errors
 from fanfold.apps.pdf.options import OPTIONS
 from fanfold.cli import cli, sections
-from fanfold.model.lifecycle import ITEM_MOVES, TASK_MOVES, Move, diagram
-from fanfold.model.options import Option
+from fanfold.model.lifecycle import ITEM_MOVES, TASK_MOVES, ItemState, Move, diagram
+from fanfold.model.options import KINDS, Option
+from fanfold.model.views import VIEWS
+from fanfold.model.vocabulary import BEYOND_STAGES
 from fanfold.providers.configuration import BUILT_IN, Provider
 from fanfold.providers.configuration import MEANINGS as PROVIDER_MEANINGS
 from fanfold.running.exit_codes import MEANINGS as EXIT_MEANINGS
@@ -91,6 +93,37 @@ def pdf_options() -> str:
         f"| `{one.name}` | {one.kind}{' …' if one.many else ''} | {_default(one)} | {one.help} |" for one in OPTIONS
     ]
     return "\n".join([head, "", "| option | kind | default | meaning |", "|---|---|---|---|", *rows])
+
+
+def applications() -> str:
+    """What an application may declare: kinds of options, views, and the usual words."""
+    return "\n".join(
+        [
+            "# What applications declare",
+            "",
+            "How to write one: [Applications](../applications.md).",
+            "",
+            "## Kinds of options",
+            "",
+            "| kind | value |",
+            "|---|---|",
+            *(f"| `{kind}` | {meaning} |" for kind, meaning in KINDS.items()),
+            "",
+            "## Views",
+            "",
+            "| view | shape of an item's output |",
+            "|---|---|",
+            *(f"| `{name}` | {shape} |" for name, shape in VIEWS.items()),
+            "",
+            "## Words that `ff.Vocabulary` may replace",
+            "",
+            "Of a task, beside the `ready`, `doing` and `retrying` words of its stages: "
+            + ", ".join(f"`{word}`" for word in sorted(BEYOND_STAGES))
+            + ".",
+            "",
+            "Of an item: " + ", ".join(f"`{state}`" for state in ItemState) + ".",
+        ]
+    )
 
 
 def _default(option: Option) -> str:
@@ -220,6 +253,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "commands.md": commands,
     "pdf.md": pdf_options,
     "api.md": api,
+    "applications.md": applications,
 }
 
 

@@ -11,9 +11,8 @@ found = importlib.metadata.entry_points
 
 def entry_points(**wanted: Any) -> Any:
     """All entry points but that of the application."""
-    return importlib.metadata.EntryPoints(
-        point for point in found(**wanted) if (point.group, point.name) != ("fanfold.apps", "pdf")
-    )
+    points: Any = found(**wanted)
+    return type(points)(point for point in points if (point.group, point.name) != ("fanfold.apps", "pdf"))
 
 
 class Hidden:
@@ -26,4 +25,4 @@ class Hidden:
 
 
 importlib.metadata.entry_points = entry_points
-sys.meta_path.insert(0, Hidden())  # type: ignore[arg-type]
+sys.meta_path.insert(0, Hidden())
