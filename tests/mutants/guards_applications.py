@@ -1,0 +1,42 @@
+"""Guards of what applications declare: forms that are whole, actions in their states, words that exist."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Edit, mutant
+
+FORMS, ACTIONS = "fanfold/engine/forms.py", "fanfold/engine/actions.py"
+RESULTS, VOCABULARY = "fanfold/server/api/results.py", "fanfold/model/vocabulary.py"
+FORMED, ACTED = "engine/test_forms.py::", "engine/test_actions.py::"
+
+MUTANTS = (
+    mutant(
+        "a form of a task that was changed meanwhile is not given",
+        Edit(FORMS, "if not earlier and not is_same(", "if False and not is_same("),
+        test=f"{FORMED}test_a_form_of_a_task_that_is_redone_meanwhile_is_not_given[sqlite]",
+    ),
+    mutant(
+        "a task without a result has no forms of it",
+        Edit(FORMS, "if task.state is not TaskState.COMPLETED and not earlier:", "if False:"),
+        test=f"{FORMED}test_a_task_without_a_result_has_no_forms_of_it[sqlite]",
+    ),
+    mutant(
+        "a form is removed when it was sent",
+        Edit(RESULTS, "            self.made.close()\n", "            pass\n"),
+        test="server/test_forms.py::test_a_result_is_sent_in_a_form_and_removed_afterwards[sqlite]",
+    ),
+    mutant(
+        "an action is refused in a state that it does not declare",
+        Edit(ACTIONS, "if task.state not in action.states:", "if False:"),
+        test=f"{ACTED}test_an_action_is_refused_in_a_state_that_it_does_not_declare[sqlite]",
+    ),
+    mutant(
+        "an action that fails is kept as an event",
+        Edit(ACTIONS, '        _keep(client, number, f"{name} failed: {problem}")\n', ""),
+        test=f"{ACTED}test_a_failure_is_told_and_kept[sqlite]",
+    ),
+    mutant(
+        "words for what never is are refused",
+        Edit(VOCABULARY, "            if unknown:\n", "            if False:\n"),
+        test="engine/test_vocabulary.py::test_words_for_what_never_is_are_refused[words0-rename splitting, which no task of it is called]",
+    ),
+)
