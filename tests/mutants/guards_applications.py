@@ -7,6 +7,7 @@ from tests.mutants.mutant import Edit, mutant
 FORMS, ACTIONS = "fanfold/engine/forms.py", "fanfold/engine/actions.py"
 RESULTS, VOCABULARY = "fanfold/server/api/results.py", "fanfold/model/vocabulary.py"
 FORMED, ACTED = "engine/test_forms.py::", "engine/test_actions.py::"
+NAMED = "engine/test_vocabulary.py::"
 
 MUTANTS = (
     mutant(
@@ -37,6 +38,6 @@ MUTANTS = (
     mutant(
         "words for what never is are refused",
         Edit(VOCABULARY, "            if unknown:\n", "            if False:\n"),
-        test="engine/test_vocabulary.py::test_words_for_what_never_is_are_refused[words0-rename splitting, which no task of it is called]",
+        test=f"{NAMED}test_words_for_what_never_is_are_refused[words0-rename splitting, which no task of it is called]",
     ),
 )
