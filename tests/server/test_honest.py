@@ -5,8 +5,9 @@ import re
 import pytest
 
 import fanfold as ff
+from fanfold.apps.pdf import pdf
 from fanfold.server.sentences import without_commands
-from fanfold.server.web.languages import Words
+from fanfold.server.web.languages import Words, learn
 from tests.cli.samples import words
 from tests.engine.jobs import JobService
 from tests.installation import Installation
@@ -104,6 +105,7 @@ def test_an_application_names_its_items(sqlite_asker: Asker, sqlite_installation
         assert "4 of 4 words done" in page(sqlite_asker, f"/tasks/{task}")
     finally:
         words.unit = ("item", "items")
+    learn([pdf])
     assert (Words("en").items(1, ("page", "pages")), Words("zh").items(5, ("page", "pages"))) == ("1 page", "5 页")
 
 
