@@ -143,6 +143,12 @@ class Spending:
 NOTHING_SPENT = Spending()
 
 
+def calls_made(spending: Spending) -> str:
+    """How many calls there were; where some may have been paid without an answer, how many were answered."""
+    kind = "answered call" if spending.possibly_paid else "call"
+    return f"{spending.calls} {kind}{'' if spending.calls == 1 else 's'}"
+
+
 def money(spending: Spending) -> str:
     """The cost in a word: `$0.0123`, `≥ $0.0123` when some calls have no known price, `unknown cost` when none has.
 

@@ -130,3 +130,18 @@ def test_files_that_a_cleaning_should_have_removed_are_found(installation: Insta
     assert check.fact == "1 blobs that no row names, 1 scratch files of attempts that are over"
     installation.sweep()
     assert found(installation)["orphaned files"].status == "ok"
+
+
+def test_the_doctor_names_tasks_that_somebody_should_look_at(installation: Installation) -> None:
+    """A completed task with fallbacks is in "Needs you": the doctor must not say that nothing waits."""
+
+    def convert(item: Any) -> str:
+        item.degraded("simple way")
+        return "done"
+
+    task = installation.client.submit(installation.know(batch(handler=convert)), items=[1])
+    installation.completed(task)
+    check = found(installation)["tasks"]
+    assert (check.fact, check.advice) == ("1 in all, 1 for a person to look at", "To see them: fanfold tasks --needs-you")
+    installation.client.accept(task.id)
+    assert found(installation)["tasks"].fact == "1 in all, none waits for a person"

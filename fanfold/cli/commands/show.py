@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fanfold.model.asking import money
+from fanfold.model.asking import calls_made, money
 from fanfold.running import output_format as printing
 from fanfold.running import result_output as results
 from fanfold.running.invocation import Command, Invocation
@@ -68,7 +68,7 @@ def spent(task: Task) -> str:
     if not task.spending:
         return ""
     saved = f", {task.spending.cached} from the cache" if task.spending.cached else ""
-    return f"{money(task.spending)} for {task.spending.calls} calls{saved}; last: {task.spending.model}"
+    return f"{money(task.spending)} for {calls_made(task.spending)}{saved}; last: {task.spending.model}"
 
 
 def took(task: Task) -> str:

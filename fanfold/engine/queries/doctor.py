@@ -155,6 +155,7 @@ def tasks(store: Store) -> Check:
     with store.read() as tx:
         counts = tx.tasks.count_by_state()
         held = tx.health.held()
+        needing = tx.tasks.count_needing()
     if held:
         return Check(
             "tasks",
@@ -165,6 +166,9 @@ def tasks(store: Store) -> Check:
     stopped = {
         state: counts[state] for state in (TaskState.WAITING, TaskState.PAUSED, TaskState.PARTIAL) if counts.get(state)
     }
+    if not stopped and needing:
+        found = f"{sum(counts.values())} in all, {needing} for a person to look at"
+        return Check("tasks", OK, found, "To see them: fanfold tasks --needs-you")
     if not stopped:
         return Check("tasks", OK, f"{sum(counts.values())} in all, none waits for a person")
     advice = "To see them: fanfold tasks " + " ".join(f"--state {state.value}" for state in stopped)
