@@ -222,6 +222,16 @@ def ask(item: ItemWork) -> str:
     return "answered"
 
 
+def test_a_paused_task_of_one_item_goes_on_with_another_model_as_well(sqlite_installation: Installation) -> None:
+    client = sqlite_installation.client
+    task = client.submit(sqlite_installation.know(asked), items=["a"])
+    client.pause(task.id, "the key was refused")
+    asker = Asker(sqlite_installation)
+    assert "resume with" in asker.ask("GET", f"//tasks/{task.id}").text
+    asker.ask("POST", f"//tasks/{task.id}/resume", data={"provider": "fake", "model": "large"})
+    assert client.item(task.id, "1").options == {"provider": "fake", "model": "large"}
+
+
 def test_a_paused_task_goes_on_with_another_model_for_what_is_not_done(sqlite_installation: Installation) -> None:
     sqlite_installation.know(asked)
     client = sqlite_installation.client

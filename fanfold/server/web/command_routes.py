@@ -17,6 +17,7 @@ from fanfold.server.database_threads import Router
 from fanfold.server.web.command_answer import answered
 from fanfold.server.web.failures import keys_of
 from fanfold.server.web.positions import keys_at
+from fanfold.server.web.task_header import has_items
 
 router = Router()
 AGAIN = {
@@ -86,7 +87,7 @@ def resume(
     """Go on; if wanted with another model for everything that is not done yet."""
     task = client.get(task_id)
     options = said(provider, model)
-    if options and task.total > 1:
+    if options and has_items(task):
         open_ones = client.items(task.id, states=UNDONE, limit=MOST)
         if len(open_ones) == MOST:
             raise BadInput(f"More than {MOST} items are not done: start over with the other model instead.")

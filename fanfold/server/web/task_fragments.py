@@ -64,12 +64,17 @@ def head_html(shown: Shown) -> str:
         download=headline.download(task),
         forms=headline.forms_of(shown.client, task),
         actions=action_fields(shown),
-        choices=choices(shown.place, task) if shown.may_change and task.state is TaskState.PAUSED else (),
+        choices=choices(shown.place, task) if shown.may_change and _can_go_on_otherwise(task) else (),
         makers=shown.client.makers(task.id) if 0 < task.done <= COUNTED else {},
         took=headline.took(task),
         counts=grid_counts(task),
         unit=headline.unit_of(shown.client, task),
     )
+
+
+def _can_go_on_otherwise(task: Task) -> bool:
+    """Whether a paused task has items that another model could do."""
+    return task.state is TaskState.PAUSED and headline.has_items(task)
 
 
 def _commands(shown: Shown) -> list[headline.Command]:

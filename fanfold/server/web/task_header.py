@@ -55,6 +55,11 @@ class Strip:
     is_now: bool
 
 
+def has_items(task: Task) -> bool:
+    """Whether the task was split into items, be it one; a step by itself has no options of its own."""
+    return any(stage.kind == Kind.EACH and stage.total for stage in task.stages)
+
+
 def strip(task: Task, spans: Sequence[StageSpan]) -> list[Strip]:
     """The stages in order."""
     names = [stage.name for stage in task.stages]
