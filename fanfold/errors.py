@@ -4,7 +4,7 @@ FanfoldError
 ├── NotFound            an unknown task, item, pipeline or file
 ├── Ambiguous           a shortened id fits several tasks
 ├── IllegalMove         the command is not possible in the task's state
-├── BadInput            an option, key, file or value that can not be used
+├── BadInput            an option, key, file or value that cannot be used
 │   └── BadOption       an option that the pipeline does not have, or a value that it cannot be
 ├── KeyTaken            the idempotency key has a task already
 ├── KeyReused           the idempotency key belongs to a task with other work
@@ -65,7 +65,7 @@ class IllegalMove(FanfoldError):
 
 
 class BadInput(FanfoldError):
-    """What was given can not be used; nothing was changed."""
+    """What was given cannot be used; nothing was changed."""
 
     code = "bad_input"
 
@@ -99,13 +99,13 @@ class BadPipeline(FanfoldError):
 
 
 class DatabaseProblem(FanfoldError):
-    """The database can not be used as it is. ``public`` is what a stranger may know: nothing of where it is."""
+    """The database cannot be used as it is. ``public`` is what a stranger may know: nothing of where it is."""
 
     code = "database"
 
     def __init__(self, message: str, *, code: str | None = None, public: str = "") -> None:
         super().__init__(message, code=code)
-        self.public = public or "The database can not be used right now. The server's log says why."
+        self.public = public or "The database cannot be used right now. The server's log says why."
 
 
 DATABASE_CODES = {
@@ -113,13 +113,13 @@ DATABASE_CODES = {
     "refused": "It refused a value, such as one that is too large.",
     "misfit": "A statement does not fit its tables: they are of another version, or rights are missing.",
     "damaged": "Its file is broken.",
-    "data_folder": "The data folder can not be written to.",
+    "data_folder": "The data folder cannot be written to.",
     "read_only": "It is read-only for this account.",
     "foreign_database": "It has tables that are not Fanfold's.",
     "half_made": "Only some of its tables are there.",
     "older_database": "It is of an older revision: upgrade it first.",
     "newer_database": "It was made by a newer version of Fanfold.",
-    "outdated": "It was upgraded meanwhile, and this version of Fanfold can not go on with it.",
+    "outdated": "It was upgraded meanwhile, and this version of Fanfold cannot go on with it.",
     "locked": "An upgrade did not get the locks it needs; nothing was changed.",
     "workers_alive": "Workers are alive that could not go on after the upgrade; nothing was changed.",
     "no_database": "There is no database to copy.",

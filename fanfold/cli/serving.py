@@ -119,6 +119,6 @@ def bind(host: str, port: int) -> socket.socket:
     except OSError as error:
         listening.close()
         way = f"Something listens there already: try --port {port + 1}, or --port 0 for any free one."
-        raise BadInput(f"Can not listen on {host}:{port}: {error.strerror}. {way}", code="address") from None
+        raise BadInput(f"Cannot listen on {host}:{port}: {error.strerror}. {way}", code="address") from None
     listening.listen(512)
     return listening

@@ -75,7 +75,7 @@ class Announced:
             return as_pipeline(EntryPoint(self.name, self.target, PIPELINES).load())
         except Exception as error:
             raise BadInput(
-                f"The installed pipeline {self.name} can not be loaded from {self.target}: {type(error).__name__}: {error}",
+                f"The installed pipeline {self.name} cannot be loaded from {self.target}: {type(error).__name__}: {error}",
                 code="bad_target",
             ) from error
 
@@ -144,7 +144,7 @@ def load_file(path: Path, name: str | None = None) -> ModuleType:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise BadInput(f"{path} can not be loaded as Python.")
+        raise BadInput(f"{path} cannot be loaded as Python.")
     if str(path.parent) not in sys.path:
         sys.path.insert(0, str(path.parent))
     module = importlib.util.module_from_spec(spec)
@@ -153,7 +153,7 @@ def load_file(path: Path, name: str | None = None) -> ModuleType:
         spec.loader.exec_module(module)
     except Exception as error:
         del sys.modules[name]
-        raise BadInput(f"{path} can not be loaded: {type(error).__name__}: {error}", code="bad_target") from error
+        raise BadInput(f"{path} cannot be loaded: {type(error).__name__}: {error}", code="bad_target") from error
     return module
 
 
@@ -173,4 +173,4 @@ def _imported(name: str) -> ModuleType:
     except ModuleNotFoundError as error:
         raise NotFound(f"There is no module {error.name}. Is it installed, or in this folder?") from None
     except Exception as error:
-        raise BadInput(f"{name} can not be imported: {type(error).__name__}: {error}", code="bad_target") from error
+        raise BadInput(f"{name} cannot be imported: {type(error).__name__}: {error}", code="bad_target") from error

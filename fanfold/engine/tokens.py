@@ -50,11 +50,11 @@ def create(
 ) -> NewToken:
     """A new token. A member or viewer sees the tasks of ``owner``, by default the one called like the token; `*`: of all."""
     if not NAME.fullmatch(name):
-        raise BadInput(f"{name!r} can not name a token: use 1 to 100 letters, digits, and . @ - _")
+        raise BadInput(f"{name!r} cannot name a token: use 1 to 100 letters, digits, and . @ - _")
     if role not in [*Role]:
         raise BadInput(f"There is no role {role!r}. There are: {', '.join(Role)}.")
     if days is not None and not 0 < days <= 36_500:
-        raise BadInput(f"A token can not be valid for {days:g} days; use more than 0 and at most 36500.")
+        raise BadInput(f"A token cannot be valid for {days:g} days; use more than 0 and at most 36500.")
     if role == Role.ADMIN and owner not in (None, EVERYONE):
         raise BadInput("An admin sees the tasks of all owners: leave the owner out, or give the role member.")
     whose = None if role == Role.ADMIN or owner == EVERYONE else (owner or name)
@@ -92,5 +92,5 @@ def revoke(store: Store, name: str) -> None:
 
 
 def hashed(secret: str) -> str:
-    """What is kept of a secret. It has 256 random bits, so that a plain hash can not be guessed back."""
+    """What is kept of a secret. It has 256 random bits, so that a plain hash cannot be guessed back."""
     return hashlib.sha256(secret.encode()).hexdigest()

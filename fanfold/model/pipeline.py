@@ -82,9 +82,7 @@ class Pipeline(Declarations):
         view: str = "",
     ) -> None:
         if not NAME.fullmatch(name):
-            raise BadPipeline(
-                f"'{name}' can not name a pipeline: use letters, digits, - and _, starting with a letter."
-            )
+            raise BadPipeline(f"'{name}' cannot name a pipeline: use letters, digits, - and _, starting with a letter.")
         super().__init__(options, words, view)
         self.name = name
         self.title = title or name
@@ -246,7 +244,7 @@ def make_stage(kind: Kind, handler: Callable[..., Any], rules: dict[str, Any]) -
             f"Stage {name} has unknown rules {sorted(unknown)}; there are {', '.join((*PLANNED_RULES, *RUN_RULES))}."
         )
     if not NAME.fullmatch(name):
-        raise BadPipeline(f"'{name}' can not name a stage: use letters, digits, - and _, starting with a letter.")
+        raise BadPipeline(f"'{name}' cannot name a stage: use letters, digits, - and _, starting with a letter.")
     for rule in ("timeout", "concurrency", "limit", "wait_limit", "crash_limit"):
         if rules.get(rule) is not None and rules[rule] <= 0:
             raise BadPipeline(f"Stage {name} has {rule}={rules[rule]}; it must be more than 0.")

@@ -1,4 +1,4 @@
-"""Can it be kept? Values of handlers to JSON text and back, with a clear reason when they can not be kept."""
+"""Can it be kept? Values of handlers to JSON text and back, with a clear reason when they cannot be kept."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def dump(value: Any, what: str | Callable[[], str], limit: int | None = None) ->
             f"{_named(what)} contains half a surrogate pair, which is not text. Decode it with errors='replace'."
         ) from None
     except (TypeError, ValueError, RecursionError) as error:
-        raise BadInput(f"{_named(what)} can not be kept as JSON: {_explain(error)}.") from error
+        raise BadInput(f"{_named(what)} cannot be kept as JSON: {_explain(error)}.") from error
     if "\\u0000" in text and _has_nul(value):
         raise BadInput(
             f"{_named(what)} contains a NUL character, which no database keeps. Remove it, or write() the bytes to a file."

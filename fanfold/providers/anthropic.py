@@ -105,4 +105,4 @@ def _trouble(error: Exception, provider: Provider) -> Trouble:
         return Trouble(provider, kind, f"answered {error.status_code}: {said}", wait, unknown=unknown)
     if isinstance(error, anthropic.APIConnectionError):
         return connection_trouble(error, provider)
-    return Trouble(provider, Kind.BUSY, f"sent an answer that can not be read: {type(error).__name__}.", unknown=True)
+    return Trouble(provider, Kind.BUSY, f"sent an answer that cannot be read: {type(error).__name__}.", unknown=True)

@@ -88,7 +88,7 @@ async def _asked_twice(here: Desk, lane: Lane, inquiry: Inquiry, tried: list[str
         try:
             return await here.answer(lane, inquiry, changes)
         except BadAnswer as bad:
-            reasons.append(f"The answer of {inquiry.provider.name}:{inquiry.model} can not be taken: {bad}.")
+            reasons.append(f"The answer of {inquiry.provider.name}:{inquiry.model} cannot be taken: {bad}.")
             tried.append(reasons[-1])
             if last:
                 fingerprint = inquiry.question.fingerprint(inquiry.provider.address, inquiry.model)

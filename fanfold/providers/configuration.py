@@ -134,7 +134,7 @@ def find(name: str, providers: Mapping[str, Provider]) -> Provider:
 
 def _named(name: str) -> str:
     if not NAME.fullmatch(name) or name == LOCAL:
-        raise BadInput(f"{name!r} can not be the name of a provider: small letters, digits, - and _, not {LOCAL!r}.")
+        raise BadInput(f"{name!r} cannot be the name of a provider: small letters, digits, - and _, not {LOCAL!r}.")
     return name
 
 
@@ -148,7 +148,7 @@ def _from_environment(variables: Mapping[str, str], known: Iterable[str]) -> dic
         if field is None:
             raise BadInput(f"{variable} sets nothing that is known. A provider has: {', '.join(FIELDS)}.")
         name = rest.removesuffix(f"_{field}")
-        # A variable can not have a dash: the name that is known, if there is one, else the name as it is written.
+        # A variable cannot have a dash: the name that is known, if there is one, else the name as it is written.
         meant = next((one for one in known if one.replace("-", "_") == name), name)
         found.setdefault(meant, {})[field] = value
     return found

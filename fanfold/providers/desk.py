@@ -158,7 +158,7 @@ class Desk:
         return answer
 
     async def _persistently(self, write: Callable[..., None], *values: Any) -> None:
-        """Write what was paid for, again and again while the database can not be reached."""
+        """Write what was paid for, again and again while the database cannot be reached."""
         pause = 0.1
         while True:
             try:

@@ -111,7 +111,7 @@ def _trouble(error: Exception, provider: Provider) -> Trouble:
         return Trouble(provider, kind, said, wait, unknown=error.status_code in UNKNOWN_STATUSES)
     if isinstance(error, openai.APIConnectionError):
         return connection_trouble(error, provider)
-    return Trouble(provider, Kind.BUSY, f"sent an answer that can not be read: {type(error).__name__}.", unknown=True)
+    return Trouble(provider, Kind.BUSY, f"sent an answer that cannot be read: {type(error).__name__}.", unknown=True)
 
 
 def _said(error: openai.APIStatusError) -> str:

@@ -83,7 +83,7 @@ class Lane:
             left = since + PATIENCE - time.monotonic()
             if (closed > 0 and (self._is_absent or closed > left)) or left <= 0:
                 kind = Kind.UNREACHABLE if self._is_absent else Kind.LIMITED
-                why = f"can not be reached at {self.provider.address}." if self._is_absent else "asked to wait."
+                why = f"cannot be reached at {self.provider.address}." if self._is_absent else "asked to wait."
                 raise Trouble(self.provider, kind, why, max(closed, FIRST_PAUSE if left <= 0 else 0.0))
             await asyncio.sleep(closed + random.uniform(0, LOOK_SECONDS) if closed > 0 else LOOK_SECONDS)
 

@@ -97,7 +97,7 @@ class Service(Protocol):
 
 
 def objection(provider: Provider) -> str | None:
-    """Why a provider can not be asked here, and what to do about it; None when nothing is known to be in the way."""
+    """Why a provider cannot be asked here, and what to do about it; None when nothing is known to be in the way."""
     if provider.lacks_key:
         return f"{provider.name} needs a key. Put it into the environment variable {provider.key_env} where the work is done."
     if provider.kind == "anthropic" and find_spec("anthropic") is None:
@@ -124,8 +124,8 @@ def connection_trouble(error: Exception, provider: Provider) -> Trouble:
     if type(error.__cause__).__name__ in CUT:
         return Trouble(provider, Kind.BUSY, "broke off the connection.", unknown=True)
     if (advice := shortage(error)) is not None:
-        return Trouble(provider, Kind.UNREACHABLE, f"can not be reached, as this machine is short of files. {advice}.")
-    return Trouble(provider, Kind.UNREACHABLE, f"can not be reached at {provider.address}.")
+        return Trouble(provider, Kind.UNREACHABLE, f"cannot be reached, as this machine is short of files. {advice}.")
+    return Trouble(provider, Kind.UNREACHABLE, f"cannot be reached at {provider.address}.")
 
 
 def kind_of_status(status: int, code: str) -> Kind:

@@ -31,8 +31,8 @@ MEANINGS = {
     Exit.USAGE: "The command line was not understood; nothing was done.",
     Exit.NOT_FOUND: "There is no such task, item, pipeline or file, or a shortened id fits several tasks.",
     Exit.ILLEGAL_MOVE: "The task's state does not allow the command, or its key belongs to other work; nothing was changed.",
-    Exit.BAD_INPUT: "An option, file, pipeline or value can not be used; nothing was changed.",
-    Exit.DATABASE: "The database or the data folder can not be used as it is.",
+    Exit.BAD_INPUT: "An option, file, pipeline or value cannot be used; nothing was changed.",
+    Exit.DATABASE: "The database or the data folder cannot be used as it is.",
     Exit.PARTIAL: "The result is not all that was asked for: some items failed, so that the task may have stopped "
     "before its result, or some are degraded. Retry them, merge without them, or accept what is degraded.",
     Exit.TIMEOUT: "The time that was allowed for waiting is over; the task goes on.",

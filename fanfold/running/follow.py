@@ -76,7 +76,7 @@ class Lost:
         self._is_lost = False
 
     def note(self) -> None:
-        """It can not be reached; the work in hand is kept."""
+        """It cannot be reached; the work in hand is kept."""
         if not self._is_lost:
             self._is_lost = True
             self._shown.say(f"database lost since {_now()}, trying again; nothing is lost")

@@ -47,7 +47,7 @@ def written(write: Callable[[Path], list[Path]], target: str) -> list[Path]:
     try:
         made = write(place)
     except OSError as error:
-        raise BadInput(f"Can not write {place}: {error.strerror or error}.") from None
+        raise BadInput(f"Cannot write {place}: {error.strerror or error}.") from None
     for path in made:
         click.echo(f"Wrote {path} ({printing.size(path.stat().st_size)})", err=True)
     return made

@@ -60,7 +60,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _is_address(name: str) -> bool:
-    """A plain address can not be rebound to another one."""
+    """A plain address cannot be rebound to another one."""
     try:
         ip_address(name.strip("[]"))
     except ValueError:

@@ -89,15 +89,15 @@ class Pictures:
             drawn = child.run(picture, (value,), {})
         except ChildDied as error:
             self._children.discard(child)
-            raise NotFound(f"The picture can not be drawn: {error}", code="no_picture") from None
+            raise NotFound(f"The picture cannot be drawn: {error}", code="no_picture") from None
         except (Exception, SystemExit) as error:  # Raised by the pipeline's function, in the child.
             self._children.give_back(child)
-            raise NotFound(f"The picture can not be drawn: {error}", code="no_picture") from None
+            raise NotFound(f"The picture cannot be drawn: {error}", code="no_picture") from None
         finally:
             patience.cancel()
         self._children.give_back(child)
         if not isinstance(drawn, bytes):
-            raise NotFound("The picture can not be drawn: the pipeline gave no bytes.", code="no_picture")
+            raise NotFound("The picture cannot be drawn: the pipeline gave no bytes.", code="no_picture")
         return drawn
 
     def _keep(self, name: str, drawn: bytes) -> None:

@@ -32,7 +32,7 @@ STATUS = {
 TITLES = {
     400: "Bad request", 401: "A token is needed", 403: "Not allowed", 404: "Not found", 405: "Method not allowed",
     408: "Too slow", 409: "Not possible now", 413: "Too large", 415: "Unknown kind of content", 416: "No such range",
-    421: "Unknown host", 422: "Can not be used", 500: "Unexpected", 503: "Not possible right now", 507: "No space left",
+    421: "Unknown host", 422: "Cannot be used", 500: "Unexpected", 503: "Not possible right now", 507: "No space left",
 }  # fmt: skip
 MEDIA_TYPE = "application/problem+json"
 CODES = {
@@ -126,7 +126,7 @@ def told(app: FastAPI, tell_page: Teller) -> None:
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> Response:
-        # A body that can not even be parsed is answered as one that can not be used.
+        # A body that cannot even be parsed is answered as one that cannot be used.
         status = 422 if error.status_code == 400 else error.status_code
         answer = await tell(request, status, CODES.get(error.status_code, "refused"), str(error.detail))
         answer.headers.update(error.headers or {})

@@ -115,7 +115,7 @@ class Pace:
         self._seen: deque[tuple[float, int, str]] = deque()
 
     def seconds_left(self, task: Task, now: float) -> float | None:
-        """How long the open items will take at this pace; None as long as it can not be told."""
+        """How long the open items will take at this pace; None as long as it cannot be told."""
         settled = task.done + task.failed
         if self._seen and (self._seen[-1][2] != task.stage or self._seen[-1][1] > settled):
             self._seen.clear()
@@ -126,7 +126,7 @@ class Pace:
 
 
 def seconds_left(task: Task) -> float | None:
-    """How long the open items will take at the pace since the start; None when it can not be told."""
+    """How long the open items will take at the pace since the start; None when it cannot be told."""
     if task.state is not TaskState.ACTIVE or task.started_at is None or task.total <= 1:
         return None
     return estimate(task.open, task.done + task.failed, (datetime.now(UTC) - task.started_at).total_seconds())

@@ -52,7 +52,7 @@ class Database:
 
     @cached_property
     def _reserve(self) -> sa.Engine:
-        """Connections that handlers can not use up; in memory there is but one, for everybody."""
+        """Connections that handlers cannot use up; in memory there is but one, for everybody."""
         return self.engine if is_in_memory(self.url) else self._new_engine(pool_size=3, max_overflow=2)
 
     def own_connections(self) -> None:

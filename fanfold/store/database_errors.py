@@ -54,7 +54,7 @@ PUBLIC = {
     REFUSED: "The database refused this value.",
     MISFIT: "The database does not fit this version of Fanfold.",
     DAMAGED: "The database is damaged.",
-    UNREACHABLE: "The database can not be used right now; the server goes on trying.",
+    UNREACHABLE: "The database cannot be used right now; the server goes on trying.",
 }
 """What people are told who need not know where the database is."""
 PASSING = (
@@ -90,7 +90,7 @@ def told(error: Exception, where: str) -> DatabaseProblem | None:
         REFUSED: f"The database refused: {why}.",
         MISFIT: f"A statement does not fit the tables of the database {where}: {why}. To see what is wrong: fanfold doctor",
         DAMAGED: f"The database {where} is damaged: {why}.",
-        UNREACHABLE: f"Can not use the database {where}: {why}.{_way_out(why)}",
+        UNREACHABLE: f"Cannot use the database {where}: {why}.{_way_out(why)}",
     }[code]
     return DatabaseProblem(sentence, code=code, public=PUBLIC[code] + _way_out(why))
 

@@ -166,7 +166,7 @@ class Transaction:
             self.connection.execute(sa.select(sa.func.pg_notify(CHANNEL, "")))
 
     def misfit(self) -> DatabaseProblem | None:
-        """Why this code can not go on with the database, which somebody may have upgraded meanwhile; None when it can."""
+        """Why this code cannot go on with the database, which somebody may have upgraded meanwhile; None when it can."""
         return revisions.misfit(self.connection)
 
     def is_read_only(self) -> bool:

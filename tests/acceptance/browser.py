@@ -80,4 +80,4 @@ def work(here: Installation) -> None:
 
 def away(_store: Store) -> Any:
     """Instead of ``Store.read``: the database is lost."""
-    raise DatabaseProblem("Can not use the database postgresql://db.internal: it is away.", code="unreachable")
+    raise DatabaseProblem("Cannot use the database postgresql://db.internal: it is away.", code="unreachable")

@@ -153,5 +153,5 @@ def test_a_page_that_finds_no_database_loads_when_there_is_one(
         with monkeypatch.context() as broken:
             broken.setattr(Store, "read", away)
             page.goto("/")
-            expect(page.get_by_role("heading", level=1)).to_contain_text("database can not be used")
+            expect(page.get_by_role("heading", level=1)).to_contain_text("database cannot be used")
         expect(page.locator("[data-row]")).to_contain_text("the one")

@@ -1,6 +1,6 @@
 """What will the next version be? `python -m tests.chaos.next_version KIND …` is its command: today's, with one revision more.
 
-`additive` adds to the tables and lets today's code go on; `breaking` says that today's code can not; `renaming` makes sure of it.
+`additive` adds to the tables and lets today's code go on; `breaking` says that today's code cannot; `renaming` makes sure of it.
 """
 
 import os

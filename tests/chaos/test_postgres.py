@@ -239,7 +239,7 @@ def claim_cost(postgres: PostgresServer, url: str) -> float:
 
 
 def dead_rows(postgres: PostgresServer, url: str) -> int:
-    """Old versions of rows that can not be removed yet, as a vacuum counts them."""
+    """Old versions of rows that cannot be removed yet, as a vacuum counts them."""
     said: list[str] = []
     with psycopg.connect(
         host=str(postgres.directory), user="postgres", dbname=name_of(url), autocommit=True

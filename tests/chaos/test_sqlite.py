@@ -123,7 +123,7 @@ def test_a_file_that_was_read_only_is_written_again_without_a_restart(tmp_path: 
     path = tmp_path / "fanfold.db"
     with closing(BoundFleet(f"sqlite:///{path}", tmp_path, SHORT | BRIEF_LEASE)) as ours:
         load = Load(ours, count=COUNT)
-        # Its handlers write, each through a connection that is opened only then: one that can not write.
+        # Its handlers write, each through a connection that is opened only then: one that cannot write.
         writer = ours.run("-m", "fanfold.cli", "worker", f"{trouble.__name__}:noting", "--concurrency", "8")
         patiently(lambda: len(ours.client.workers()) == 3, 60, ours.said)
         before = load.meter.rate(WINDOW)

@@ -398,7 +398,7 @@ def test_an_upgrade_that_workers_can_not_go_on_with_is_refused_or_ends_them(data
         refused = commands.next("breaking", "db", "upgrade", "--wait", "0.5")
         assert refused.returncode == Exit.DATABASE
         told = (
-            "2 workers that are alive can not go on with revision 9000",
+            "2 workers that are alive cannot go on with revision 9000",
             "Stop them first",
             str(load.workers[0].pid),
         )
@@ -419,7 +419,7 @@ def test_an_upgrade_that_workers_can_not_go_on_with_is_refused_or_ends_them(data
         share = check_share(load.meter.rate, before)
         load.finish()
         promised = (
-            "An upgrade that older workers can not go on with is refused; by force, they hand back their work and end."
+            "An upgrade that older workers cannot go on with is refused; by force, they hand back their work and end."
         )
         seen = f"refused; forced: both workers ended with {Exit.OUTDATED.value}, no item lost, the next version did the rest"
         note(Finding("breaking upgrade", kind_of(database_url), promised, seen, round(recovered, 2), share))

@@ -169,4 +169,4 @@ def test_a_coroutine_that_does_not_end_keeps_no_place(tmp_path: Path) -> None:
         seen = (
             f"1 place of 1 was free again and {len(rows)} items were done {free:.1f} s later; it stopped when told to"
         )
-        note(Finding("a coroutine that can not be cancelled", kind_of(url), promised, seen, round(free, 1)))
+        note(Finding("a coroutine that cannot be cancelled", kind_of(url), promised, seen, round(free, 1)))

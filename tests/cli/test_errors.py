@@ -98,8 +98,8 @@ def test_several_ids_that_are_no_text_are_answered_in_json(sqlite_shell: Shell) 
         ("nonsense", "The database URL is malformed"),
         ("mysql://somewhere/x", "not in mysql"),
         ("sqlite://folder/file.db", "sqlite:///folder/file.db"),
-        ("postgresql://nobody@127.0.0.1:1/x", "Can not use the database"),
-        ("sqlite:////dev/null/x.db", "Can not make the folder of the database"),
+        ("postgresql://nobody@127.0.0.1:1/x", "Cannot use the database"),
+        ("sqlite:////dev/null/x.db", "Cannot make the folder of the database"),
     ],
 )
 def test_a_database_that_can_not_be_used_is_told_plainly(sqlite_shell: Shell, url: str, said: str) -> None:
@@ -155,7 +155,7 @@ def test_an_ambiguous_id_lists_what_it_fits(shell: Shell, client: Client) -> Non
 def test_a_file_that_is_not_python_is_told_from_one_that_is_missing(sqlite_shell: Shell, tmp_path: Path) -> None:
     broken = tmp_path / "broken.py"
     broken.write_text("import fanfold as ff\nraise RuntimeError('no luck')\n")
-    assert "can not be loaded: RuntimeError: no luck" in sqlite_shell.fails(Exit.BAD_INPUT, "run", f"{broken}:book")
+    assert "cannot be loaded: RuntimeError: no luck" in sqlite_shell.fails(Exit.BAD_INPUT, "run", f"{broken}:book")
 
 
 def test_settings_that_make_no_sense_are_refused(sqlite_shell: Shell) -> None:

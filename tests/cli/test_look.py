@@ -162,7 +162,7 @@ def test_a_result_is_printed_written_or_copied(shell: Shell, tmp_path: Path) -> 
     answer = shell.json("result", file)
     assert Path(answer["result"]["path"]).read_text() == "- one\n- two\n"
     assert answer["missing"] == []
-    assert "Can not write" in shell.fails(Exit.BAD_INPUT, "result", value, "-o", str(tmp_path / "no" / "such"))
+    assert "Cannot write" in shell.fails(Exit.BAD_INPUT, "result", value, "-o", str(tmp_path / "no" / "such"))
 
 
 def test_a_result_says_what_is_missing_in_it(shell: Shell) -> None:

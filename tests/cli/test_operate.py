@@ -83,7 +83,7 @@ def test_doctor_tells_what_waits_for_a_person(shell: Shell) -> None:
 def test_doctor_goes_on_without_a_database(sqlite_shell: Shell) -> None:
     result = sqlite_shell.type("doctor", "--database", "postgresql://nobody@127.0.0.1:1/x")
     assert result.exit_code == Exit.UNHEALTHY
-    assert "Can not use the database" in result.stdout
+    assert "Cannot use the database" in result.stdout
     assert "disk" in result.stdout
     assert sqlite_shell.type("doctor", "--database", "nonsense").exit_code == Exit.UNHEALTHY
 

@@ -196,7 +196,7 @@ def test_a_lost_database_is_said_and_waited_for(sqlite_shell: Shell, monkeypatch
 
     def get(self: Tasks, number: int) -> Any:
         if threading.current_thread().name == "run-watcher" and next(refusals, None) is not None:
-            raise ff.DatabaseProblem("Can not use the database.", code="unreachable")
+            raise ff.DatabaseProblem("Cannot use the database.", code="unreachable")
         return real(self, number)
 
     monkeypatch.setattr(Tasks, "get", get)

@@ -32,8 +32,8 @@ def test_a_token_is_for_one_owner_for_all_or_for_everything(sqlite_shell: Shell)
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["no spaces"], "can not name a token"),
-        (["x" * 101], "can not name a token"),
+        (["no spaces"], "cannot name a token"),
+        (["x" * 101], "cannot name a token"),
         (["x", "--role", "admin", "--owner", "ann"], "An admin sees the tasks of all owners"),
     ],
 )

@@ -26,4 +26,4 @@ def fails(how: str) -> Any:
 
 
 class Odd(Exception):
-    """One that can not travel."""
+    """One that cannot travel."""

@@ -15,7 +15,7 @@ from tests.installation import HandClock, Installation
 
 
 class Unspeakable(Exception):
-    """An error whose text can not be had."""
+    """An error whose text cannot be had."""
 
     def __str__(self) -> str:
         raise RuntimeError("no text")
@@ -38,14 +38,14 @@ def use_and_raise(item: Any) -> None:
 
 
 BAD: dict[str, tuple[Callable[[Any], Any], str, str]] = {
-    "NaN": (give(float("nan")), "bad_input", "What convert returned can not be kept as JSON: it contains NaN"),
+    "NaN": (give(float("nan")), "bad_input", "What convert returned cannot be kept as JSON: it contains NaN"),
     "NUL": (give("a\0b"), "bad_input", "NUL character"),
     "half a pair": (give("\ud800"), "bad_input", "surrogate"),
     "an object": (give(object()), "bad_input", "type object is not JSON"),
     "a generator": (give(iter([1])), "bad_input", "is not JSON"),
     "too much": (give("x" * 100_000_000), "bad_input", "is 100 MB; the limit is 64 MB"),
     "no text": (raise_error(ValueError()), "ValueError", "ValueError without a message"),
-    "no words": (raise_error(Unspeakable()), "Unspeakable", "message that can not be shown"),
+    "no words": (raise_error(Unspeakable()), "Unspeakable", "message that cannot be shown"),
     "bad text": (raise_error(ValueError("a\0b \ud800")), "ValueError", "a\N{REPLACEMENT CHARACTER}b ?"),
     "endless text": (raise_error(ValueError("x" * 1_000_000)), "ValueError", "xxx"),
     "permanent": (raise_error(ff.Permanent("gone", code="no_page")), "no_page", "gone"),
@@ -161,8 +161,8 @@ def splitting(installation: Installation, value: Any) -> ff.Task:
         ("text", "it gave str"),
         ({"a": 1}, "it gave dict"),
         (5, "it gave int"),
-        ([object()], "input of item 1 can not be kept"),
-        ([1, float("nan")], "input of item 2 can not be kept"),
+        ([object()], "input of item 1 cannot be kept"),
+        ([1, float("nan")], "input of item 2 cannot be kept"),
         ([ff.NewItem("\ud800", 1)], "key of item 1"),
         ([ff.NewItem("a\0", 1)], "key of item 1"),
         ([ff.NewItem("k" * 300, 1)], "key of item 1"),

@@ -302,7 +302,7 @@ def test_an_installed_pipeline_that_cannot_be_loaded_is_told_in_a_sentence(
     task = completed(installation)
     monkeypatch.setattr(discovery, "installed", lambda: {"book": Announced("book", "tests.no_such_module:BOOK")})
     with pytest.raises(
-        ff.BadInput, match=r"book can not be loaded from tests\.no_such_module:BOOK: ModuleNotFoundError"
+        ff.BadInput, match=r"book cannot be loaded from tests\.no_such_module:BOOK: ModuleNotFoundError"
     ):
         ff.Client(store=installation.store).rerun(task.id)
     assert installation.client.get(task.id).state == "completed"

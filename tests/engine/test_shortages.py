@@ -71,7 +71,7 @@ def test_the_message_of_an_item_says_what_to_do(installation: Installation) -> N
     [stage] = pipeline.stages.values()
     ending = failed(claimed, stage, wrapped(OSError(errno.EMFILE, "Too many open files")))
     assert ending.error_message == f"the renderer did not start. {MORE_FILES}"
-    told = ff.Temporary("Can not write to the data folder. Free some space there.", counts=False)
+    told = ff.Temporary("Cannot write to the data folder. Free some space there.", counts=False)
     told.__cause__ = FULL
     ending = failed(claimed, stage, told)
     assert (ending.error_message, ending.short) == (str(told), True)

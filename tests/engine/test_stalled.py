@@ -142,6 +142,9 @@ def test_the_doctor_names_tasks_that_somebody_should_look_at(installation: Insta
     task = installation.client.submit(installation.know(batch(handler=convert)), items=[1])
     installation.completed(task)
     check = found(installation)["tasks"]
-    assert (check.fact, check.advice) == ("1 in all, 1 for a person to look at", "To see them: fanfold tasks --needs-you")
+    assert (check.fact, check.advice) == (
+        "1 in all, 1 for a person to look at",
+        "To see them: fanfold tasks --needs-you",
+    )
     installation.client.accept(task.id)
     assert found(installation)["tasks"].fact == "1 in all, none waits for a person"

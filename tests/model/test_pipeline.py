@@ -55,18 +55,18 @@ def test_the_default_weights_put_items_between_five_and_ninety_five_percent() ->
 
 @pytest.mark.parametrize("name", ["", "1st", "with space", "a" * 64, "a/b", "ü", "a.b"])
 def test_a_bad_name_of_a_pipeline_is_refused(name: str) -> None:
-    with pytest.raises(BadPipeline, match="can not name a pipeline"):
+    with pytest.raises(BadPipeline, match="cannot name a pipeline"):
         Pipeline(name)
 
 
 @pytest.mark.parametrize("name", ["1st", "with space", "a" * 64, "a.b"])
 def test_a_bad_name_of_a_stage_is_refused(name: str) -> None:
-    with pytest.raises(BadPipeline, match="can not name a stage"):
+    with pytest.raises(BadPipeline, match="cannot name a stage"):
         Pipeline("p").step(name=name)(work)
 
 
 def test_a_handler_without_a_name_needs_one() -> None:
-    with pytest.raises(BadPipeline, match="can not name a stage"):
+    with pytest.raises(BadPipeline, match="cannot name a stage"):
         Pipeline("p").step(lambda task: None)
 
 

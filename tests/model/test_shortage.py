@@ -42,7 +42,7 @@ def test_only_errors_about_files_and_space_are_a_shortage(number: int, advice: s
     assert shortage(wrapped(error, explicit=False)) == advice
     assert shortage(ExceptionGroup("both", [ValueError("x"), error])) == advice
     assert shortage(ConnectionError(error)) == advice
-    assert shortage(RuntimeError(f"can not read: some text (os error {number})")) == advice
+    assert shortage(RuntimeError(f"cannot read: some text (os error {number})")) == advice
 
 
 def test_an_error_that_was_put_aside_on_purpose_is_no_cause() -> None:

@@ -28,7 +28,7 @@ WAYS = "You can retry it, merge without it or cancel the task"
 SINCE = datetime(2030, 1, 1, 12, 2, tzinfo=UTC)
 IN_8_S = {"now": SINCE, "next_due_at": SINCE + timedelta(seconds=7.2)}
 LIMITED = Trouble("fake said 429.", "rate_limited", "fake", SINCE)
-ABSENT = Trouble("fake can not be reached.", "unreachable", "fake", SINCE)
+ABSENT = Trouble("fake cannot be reached.", "unreachable", "fake", SINCE)
 
 
 def nothing(_work: object) -> None:
@@ -322,5 +322,5 @@ def test_no_other_place_makes_a_bare_time_of_day() -> None:
 
 
 def test_a_function_with_a_bad_name_is_refused() -> None:
-    with pytest.raises(BadPipeline, match="can not name a pipeline"):
+    with pytest.raises(BadPipeline, match="cannot name a pipeline"):
         task(nothing, name="no spaces, please")

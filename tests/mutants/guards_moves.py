@@ -148,7 +148,7 @@ ADVANCE_MUTANTS = (
         test="engine/test_commands.py::test_a_command_works_in_the_states_of_the_table_and_is_refused_in_the_others",
     ),
     mutant(
-        "a running item can not be retried",
+        "a running item cannot be retried",
         Edit(
             RESETTING,
             "in_states((ItemState.DONE, ItemState.FAILED, *TIMED_ITEMS))",

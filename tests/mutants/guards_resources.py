@@ -81,7 +81,7 @@ MUTANTS = (
         test="engine/test_reading.py::test_a_task_says_that_its_database_takes_no_writes",
     ),
     mutant(
-        "a source that can not be read is no trouble of the data folder",
+        "a source that cannot be read is no trouble of the data folder",
         Edit("fanfold/store/files/folder.py", "        raise _Unreadable(error) from None\n", "        raise\n"),
         test="store/test_blobs.py::test_a_source_that_can_not_be_read_is_no_trouble_of_the_data_folder",
     ),

@@ -38,7 +38,7 @@ class Mutant:
     guard: str
     edits: tuple[Edit, ...]
     database: str
-    """Where the simulation can see it; empty when it can not."""
+    """Where the simulation can see it; empty when it cannot."""
     test: str
     note: str
 

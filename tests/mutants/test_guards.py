@@ -305,7 +305,7 @@ def test_a_worker_whose_heartbeat_came_too_late_drops_what_runs_and_starts_anew(
 
 def unreachable(*_arguments: Any) -> None:
     """What every heartbeat comes to, while the database is away."""
-    raise DatabaseProblem("The database can not be reached.", code="unreachable")
+    raise DatabaseProblem("The database cannot be reached.", code="unreachable")
 
 
 def test_a_worker_that_can_not_beat_within_its_lease_drops_what_runs(

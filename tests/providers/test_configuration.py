@@ -58,8 +58,8 @@ def test_a_name_with_a_dash_is_found_in_the_environment(tmp_path: Path) -> None:
         ('[providers.mine]\ntimeout = "soon"', "not a number"),
         ("[providers.mine]\nconcurrency = 0", "more than 0"),
         ("[providers]\nmine = 3", "must be a table"),
-        ('[providers.local]\nmodel = "x"', "can not be the name"),
-        ('[providers."My Own"]\nmodel = "x"', "can not be the name"),
+        ('[providers.local]\nmodel = "x"', "cannot be the name"),
+        ('[providers."My Own"]\nmodel = "x"', "cannot be the name"),
     ],
 )
 def test_what_can_not_be_used_is_named(tmp_path: Path, text: str, told: str) -> None:

@@ -129,6 +129,6 @@ def test_a_lane_to_nobody_says_so_at_once(lane: Lane, clock: Clock) -> None:
         async with lane.place():
             pass
 
-    with pytest.raises(Trouble, match="can not be reached") as caught:
+    with pytest.raises(Trouble, match="cannot be reached") as caught:
         asyncio.run(story())
     assert caught.value.kind is Kind.UNREACHABLE

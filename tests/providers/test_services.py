@@ -106,7 +106,7 @@ def test_the_wait_that_is_asked_for_is_heard(service: Provider, ai: AIServer) ->
 
 def test_nobody_there_is_not_the_fault_of_the_page(service: Provider, ai: AIServer) -> None:
     ai.close()
-    with pytest.raises(Trouble, match="can not be reached at http://127") as met:
+    with pytest.raises(Trouble, match="cannot be reached at http://127") as met:
         call(service)
     assert met.value.kind is Kind.UNREACHABLE
 

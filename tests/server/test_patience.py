@@ -126,7 +126,7 @@ def test_nobody_is_told_where_the_database_is(
     said = 'connection to server at "db.internal.example", port 5432 failed: refused for user "fanfold"'
 
     def away(self: Store) -> Any:
-        raise DatabaseProblem(f"Can not use the database postgresql://db.internal.example/fanfold: {said}.")
+        raise DatabaseProblem(f"Cannot use the database postgresql://db.internal.example/fanfold: {said}.")
 
     monkeypatch.setattr(Store, "read", away)
     for headers in ({}, {"authorization": "Bearer wrong"}, {"authorization": f"Bearer {secret}"}):

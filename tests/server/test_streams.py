@@ -277,7 +277,7 @@ def test_two_hundred_watchers_cost_no_more_than_one(
 
 
 def away(*_given: Any) -> Any:
-    raise DatabaseProblem("Can not use the database postgresql://db.internal: it is away.", code="unreachable")
+    raise DatabaseProblem("Cannot use the database postgresql://db.internal: it is away.", code="unreachable")
 
 
 def of(told: Iterator[Message], name: str) -> Any:

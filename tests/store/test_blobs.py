@@ -28,7 +28,7 @@ def test_a_source_that_can_not_be_read_is_no_trouble_of_the_data_folder(tmp_path
 
 def test_a_data_folder_that_can_not_be_written_to_is_told_as_such(tmp_path: Path) -> None:
     (tmp_path / "t-1").write_text("a file where a folder should be")
-    with pytest.raises(DatabaseProblem, match="Can not write to the data folder") as caught:
+    with pytest.raises(DatabaseProblem, match="Cannot write to the data folder") as caught:
         Directory(tmp_path).put("t-1/book.pdf", io.BytesIO(b"whole book"))
     assert caught.value.code == "data_folder"
 

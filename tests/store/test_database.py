@@ -1,4 +1,4 @@
-"""Is a bad database URL, or a database that can not be used, told plainly?"""
+"""Is a bad database URL, or a database that cannot be used, told plainly?"""
 
 from pathlib import Path
 
@@ -38,7 +38,7 @@ def test_a_password_is_never_shown() -> None:
 
 def test_a_server_that_is_not_there_is_told_plainly_and_without_the_password(tmp_path: Path) -> None:
     database = Database(f"postgresql://me:secret@/name?host={tmp_path}")
-    with pytest.raises(DatabaseProblem, match="Can not use the database") as caught, database.read():
+    with pytest.raises(DatabaseProblem, match="Cannot use the database") as caught, database.read():
         pass
     assert caught.value.code == "unreachable"
     assert "secret" not in str(caught.value)
@@ -46,7 +46,7 @@ def test_a_server_that_is_not_there_is_told_plainly_and_without_the_password(tmp
 
 def test_a_folder_that_can_not_be_made_is_told_plainly(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(DatabaseProblem, match="Can not make the folder"):
+    with pytest.raises(DatabaseProblem, match="Cannot make the folder"):
         Database(f"sqlite:///{tmp_path}/file/fanfold.db")
 
 

@@ -184,7 +184,7 @@ def test_a_newer_database_says_itself_whether_this_code_may_use_it(
         assert migrate.plan(installation.store.database).steps == ()
     else:
         assert misfit is not None
-        assert (misfit.code, "can not go on with it" in misfit.message) == ("outdated", True)
+        assert (misfit.code, "cannot go on with it" in misfit.message) == ("outdated", True)
         with pytest.raises(DatabaseProblem, match="newer version of Fanfold"):
             Store.open(installation.settings)
 

@@ -66,7 +66,7 @@ def _noted(pages: Iterable[tuple[int, str, str | None]], missing: list[str]) -> 
 
 
 def _harmless(reason: str) -> str:
-    """A reason that can not end the comment it stands in."""
+    """A reason that cannot end the comment it stands in."""
     return re.sub(r"-{2,}", "-", " ".join(reason.split())[:300]).rstrip("-")
 
 

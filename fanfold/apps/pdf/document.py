@@ -72,7 +72,7 @@ class Picture:
 def examine(
     path: Path, pages: str = "", *, limit_pages: int = 5000, name: str | None = None, surveyed: bool = True
 ) -> Examined:
-    """Check a document and choose its pages; says what is wrong, and what to do, if it can not be used.
+    """Check a document and choose its pages; says what is wrong, and what to do, if it cannot be used.
 
     With ``surveyed=False`` no page is read: one of them may be a bomb.
     """
@@ -119,7 +119,7 @@ def preview(page: dict[str, Any]) -> bytes:
 
 @contextmanager
 def opened(path: Path, *, password: str | None = None, name: str | None = None) -> Iterator[pdfium.PdfDocument]:
-    """The document, closed again at the end; or the reason why it can not be opened."""
+    """The document, closed again at the end; or the reason why it cannot be opened."""
     import pypdfium2 as pdfium
 
     fonts.install()
@@ -140,7 +140,7 @@ def _reason(error: Exception, path: Path, password: str | None, name: str) -> ff
     import pypdfium2.raw as raw
 
     if isinstance(error, OSError):
-        return ff.Permanent(f"{name} can not be read: {error.strerror or error}.", code="broken_pdf")
+        return ff.Permanent(f"{name} cannot be read: {error.strerror or error}.", code="broken_pdf")
     if getattr(error, "err_code", None) == raw.FPDF_ERR_PASSWORD:
         if password:
             return ff.Permanent(f"This password does not open {name}. Check it and try again.", code="wrong_password")
@@ -160,7 +160,7 @@ def _reason(error: Exception, path: Path, password: str | None, name: str) -> ff
     if _COUNTS_NONE.search(content) and not _PAGE.search(content):
         return _no_pages(name)
     return ff.Permanent(
-        f"{name} is damaged and can not be opened. Download it again, or print it to a new PDF from a viewer that shows it.",
+        f"{name} is damaged and cannot be opened. Download it again, or print it to a new PDF from a viewer that shows it.",
         code="broken_pdf",
     )
 
@@ -194,7 +194,7 @@ def _render(document: pdfium.PdfDocument, page: int, longest: int) -> Image.Imag
         image: Image.Image = loaded.render(scale=scale, grayscale=True).to_pil().convert("L")
         loaded.close()
     except (pdfium.PdfiumError, ValueError) as error:
-        raise ff.Permanent(f"Page {page} can not be drawn: it is damaged in the file.", code="broken_page") from error
+        raise ff.Permanent(f"Page {page} cannot be drawn: it is damaged in the file.", code="broken_page") from error
     return image
 
 

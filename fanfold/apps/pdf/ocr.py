@@ -40,7 +40,7 @@ def recognise(jpeg: bytes) -> str:
     try:
         image = Image.open(io.BytesIO(jpeg)).convert("RGB")
     except (UnidentifiedImageError, OSError) as error:
-        raise ff.Permanent("The picture of the page can not be opened.", code="broken_picture") from error
+        raise ff.Permanent("The picture of the page cannot be opened.", code="broken_picture") from error
     pieces = _sized(_upright(image))
     headings = _headings(pieces)
     page = RawPage(0, max(image.size), max(image.size), pieces)

@@ -147,7 +147,7 @@ class Options:
 
     @classmethod
     def of(cls, given: dict[str, Any]) -> Options:
-        """The options from what was said; Permanent names what can not be used."""
+        """The options from what was said; Permanent names what cannot be used."""
         try:
             found = cls(**ff.read_options(OPTIONS, given))
         except ff.BadOption as problem:

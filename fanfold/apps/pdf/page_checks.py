@@ -9,7 +9,7 @@ import fanfold as ff
 from fanfold.model.chatter import offer_at_the_end
 
 ENOUGH_WORDS = 30
-"""Of fewer words it can not be told how many are missing."""
+"""Of fewer words it cannot be told how many are missing."""
 LEAST_SHARE = 0.5
 """Figures, headers and formulas are written down differently; when half of the words are gone, text is."""
 WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_]+")

@@ -23,7 +23,7 @@ def read(path: Path, pages: Sequence[int], *, forms: bool = False) -> tuple[dict
         if shortage(error) is not None:
             raise
         # pdfium opened the file before, so its pages can still be drawn and read from the picture.
-        return {}, dict.fromkeys(pages, f"the text layer can not be read: {error}")
+        return {}, dict.fromkeys(pages, f"the text layer cannot be read: {error}")
     straight = [page for page in result.pages if page.page_num not in turned]
     found = {page.page_num: _raw_page(page) for page in [*straight, *again]}
     problems = {error.page_num: f"the page is damaged in the file ({error.message})" for error in result.page_errors}

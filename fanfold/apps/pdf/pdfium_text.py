@@ -39,7 +39,7 @@ def _doubtful(piece: Piece) -> bool:
 def _correct(textpage: Any, pieces: list[Piece]) -> None:
     original = textpage.get_text_range()
     simple = original.translate(_SIMPLIFIED)
-    # pdfium leaves out characters it can not name, and then text and fonts are counted differently.
+    # pdfium leaves out characters it cannot name, and then text and fonts are counted differently.
     same_count = len(original) == textpage.count_chars()
     position = 0
     for piece in pieces:

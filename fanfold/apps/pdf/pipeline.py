@@ -113,7 +113,7 @@ async def _picture(item: ff.ItemWork, options: Options) -> Picture:
 async def _recognised(item: ff.ItemWork, options: Options, layer: PageText, picture: Picture) -> dict[str, Any]:
     page = item.input["page"]
     if options.ocr == "never" and layer.problem:
-        raise ff.Permanent(f"Page {page} can not be read: {layer.problem}.", code="broken_page")
+        raise ff.Permanent(f"Page {page} cannot be read: {layer.problem}.", code="broken_page")
     if options.ocr == "never":
         note = "no text layer"
         return await _finished(item, options, layer.markdown, TEXT_LAYER, picture, note=note, lost=layer.lost)

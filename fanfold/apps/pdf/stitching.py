@@ -26,7 +26,7 @@ def join_pages(before: str, after: str) -> tuple[str, str]:
     first, rest = _split_first(after)
     if not _goes_on(before, last, first):
         return before, after
-    # A bold title that ran into its paragraph can not be cut, but a hard line break at the seam is no seam.
+    # A bold title that ran into its paragraph cannot be cut, but a hard line break at the seam is no seam.
     return head + cleaning.join(last.rstrip(), first.lstrip()), rest
 
 
@@ -57,5 +57,5 @@ def _goes_on(page: str, last: str, first: str) -> bool:
         return True
     if cleaning.is_cjk(last[-1]) and cleaning.is_cjk(start):
         return len(last) >= _LONG_ENOUGH // 3
-    # A comma, or a word that can not end a sentence, may well be followed by a capital: "… published by the" "New York".
+    # A comma, or a word that cannot end a sentence, may well be followed by a capital: "… published by the" "New York".
     return len(last) >= _LONG_ENOUGH and _OPEN_END.search(last) is not None

@@ -45,7 +45,7 @@ def _entry(bookmark: Any) -> list[Any] | None:
         destination = bookmark.get_dest()
         index = destination.get_index() if destination is not None else None
     except (UnicodeDecodeError, RuntimeError):
-        # Damaged, or made by a program that can not write them: one title less.
+        # Damaged, or made by a program that cannot write them: one title less.
         return None
     return [title, index + 1, bookmark.level + 1] if title and index is not None and index >= 0 else None
 

@@ -35,7 +35,7 @@ _ODD = re.compile("[\x00-\x1f\ufffd\ue000-\uf8ff]")
 
 @dataclass(frozen=True)
 class PageText:
-    """One page: its Markdown, its bare text, and whether that text can not be relied on."""
+    """One page: its Markdown, its bare text, and whether that text cannot be relied on."""
 
     page: int
     markdown: str

@@ -71,9 +71,9 @@ def fit(revision: str | None, problem: DatabaseProblem | None) -> str:
     type=given.FiniteRange(min=0),
     default=0.0,
     metavar="SECONDS",
-    help="Wait so long for the end of workers that can not go on.",
+    help="Wait so long for the end of workers that cannot go on.",
 )
-@click.option("--force", is_flag=True, help="Upgrade beneath workers that can not go on: they notice, and end.")
+@click.option("--force", is_flag=True, help="Upgrade beneath workers that cannot go on: they notice, and end.")
 @click.pass_obj
 def upgrade(invocation: Invocation, dry_run: bool, wait: float, force: bool) -> None:
     """Bring the database to the newest revision; data is kept.
@@ -170,14 +170,14 @@ def tell(planned: Plan, database: Database) -> None:
             ("id", "process", "running", "host", "then"), map(row, planned.workers), right=("running",)
         )
         if planned.in_the_way:
-            click.echo("Those that can not go on must end first.")
+            click.echo("Those that cannot go on must end first.")
         else:
             click.echo("They may go on until you replace them with this version, one after the other.")
 
 
 def row(worker: Present) -> tuple[str, ...]:
     """A worker as a line of the table."""
-    then = "goes on" if worker.may_go_on else "can not go on"
+    then = "goes on" if worker.may_go_on else "cannot go on"
     return worker.id, str(worker.pid), str(worker.running), worker.host, then
 
 

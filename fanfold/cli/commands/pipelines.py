@@ -30,7 +30,7 @@ def command(invocation: Invocation) -> None:
 
 
 def described(name: str, point: Announced) -> dict[str, Any]:
-    """An installed pipeline, or why it can not be loaded: one broken package must not hide the others."""
+    """An installed pipeline, or why it cannot be loaded: one broken package must not hide the others."""
     known: dict[str, Any] = {"name": name, "target": point.target, "title": None, "stages": [], "error": None}
     known |= {"forms": []}
     try:

@@ -183,7 +183,7 @@ def data_folder(folder: Path) -> Check:
             pass
     except OSError as error:
         advice = "Give another one: --data FOLDER or FANFOLD_DATA"
-        return Check("data folder", PROBLEM, f"{folder} can not be written to: {error.strerror}", advice)
+        return Check("data folder", PROBLEM, f"{folder} cannot be written to: {error.strerror}", advice)
     return Check("data folder", OK, str(folder) + ("" if folder.exists() else " (made at first use)"))
 
 

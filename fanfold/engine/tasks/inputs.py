@@ -157,7 +157,7 @@ def _opened(value: Path | Upload) -> Iterator[tuple[str, BinaryIO]]:
         with value.open("rb") as source:
             yield shown_name(value), source
     except PermissionError:
-        raise BadInput(f"{value} can not be read: permission denied.") from None
+        raise BadInput(f"{value} cannot be read: permission denied.") from None
 
 
 def _canonical(value: Any) -> str:

@@ -47,7 +47,7 @@ def retry(
     wanted = redo.stage or _stage_of(tx, row, redo)
     if wanted not in [planned.name for planned in row.plan.stages]:
         row.plan.stage(wanted)
-        raise BadInput(f"{wanted} runs once per task, when the task ends; it can not be retried by itself.")
+        raise BadInput(f"{wanted} runs once per task, when the task ends; it cannot be retried by itself.")
     if redo.options and (pipeline := pipelines.get(row.pipeline) or find_installed(row.pipeline)):
         check_options(pipeline, laid_over(serial.load(row.options) or {}, redo.options))
     overrides = None if not redo.options else serial.dump(redo.options, "The options")
@@ -132,9 +132,9 @@ def _degraded_stage(tx: Transaction, row: TaskRow) -> str:
             return stage.name
     if tx.reading.marks([row.number]):
         raise IllegalMove(
-            f"Task {row.id} can not be retried like this: its degraded items are accepted. Name those to redo with --item."
+            f"Task {row.id} cannot be retried like this: its degraded items are accepted. Name those to redo with --item."
         )
-    raise IllegalMove(f"Task {row.id} can not be retried like this: none of its items is degraded.")
+    raise IllegalMove(f"Task {row.id} cannot be retried like this: none of its items is degraded.")
 
 
 def _failed_stage(tx: Transaction, row: TaskRow) -> str:

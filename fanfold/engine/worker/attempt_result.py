@@ -20,7 +20,7 @@ from fanfold.store.store import Transaction
 
 MESSAGE_LENGTH = 4_000
 LONGEST_WAIT = 10 * 365 * 86_400.0
-"""Seconds; beyond this a time can not be told."""
+"""Seconds; beyond this a time cannot be told."""
 DETAIL_LENGTH = 20_000
 DEGRADED_LENGTH = 300
 SERVICE_LENGTH = 63
@@ -113,7 +113,7 @@ def describe(error: BaseException) -> tuple[str, str, str]:
     try:
         message = str(error) or f"{type(error).__name__} without a message"
     except Exception:
-        message = f"{type(error).__name__} with a message that can not be shown"
+        message = f"{type(error).__name__} with a message that cannot be shown"
     detail = "".join(traceback.format_exception(error))
     return clean(code, 100), clean(message, MESSAGE_LENGTH), clean(without_keys(detail)[-DETAIL_LENGTH:], DETAIL_LENGTH)
 

@@ -24,7 +24,7 @@ def this_machine() -> str:
 
 
 def is_dead(host: str, pid: int) -> bool:
-    """Whether a worker certainly no longer runs; False when this machine can not tell."""
+    """Whether a worker certainly no longer runs; False when this machine cannot tell."""
     if host != this_machine() or not Path("/proc/self/ns/pid").exists():
         return False
     try:

@@ -64,7 +64,7 @@ class Worker:
 
     ``run()`` blocks; ``stop()`` may be called from any thread or signal handler: once to finish or hand back what is in
     flight within the grace time, twice to hand it back at once. When the database is upgraded to a revision that this code
-    can not go on with, it stops in the same way by itself, and ``run()`` raises DatabaseProblem.
+    cannot go on with, it stops in the same way by itself, and ``run()`` raises DatabaseProblem.
     """
 
     def __init__(
@@ -384,7 +384,7 @@ class Worker:
             pause *= 2
 
     async def _persistently(self, function: Callable[[], Any]) -> Any:
-        """Run in the database thread, again and again while the database can not be reached; work in hand is kept."""
+        """Run in the database thread, again and again while the database cannot be reached; work in hand is kept."""
         pause, lost_at = 0.1, None
         while True:
             try:

@@ -17,9 +17,9 @@ WORDS = {
     415: "Only JSON and multipart/form-data are understood.",
     416: "The file has no such range.",
     421: "The server is not called by this name.",
-    422: "What was given can not be used; nothing was changed.",
+    422: "What was given cannot be used; nothing was changed.",
     500: "The application's own code failed; `detail` says how.",
-    503: "The database can not be used right now, or too much is wanted at once.",
+    503: "The database cannot be used right now, or too much is wanted at once.",
     507: "The server has no space left for what was sent.",
 }
 ALWAYS = (401, 403, 413, 421, 422, 503)

@@ -84,7 +84,7 @@ async def read_form(request: Request, place: Place) -> tuple[NewTask, list[Uploa
     except HTTPException as error:
         if error.status_code in (408, 413):
             raise
-        raise BadInput(f"The form can not be read: {error.detail}") from None
+        raise BadInput(f"The form cannot be read: {error.detail}") from None
     try:
         return wanted_by(form), [
             file for _, file in form.multi_items() if isinstance(file, UploadFile) and file.filename

@@ -273,9 +273,7 @@ def carry_out(client: Client, task_id: str, command: str, reason: str | None = N
 def harmless(options: dict[str, Any]) -> dict[str, Any]:
     """Options of a stranger, which must not pretend to be files."""
     if serial.has_marks(options):
-        raise BadInput(
-            f"A name in the options is reserved: {serial.FILE_MARK} and {serial.LARGE_MARK} can not be used."
-        )
+        raise BadInput(f"A name in the options is reserved: {serial.FILE_MARK} and {serial.LARGE_MARK} cannot be used.")
     return options
 
 

@@ -50,7 +50,7 @@ async def read_upload(request: Request, check: Check) -> FormData:
         async with aclosing(request.stream()) as stream:
             return await EarlyParser(request, stream, check).parse()
     except MultiPartException as error:
-        raise BadInput(f"The form can not be read: {error.message}") from None
+        raise BadInput(f"The form cannot be read: {error.message}") from None
 
 
 async def close(uploads: list[UploadFile]) -> None:

@@ -28,7 +28,7 @@ def choices(place: Place, task: Task) -> tuple[Choice, ...]:
 
 
 def all_choices() -> tuple[Choice, ...]:
-    """Who can be asked: what needs nobody first; a configuration that can not be read leaves only that."""
+    """Who can be asked: what needs nobody first; a configuration that cannot be read leaves only that."""
     try:
         known = list(load().values())
     except FanfoldError:

@@ -179,13 +179,13 @@ def _ask_rerun(task: Task, t: Words) -> str:
         t("Start over: {count} items are done again{cost}.", count=items, cost=about(task, items, t))
         if items > 1
         else t("Start over: everything is done again{cost}.", cost=about(task, items, t)),
-        t("The results so far are thrown away; this can not be undone."),
+        t("The results so far are thrown away; this cannot be undone."),
     )
 
 
 def _ask_delete(task: Task, t: Words) -> str:
     return _sentences(
-        t("Delete “{title}” with its items, results and files.", title=task.title), t("This can not be undone.")
+        t("Delete “{title}” with its items, results and files.", title=task.title), t("This cannot be undone.")
     )
 
 

@@ -73,7 +73,7 @@ class Connections:
         """End these connections: who waits on one gets an error at once. Returns how many.
 
         The socket is shut down and not closed, because another thread is inside libpq with it. Under the lock, so that it
-        can not be closed meanwhile and its number be given to something else.
+        cannot be closed meanwhile and its number be given to something else.
         """
         with self._lock:
             return sum(_shut(use.connection) for use in list(self._used.values()) if unwanted(use))

@@ -43,7 +43,7 @@ def sqlite_engine(url: sa.URL, synchronous: str, sizes: dict[str, int]) -> sa.En
         try:
             private_folder(folder)
         except OSError as error:
-            raise DatabaseProblem(f"Can not make the folder of the database, {folder}: {error.strerror}.") from None
+            raise DatabaseProblem(f"Cannot make the folder of the database, {folder}: {error.strerror}.") from None
     pool: dict[str, Any] = {"poolclass": sa.pool.StaticPool} if memory else sizes
     engine = sa.create_engine(
         url, module=sqlite_module(), connect_args={"check_same_thread": False, "timeout": BUSY_SECONDS}, **pool

@@ -101,9 +101,9 @@ class Directory:
             with suppress(OSError):
                 partial.unlink(missing_ok=True)
             raise DatabaseProblem(
-                f"Can not write to the data folder {self.folder}: {error.strerror}.{_way_out(error)}",
+                f"Cannot write to the data folder {self.folder}: {error.strerror}.{_way_out(error)}",
                 code="data_folder",
-                public=f"Can not write to the data folder: {error.strerror}.{_way_out(error)}",
+                public=f"Cannot write to the data folder: {error.strerror}.{_way_out(error)}",
             ) from error
         return size
 

@@ -130,7 +130,7 @@ class Items:
         """
         values = {"wanted": ready.task, "at_stage": ready.stage, "by": worker, "count": count, "seconds": timeout}
         found = run(self.connection, claim_statement(self.clock, timed), values | {"cursor": cursor})
-        if self.clock.dialect == "sqlite" and found:  # It can not join what it has just updated.
+        if self.clock.dialect == "sqlite" and found:  # It cannot join what it has just updated.
             found = run(self.connection, load_statement(self.clock), values | {"ids": [id_ for (id_,) in found]})
         return sorted(map(Claimed._make, found))
 

@@ -196,7 +196,7 @@ class Settling:
     def holds(self, item: int, lease: int) -> bool:
         """Whether the lease is still held and the task still there.
 
-        On PostgreSQL the task can not be deleted, and the item's row stays locked, until the transaction ends.
+        On PostgreSQL the task cannot be deleted, and the item's row stays locked, until the transaction ends.
         """
         return self.connection.execute(TASK_OF_ITEM, {"wanted": item}).first() is not None and (
             self.connection.execute(HELD_ITEM, {"wanted": item, "shown": lease}).first() is not None

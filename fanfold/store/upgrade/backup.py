@@ -36,7 +36,7 @@ def copy(database: Database, target: Path) -> int:
         shutil.copymode(source, unfinished)
         _name(unfinished, target)
     except OSError as error:
-        raise BadInput(f"Can not write {target}: {error.strerror}.", code="file") from None
+        raise BadInput(f"Cannot write {target}: {error.strerror}.", code="file") from None
     finally:
         unfinished.unlink(missing_ok=True)
     _keep(target.parent)
@@ -51,7 +51,7 @@ def _write(source: Path, target: Path) -> None:
             made.execute("PRAGMA journal_mode=DELETE")
             found = made.execute("PRAGMA integrity_check(1)").fetchone()[0]
     except module.Error as error:
-        raise DatabaseProblem(f"Can not copy {source}: {error}.", code="copy") from None
+        raise DatabaseProblem(f"Cannot copy {source}: {error}.", code="copy") from None
     if found != "ok":
         raise DatabaseProblem(f"The database {source} is damaged: {found}. The copy was not kept.", code="damaged")
     _keep(target)

@@ -84,12 +84,12 @@ class Plan:
 
     @property
     def in_the_way(self) -> tuple[Present, ...]:
-        """The workers that can not go on after it."""
+        """The workers that cannot go on after it."""
         return tuple(worker for worker in self.workers if not worker.may_go_on)
 
 
 def ensure(database: Database) -> None:
-    """Create the tables of an empty database; refuse one that this code can not work on, in a sentence with the way out."""
+    """Create the tables of an empty database; refuse one that this code cannot work on, in a sentence with the way out."""
     refuse_read_only(database)
     with database.read() as connection:
         revision = fitting(connection)
@@ -98,7 +98,7 @@ def ensure(database: Database) -> None:
 
 
 def problem_with(database: Database) -> DatabaseProblem | None:
-    """Why this code can not work on the database as it is; None when it can, or when it is empty."""
+    """Why this code cannot work on the database as it is; None when it can, or when it is empty."""
     try:
         with database.read() as connection:
             fitting(connection)
@@ -128,7 +128,7 @@ def plan(database: Database, **circumstances: Any) -> Plan:
 def upgrade_database(database: Database, revision: str = NEWEST, *, force: bool = False, **circumstances: Any) -> Plan:
     """Run the migrations in one transaction, one process at a time; returns what was done.
 
-    Refused while workers are alive whose code can not go on afterwards, unless by ``force``. On PostgreSQL a lock that
+    Refused while workers are alive whose code cannot go on afterwards, unless by ``force``. On PostgreSQL a lock that
     somebody holds is waited for in several short tries, since everybody else would queue behind a long one.
     """
     refuse_read_only(database)
@@ -249,13 +249,13 @@ def _lock_tables(connection: sa.Connection) -> None:
 
 
 def _refuse_beneath(planned: Plan, force: bool) -> None:
-    """No upgrade beneath workers that can not go on with it."""
+    """No upgrade beneath workers that cannot go on with it."""
     if force or not planned.in_the_way:
         return
     count = len(planned.in_the_way)
     who = "1 worker that is" if count == 1 else f"{count} workers that are"
     raise DatabaseProblem(
-        f"{who} alive can not go on with revision {planned.after}: {', '.join(map(str, planned.in_the_way))}. Nothing was "
+        f"{who} alive cannot go on with revision {planned.after}: {', '.join(map(str, planned.in_the_way))}. Nothing was "
         "changed. Stop them first; or wait for their end: fanfold db upgrade --wait 60; or upgrade beneath them, so that they "
         "hand back what they can and end by themselves: fanfold db upgrade --force",
         code="workers_alive",

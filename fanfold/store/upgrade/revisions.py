@@ -1,4 +1,4 @@
-"""Do code and database fit each other? Every revision of the tables, and a sentence for each database that can not be used."""
+"""Do code and database fit each other? Every revision of the tables, and a sentence for each database that cannot be used."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Revision:
 
     ``compatible_from`` is the oldest revision whose code can go on beside it, in what it reads and in what it writes. A step
     that only adds tables, indexes or columns that may be empty keeps the one of the step before; any other one, and one after
-    which newer code writes what older code can not read, names itself.
+    which newer code writes what older code cannot read, names itself.
     """
 
     name: str
@@ -60,7 +60,7 @@ def current(database: Database) -> str | None:
 
 
 def misfit(connection: sa.Connection) -> DatabaseProblem | None:
-    """Why this code can not go on with a database that it has opened before, or None: one cheap look."""
+    """Why this code cannot go on with a database that it has opened before, or None: one cheap look."""
     revision = _written(connection)
     if revision == NEWEST or (revision not in REVISIONS and _lets_us_go_on(connection, revision)):
         return None
@@ -71,7 +71,7 @@ def misfit(connection: sa.Connection) -> DatabaseProblem | None:
             code="outdated",
         )
     return DatabaseProblem(
-        f"The database was upgraded to revision {revision}, and this version of Fanfold, which knows up to {NEWEST}, can not "
+        f"The database was upgraded to revision {revision}, and this version of Fanfold, which knows up to {NEWEST}, cannot "
         "go on with it. Upgrade Fanfold on this machine and start again: pip install --upgrade fanfold",
         code="outdated",
     )
@@ -119,7 +119,7 @@ def refuse_read_only(database: Database) -> None:
     for place, what in ((path, "file"), (path.parent, "folder")):
         if not os.access(place, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
             raise DatabaseProblem(
-                f"The database {shown(database.url)} can not be written to: the {what} {place} is read-only for this user. "
+                f"The database {shown(database.url)} cannot be written to: the {what} {place} is read-only for this user. "
                 f"SQLite writes to the file and to its log beside it. Give both back their rights, or copy the file to a "
                 "folder of your own: --database sqlite:///COPY",
                 code="read_only",

@@ -158,7 +158,7 @@ def test_what_the_layout_engine_loses_is_read_from_pdfium(tmp_path: Path, monkey
     whole = textlayer.convert(path, [1], survey)
     monkeypatch.setattr(reading, "read", lambda *_, **__: ({1: RawPage(1, 595, 842)}, {}))
     assert textlayer.convert(path, [1], survey) == whole
-    monkeypatch.setattr(reading, "read", lambda *_, **__: ({}, {1: "it can not be read"}))
+    monkeypatch.setattr(reading, "read", lambda *_, **__: ({}, {1: "it cannot be read"}))
     assert textlayer.convert(path, [1], survey) == whole
 
 

@@ -56,7 +56,7 @@ def test_a_picture_without_text_is_an_empty_page() -> None:
 
 
 def test_a_picture_that_is_none_is_a_sentence() -> None:
-    with pytest.raises(ff.Permanent, match="can not be opened") as caught:
+    with pytest.raises(ff.Permanent, match="cannot be opened") as caught:
         ocr.recognise(b"no picture")
     assert caught.value.code == "broken_picture"
 

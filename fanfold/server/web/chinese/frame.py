@@ -72,7 +72,7 @@ WORDS: dict[str, str] = {
     "Back": "返回",
     "Yes": "确定",
     "Cancel": "取消",
-    "The server can not be reached.": "无法连接服务器。",
+    "The server cannot be reached.": "无法连接服务器。",
     "The server answered with an error.": "服务器返回了错误。",
     "Keys": "快捷键",
     "next and previous row": "下一行、上一行",
@@ -96,7 +96,7 @@ WORDS: dict[str, str] = {
     "Database lost since {time}; trying again. What you see is from then.": (
         "{time} 起无法读取数据库，正在重试；页面显示的是当时的数据。"
     ),
-    "The database can not be used right now": "数据库暂时无法使用",
+    "The database cannot be used right now": "数据库暂时无法使用",
     "This page tries again by itself.": "本页面会自动重试。",
     "Code": "代码",
     "To the tasks": "回到任务",
