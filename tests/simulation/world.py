@@ -309,10 +309,18 @@ class World:
             self.let_all_finish()
 
     def let_all_finish(self) -> None:
-        """Wait until every task is finished, which takes a bounded time."""
-        end = self.schedule.now + PATIENCE + self.faults.set_back
+        """Wait until every task is finished, which takes a bounded time.
+
+        Slow items one after the other, each tried three times, may take longer than the patience that one of them needs. So it
+        begins anew whenever more items are settled than ever before, as long as the task is not repeated without end.
+        """
+        began, most = self.schedule.now, 0
+        end = began + PATIENCE + self.faults.set_back
         steering = commands.Commands(self.store, self.pipelines, "director")
         while open_tasks := self._let_go(steering):
+            settled = sum(item["state"] in ("done", "failed") for item in self.watch.now.items.values())
+            if settled > most:
+                most, end = settled, min(self.schedule.now, began + 5 * PATIENCE) + PATIENCE + self.faults.set_back
             if self.schedule.now > end:
                 raise Violation(f"stuck: {open_tasks} with {[self.watch.now.of(number) for number in open_tasks]}")
             seen = self._standing()
