@@ -16,7 +16,7 @@ from fanfold.store.dialects.connections import Connections
 from fanfold.store.dialects.garbage import collecting_later
 from fanfold.store.dialects.poolers import Pooler
 from fanfold.store.dialects.postgresql import ACTIVE_SERVERS, postgres_engine
-from fanfold.store.dialects.sqlite import sqlite_engine
+from fanfold.store.dialects.sqlite import OpenedFile, sqlite_engine
 from fanfold.store.urls import is_in_memory, parse, shown, split_pooler
 
 
@@ -43,11 +43,12 @@ class Database:
         self.connections = Connections()
         self._synchronous = synchronous
         self._own = threading.local()
+        self._file = OpenedFile(self.url) if self.dialect == "sqlite" else None
         self.engine = self._new_engine(pool_size=8, max_overflow=24)
 
     def _new_engine(self, **pool: int) -> sa.Engine:
-        if self.dialect == "sqlite":
-            return sqlite_engine(self.url, self._synchronous, pool)
+        if self._file is not None:
+            return sqlite_engine(self.url, self._synchronous, pool, self._file)
         return postgres_engine(self.url, self.patience, self.connections, self.pooler, pool)
 
     @cached_property

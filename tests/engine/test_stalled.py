@@ -146,5 +146,9 @@ def test_the_doctor_names_tasks_that_somebody_should_look_at(installation: Insta
         "1 in all, 1 for a person to look at",
         "To see them: fanfold tasks --needs-you",
     )
+    other = installation.client.submit(installation.pipelines[0], items=[1])
+    installation.client.pause(other.id)
+    assert found(installation)["tasks"].fact == "1 paused; 2 for a person to look at"
+    installation.client.delete(installation.client.cancel(other.id).id)
     installation.client.accept(task.id)
     assert found(installation)["tasks"].fact == "1 in all, none waits for a person"

@@ -85,4 +85,14 @@ MUTANTS = (
         ),
         test="store/test_poolers.py::test_a_pooler_is_noticed_or_told_and_nothing_outlives_a_transaction",
     ),
+    mutant(
+        "a file that was moved away is missed",
+        Edit("fanfold/store/dialects/sqlite.py", "        file.check()\n        reading", "        reading"),
+        test="store/test_database.py::test_a_file_that_is_moved_away_is_missed_at_once_and_nothing_is_written_to_it",
+    ),
+    mutant(
+        "no empty file takes the place of one that was moved away",
+        Edit("fanfold/store/dialects/sqlite.py", "            file.check()  # Else", "            # Else"),
+        test="store/test_database.py::test_a_file_that_is_moved_away_is_missed_at_once_and_nothing_is_written_to_it[False]",
+    ),
 )

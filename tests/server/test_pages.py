@@ -227,7 +227,9 @@ def test_a_paused_task_of_one_item_goes_on_with_another_model_as_well(sqlite_ins
     task = client.submit(sqlite_installation.know(asked), items=["a"])
     client.pause(task.id, "the key was refused")
     asker = Asker(sqlite_installation)
-    assert "resume with" in asker.ask("GET", f"//tasks/{task.id}").text
+    page = asker.ask("GET", f"//tasks/{task.id}").text
+    assert "resume with" in page
+    assert f'href="/tasks/{task.id}/items?stage=ask"' in page, "its one item can be reached as well"
     asker.ask("POST", f"//tasks/{task.id}/resume", data={"provider": "fake", "model": "large"})
     assert client.item(task.id, "1").options == {"provider": "fake", "model": "large"}
 

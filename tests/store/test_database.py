@@ -92,3 +92,30 @@ def test_times_come_back_aware_and_in_utc(installation: Installation) -> None:
         seen = tx.workers.all(15)[0].seen_at
         assert seen.tzinfo is not None
         assert seen == tx.time()
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_file_that_is_moved_away_is_missed_at_once_and_nothing_is_written_to_it(
+    tmp_path: Path, replaced: bool
+) -> None:
+    """SQLite itself would go on writing to a file that nobody can open again."""
+    path, away = tmp_path / "fanfold.db", tmp_path / "away.db"
+    database = Database(f"sqlite:///{path}")
+    with database.write() as connection:
+        connection.exec_driver_sql("CREATE TABLE t (x)")
+    path.rename(away)
+    if replaced:
+        path.touch()
+    for transaction in (database.write, database.read):
+        with pytest.raises(DatabaseProblem, match="moved away or replaced") as caught, transaction() as connection:
+            connection.exec_driver_sql("SELECT 1")
+        assert caught.value.code == "unreachable"
+        assert str(path) not in caught.value.public
+    database.own_connections()
+    with pytest.raises(DatabaseProblem, match="moved away"), database.read():
+        pass
+    assert path.exists() == replaced, "no empty file takes its place"
+    away.rename(path)
+    with database.write() as connection:
+        connection.exec_driver_sql("INSERT INTO t VALUES (1)")
+    database.close()

@@ -171,8 +171,13 @@ def tasks(store: Store) -> Check:
         return Check("tasks", OK, found, "To see them: fanfold tasks --needs-you")
     if not stopped:
         return Check("tasks", OK, f"{sum(counts.values())} in all, none waits for a person")
+    named = ", ".join(f"{count} {state.value}" for state, count in stopped.items())
+    if needing > sum(stopped.values()):
+        return Check(
+            "tasks", OK, f"{named}; {needing} for a person to look at", "To see them: fanfold tasks --needs-you"
+        )
     advice = "To see them: fanfold tasks " + " ".join(f"--state {state.value}" for state in stopped)
-    return Check("tasks", OK, ", ".join(f"{count} {state.value}" for state, count in stopped.items()), advice)
+    return Check("tasks", OK, named, advice)
 
 
 def data_folder(folder: Path) -> Check:

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy import event
 
 from fanfold.errors import DatabaseProblem
-from fanfold.store.database_errors import drop_spoiled
+from fanfold.store.database_errors import UNREACHABLE, drop_spoiled
 from fanfold.store.files.private import private_file, private_folder
 from fanfold.store.urls import is_in_memory
 
@@ -35,7 +35,44 @@ def sqlite_version() -> tuple[int, ...]:
     return tuple(int(part) for part in sqlite_module().sqlite_version.split("."))
 
 
-def sqlite_engine(url: sa.URL, synchronous: str, sizes: dict[str, int]) -> sa.Engine:
+class OpenedFile:
+    """The file that the first connection has opened, told by its number on the disk.
+
+    SQLite goes on writing to a file that was moved away or removed, and nobody who opens the name again sees any of that. So
+    every transaction looks whether the name still stands for the same file.
+    """
+
+    def __init__(self, url: sa.URL) -> None:
+        self.path = None if is_in_memory(url) else Path(str(url.database))
+        self._opened: tuple[int, int] | None = None
+
+    def note(self) -> None:
+        """A connection was made."""
+        if self.path is not None and self._opened is None:
+            self._opened = self._now()
+
+    def check(self) -> None:
+        """DatabaseProblem when the name stands for another file, or for none."""
+        if self._opened is not None and self._now() != self._opened:
+            way = "Put it back and the work goes on by itself; to use another file, start again."
+            raise DatabaseProblem(
+                f"The file of the database, {self.path}, was moved away or replaced while it was in use. {way}",
+                code=UNREACHABLE,
+                public=f"The file of the database was moved away or replaced while it was in use. {way}",
+            )
+
+    def _now(self) -> tuple[int, int] | None:
+        assert self.path is not None
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            return None
+        except OSError:  # SQLite tells better than this what is wrong with the place.
+            return self._opened
+        return found.st_dev, found.st_ino
+
+
+def sqlite_engine(url: sa.URL, synchronous: str, sizes: dict[str, int], file: OpenedFile) -> sa.Engine:
     """A pool of connections to a file; in memory there is one connection for everybody."""
     memory = is_in_memory(url)
     if not memory:
@@ -60,17 +97,20 @@ def sqlite_engine(url: sa.URL, synchronous: str, sizes: dict[str, int]) -> sa.En
         # SQLite gives its -wal and -shm the rights of the file itself.
         @event.listens_for(engine, "do_connect")
         def _make_private(*_: Any) -> None:
+            file.check()  # Else an empty file would be made in the place of one that was moved away.
             with suppress(OSError):  # SQLite tells better than this what is wrong with the place.
                 private_file(Path(str(url.database)))
 
     @event.listens_for(engine, "connect")
     def _prepare(connection: Any, _record: Any) -> None:
+        file.note()
         connection.isolation_level = None
         for pragma in pragmas:
             _persistently(connection, f"PRAGMA {pragma}")
 
     @event.listens_for(engine, "begin")
     def _begin(connection: sa.Connection) -> None:
+        file.check()
         reading = connection.get_execution_options().get("fanfold_read", False)
         connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
 

@@ -16,6 +16,7 @@ SENTENCES: dict[str, str] = {
     "{count} are far past their time limit": "{count} 个远超时限",
     "{count} have ended their stage and were not moved on": "{count} 个已结束阶段但未推进",
     "{count} belong to items that no longer run": "{count} 个属于不再运行的条目",
+    "{states}; {many} for a person to look at": "{states}；{many} 个需要你看一下",
     "{count} in all, {many} for a person to look at": "共 {count} 个，{many} 个需要你看一下",
     "{count} in all, none waits for a person": "共 {count} 个，没有等人处理的",
     "active tasks with items that wait for a person: {count}": "有条目等人处理的进行中任务：{count} 个",
