@@ -196,10 +196,12 @@ def _totals(command: FileCommand, documents: Sequence[Document]) -> str:
     parts = [counted(len(documents), noun), counted(sum(task.total for task in tasks), unit)]
     parts += [f"{counted(failed, unit)} failed"] if failed else []
     parts += [f"{counted(degraded, unit)} degraded"] if degraded else []
+    # What was done before was paid before: this run has cost nothing for it.
+    now = [one.task.spending for one in documents if one.task and one.problem is None and not one.was_done_before]
     spent = Spending(
-        cost=sum(task.spending.cost for task in tasks),
-        unpriced=sum(task.spending.unpriced for task in tasks),
-        possibly_paid=sum(task.spending.possibly_paid for task in tasks),
+        cost=sum(spending.cost for spending in now),
+        unpriced=sum(spending.unpriced for spending in now),
+        possibly_paid=sum(spending.possibly_paid for spending in now),
     )
     parts += [money(spent)] if spent.cost or spent.unpriced or spent.possibly_paid else []
     listed = ", ".join(bad[:20]) + (" …" if len(bad) > 20 else "")

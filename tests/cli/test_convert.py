@@ -194,6 +194,17 @@ def test_a_model_does_the_pages_and_the_cost_is_shown(shell: Shell, place: Path,
     assert "for 2 calls; last: fake:fake-large" in shell.ok("show", fresh["id"])
 
 
+def test_a_run_that_paid_nothing_shows_no_cost(sqlite_shell: Shell, place: Path, ai: AIServer) -> None:
+    ai.answer(ANSWER)
+    for name in ("one.pdf", "two.pdf"):
+        book(place / name, 1)
+    first = sqlite_shell.type("convert", "one.pdf", "two.pdf", "--provider", "fake")
+    assert "2 documents, 2 pages, $" in first.stderr
+    again = sqlite_shell.type("convert", "one.pdf", "two.pdf", "--provider", "fake")
+    assert "2 documents, 2 pages\n" in again.stderr
+    assert "$" not in again.stderr
+
+
 def test_pages_that_fail_are_marked_listed_and_redone(shell: Shell, place: Path, ai: AIServer) -> None:
     make_scan(place / "scan.pdf", ["First scan", "Second scan", "Third scan"])
     ai.always("refusal")
