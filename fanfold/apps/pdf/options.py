@@ -153,6 +153,11 @@ class Options:
         except ff.BadOption as problem:
             raise ff.Permanent(str(problem), code=problem.code) from None
         found._check()
+        if given.get("provider") == LOCAL and found.model:
+            raise ff.Permanent(
+                f"The option model is {found.model!r}, and {LOCAL} has no models. Name the provider of that model.",
+                code="bad_option",
+            )
         return found
 
     def _check(self) -> None:

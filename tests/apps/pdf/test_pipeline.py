@@ -176,6 +176,9 @@ def test_a_scan_that_the_model_refuses_fails_where_ocr_is_not_there_or_not_wante
 
 
 def test_local_comes_last_among_the_fallbacks() -> None:
+    with pytest.raises(ff.Permanent, match="local has no models"):
+        Options.of({"provider": "local", "model": "large"})
+    assert Options.of({"model": "fake:large"}).model == "fake:large"
     with pytest.raises(ff.Permanent, match="local comes last"):
         Options.of({"provider": "fake", "fallback": ["local", "fake:fake-small"]})
 
