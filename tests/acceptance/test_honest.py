@@ -38,6 +38,19 @@ def bundle(task: ff.TaskWork, results: ff.Results) -> str:
 KNOWN = (letters,)
 
 
+def test_the_list_of_items_follows_the_work(browser: Browser, here: Installation) -> None:
+    task = here.client.submit(letters, items=["clear", "clear"], title="post")
+    with served(here) as (address, _), looking(browser, address) as page:
+        page.goto(f"/tasks/{task.id}/items")
+        row = page.locator("[data-row]").last
+        expect(row).to_contain_text("pending")
+        link = row.get_by_role("link")
+        link.focus()
+        work(here)
+        expect(row).to_contain_text("done")
+        expect(link).to_be_focused()
+
+
 def test_fallbacks_are_seen_and_done_again_with_another_model(browser: Browser, here: Installation) -> None:
     task = here.client.submit(letters, items=["clear", "smudged", "clear", "smudged"], title="post")
     work(here)
