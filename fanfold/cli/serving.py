@@ -23,6 +23,8 @@ from fanfold.server.app_state import Place, is_loopback
 from fanfold.server.listening import configured
 from fanfold.settings import Settings
 
+BUSY_SECONDS = 15.0
+"""A command that does not get SQLite's write lock in this time is answered with 503: somebody waits for the answer."""
 DEFAULT_CONCURRENCY = 64
 """Pages wait for one another's windows and for models, not for the processor: many at a time keep it busy."""
 
@@ -49,7 +51,7 @@ class Serving:
         names = tuple(name.strip().lower() for name in settings.allowed_hosts.split(",") if name.strip())
         # A server that has a name is called through a proxy, by others.
         demands = demand_token or not is_loopback(settings.host) or bool(names)
-        store = invocation.store(settings)
+        store = invocation.store(settings, busy_seconds=BUSY_SECONDS)
         if demands and not tokens.every(store):
             raise BadInput(
                 f"A server on {', '.join((settings.host, *names))} demands tokens, and there is none yet. Make one first: "

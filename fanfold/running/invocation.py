@@ -34,11 +34,11 @@ class Invocation:
 
         return load(database=self.database, data=self.data)
 
-    def store(self, settings: Settings | None = None) -> Store:
-        """The store, closed when the command ends."""
+    def store(self, settings: Settings | None = None, *, busy_seconds: float = 60.0) -> Store:
+        """The store, closed when the command ends. ``busy_seconds``: how long a writer waits for SQLite's lock."""
         from fanfold.store.store import Store
 
-        opened = Store.open(settings or self.settings())
+        opened = Store.open(settings or self.settings(), busy_seconds=busy_seconds)
         self._open.append(opened)
         return opened
 

@@ -16,7 +16,7 @@ from fanfold.store.dialects.connections import Connections
 from fanfold.store.dialects.garbage import collecting_later
 from fanfold.store.dialects.poolers import Pooler
 from fanfold.store.dialects.postgresql import ACTIVE_SERVERS, postgres_engine
-from fanfold.store.dialects.sqlite import OpenedFile, sqlite_engine
+from fanfold.store.dialects.sqlite import BUSY_SECONDS, OpenedFile, sqlite_engine
 from fanfold.store.urls import is_in_memory, parse, shown, split_pooler
 
 
@@ -31,6 +31,7 @@ class Database:
         read_clock: Callable[[], datetime] | None = None,
         patience: float = 15.0,
         direct: str = "",
+        busy_seconds: float = BUSY_SECONDS,
     ) -> None:
         self.url, told_pooler = split_pooler(parse(url))
         self.direct = split_pooler(parse(direct))[0] if direct else None
@@ -42,13 +43,14 @@ class Database:
         """How many seconds of silence a connection may have before it is looked into."""
         self.connections = Connections()
         self._synchronous = synchronous
+        self._busy_seconds = busy_seconds
         self._own = threading.local()
         self._file = OpenedFile(self.url) if self.dialect == "sqlite" else None
         self.engine = self._new_engine(pool_size=8, max_overflow=24)
 
     def _new_engine(self, **pool: int) -> sa.Engine:
         if self._file is not None:
-            return sqlite_engine(self.url, self._synchronous, pool, self._file)
+            return sqlite_engine(self.url, self._synchronous, pool, self._file, self._busy_seconds)
         return postgres_engine(self.url, self.patience, self.connections, self.pooler, pool)
 
     @cached_property

@@ -24,6 +24,7 @@ from fanfold.store.database import Database
 from fanfold.store.database_errors import is_conflict
 from fanfold.store.dialects.clock import Clock
 from fanfold.store.dialects.notify import CHANNEL
+from fanfold.store.dialects.sqlite import BUSY_SECONDS
 from fanfold.store.events import Events
 from fanfold.store.files import sharing
 from fanfold.store.files.folder import Blobs, BlobStore, Directory, new_key
@@ -183,7 +184,13 @@ class Transaction:
 class Store:
     """The database and the blobs of one installation."""
 
-    def __init__(self, settings: Settings, *, read_clock: Callable[[], datetime] | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        read_clock: Callable[[], datetime] | None = None,
+        busy_seconds: float = BUSY_SECONDS,
+    ) -> None:
         self.settings = settings
         self.database = Database(
             settings.database_url,
@@ -191,15 +198,25 @@ class Store:
             read_clock=read_clock,
             patience=settings.lease_seconds,
             direct=settings.direct_database,
+            busy_seconds=busy_seconds,
         )
         self.shelf: BlobStore = Directory(settings.data_folder / "blobs")
         self._identity: str | None = None
         """What tells this database from others; None until its mark is in the data folder."""
 
     @classmethod
-    def open(cls, settings: Settings, *, read_clock: Callable[[], datetime] | None = None) -> Store:
-        """The store, its tables made if the database is empty, and refused if they do not fit this code."""
-        store = cls(settings, read_clock=read_clock)
+    def open(
+        cls,
+        settings: Settings,
+        *,
+        read_clock: Callable[[], datetime] | None = None,
+        busy_seconds: float = BUSY_SECONDS,
+    ) -> Store:
+        """The store, its tables made if the database is empty, and refused if they do not fit this code.
+
+        ``busy_seconds``: how long a writer waits for SQLite's lock.
+        """
+        store = cls(settings, read_clock=read_clock, busy_seconds=busy_seconds)
         try:
             migrate.ensure(store.database)
         except BaseException:

@@ -210,3 +210,21 @@ def test_advice_on_size_helps(tmp_path: Path) -> None:
         assert "FANFOLD_UPLOAD_BYTES" in upload.json()["detail"]
         form = asker.ask("POST", "//login", data={"token": "x" * 20_000})
         assert "FANFOLD_UPLOAD_BYTES" not in form.json()["detail"]
+
+
+def test_a_command_that_does_not_get_the_write_lock_is_refused_and_changes_nothing(
+    sqlite_installation: Installation,
+) -> None:
+    task = sqlite_installation.client.submit(sqlite_installation.know(words), items=["a"])
+    path = str(sqlite_installation.store.database.url.database)
+    store = Store(sqlite_installation.store.settings, busy_seconds=0.2)
+    with closing(sqlite_module().connect(path, isolation_level=None)) as other, closing(store):
+        asker = Asker(sqlite_installation)
+        asker.place.store = store
+        other.execute("BEGIN IMMEDIATE")
+        refused = asker.ask("POST", f"/tasks/{task.id}/pause")
+        assert (refused.status_code, refused.json()["code"]) == (503, "unreachable")
+        assert "holds its write lock" in refused.json()["detail"]
+        other.execute("ROLLBACK")
+        assert sqlite_installation.client.get(task.id).state == "active"
+        assert asker.ask("POST", f"/tasks/{task.id}/pause").status_code == 200

@@ -72,7 +72,9 @@ class OpenedFile:
         return found.st_dev, found.st_ino
 
 
-def sqlite_engine(url: sa.URL, synchronous: str, sizes: dict[str, int], file: OpenedFile) -> sa.Engine:
+def sqlite_engine(
+    url: sa.URL, synchronous: str, sizes: dict[str, int], file: OpenedFile, busy_seconds: float = BUSY_SECONDS
+) -> sa.Engine:
     """A pool of connections to a file; in memory there is one connection for everybody."""
     memory = is_in_memory(url)
     if not memory:
@@ -83,12 +85,12 @@ def sqlite_engine(url: sa.URL, synchronous: str, sizes: dict[str, int], file: Op
             raise DatabaseProblem(f"Cannot make the folder of the database, {folder}: {error.strerror}.") from None
     pool: dict[str, Any] = {"poolclass": sa.pool.StaticPool} if memory else sizes
     engine = sa.create_engine(
-        url, module=sqlite_module(), connect_args={"check_same_thread": False, "timeout": BUSY_SECONDS}, **pool
+        url, module=sqlite_module(), connect_args={"check_same_thread": False, "timeout": busy_seconds}, **pool
     )
     pragmas = (
         "journal_mode=WAL",
         f"synchronous={synchronous}",
-        f"busy_timeout={BUSY_SECONDS * 1000}",
+        f"busy_timeout={int(busy_seconds * 1000)}",
         "temp_store=MEMORY",
         "cache_size=-32768",
     )
