@@ -117,6 +117,9 @@ def test_no_answer_of_the_api_about_a_task_names_a_command(asker: Asker, install
     for path in ("", "/items", "/items/detail?key=1&stage=render", "/external", "/events", "/timeline", "/failures"):
         text = asker.ask("GET", f"/tasks/{task}{path}").text
         assert "fanfold external" not in text, path
+    page = asker.ask("GET", f"//tasks/{task}/events").text
+    assert "nobody knows whether" in page
+    assert "fanfold external" not in page
     assert asker.get(f"/tasks/{task}")["wait_reason"].startswith("1 item waits for you: nobody knows whether")
     held = installation.client.external_jobs(task)[0].held
     assert "fanfold external" in (held or ""), "a terminal is told what to type"
