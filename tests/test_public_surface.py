@@ -8,12 +8,13 @@ import pytest
 import fanfold
 
 PROMISED = [
-    "BEGAN_AGAIN", "Ambiguous", "Answer", "AppCommand", "Application",
-    "BadAnswer", "BadInput", "BadOption", "BadPipeline", "Cancelled", "Change", "Check",
-    "ChildDied", "Client", "DatabaseProblem", "Event", "ExternalJob", "FanfoldError", "File", "HandlerError", "HoldItem",
-    "IllegalMove", "Item", "ItemState", "ItemWork", "JobFailed", "LeaseLost", "NewItem", "NoAnswer", "NotFound", "Option",
-    "PauseTask", "Permanent", "Pipeline", "Result", "Results", "Retry", "Spending", "Task", "TaskState", "TaskStopped",
-    "TaskWork", "Temporary", "Upload", "Worker", "arun", "later", "read_options", "run", "task",
+    "Action", "ActionFailed", "ActionOutcome", "ActionWork", "Ambiguous", "Answer", "AppCommand", "Application",
+    "BEGAN_AGAIN", "BadAnswer", "BadInput", "BadOption", "BadPipeline", "Cancelled", "Change", "Check", "ChildDied",
+    "Client", "DatabaseProblem", "Event", "ExternalJob", "FanfoldError", "File", "Form", "FormFailed", "FormFile",
+    "FormWork", "HandlerError", "HoldItem", "IllegalMove", "Item", "ItemState", "ItemWork", "JobFailed", "LeaseLost",
+    "NewItem", "NoAnswer", "NotFound", "Option", "PauseTask", "Permanent", "Pipeline", "Result", "Results", "Retry",
+    "Spending", "Task", "TaskState", "TaskStopped", "TaskWork", "Temporary", "Upload", "Vocabulary", "Worker", "arun",
+    "later", "read_options", "run", "task",
 ]  # fmt: skip
 
 

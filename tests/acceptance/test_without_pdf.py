@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 PARTS = (
     "tests/cli/test_steer.py", "tests/cli/test_look.py", "tests/cli/test_operate.py", "tests/cli/test_do.py",
@@ -15,10 +17,11 @@ PARTS = (
 """Those that look at everything an application may declare, and at every page."""
 
 
+@pytest.mark.timeout(960)
 def test_command_line_and_server_work_without_the_pdf_application() -> None:
     options = ["-q", "-p", "no:cacheprovider", "-p", "tests.without_pdf", "-k", "not postgresql"]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", *options, *PARTS], cwd=ROOT, text=True, capture_output=True, timeout=280,
+        [sys.executable, "-m", "pytest", *options, *PARTS], cwd=ROOT, text=True, capture_output=True, timeout=900,
         env=os.environ | {"PYTHONPATH": str(ROOT)}, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-5_000:]

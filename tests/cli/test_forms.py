@@ -45,7 +45,7 @@ def test_a_form_without_some_items_ends_with_code_7(sqlite_shell: Shell) -> None
     sqlite_shell.ok("tick", TARGET)
     given = sqlite_shell.type("result", task, "--form", "gaps", "--target", TARGET)
     assert (given.exit_code, given.stdout) == (7, '["2"]')
-    assert "1 of 2 items are missing" in given.stderr
+    assert "Missing from the result: 1 item" in given.stderr
 
 
 def test_pipelines_lists_the_forms(sqlite_shell: Shell) -> None:

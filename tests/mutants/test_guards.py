@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import closing
 from functools import partial
 from queue import SimpleQueue
 from types import SimpleNamespace
@@ -24,7 +25,7 @@ from fanfold.engine.worker.time_limit import TimeLimit
 from fanfold.errors import DatabaseProblem, IllegalMove
 from fanfold.model.item import Claimed
 from fanfold.store.items.find_work import Ready
-from fanfold.store.store import Transaction
+from fanfold.store.store import Store, Transaction
 from fanfold.store.workers import Report, Workers
 from tests.engine.live import Live
 from tests.engine.pipelines import batch, book
@@ -328,18 +329,19 @@ def test_a_worker_whose_lease_was_not_renewed_in_time_claims_nothing(
     live: Live, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pipeline = live.know(batch())
-    with live.working() as worker:
+    # A worker that hears nothing of the database ends the connections of its own store; this one is not among them.
+    with live.working() as worker, closing(Store(live.store.settings)) as other:
+        client = ff.Client(store=other, pipelines=[pipeline])
         live.until(live.client.submit(pipeline, items=["a"]), "completed")
         with monkeypatch.context() as patched:
             patched.setattr(Workers, "beat", unreachable)
             eventually(lambda: not worker._pulse.fresh)
-            eventually(
-                lambda: not worker._turning
-            )  # A turn that began before may still claim: its lease is not over yet.
-            task = live.client.submit(pipeline, items=["b"])
+            # A turn that began before may still claim: its lease is not over yet.
+            eventually(lambda: not worker._turning)
+            task = client.submit(pipeline, items=["b"])
             time.sleep(1)
-            assert [item.attempts for item in live.client.items(task.id)] == [0]
-        live.until(task, "completed")
+            assert [item.attempts for item in client.items(task.id)] == [0]
+        eventually(lambda: client.get(task.id).state == "completed")
 
 
 def test_a_job_cancelled_before_its_thread_took_it_does_not_end_the_thread() -> None:
