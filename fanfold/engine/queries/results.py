@@ -43,8 +43,11 @@ class Results:
 
     def all(self) -> Iterator[Result]:
         """Every item in order; ``ok`` says whether it has a result. An item that failed early is told where it failed first."""
-        last = -1
         gaps = [self._of(stage, failed=True) for stage in self._stages_with_gaps()]
+        if not gaps:
+            yield from self._of(self._stage)
+            return
+        last = -1
         for result in heapq.merge(*gaps, self._of(self._stage), key=attrgetter("seq")):
             if result.seq != last:
                 yield result
