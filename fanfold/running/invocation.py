@@ -34,11 +34,12 @@ class Invocation:
 
         return load(database=self.database, data=self.data)
 
-    def store(self, settings: Settings | None = None, *, busy_seconds: float = 60.0) -> Store:
+    def store(self, settings: Settings | None = None, *, busy_seconds: float | None = None) -> Store:
         """The store, closed when the command ends. ``busy_seconds``: how long a writer waits for SQLite's lock."""
+        from fanfold.store.dialects.sqlite import BUSY_SECONDS
         from fanfold.store.store import Store
 
-        opened = Store.open(settings or self.settings(), busy_seconds=busy_seconds)
+        opened = Store.open(settings or self.settings(), busy_seconds=busy_seconds or BUSY_SECONDS)
         self._open.append(opened)
         return opened
 
