@@ -12,9 +12,9 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## Print what make can do
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
 
-demo: .venv/.runtime ## Convert a PDF that is made here to Markdown, and show its beginning
+demo: .venv/.runtime ## Convert the PDF that comes with it to Markdown, and show its beginning
 	@rm -rf .demo && mkdir .demo
-	@$(BIN)/python -m fanfold.apps.pdf.demo_document .demo/sample.pdf
+	@$(BIN)/python -m fanfold.apps.pdf.sample .demo/sample.pdf
 	@env -u FANFOLD_DATABASE FANFOLD_DATA="$(CURDIR)/.demo/data" $(BIN)/fanfold convert .demo/sample.pdf
 	@head -n 12 .demo/sample.md
 

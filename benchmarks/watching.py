@@ -87,8 +87,8 @@ async def watch(port: int, path: str, got: list[int], at: int) -> None:
 
 def work(task_id: str, until: float) -> None:
     """Settle some items every half second, as a worker does, with the engine's own parts."""
-    from fanfold.engine.worker.attempt_result import Settlement
-    from fanfold.engine.worker.claim import Claimer, Room
+    from fanfold.engine.worker.attempt.attempt_result import Settlement
+    from fanfold.engine.worker.claiming.claim import Claimer, Room
     from fanfold.engine.worker.turn import take_turn
 
     store = ff.Client().store

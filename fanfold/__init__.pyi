@@ -1,13 +1,13 @@
 """The public surface: every name once, with its home. ``__init__.py`` loads a name when it is first used."""
 
-from fanfold.engine.actions import ActionOutcome as ActionOutcome
-from fanfold.engine.actions import ActionWork as ActionWork
 from fanfold.engine.client import Client as Client
-from fanfold.engine.context import ItemWork as ItemWork
-from fanfold.engine.context import TaskWork as TaskWork
-from fanfold.engine.forms import FormFile as FormFile
-from fanfold.engine.forms import FormWork as FormWork
+from fanfold.engine.handlers.task_and_item import ItemWork as ItemWork
+from fanfold.engine.handlers.task_and_item import TaskWork as TaskWork
+from fanfold.engine.make_form import FormFile as FormFile
+from fanfold.engine.make_form import FormWork as FormWork
 from fanfold.engine.queries.results import Results as Results
+from fanfold.engine.take_action import ActionOutcome as ActionOutcome
+from fanfold.engine.take_action import ActionWork as ActionWork
 from fanfold.engine.tasks.inputs import Upload as Upload
 from fanfold.engine.worker.loop import Worker as Worker
 from fanfold.errors import ActionFailed as ActionFailed
@@ -35,9 +35,10 @@ from fanfold.errors import Temporary as Temporary
 from fanfold.model.actions import Action as Action
 from fanfold.model.application import AppCommand as AppCommand
 from fanfold.model.application import Application as Application
-from fanfold.model.asking import Answer as Answer
-from fanfold.model.asking import Check as Check
-from fanfold.model.asking import Spending as Spending
+from fanfold.model.decision import Decision as Decision
+from fanfold.model.decision import NewDecision as NewDecision
+from fanfold.model.decision import part_key as part_key
+from fanfold.model.decision import part_keys as part_keys
 from fanfold.model.external import ExternalJob as ExternalJob
 from fanfold.model.files import File as File
 from fanfold.model.forms import Form as Form
@@ -52,7 +53,11 @@ from fanfold.model.options import Option as Option
 from fanfold.model.options import read_options as read_options
 from fanfold.model.pipeline import Pipeline as Pipeline
 from fanfold.model.pipeline import task as task
+from fanfold.model.questions import Answer as Answer
+from fanfold.model.questions import Check as Check
+from fanfold.model.questions import Spending as Spending
 from fanfold.model.retry import Retry as Retry
+from fanfold.model.sentences import Catalogue as Catalogue
 from fanfold.model.task import Change as Change
 from fanfold.model.task import Event as Event
 from fanfold.model.task import Task as Task

@@ -29,6 +29,8 @@ HandlerError            what a handler may raise on purpose
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class FanfoldError(Exception):
     """The base of everything Fanfold raises to the people who use it."""
@@ -40,6 +42,11 @@ class FanfoldError(Exception):
         self.message = message
         if code is not None:
             self.code = code
+
+    @property
+    def sentence(self) -> Any:
+        """The message with its ``code`` and ``parameters``, if it was made from them; else None."""
+        return self.message if hasattr(self.message, "parameters") else None
 
 
 class NotFound(FanfoldError):
@@ -99,13 +106,13 @@ class BadPipeline(FanfoldError):
 
 
 class DatabaseProblem(FanfoldError):
-    """The database cannot be used as it is. ``public`` is what a stranger may know: nothing of where it is."""
+    """The database cannot be used as it is. ``public`` is what a stranger may know: nothing of where it is, or nothing at all."""
 
     code = "database"
 
     def __init__(self, message: str, *, code: str | None = None, public: str = "") -> None:
         super().__init__(message, code=code)
-        self.public = public or "The database cannot be used right now. The server's log says why."
+        self.public = public
 
 
 DATABASE_CODES = {
@@ -117,6 +124,7 @@ DATABASE_CODES = {
     "read_only": "It is read-only for this account.",
     "foreign_database": "It has tables that are not Fanfold's.",
     "half_made": "Only some of its tables are there.",
+    "unreleased_database": "It is of a revision that only development versions had.",
     "older_database": "It is of an older revision: upgrade it first.",
     "newer_database": "It was made by a newer version of Fanfold.",
     "outdated": "It was upgraded meanwhile, and this version of Fanfold cannot go on with it.",

@@ -98,7 +98,7 @@ MEANINGS = {
     "grace_seconds": "How long a stopping worker lets running handlers finish before it hands them back.",
     "crash_limit": "An item lost with its worker this many times without getting further fails as poison.",
     "owner_weights": "Shares of owners whose tasks wait at the same time, as `alice=3, bob=0.5`; 1 for everyone else.",
-    "hand_back_limit": "An item that was cut off so many times by the end of a tick's budget waits for a person.",
+    "hand_back_limit": "An item that was cut off so many times by the end of a tick waits for a person.",
     "inline_bytes": "Larger inputs and results are kept as blobs instead of in the database's row.",
     "result_bytes": "The largest result a handler may return; larger ones belong into a file.",
     "retention_days": "Finished tasks older than this are pruned with their files; 0 keeps them forever.",

@@ -55,9 +55,12 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         shutil.rmtree(memory_directory(), ignore_errors=True)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what is in tests/acceptance and tests/chaos, and keep it together: real processes need the other cores themselves.
-    Mark what plays random histories as well."""
+    Mark what plays random histories as well. Leave out the second database where a file says that one is enough."""
+    doubled = [item for item in items if item.get_closest_marker("one_database") and is_on_postgresql(item)]
+    config.hook.pytest_deselected(items=doubled)
+    items[:] = [item for item in items if item not in doubled]
     for item in items:
         if "simulation" in item.path.parts or item.path.stem == "test_state_machine":
             item.add_marker("histories")
@@ -66,6 +69,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("acceptance"):
             group = "serving" if item.path.stem in ("test_browsing", "test_serving") else item.path.parent.name
             item.add_marker(pytest.mark.xdist_group(group))
+
+
+def is_on_postgresql(item: pytest.Item) -> bool:
+    """Whether this is the run of a test on PostgreSQL that has one on SQLite as well."""
+    return (
+        isinstance(item, pytest.Function)
+        and getattr(item, "callspec", None) is not None
+        and (item.callspec.params.get("databases") == "postgresql")
+    )
 
 
 def is_worker(config: pytest.Config) -> bool:

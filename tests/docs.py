@@ -12,17 +12,19 @@ import click
 from fanfold import errors
 from fanfold.apps.pdf.options import OPTIONS
 from fanfold.cli import cli, sections
+from fanfold.model.endings import Ending
 from fanfold.model.lifecycle import ITEM_MOVES, TASK_MOVES, ItemState, Move, diagram
 from fanfold.model.options import KINDS, Option
-from fanfold.model.views import VIEWS
+from fanfold.model.view_names import VIEWS
 from fanfold.model.vocabulary import BEYOND_STAGES
 from fanfold.providers.configuration import BUILT_IN, Provider
 from fanfold.providers.configuration import MEANINGS as PROVIDER_MEANINGS
 from fanfold.running.exit_codes import MEANINGS as EXIT_MEANINGS
 from fanfold.server.app import API, make_app
-from fanfold.server.app_state import Place
+from fanfold.server.app_state import AppState
 from fanfold.settings import MEANINGS, Settings
 from fanfold.store.store import Store
+from tests.sql_reference import sql
 
 DOCS = Path(__file__).parent.parent / "docs"
 SHARED = {"database", "data", "json", "verbose"}
@@ -33,7 +35,7 @@ def states() -> str:
     parts = ["# States", "Made from the table of moves in `fanfold/model/lifecycle.py`: change it there."]
     for title, moves in (("Tasks", TASK_MOVES), ("Items", ITEM_MOVES)):
         parts += [f"## {title}", f"```mermaid\n{diagram(moves)}\n```", move_table(moves)]
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, "## How an attempt ends", ending_table()])
 
 
 def move_table(moves: tuple[Move, ...]) -> str:
@@ -44,6 +46,18 @@ def move_table(moves: tuple[Move, ...]) -> str:
         for move in moves
     ]
     return "\n".join(["| verb | from | to | by | what it means |", "|---|---|---|---|---|", *rows])
+
+
+def ending_table() -> str:
+    """The endings of an attempt, with their words."""
+    rows = [
+        f"| `{ending}` | {ending.state or '–'} | {ending.event or '–'} | {ending.outcome} | {ending.log_word} "
+        f"| {'yes' if ending.counts else 'no'} | {ending.meaning} |"
+        for ending in Ending
+    ]
+    head = "Made from `fanfold/model/endings.py`. The outcome is the word in the history of attempts."
+    table = ["| ending | the item is then | event | outcome | log line | counts as failure | what it means |"]
+    return "\n".join([head, "", *table, "|---|---|---|---|---|---|---|", *rows])
 
 
 def settings() -> str:
@@ -232,7 +246,7 @@ def openapi() -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Settings(data=folder))
         try:
-            return make_app(Place(store, {})).openapi()
+            return make_app(AppState(store, {})).openapi()
         finally:
             store.close()
 
@@ -254,6 +268,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "pdf.md": pdf_options,
     "api.md": api,
     "applications.md": applications,
+    "sql.md": sql,
 }
 
 

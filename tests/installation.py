@@ -11,12 +11,13 @@ import sqlalchemy as sa
 
 from fanfold.engine.client import Client
 from fanfold.engine.tasks.sweep import sweep
-from fanfold.engine.worker.attempt_result import Settlement
-from fanfold.engine.worker.call import Call
-from fanfold.engine.worker.claim import Claimer, Room
+from fanfold.engine.worker.attempt.attempt_result import Settlement
+from fanfold.engine.worker.attempt.call import Call
+from fanfold.engine.worker.claiming.claim import Claimer, Room
 from fanfold.engine.worker.turn import Turn, take_turn
+from fanfold.model.endings import Ending
 from fanfold.model.item import Claimed
-from fanfold.model.pipeline import Pipeline, TaskFunction, as_pipeline
+from fanfold.model.pipeline import Pipeline, Target, as_pipeline
 from fanfold.model.task import Task, TaskRow
 from fanfold.settings import Settings
 from fanfold.store import tables
@@ -86,11 +87,13 @@ class HandWorker:
 
     def finish(self, *claimed: Claimed, output: str = '"done"') -> Turn:
         """Settle items as done."""
-        return self.settle(*(Settlement(one, "finish", output=output) for one in claimed))
+        return self.settle(*(Settlement(one, Ending.FINISH, output=output) for one in claimed))
 
     def fail(self, *claimed: Claimed, message: str = "broken") -> Turn:
         """Settle items as failed for good."""
-        return self.settle(*(Settlement(one, "fail", error_code="broken", error_message=message) for one in claimed))
+        return self.settle(
+            *(Settlement(one, Ending.FAIL, error_code="broken", error_message=message) for one in claimed)
+        )
 
     def run(self, free: int = 100, turns: int = 1_000) -> None:
         """Claim, call the handlers and settle until there is nothing due."""
@@ -122,7 +125,7 @@ class Installation:
         self.client = Client(store=self.store)
         self._workers = 0
 
-    def know(self, *pipelines: Pipeline | TaskFunction) -> Pipeline:
+    def know(self, *pipelines: Target) -> Pipeline:
         """Make pipelines known to the client and to every worker made from now on; returns the first.
 
         A pipeline takes the place of an earlier one of the same name, as when its code has changed.

@@ -11,8 +11,7 @@ from sqlalchemy import Engine
 from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.util import LRUCache
 
-from fanfold.store import database
-from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.known import NAMES, named
 
 COMPILED: dict[type, LRUCache[Any, Any]] = {}
 """By the class of the dialect."""
@@ -29,4 +28,5 @@ def share_statements() -> None:
     setattr(Engine, "__init__", make_sharing)  # noqa: B010
     setattr(DefaultDialect, "__eq__", lambda one, other: type(one) is type(other))  # noqa: B010
     setattr(DefaultDialect, "__hash__", lambda one: hash(type(one)))  # noqa: B010
-    setattr(database, "Clock", lru_cache(maxsize=64)(Clock))  # noqa: B010
+    for dialect in map(named, NAMES):
+        setattr(type(dialect), "clock", lru_cache(maxsize=64)(type(dialect).clock))  # noqa: B010

@@ -1,20 +1,22 @@
 """Is the public surface exactly what is promised, documented, and cheap to import?"""
 
+import inspect
 import subprocess
 import sys
 
 import pytest
 
 import fanfold
+from fanfold.engine.queries.page import PageQueries
 
 PROMISED = [
     "Action", "ActionFailed", "ActionOutcome", "ActionWork", "Ambiguous", "Answer", "AppCommand", "Application",
-    "BEGAN_AGAIN", "BadAnswer", "BadInput", "BadOption", "BadPipeline", "Cancelled", "Change", "Check", "ChildDied",
-    "Client", "DatabaseProblem", "Event", "ExternalJob", "FanfoldError", "File", "Form", "FormFailed", "FormFile",
-    "FormWork", "HandlerError", "HoldItem", "IllegalMove", "Item", "ItemState", "ItemWork", "JobFailed", "LeaseLost",
-    "NewItem", "NoAnswer", "NotFound", "Option", "PauseTask", "Permanent", "Pipeline", "Result", "Results", "Retry",
-    "Spending", "Task", "TaskState", "TaskStopped", "TaskWork", "Temporary", "Upload", "Vocabulary", "Worker", "arun",
-    "later", "read_options", "run", "task",
+    "BEGAN_AGAIN", "BadAnswer", "BadInput", "BadOption", "BadPipeline", "Cancelled", "Catalogue", "Change", "Check", "ChildDied",
+    "Client", "DatabaseProblem", "Decision", "Event", "ExternalJob", "FanfoldError", "File", "Form", "FormFailed",
+    "FormFile", "FormWork", "HandlerError", "HoldItem", "IllegalMove", "Item", "ItemState", "ItemWork", "JobFailed",
+    "LeaseLost", "NewDecision", "NewItem", "NoAnswer", "NotFound", "Option", "PauseTask", "Permanent", "Pipeline",
+    "Result", "Results", "Retry", "Spending", "Task", "TaskState", "TaskStopped", "TaskWork", "Temporary", "Upload",
+    "Vocabulary", "Worker", "arun", "later", "part_key", "part_keys", "read_options", "run", "task",
 ]  # fmt: skip
 
 
@@ -63,3 +65,18 @@ def test_importing_fanfold_and_defining_a_pipeline_does_not_load_a_database() ->
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+def test_what_only_pages_ask_is_no_part_of_the_client() -> None:
+    asked_by_pages = {name for name in vars(PageQueries) if not name.startswith("_")}
+    assert asked_by_pages
+    assert asked_by_pages & set(dir(fanfold.Client)) == set()
+
+
+def test_every_method_of_the_client_says_what_it_does_and_what_it_takes() -> None:
+    methods = {name: method for name, method in vars(fanfold.Client).items() if not name.startswith("_")}
+    assert {"get", "list", "items", "result", "stream", "submit"} <= set(methods)
+    for name, method in methods.items():
+        assert inspect.getdoc(method), name
+        first = next(iter(inspect.signature(method).parameters))
+        assert first == "self", name

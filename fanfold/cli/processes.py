@@ -24,7 +24,7 @@ LOOK_SECONDS = 0.1
 
 
 @dataclass
-class Place:
+class WorkerProcess:
     """One of the processes: as it is now, and when it may be started again."""
 
     name: str
@@ -41,7 +41,7 @@ class Supervisor:
 
     def __init__(self, count: int, arguments: Sequence[str], name: str) -> None:
         self.arguments = list(arguments)
-        self.places = [Place(f"{name}-{number}") for number in range(1, count + 1)]
+        self.places = [WorkerProcess(f"{name}-{number}") for number in range(1, count + 1)]
         self._stops = 0
 
     def run(self) -> None:
@@ -68,7 +68,7 @@ class Supervisor:
             time.sleep(LOOK_SECONDS)
         log.info("[supervisor] Stopped")
 
-    def _look_after(self, place: Place) -> None:
+    def _look_after(self, place: WorkerProcess) -> None:
         if place.process is not None and place.process.poll() is not None:
             self._bury(place, place.process)
         if place.process is None and not self._stops and time.monotonic() >= place.start_at:
@@ -80,7 +80,7 @@ class Supervisor:
             self._tell(place.process)
             place.told += 1
 
-    def _put_off(self, place: Place, error: OSError) -> None:
+    def _put_off(self, place: WorkerProcess, error: OSError) -> None:
         log.warning("[supervisor] %s: %s; trying again in %.1f s", place.name, error, place.pause)
         place.start_at = time.monotonic() + place.pause
         place.pause = min(LONGEST_PAUSE, place.pause * 2)
@@ -93,7 +93,7 @@ class Supervisor:
         except BrokenPipeError:
             log.debug("[supervisor] Process %d has ended by itself", process.pid)
 
-    def _bury(self, place: Place, process: subprocess.Popen[bytes]) -> None:
+    def _bury(self, place: WorkerProcess, process: subprocess.Popen[bytes]) -> None:
         place.process = None
         if process.stdin is not None:
             process.stdin.close()

@@ -15,11 +15,11 @@ import uvicorn
 from fanfold.cli.processes import Supervisor, worker_command
 from fanfold.engine import tokens
 from fanfold.engine.discovery import load_all
-from fanfold.engine.worker.slots import places_for
+from fanfold.engine.worker.claiming.slots import places_for
 from fanfold.errors import BadInput
 from fanfold.running.invocation import Invocation
 from fanfold.server.app import make_app
-from fanfold.server.app_state import Place, is_loopback
+from fanfold.server.app_state import AppState, is_loopback
 from fanfold.server.listening import configured
 from fanfold.settings import Settings
 
@@ -58,7 +58,7 @@ class Serving:
                 "fanfold tokens create NAME --role admin",
                 code="no_tokens",
             )
-        self.place = Place(store, load_all(list(targets)), settings.host, names, demands)
+        self.place = AppState(store, load_all(list(targets)), settings.host, names, demands)
 
     def default_concurrency(self) -> int:
         """Places of a worker where nobody said a number: 64, or as many as the stages ask for."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fanfold.errors import BadInput, FanfoldError
+from fanfold.model.counting import ITEMS, counted
 from fanfold.running import output_format as printing
 from fanfold.running.error_output import described, exit_of
 from fanfold.running.exit_codes import Exit
@@ -30,7 +31,7 @@ def steer(invocation: Invocation, task_ids: Sequence[str], targets: Sequence[str
     code = Exit.OK
     for task_id in task_ids:
         try:
-            task = _with_mirror(client, task_id, act)
+            task = with_mirror(client, task_id, act)
         except FanfoldError as error:
             if len(task_ids) == 1:
                 raise
@@ -50,11 +51,11 @@ def steer(invocation: Invocation, task_ids: Sequence[str], targets: Sequence[str
 def sentence(task: Task) -> str:
     """A task in one line."""
     why = f" ({task.wait_reason})" if task.wait_reason and task.wait_reason != task.status else ""
-    degraded = f"; {marked(task, f'of {task.total} items degraded')}" if task.degraded else ""
+    degraded = f"; {marked(task, f'of {counted(task.total, ITEMS)} degraded')}" if task.degraded else ""
     return f"{task.id} is {task.status}{why}{degraded}"
 
 
-def _with_mirror(client: Client, task_id: str, act: Act) -> Task | None:
+def with_mirror(client: Client, task_id: str, act: Act) -> Task | None:
     """Act; a task whose pipeline keeps a record in step needs that pipeline, which may be an installed one."""
     try:
         return act(client, task_id)

@@ -2,31 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import builtins
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from fanfold.engine.queries.tasks import Reader
-from fanfold.engine.tasks.accept import Keep, accept
+from fanfold.engine.queries.decisions import DecisionQueries
+from fanfold.engine.queries.items import ItemQueries
+from fanfold.engine.queries.lookup import Lookup
+from fanfold.engine.queries.metrics import Metrics, measure
+from fanfold.engine.queries.outputs import OutputQueries
+from fanfold.engine.queries.tasks import TaskQueries
+from fanfold.engine.tasks.accept_degraded import Keep, accept
 from fanfold.engine.tasks.commands import Commands
+from fanfold.engine.tasks.decide import Deciding
 from fanfold.engine.tasks.external_decisions import Wish, decide
 from fanfold.engine.tasks.submission import OWNER_LENGTH, Submission
 from fanfold.engine.tasks.submit import submit_or_find
 from fanfold.errors import NotFound
-from fanfold.model.pipeline import Pipeline, TaskFunction, as_pipeline, by_name
+from fanfold.model.decision import NewDecision
+from fanfold.model.pipeline import Target, as_pipeline, by_name
+from fanfold.model.sentences import say
 from fanfold.model.task import Task
 from fanfold.model.texts import check_keys, check_text
 from fanfold.settings import load as load_settings
 from fanfold.store.store import Store
+from fanfold.store.workers import WorkerRow
 
 if TYPE_CHECKING:
-    from fanfold.engine.actions import ActionOutcome
-    from fanfold.engine.forms import FormFile
+    from fanfold.engine.make_form import FormFile
+    from fanfold.engine.take_action import ActionOutcome
 
 ACTOR_LENGTH = 100
+Part = TypeVar("Part")
+Given = ParamSpec("Given")
+Found = TypeVar("Found")
 
 
-class Client(Reader):
+def _asks(
+    part: str, question: Callable[Concatenate[Part, Given], Found]
+) -> Callable[Concatenate[Client, Given], Found]:
+    """A method of the client that passes a question on to one of its parts."""
+
+    @wraps(question)
+    def ask(client: Client, /, *arguments: Given.args, **named: Given.kwargs) -> Found:
+        return question(getattr(client, part), *arguments, **named)
+
+    return ask
+
+
+class Client:
     """Talks to one installation (a database and its data folder). Ids may be shortened as long as they are unambiguous.
 
     ``pipelines`` are needed to ``rerun`` tasks, for forms of a result, and for tasks whose pipeline keeps a mirror record
@@ -39,18 +65,43 @@ class Client(Reader):
         data: str | None = None,
         *,
         store: Store | None = None,
-        pipelines: Iterable[Pipeline | TaskFunction] = (),
+        pipelines: Iterable[Target] = (),
         actor: str = "person",
         owner: str | None = None,
     ) -> None:
         check_text(actor, "The actor", least=1, most=ACTOR_LENGTH)
         if owner is not None:
             check_text(owner, "The owner", most=OWNER_LENGTH)
-        super().__init__(store or Store.open(load_settings(database=database, data=data)), owner)
+        self.store = store or Store.open(load_settings(database=database, data=data))
         self._owned = store is None
+        self.owner = owner
         self.pipelines = by_name(pipelines)
         self.actor = actor
         self.commands = Commands(self.store, self.pipelines, actor)
+        self.lookup = Lookup(self.store, owner)
+        """Which task and which item is meant; other queries of the engine can be built on it."""
+        self._tasks = TaskQueries(self.lookup)
+        self._items = ItemQueries(self.lookup)
+        self._outputs = OutputQueries(self.lookup)
+        self._decisions = DecisionQueries(self.lookup)
+
+    get = _asks("_tasks", TaskQueries.get)
+    list = _asks("_tasks", TaskQueries.list)
+    by_key = _asks("_tasks", TaskQueries.by_key)
+    counts = _asks("_tasks", TaskQueries.counts)
+    events = _asks("_tasks", TaskQueries.events)
+    failures = _asks("_tasks", TaskQueries.failures)
+    external_jobs = _asks("_tasks", TaskQueries.external_jobs)
+    wait = _asks("_tasks", TaskQueries.wait)
+    follow = _asks("_tasks", TaskQueries.follow)
+    items = _asks("_items", ItemQueries.items)
+    item = _asks("_items", ItemQueries.item)
+    output = _asks("_items", ItemQueries.output)
+    calls = _asks("_items", ItemQueries.calls)
+    results = _asks("_outputs", OutputQueries.results)
+    missing = _asks("_outputs", OutputQueries.missing)
+    stream = _asks("_outputs", OutputQueries.stream)
+    decisions = _asks("_decisions", DecisionQueries.decisions)
 
     def __enter__(self) -> Client:
         return self
@@ -67,7 +118,7 @@ class Client(Reader):
 
     def submit(
         self,
-        pipeline: Pipeline | TaskFunction,
+        pipeline: Target,
         *inputs: Any,
         items: Iterable[Any] | None = None,
         options: dict[str, Any] | None = None,
@@ -104,10 +155,10 @@ class Client(Reader):
         )
         return self.submit_or_find(pipeline, wanted)[0]
 
-    def submit_or_find(self, pipeline: Pipeline | TaskFunction, wanted: Submission) -> tuple[Task, bool]:
+    def submit_or_find(self, pipeline: Target, wanted: Submission) -> tuple[Task, bool]:
         """The task of a submission, and whether it is a new one and not the one that has its key."""
         found = submit_or_find(self.store, as_pipeline(pipeline), wanted)
-        return self._view(found.row), found.is_new
+        return self.lookup.view(found.row), found.is_new
 
     def result(self, task_id: str, *, earlier: bool = False, form: str | None = None) -> Any:
         """What the last stage made: a value or a ``File``; for a pipeline that ends with `each`, the list of outputs.
@@ -116,15 +167,24 @@ class Client(Reader):
         the task is not completed; with ``earlier``, what it made before is given all the same.
         """
         if form is None:
-            return super().result(task_id, earlier=earlier)
+            return self._outputs.result(task_id, earlier=earlier)
         with self.make_form(task_id, form, earlier=earlier) as made:
             return made.content()
 
     def make_form(self, task_id: str, form: str, *, earlier: bool = False) -> FormFile:
         """The result in one of the forms of its application, as a file that goes when it is closed (``with``)."""
-        from fanfold.engine.forms import make_form
+        from fanfold.engine.make_form import make_form
 
         return make_form(self, task_id, form, earlier=earlier)
+
+    def workers(self) -> builtins.list[WorkerRow]:
+        """Every known worker, the living first."""
+        with self.store.read() as tx:
+            return tx.workers.all(self.store.settings.lease_seconds)
+
+    def metrics(self) -> Metrics:
+        """The figures of the whole installation."""
+        return measure(self.store)
 
     def pause(self, task_id: str, reason: str | None = None) -> Task:
         """Start nothing new and hand back what runs."""
@@ -173,6 +233,38 @@ class Client(Reader):
         keep = Keep(tuple(items), stage, reason)
         return self._command(task_id, lambda number: accept(self.store, number, keep, self.actor))
 
+    def decide(
+        self,
+        task_id: str,
+        item: str,
+        part: str,
+        verdict: str,
+        value: Any = None,
+        *,
+        stage: str | None = None,
+        actor: str | None = None,
+    ) -> Task:
+        """Accept, reject or replace a part of an item's output, or ``undo`` that; the last merge follows in a moment.
+
+        ``part`` is a key made from the content (``part_key``). ``value`` goes with ``replace``; None replaces the part by
+        nothing.
+        """
+        return self.decide_many(task_id, [NewDecision(item, part, verdict, value)], stage=stage, actor=actor)
+
+    def decide_many(
+        self,
+        task_id: str,
+        decisions: Iterable[NewDecision | Mapping[str, Any]],
+        *,
+        stage: str | None = None,
+        actor: str | None = None,
+    ) -> Task:
+        """The same about many parts, with one merge: all are checked before any is kept."""
+        who = check_text(self.actor if actor is None else actor, "The actor", least=1, most=ACTOR_LENGTH)
+        return self._command(
+            task_id, lambda number: Deciding(self.store, self.pipelines, number, who).decide(decisions, stage)
+        )
+
     def external(
         self,
         task_id: str,
@@ -192,19 +284,19 @@ class Client(Reader):
 
     def do(self, task_id: str, action: str, options: dict[str, Any] | None = None) -> ActionOutcome:
         """Take an action that the task's application brings, here and now; it is kept as an event."""
-        from fanfold.engine.actions import act
+        from fanfold.engine.take_action import act
 
         return act(self, task_id, action, options)
 
     def delete(self, task_id: str) -> None:
         """Remove the task with all its files."""
-        self.commands.delete(self._row(task_id).number)
+        self.commands.delete(self.lookup.row(task_id).number)
 
     def _command(self, task_id: str, act: Any) -> Task:
-        number = self._row(task_id).number
+        number = self.lookup.row(task_id).number
         act(number)
         with self.store.read() as tx:
             row = tx.tasks.get(number)
         if row is None:
-            raise NotFound(f"Task {task_id} was deleted.")
-        return self._view(row)
+            raise NotFound(say("task_deleted", task=task_id))
+        return self.lookup.view(row)

@@ -115,6 +115,11 @@ def service(name: str) -> Any:
     )
 
 
+def beside_service(service_name: str, name: str) -> Any:
+    """What the module of a service has beside it, such as a check of what it will be asked."""
+    return getattr(importlib.import_module(service(service_name).__module__), name)
+
+
 def find_installed(name: str) -> Pipeline | None:
     """The pipeline that an installed package announces under its own name, if there is one."""
     point = installed().get(name)

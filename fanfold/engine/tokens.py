@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from fanfold.errors import BadInput, NotFound
 from fanfold.model import serial
+from fanfold.model.sentences import say
 from fanfold.model.texts import is_storable
 from fanfold.store.store import Store
 from fanfold.store.tokens import TokenRow
@@ -50,23 +51,21 @@ def create(
 ) -> NewToken:
     """A new token. A member or viewer sees the tasks of ``owner``, by default the one called like the token; `*`: of all."""
     if not NAME.fullmatch(name):
-        raise BadInput(f"{name!r} cannot name a token: use 1 to 100 letters, digits, and . @ - _")
+        raise BadInput(say("token_name", name=name))
     if role not in [*Role]:
-        raise BadInput(f"There is no role {role!r}. There are: {', '.join(Role)}.")
+        raise BadInput(say("no_role", role=role, known=list(Role)))
     if days is not None and not 0 < days <= 36_500:
-        raise BadInput(f"A token cannot be valid for {days:g} days; use more than 0 and at most 36500.")
+        raise BadInput(say("token_days", days=days))
     if role == Role.ADMIN and owner not in (None, EVERYONE):
-        raise BadInput("An admin sees the tasks of all owners: leave the owner out, or give the role member.")
+        raise BadInput(say("admin_sees_all"))
     whose = None if role == Role.ADMIN or owner == EVERYONE else (owner or name)
     if whose is not None and len(whose) > 200:
-        raise BadInput("An owner has at most 200 characters.")
+        raise BadInput(say("owner_too_long"))
     serial.dump(whose, "The owner")
     secret = PREFIX + secrets.token_urlsafe(32)
     with store.write() as tx:
         if not tx.tokens.add(name, hashed(secret), whose, role, days):
-            raise BadInput(
-                f"There is a token {name} already. To replace it, revoke it first: fanfold tokens revoke {name}"
-            )
+            raise BadInput(say("token_exists", name=name))
     return NewToken(secret, name, whose, Role(role))
 
 
@@ -88,7 +87,7 @@ def revoke(store: Store, name: str) -> None:
     """Make a token worthless, at once."""
     with store.write() as tx:
         if not is_storable(name) or not tx.tokens.drop(name):
-            raise NotFound(f"There is no token {name}. To see them: fanfold tokens list")
+            raise NotFound(say("no_token", name=name))
 
 
 def hashed(secret: str) -> str:

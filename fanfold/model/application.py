@@ -27,6 +27,9 @@ class AppCommand:
     """One sentence for the list of commands."""
     example: str = ""
     """How it is typed, without `fanfold`: `convert book.pdf`."""
+    files: str = ""
+    """`package.module:function` that makes its ``FileCommand``, for a command that saves results: so that these can be written
+    again when a task is merged anew."""
 
     def __post_init__(self) -> None:
         if not COMMAND_NAME.fullmatch(self.name):
@@ -34,6 +37,8 @@ class AppCommand:
                 f"'{self.name}' cannot name a command: use lower-case letters, digits and -, starting with a letter."
             )
         _check_target(self.target, f"command {self.name}")
+        if self.files:
+            _check_target(self.files, f"file command of {self.name}")
 
 
 @dataclass(frozen=True)

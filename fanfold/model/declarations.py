@@ -9,7 +9,7 @@ from fanfold.errors import BadPipeline
 from fanfold.model.actions import Action
 from fanfold.model.forms import Form
 from fanfold.model.options import Option, declared
-from fanfold.model.views import VIEWS
+from fanfold.model.view_names import VIEWS
 from fanfold.model.vocabulary import Vocabulary
 
 Function = TypeVar("Function", bound=Callable[..., Any])

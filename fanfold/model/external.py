@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -56,3 +56,5 @@ class ExternalJob:
     updated_at: datetime
     held: str | None
     """Why its item waits for a person, if it does."""
+    sentences: dict[str, Any] = field(default_factory=dict, compare=False)
+    """The codes and parameters of those texts that Fanfold or an application made, by field; filled in JSON."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from fanfold.model.asking import NOTHING_SPENT, Spending
+from fanfold.model.decision import Decision
 from fanfold.model.lifecycle import ItemState
+from fanfold.model.questions import NOTHING_SPENT, Spending
 
 HELD_SECONDS = 4_000 * 365 * 86_400.0
 HELD_FROM = datetime(4000, 1, 1, tzinfo=UTC)
@@ -102,6 +104,11 @@ class Item:
     """Its state in the words of its application."""
     held: str | None = None
     """Why it waits for a person, if it does; nothing claims it until somebody retries it."""
+    sentences: dict[str, Any] = field(default_factory=dict, compare=False)
+    """The codes and parameters of those texts that Fanfold or an application made, by field; filled in JSON."""
+
+
+NONE_DECIDED: Mapping[str, Decision] = {}
 
 
 class Result(NamedTuple):
@@ -122,6 +129,8 @@ class Result(NamedTuple):
     """What its models cost, over all attempts."""
     degraded: str | None = None
     """Why it is not what was asked for; None when it is."""
+    decisions: Mapping[str, Decision] = NONE_DECIDED
+    """What people have decided about its parts, by part key: the latest decision about each, without those taken back."""
 
 
 @dataclass(frozen=True)
@@ -139,6 +148,8 @@ class Attempt:
     model: str | None
     stage: str = ""
     key: str = ""
+    sentences: dict[str, Any] = field(default_factory=dict, compare=False)
+    """The codes and parameters of those texts that Fanfold or an application made, by field; filled in JSON."""
 
 
 @dataclass(frozen=True)

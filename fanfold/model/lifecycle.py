@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from fanfold.model.sentences import Sentence, say
+
 
 class ItemState(StrEnum):
     """What an item's row says."""
@@ -106,6 +108,13 @@ ITEM_MOVES = (
         WORKER + SWEEP + PERSON,
         "its stage begins again",
     ),
+    Move(
+        "decide",
+        (DONE,),
+        (ItemState.WAITING,),
+        PERSON + WORKER + SWEEP,
+        "a merge whose results were decided about: it is done again after a short quiet time",
+    ),
 )
 
 TASK_MOVES = (
@@ -128,6 +137,20 @@ TASK_MOVES = (
         (ACTIVE, TaskState.WAITING),
         PERSON,
         "go on to the next merge without what failed or waits for a person, or merge again with what there is",
+    ),
+    Move(
+        "decide",
+        (TaskState.WAITING, COMPLETED),
+        (ACTIVE,),
+        PERSON,
+        "decisions about results that are merged already: back into the last merge, and no other item is redone",
+    ),
+    Move(
+        "decide",
+        (ACTIVE,),
+        (ACTIVE,),
+        WORKER + SWEEP + PERSON,
+        "decisions came while it merged: it merges once more before it goes on",
     ),
     Move(
         "cancel",
@@ -155,9 +178,11 @@ TASK_MOVES = (
     Move("prune", FINISHED_TASKS, (), SWEEP, "finished long ago: removed with all its files"),
 )
 
+MOVED_ALONG = ("advance", "decide")
+"""Moves that a person causes, but not by naming the task alone: the end of a stage, a decision about a part of a result."""
 COMMANDS = tuple(
     dict.fromkeys(
-        move.verb for move in TASK_MOVES if Actor.PERSON in move.by and move.sources and move.verb != "advance"
+        move.verb for move in TASK_MOVES if Actor.PERSON in move.by and move.sources and move.verb not in MOVED_ALONG
     )
 )
 """The verbs a person may use on a task, in the order of the table."""
@@ -186,31 +211,6 @@ def pairs(moves: Iterable[Move]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted({(str(a), str(b)) for move in moves for a in move.sources for b in move.targets if a != b}))
 
 
-def quoted(values: Iterable[str]) -> str:
-    """The values as an SQL list."""
-    return ", ".join(f"'{value}'" for value in values)
-
-
-ITEM_CHECKS = {
-    "state_known": f"state IN ({quoted(ItemState)})",
-    "running_has_worker": "(state = 'running') = (worker IS NOT NULL)",
-    "timed_has_time": f"(state IN ({quoted(TIMED_ITEMS)})) = (available_at IS NOT NULL)",
-    "settled_has_time": f"(state IN ({quoted(SETTLED_ITEMS)})) = (finished_at IS NOT NULL)",
-    "leased_once_run": "state NOT IN ('running', 'done') OR lease > 0",
-}
-TASK_CHECKS = {
-    "state_known": f"state IN ({quoted(TaskState)})",
-    "finished_has_time": f"(state IN ({quoted(FINISHED_TASKS)})) = (finished_at IS NOT NULL)",
-    "ending_known": f"ending IS NULL OR ending IN ({quoted((TaskState.FAILED, CANCELLED))})",
-}
-
-
-def illegal_change(moves: Sequence[Move]) -> str:
-    """The SQL condition, over ``OLD`` and ``NEW``, of a change that the table does not have."""
-    changes = " OR ".join(f"OLD.state = '{source}' AND NEW.state = '{target}'" for source, target in pairs(moves))
-    return f"OLD.state <> NEW.state AND NOT ({changes})"
-
-
 def diagram(moves: Iterable[Move]) -> str:
     """The table as a Mermaid state diagram, one arrow for each change of state."""
     arrows: dict[tuple[str, str], list[str]] = {}
@@ -223,12 +223,10 @@ def diagram(moves: Iterable[Move]) -> str:
     return "\n".join(["stateDiagram-v2", *lines])
 
 
-def refusal(task_id: str, state: str, verb: str, possible: Sequence[str], fact: str = "") -> str:
+def refusal(task_id: str, state: str, verb: str, possible: Sequence[str], fact: str = "") -> Sentence:
     """The error for an illegal command: the fact, what the command needs, and the way out."""
-    needed = " or ".join(sources(TASK_MOVES, verb))
-    article = "an" if needed[:1] in "aeiou" else "a"
-    problem = fact or f"{verb} needs {article} {needed} task"
-    ways = ", ".join(f"fanfold {command} {task_id}" for command in possible)
-    return f"Task {task_id} is {state}: {problem}. " + (
-        f"Possible now: {ways}" if ways else "Nothing can be done with it now."
-    )
+    problem = fact or say("needs_state", verb=verb, states=sources(TASK_MOVES, verb))
+    if not possible:
+        return say("refused_for_good", task=task_id, state=state, problem=problem)
+    ways = [f"fanfold {command} {task_id}" for command in possible]
+    return say("refused", task=task_id, state=state, problem=problem, ways=ways)

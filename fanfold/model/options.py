@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from fanfold.errors import BadOption, BadPipeline, HandlerError
+from fanfold.model.sentences import say
 
 TEXT, NUMBER, CHOICE, FLAG, RANGE = "text", "number", "choice", "flag", "range"
 FILE, MODEL, PROVIDER, SECRET = "file", "model", "provider", "secret"
+LOCAL = "local"
+"""The name under which applications work without any service."""
 KINDS = {
     TEXT: "a line of text",
     NUMBER: "a whole number, within bounds",
@@ -34,7 +37,8 @@ class Option:
     """One option of a pipeline: its name, its kind, and what it may be.
 
     ``check`` gets the value as text and raises ``Permanent`` when it cannot be used. ``many`` takes a list. Options of a
-    ``group`` are shown together; those without one come first. ``order`` sorts them, lowest first. A secret has ``apply``:
+    ``group`` are shown together; those without one come first. ``order`` sorts them, lowest first. ``helps`` has the codes of
+    failures that another value may put right: the page offers the option beside them. A secret has ``apply``:
     ``apply(path, secret, target, name=…)`` writes the input file as it can be used, in a child process.
     """
 
@@ -52,6 +56,7 @@ class Option:
     unit: str = ""
     check: Callable[[str], object] | None = None
     apply: Callable[..., object] | None = None
+    helps: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -77,7 +82,7 @@ class Option:
         if self.many:
             parts = given.split(",") if isinstance(given, str) else given
             if not isinstance(parts, list | tuple):
-                raise self._refused(given, "may be a list, or text with commas")
+                raise self._refused(given, say("may_be_list"))
             return tuple(self._one(part) for part in parts if not isinstance(part, str) or part.strip())
         return self._one(given)
 
@@ -90,18 +95,18 @@ class Option:
             raise self._refused(given, "must be text")
         text = str(given)
         if self.kind == CHOICE and text not in self.choices:
-            raise self._refused(given, f"may be {', '.join(self.choices)}")
+            raise self._refused(given, say("may_be_choice", choices=self.choices))
         if self.check is not None:
             try:
                 self.check(text)
             except HandlerError as problem:
-                raise BadOption(str(problem), field=self.name, code=problem.code) from None
+                raise BadOption(problem.message, field=self.name, code=problem.code) from None
         return text.strip() if self.many else text
 
     def _flag(self, given: Any) -> bool:
         word = str(given).lower()
         if word not in YES_OR_NO:
-            raise self._refused(given, "may be true or false")
+            raise self._refused(given, say("may_be_flag"))
         return YES_OR_NO[word]
 
     def _number(self, given: Any) -> int:
@@ -111,18 +116,18 @@ class Option:
         except (TypeError, ValueError, OverflowError):
             whole = False
         if not whole or isinstance(given, bool):
-            raise BadOption(
-                f"The option {self.name} is {_shown(given)}, which is not a whole number.", field=self.name
-            ) from None
+            said = say("option_not_number", option=self.name, value=_shown(given))
+            raise BadOption(said, field=self.name) from None
         low, high = self.at_least, self.at_most
         if (low is not None and number < low) or (high is not None and number > high):
-            upper = f"{low} to {high}" if high is not None else f"{low} or more"
-            raise self._refused(given, f"may be {upper}{' ' + self.unit if self.unit else ''}")
+            unit = f" {self.unit}" if self.unit else ""
+            least = say("may_be_from", low=low, unit=unit)
+            raise self._refused(given, least if high is None else say("may_be_between", low=low, high=high, unit=unit))
         return number
 
     def _refused(self, given: Any, rule: str) -> BadOption:
         shown = _shown(given) if self.kind != SECRET else "not usable"
-        return BadOption(f"The option {self.name} is {shown}; it {rule}.", field=self.name)
+        return BadOption(say("option_refused", option=self.name, value=shown, rule=rule), field=self.name)
 
     def schema(self) -> dict[str, Any]:
         """Its JSON Schema."""
@@ -156,7 +161,7 @@ def read_options(options: Sequence[Option] | Mapping[str, Option], given: Mappin
     unknown = sorted(str(name) for name in given if name not in known)
     if unknown:
         names = ", ".join(unknown)[:SHOWN_LENGTH]
-        raise BadOption(f"There is no option {names}. There are: {', '.join(known)}.", field=unknown[0])
+        raise BadOption(say("no_option", names=names, known=list(known)), field=unknown[0])
     values = {name: option.value(given.get(name)) for name, option in known.items()}
     return {name: value for name, value in values.items() if known[name].kind != SECRET}
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar, overload
+from typing import Any, Generic, ParamSpec, TypeVar, Unpack, overload
 
 from fanfold.errors import BadPipeline
 from fanfold.model.alone import Alone
@@ -15,9 +15,12 @@ from fanfold.model.declarations import Declarations
 from fanfold.model.options import Option
 from fanfold.model.plan import ON_CANCELLED, ON_FAILED, Kind, Plan, PlannedStage
 from fanfold.model.retry import Retry
+from fanfold.model.rules import PLANNED_RULES, RUN_RULES, MergeHandler, StageRules, TaskHandler
 from fanfold.model.vocabulary import Vocabulary
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
+Parameters = ParamSpec("Parameters")
+Returned = TypeVar("Returned")
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}", re.IGNORECASE)
 
 
@@ -68,6 +71,9 @@ class Pipeline(Declarations):
     ... def chapters(task): ...
     """
 
+    calls_with_arguments = False
+    """Whether the handler is called with what was submitted, not with the task."""
+
     def __init__(
         self,
         name: str,
@@ -97,7 +103,6 @@ class Pipeline(Declarations):
         self.stages: dict[str, Stage] = {}
         self.compensations: dict[str, Stage] = {}
         self.mirror: Callable[..., Any] | None = None
-        self.calls_with_arguments = False
 
     @property
     def origin(self) -> str:
@@ -112,9 +117,9 @@ class Pipeline(Declarations):
         return f"Pipeline({self.name!r}: {' → '.join(self.stages) or 'no stages'})"
 
     @overload
-    def split(self, handler: Handler, /) -> Handler: ...
+    def split(self, handler: TaskHandler, /) -> TaskHandler: ...
     @overload
-    def split(self, /, **rules: Any) -> Callable[[Handler], Handler]: ...
+    def split(self, /, **rules: Unpack[StageRules]) -> Callable[[TaskHandler], TaskHandler]: ...
     def split(self, handler: Any = None, /, **rules: Any) -> Any:
         """A stage of one item that yields ``NewItem``s: the items of the ``each`` stage after it."""
         return self._decorate(
@@ -122,17 +127,17 @@ class Pipeline(Declarations):
         )
 
     @overload
-    def each(self, handler: Handler, /) -> Handler: ...
+    def each(self, handler: TaskHandler, /) -> TaskHandler: ...
     @overload
-    def each(self, /, **rules: Any) -> Callable[[Handler], Handler]: ...
+    def each(self, /, **rules: Unpack[StageRules]) -> Callable[[TaskHandler], TaskHandler]: ...
     def each(self, handler: Any = None, /, **rules: Any) -> Any:
         """A stage of N items: the handler gets an item and returns its result."""
         return self._decorate(Kind.EACH, handler, {"ready": "processing", "doing": "processing", "weight": 90, **rules})
 
     @overload
-    def merge(self, handler: Handler, /) -> Handler: ...
+    def merge(self, handler: MergeHandler, /) -> MergeHandler: ...
     @overload
-    def merge(self, /, **rules: Any) -> Callable[[Handler], Handler]: ...
+    def merge(self, /, **rules: Unpack[StageRules]) -> Callable[[MergeHandler], MergeHandler]: ...
     def merge(self, handler: Any = None, /, **rules: Any) -> Any:
         """A stage of one item that gets the task and the ordered stream of results."""
         return self._decorate(
@@ -140,25 +145,26 @@ class Pipeline(Declarations):
         )
 
     @overload
-    def step(self, handler: Handler, /) -> Handler: ...
+    def step(self, handler: TaskHandler, /) -> TaskHandler: ...
     @overload
-    def step(self, /, **rules: Any) -> Callable[[Handler], Handler]: ...
+    def step(self, /, **rules: Unpack[StageRules]) -> Callable[[TaskHandler], TaskHandler]: ...
     def step(self, handler: Any = None, /, **rules: Any) -> Any:
         """A stage of one item; its ``input`` is the output of the step before."""
         return self._decorate(Kind.STEP, handler, {"timeout": 300.0, **rules})
 
-    def on_failed(self, handler: Handler, /) -> Handler:
+    def on_failed(self, handler: TaskHandler, /) -> TaskHandler:
         """A durable step that runs once, in effect, when the task has finally failed."""
         return self._compensate(ON_FAILED, handler)
 
-    def on_cancelled(self, handler: Handler, /) -> Handler:
+    def on_cancelled(self, handler: TaskHandler, /) -> TaskHandler:
         """A durable step that runs once, in effect, when the task was cancelled."""
         return self._compensate(ON_CANCELLED, handler)
 
-    def on_move(self, handler: Handler, /) -> Handler:
+    def on_move(self, handler: MergeHandler, /) -> MergeHandler:
         """A function ``(connection, change)`` called inside the transaction of each move of a task (a mirror record)."""
         if self.mirror is not None:
             raise BadPipeline(f"Pipeline {self.name} has an on_move function already: {self.mirror.__qualname__}.")
+        check_parameters(handler, ("connection", "change"))
         self.mirror = handler
         return handler
 
@@ -206,6 +212,7 @@ class Pipeline(Declarations):
         return lambda later_handler: self._add(kind, later_handler, rules)
 
     def _add(self, kind: Kind, handler: Handler, rules: dict[str, Any]) -> Handler:
+        check_parameters(handler, ("task", "results") if kind is Kind.MERGE else (ARGUMENT[kind],))
         stage = make_stage(kind, handler, rules)
         if stage.name in self.stages or stage.name in (ON_FAILED, ON_CANCELLED):
             raise BadPipeline(f"Pipeline {self.name} has a stage '{stage.name}' already. Give this one another name=.")
@@ -215,24 +222,31 @@ class Pipeline(Declarations):
     def _compensate(self, name: str, handler: Handler) -> Handler:
         if name in self.compensations:
             raise BadPipeline(f"Pipeline {self.name} has an {name} step already.")
+        check_parameters(handler, ("task",))
         rules = {"name": name, "ready": "compensating", "doing": "compensating", "weight": 0, "timeout": 300.0}
         self.compensations[name] = make_stage(Kind.STEP, handler, rules)
         return handler
 
 
-PLANNED_RULES = (
-    "gate",
-    "ready",
-    "doing",
-    "tolerate",
-    "fail_fast",
-    "weight",
-    "crash_limit",
-    "takes",
-    "retrying",
-    "phase",
-)
-RUN_RULES = ("retry", "timeout", "concurrency", "limit", "isolate", "wait_limit")
+ARGUMENT = {Kind.STEP: "task", Kind.SPLIT: "task", Kind.EACH: "item"}
+"""What a handler of each kind is called with; a merge also gets the results."""
+
+
+def check_parameters(handler: Callable[..., Any], arguments: tuple[str, ...]) -> None:
+    """Refuse a handler that cannot be called with what its stage gives it."""
+    try:
+        signature = inspect.signature(handler)
+    except ValueError:  # Some functions written in C do not tell.
+        return
+    try:
+        signature.bind(*arguments)
+    except TypeError:
+        given = " and ".join(f"the {argument}" for argument in arguments)
+        name = getattr(handler, "__qualname__", repr(handler))
+        raise BadPipeline(
+            f"{name}{signature} cannot be a handler here: it is called with {given}. "
+            f"Write it as {name}({', '.join(arguments)})."
+        ) from None
 
 
 def make_stage(kind: Kind, handler: Callable[..., Any], rules: dict[str, Any]) -> Stage:
@@ -248,6 +262,8 @@ def make_stage(kind: Kind, handler: Callable[..., Any], rules: dict[str, Any]) -
     for rule in ("timeout", "concurrency", "limit", "wait_limit", "crash_limit"):
         if rules.get(rule) is not None and rules[rule] <= 0:
             raise BadPipeline(f"Stage {name} has {rule}={rules[rule]}; it must be more than 0.")
+    if rules.get("quiet_seconds", 0) < 0 or ("quiet_seconds" in rules and kind is not Kind.MERGE):
+        raise BadPipeline(f"Stage {name} has quiet_seconds={rules['quiet_seconds']}: a merge can have them, 0 or more.")
     if rules.get("tolerate", 0) < 0:
         raise BadPipeline(f"Stage {name} has tolerate={rules['tolerate']}; give a share below 1, or a number of items.")
     if rules.get("isolate") and "<" in handler.__qualname__:
@@ -259,10 +275,16 @@ def make_stage(kind: Kind, handler: Callable[..., Any], rules: dict[str, Any]) -
     return Stage(planned, handler, **{rule: rules[rule] for rule in RUN_RULES if rule in rules})
 
 
-class TaskFunction:
+class FunctionPipeline(Pipeline):
+    """The pipeline behind one function."""
+
+    calls_with_arguments = True
+
+
+class TaskFunction(Generic[Parameters, Returned]):
     """What ``@fanfold.task`` makes of a function: callable as before, and a pipeline of one step."""
 
-    def __init__(self, function: Callable[..., Any], pipeline: Pipeline) -> None:
+    def __init__(self, function: Callable[Parameters, Returned], pipeline: Pipeline) -> None:
         self.function = function
         self.pipeline = pipeline
         self.__name__ = function.__name__
@@ -270,10 +292,11 @@ class TaskFunction:
         self.__doc__ = function.__doc__
         self.__module__ = function.__module__
 
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
+    def __call__(self, *arguments: Parameters.args, **named: Parameters.kwargs) -> Returned:
         """Call the function itself, here and now, with the arguments it would be submitted with; nothing is kept."""
         if self.wants_task and "task" not in named and not (arguments and hasattr(arguments[0], "progress")):
-            arguments = (Alone(named), *arguments)
+            call: Callable[..., Returned] = self.function
+            return call(Alone(named), *arguments, **named)
         return self.function(*arguments, **named)
 
     @property
@@ -282,22 +305,37 @@ class TaskFunction:
         return next(iter(inspect.signature(self.function).parameters), None) == "task"
 
 
-def task(function: Callable[..., Any] | None = None, /, *, name: str | None = None, **rules: Any) -> Any:
+@overload
+def task(function: Callable[Parameters, Returned], /) -> TaskFunction[Parameters, Returned]: ...
+@overload
+def task(
+    **rules: Unpack[StageRules],
+) -> Callable[[Callable[Parameters, Returned]], TaskFunction[Parameters, Returned]]: ...
+def task(function: Any = None, /, **rules: Any) -> Any:
     """Turn one function into a durable pipeline of one step (also as ``@task(retry=…, timeout=…)``).
 
     The function gets the arguments it was submitted with. If its first parameter is named ``task``, it gets the task too.
     """
     if function is None:
-        return lambda later_function: task(later_function, name=name, **rules)
-    pipeline = Pipeline(name or function.__name__)
-    pipeline.calls_with_arguments = True
+        return lambda later_function: _task_function(later_function, rules)
+    return _task_function(function, rules)
+
+
+def _task_function(
+    function: Callable[Parameters, Returned], rules: dict[str, Any]
+) -> TaskFunction[Parameters, Returned]:
+    pipeline = FunctionPipeline(rules.get("name") or function.__name__)
     made = TaskFunction(function, pipeline)
-    stage = make_stage(Kind.STEP, function, {"doing": "running", "timeout": None, **rules})
+    stage = make_stage(Kind.STEP, function, {"doing": "running", "timeout": None, **rules, "name": None})
     pipeline.stages[stage.name] = stage
     return made
 
 
-def by_name(targets: Iterable[Pipeline | TaskFunction]) -> dict[str, Pipeline]:
+Target = Pipeline | TaskFunction[..., Any]
+"""What can be submitted, run or served: a pipeline, or a function made with ``@fanfold.task``."""
+
+
+def by_name(targets: Iterable[Target]) -> dict[str, Pipeline]:
     """The pipelines by their names; BadPipeline when two different ones share a name, since only one could do the work."""
     found: dict[str, Pipeline] = {}
     for pipeline in map(as_pipeline, targets):
@@ -310,7 +348,7 @@ def by_name(targets: Iterable[Pipeline | TaskFunction]) -> dict[str, Pipeline]:
     return found
 
 
-def as_pipeline(target: Pipeline | TaskFunction) -> Pipeline:
+def as_pipeline(target: Target) -> Pipeline:
     """The pipeline behind whatever a person named."""
     found = target.pipeline if isinstance(target, TaskFunction) else target
     if not isinstance(found, Pipeline):

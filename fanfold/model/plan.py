@@ -13,6 +13,7 @@ from enum import StrEnum
 from itertools import groupby, takewhile
 
 from fanfold.errors import NotFound
+from fanfold.model.sentences import say
 
 
 class Kind(StrEnum):
@@ -50,6 +51,8 @@ class PlannedStage:
     """The word for a task whose one item of this stage waits for its next try."""
     phase: str = ""
     """What the application calls this part of the work; by default the stage's name."""
+    quiet_seconds: float = 0.5
+    """A merge that decisions make due again begins this long after the last of them."""
 
     def tolerated(self, total: int) -> int:
         """How many of ``total`` items may fail without stopping the task: a share below 1, a number otherwise."""
@@ -78,7 +81,7 @@ class Plan:
                 return stage
         if name in (ON_FAILED, ON_CANCELLED):
             return PlannedStage(name, Kind.STEP, ready="compensating", doing="compensating", weight=0)
-        raise NotFound(f"There is no stage '{name}' in this task: it has {', '.join(s.name for s in self.stages)}.")
+        raise NotFound(say("no_stage", stage=name, stages=[one.name for one in self.stages]))
 
     def after(self, name: str) -> PlannedStage | None:
         """The stage that follows, or None after the last one and after a compensation."""
@@ -110,6 +113,20 @@ class Plan:
     def last_merge(self) -> PlannedStage | None:
         """The last merge, if there is one."""
         return next((stage for stage in reversed(self.stages) if stage.kind is Kind.MERGE), None)
+
+    def merge_to_repeat(self, name: str) -> PlannedStage | None:
+        """The merge that is done again when results are decided about while a task stands in a stage, or has ended there.
+
+        A merge is repeated itself. From behind the last merge the task goes back to it if nothing but steps follows it:
+        items that were made from its result would have to be made again. Before it, the merge is yet to come.
+        """
+        if self.stage(name).kind is Kind.MERGE:
+            return self.stage(name)
+        last = self.last_merge()
+        if last is None or self.index(name) < self.index(last.name):
+            return None
+        behind = self.stages[self.index(last.name) + 1 :]
+        return last if all(stage.kind is Kind.STEP for stage in behind) else None
 
     def followers(self, name: str) -> list[str]:
         """The `each` stages whose items are made from those of the `each` stage ``name``, one from one."""

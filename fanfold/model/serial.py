@@ -8,6 +8,7 @@ from typing import Any
 
 from fanfold.errors import BadInput
 from fanfold.model.files import File
+from fanfold.model.sentences import say
 
 FILE_MARK = "$file"
 LARGE_MARK = "$large"
@@ -22,23 +23,15 @@ def dump(value: Any, what: str | Callable[[], str], limit: int | None = None) ->
         text = ENCODER.encode(value)
         size = len(text) if text.isascii() else len(text.encode())
     except UnicodeEncodeError:
-        raise BadInput(
-            f"{_named(what)} contains half a surrogate pair, which is not text. Decode it with errors='replace'."
-        ) from None
+        raise BadInput(say("half_surrogate", what=_named(what))) from None
     except (TypeError, ValueError, RecursionError) as error:
-        raise BadInput(f"{_named(what)} cannot be kept as JSON: {_explain(error)}.") from error
+        raise BadInput(say("not_json", what=_named(what), why=_explain(error))) from error
     if "\\u0000" in text and _has_nul(value):
-        raise BadInput(
-            f"{_named(what)} contains a NUL character, which no database keeps. Remove it, or write() the bytes to a file."
-        )
+        raise BadInput(say("nul_in_value", what=_named(what)))
     if (key := _lost_key(value)) is not None:
-        raise BadInput(
-            f"{_named(what)} has the key {key} twice, once as text: JSON has only text keys, so one value would be lost."
-        )
+        raise BadInput(say("key_twice", what=_named(what), key=key))
     if limit is not None and size > limit:
-        raise BadInput(
-            f"{_named(what)} is {size / 1e6:.0f} MB; the limit is {limit / 1e6:.0f} MB. Return write(name, data) instead."
-        )
+        raise BadInput(say("value_too_large", what=_named(what), size=size / 1e6, limit=limit / 1e6))
     return text
 
 
@@ -92,9 +85,9 @@ def _decode(found: dict[str, Any], bind: Callable[[File], File] | None) -> Any:
 def _explain(error: Exception) -> str:
     text = str(error)
     if "Out of range float" in text:
-        return "it contains NaN or infinity, which JSON does not have; use None"
+        return say("json_nan")
     if isinstance(error, RecursionError) or "Circular" in text:
-        return "it refers to itself or is nested too deeply"
+        return say("json_nested")
     return text or type(error).__name__
 
 

@@ -11,11 +11,11 @@ import re
 import tempfile
 from collections.abc import Iterator
 
+from fanfold.model.sentences import say
+
 DISK = (errno.ENOSPC, errno.EDQUOT)
 FILES = (errno.EMFILE, errno.ENFILE)
-FREE_SPACE = "Free some space on that disk"
-MORE_FILES = "Raise the limit of open files (ulimit -n), or lower the concurrency"
-MAKE_FOLDER = "Make the folder for temporary files again, or set TMPDIR to another one"
+FREE_SPACE, MORE_FILES, MAKE_FOLDER = say("free_space"), say("more_files"), say("make_temporary_folder")
 NO_TEMPORARY_FOLDER = "No usable temporary directory found"
 """What Python says when none of the usual folders can be written to."""
 IN_RUST = re.compile(r"\(os error (\d+)\)")
@@ -35,7 +35,7 @@ def shortage(error: BaseException) -> str | None:
 def told(error: BaseException) -> str | None:
     """An error for people, with what to do about it; None when no shortage is behind it."""
     advice = shortage(error)
-    return None if advice is None else f"{str(error).rstrip('.')}. {advice}"
+    return None if advice is None else say("with_advice", what=str(error), advice=advice)
 
 
 def _advice(error: BaseException) -> str | None:

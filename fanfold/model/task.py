@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from fanfold.model.asking import NOTHING_SPENT, Spending
 from fanfold.model.item import Attempt
 from fanfold.model.lifecycle import FINISHED_TASKS, OPEN_ITEMS, RETRIED_BY_NAME, ItemState, TaskState
 from fanfold.model.plan import Plan
+from fanfold.model.questions import NOTHING_SPENT, Spending
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,8 @@ class TaskRow:
     """The generations of splits that were done again, by stage (JSON); none in most tasks."""
     resetting: str | None = None
     """The token of a reset of many items that is decided, but not yet carried out; nothing is claimed meanwhile."""
+    decided: int | None = None
+    """The number of the last decision about its results; None when there is none."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,8 @@ class Task:
     """What its application calls the states of items, where that is not the state's own name."""
     cursor: str = ""
     """Its place in the list, for ``after``; unlike its id it still names that place when the task was deleted."""
+    sentences: dict[str, Any] = field(default_factory=dict, compare=False)
+    """The codes and parameters of those texts that Fanfold or an application made, by field; filled in JSON."""
 
     @property
     def finished(self) -> bool:
@@ -169,6 +173,8 @@ class Event:
     stage: str | None
     item: str | None
     reason: str | None
+    sentences: dict[str, Any] = field(default_factory=dict, compare=False)
+    """The codes and parameters of those texts that Fanfold or an application made, by field; filled in JSON."""
 
 
 @dataclass(frozen=True)
@@ -194,7 +200,7 @@ class StageSpan:
 
 
 @dataclass(frozen=True)
-class Lane:
+class WorkerPace:
     """What one worker has settled in each span of time, the earliest first."""
 
     worker: str | None
@@ -210,5 +216,5 @@ class Timeline:
     ended_at: datetime
     seconds_per_span: float
     stages: tuple[StageSpan, ...]
-    lanes: tuple[Lane, ...]
+    lanes: tuple[WorkerPace, ...]
     attempts: tuple[Attempt, ...]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fanfold.errors import BadInput
+from fanfold.model.sentences import Sentence, say
 
 SHOWN_LENGTH = 100
 """Longest value quoted in a refusal."""
@@ -18,23 +19,22 @@ def is_storable(text: str) -> bool:
 def check_text(value: Any, what: str, *, least: int = 0, most: int | None = None) -> str:
     """``value``, which must be text of so many characters; BadInput says what is wrong with ``what``."""
     if not isinstance(value, str):
-        raise BadInput(f"{what} must be text, not {shown(value)}.")
+        raise BadInput(say("not_text", what=what, value=shown(value)))
     if len(value) < least or (most is not None and len(value) > most):
-        rule = f"{least} to {most}" if least and most else f"at most {most}" if most else f"at least {least}"
-        raise BadInput(f"{what} must have {rule} characters; it has {len(value)}.")
+        raise BadInput(_length(what, len(value), least, most))
     if (flaw := _flaw(value)) is not None:
-        raise BadInput(f"{what} contains {flaw}. Remove it.")
+        raise BadInput(say("has_flaw", what=what, flaw=flaw))
     return value
 
 
 def check_keys(keys: Any, what: str) -> tuple[str, ...]:
     """Keys of items; BadInput for text alone, which would be taken for a list of letters, and for what is no list of text."""
     if isinstance(keys, str | bytes) or not hasattr(keys, "__iter__"):
-        raise BadInput(f"{what} must be a list of keys, not {shown(keys)}.")
+        raise BadInput(say("not_key_list", what=what, value=shown(keys)))
     found = tuple(keys)
     if any(not isinstance(key, str) for key in found):
         wrong = next(key for key in found if not isinstance(key, str))
-        raise BadInput(f"{what} must be a list of text, and {shown(wrong)} is not text.")
+        raise BadInput(say("not_text_list", what=what, value=shown(wrong)))
     return found
 
 
@@ -53,13 +53,21 @@ def shown(value: Any) -> str:
     return text if len(text) <= SHOWN_LENGTH else text[:SHOWN_LENGTH] + "…"
 
 
-def _flaw(text: str) -> str | None:
+def _length(what: str, length: int, least: int, most: int | None) -> Sentence:
+    if least and most:
+        return say("length_between", what=what, least=least, most=most, length=length)
+    if most:
+        return say("length_at_most", what=what, most=most, length=length)
+    return say("length_at_least", what=what, least=least, length=length)
+
+
+def _flaw(text: str) -> Sentence | None:
     if "\0" in text:
-        return "a NUL character, which no database keeps"
+        return say("flaw_nul")
     if text.isascii():
         return None
     try:
         text.encode()
     except UnicodeEncodeError:
-        return "half a surrogate pair, which is not text"
+        return say("flaw_surrogate")
     return None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from fanfold.errors import BadPipeline
 from fanfold.model.lifecycle import ItemState, TaskState
+from fanfold.model.sentences import Catalogue
 
 WORD_LENGTH = 40
 BEYOND_STAGES = {
@@ -25,13 +26,15 @@ class Vocabulary:
     ``task`` and ``item`` say the application's word for a usual one. The usual words of a task are its states, `pending`,
     `retrying`, `compensating`, and the ``ready`` and ``doing`` words of its stages; those of an item are its states. The phase
     of a task is the ``phase`` of the stage it is in, and ``done_phase`` when it is completed. ``languages`` translates words,
-    labels and help texts for the page, by the code of a language: ``{"zh": {"queued": "排队中"}}``.
+    labels and help texts for the page, by the code of a language: ``{"zh": {"queued": "排队中"}}``. ``sentences`` are those that
+    handlers raise and say, each with a code, in English and in other languages.
     """
 
     task: Mapping[str, str] = field(default_factory=dict)
     item: Mapping[str, str] = field(default_factory=dict)
     done_phase: str = "done"
     languages: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    sentences: Catalogue | None = None
 
     def check(self, pipeline: str, of_stages: Iterable[str]) -> None:
         """BadPipeline when it names a word that this pipeline never has, or says nothing for one."""

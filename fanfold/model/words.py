@@ -7,9 +7,9 @@ from datetime import datetime
 from math import ceil
 
 from fanfold.model.lifecycle import COMMANDS, RETRIED_BY_NAME, TASK_MOVES, ItemState, TaskState, legal
-from fanfold.model.moments import told_at
 from fanfold.model.plan import Kind, Plan
 from fanfold.model.progress import Counts
+from fanfold.model.sentences import Sentence, say
 
 PATIENCE_SECONDS = 600.0
 """A task that has waited for a service for longer than this is listed among what needs a person."""
@@ -63,6 +63,8 @@ class Facts:
     """How many items are done, in all stages: they can be redone when they are named."""
     accepted: int = 0
     """How many of the degraded items a person keeps as they are."""
+    gathers_decisions: bool = False
+    """Whether its merge is due again, in a moment: more decisions may come."""
 
     @property
     def unaccepted(self) -> int:
@@ -93,7 +95,7 @@ def usual_word(facts: Facts) -> str:
     stage = facts.plan.stage(facts.stage)
     if facts.state is TaskState.WAITING:
         return stage.ready if stage.kind is Kind.MERGE else "waiting"
-    if not facts.counts.started:
+    if not facts.counts.started or facts.gathers_decisions:
         return stage.ready
     if stage.kind is not Kind.EACH and facts.counts[ItemState.RETRYING]:
         return stage.retrying
@@ -120,30 +122,30 @@ def objection(facts: Facts, verb: str) -> str:
     if facts.ending and facts.state is TaskState.ACTIVE and verb in ("pause", "cancel", "retry", "merge"):
         if verb == "retry" and facts.held:
             return ""
-        return f"its {facts.stage} step is still running"
+        return say("step_running", stage=facts.stage)
     if verb == "merge":
         return _merge_objection(facts)
     if verb == "retry" and facts.state in RETRIED_BY_NAME and not facts.failed_items and not facts.held:
-        return "none of its items has failed; name the ones to redo with --item"
+        return say("none_failed")
     return ""
 
 
 def _merge_objection(facts: Facts) -> str:
     last = facts.plan.last_merge()
     if last is None:
-        return "its pipeline has no merge"
+        return say("no_merge")
     if facts.state is TaskState.WAITING and facts.plan.stage(facts.stage).kind is not Kind.MERGE:
-        return f"it waits before {facts.stage}, which is no merge"
+        return say("waits_before_no_merge", stage=facts.stage)
     if facts.state is TaskState.ACTIVE and not facts.held:
-        return "none of its items waits for a person, so it merges by itself"
+        return say("merges_by_itself")
     if facts.state is TaskState.ACTIVE and facts.plan.stage(facts.stage).kind is not Kind.EACH:
-        return f"it cannot go on without {facts.stage}, which waits for you"
+        return say("cannot_go_on_without", stage=facts.stage)
     if facts.state in (TaskState.ACTIVE, TaskState.PARTIAL) and facts.plan.next_merge(facts.stage) is None:
-        return f"no merge follows {facts.stage}"
+        return say("no_merge_follows", stage=facts.stage)
     behind = facts.plan.stages[facts.plan.index(last.name) :]
     split = next((stage.name for stage in behind if stage.kind is Kind.SPLIT), None)
     if facts.state is TaskState.COMPLETED and split:
-        return f"{split} follows its last merge and would run again"
+        return say("split_follows_merge", stage=split)
     return ""
 
 
@@ -151,42 +153,62 @@ def wait_reason(facts: Facts) -> str | None:
     """Why nothing happens right now, or what waits for a person; None when all goes well."""
     counts = facts.counts
     if facts.state is TaskState.WAITING:
-        return f"waits for you before {facts.stage}"
+        return say("waits_before", stage=facts.stage)
     if facts.state is TaskState.PAUSED:
-        return f"paused: {facts.reason}" if facts.reason else "paused"
+        return say("paused_because", why=facts.reason) if facts.reason else say("paused")
     if facts.state is TaskState.PARTIAL:
         failed = facts.counts[ItemState.FAILED]
-        return f"{failed} failed: retry them" + ("" if _merge_objection(facts) else ", or merge without them")
+        return (
+            say("failed_retry", count=failed) if _merge_objection(facts) else say("failed_retry_or_merge", count=failed)
+        )
     if facts.state is TaskState.ACTIVE and facts.held:
         return _hold(facts)
     if facts.state is not TaskState.ACTIVE or facts.reason:
         return facts.reason if facts.state is TaskState.ACTIVE else None
     timed = counts[ItemState.RETRYING] or counts[ItemState.WAITING]
     if not facts.served and not counts[ItemState.RUNNING] and (counts[ItemState.PENDING] or (timed and _is_due(facts))):
-        if facts.read_only:
-            return "the database takes no writes; the work goes on by itself when it does again"
-        takes = facts.plan.stage(facts.stage).takes
-        only = f"; a tick starts it only with a budget above {takes:g} s" if takes else ""
-        return f"no worker serves stage {facts.stage}{only}"
+        return _not_served(facts)
     trouble = facts.trouble
     if trouble is not None and trouble.by and not trouble.others_move:
-        return f"{_wait_for(trouble, facts.now)}, {_next_try(facts)}"
+        return say("waits_for_service", what=_wait_for(trouble, facts.now), next_try=_next_try(facts))
     if counts[ItemState.RUNNING] or counts[ItemState.PENDING] or not timed:
         return None
-    cause = "an external job" if counts[ItemState.WAITING] else "the next try"
-    when = f" at {told_at(facts.next_due_at, facts.now, seconds=True)}" if facts.next_due_at else ""
-    return f"waits for {cause}{when}" + (f": {trouble.message}" if trouble and trouble.message else "")
+    if facts.gathers_decisions:
+        return say("gathers_decisions")
+    return _timed(facts, trouble)
 
 
-def _hold(facts: Facts) -> str:
+def _not_served(facts: Facts) -> Sentence:
+    if facts.read_only:
+        return say("takes_no_writes")
+    takes = facts.plan.stage(facts.stage).takes
+    return (
+        say("not_served_by_tick", stage=facts.stage, seconds=takes) if takes else say("not_served", stage=facts.stage)
+    )
+
+
+def _timed(facts: Facts, trouble: Trouble | None) -> Sentence:
+    """All that is left of the stage waits for a time."""
+    external, at, now = facts.counts[ItemState.WAITING], facts.next_due_at, facts.now
+    if at is None:
+        what = say("waits_external") if external else say("waits_next_try")
+    elif external:
+        what = say("waits_external_until", at=at, now=now)
+    else:
+        what = say("waits_next_try_until", at=at, now=now)
+    return say("because", what=what, why=trouble.message) if trouble and trouble.message else what
+
+
+def _hold(facts: Facts) -> Sentence:
     """Why items wait for a person, and what a person can do."""
-    many, them = ("1 item waits", "it") if facts.held == 1 else (f"{facts.held} items wait", "them")
-    why = (facts.hold or "no reason was kept").rstrip(" .;")
-    ways = {"retry": f"retry {them}", "merge": f"merge without {them}", "cancel": "cancel the task"}
-    possible = [ways[verb] for verb in available_commands(facts) if verb in ways]
-    possible.sort(key=list(ways.values()).index)
-    told = " or ".join(filter(None, (", ".join(possible[:-1]), *possible[-1:])))
-    return f"{many} for you: {why}{'' if why[-1:] in '?!' else '.'} You can {told}"
+    ways = {
+        "retry": say("retry_held", count=facts.held),
+        "merge": say("merge_without_held", count=facts.held),
+        "cancel": say("cancel_task"),
+    }
+    possible = available_commands(facts)
+    told = [way for verb, way in ways.items() if verb in possible]
+    return say("items_held", count=facts.held, why=facts.hold or say("no_reason_kept"), ways=told)
 
 
 def _is_due(facts: Facts) -> bool:
@@ -201,25 +223,26 @@ def needs_you(facts: Facts) -> str | None:
     if facts.state is TaskState.ACTIVE and facts.reason:
         return wait_reason(facts)
     if facts.state is TaskState.COMPLETED and facts.unaccepted:
-        return f"{facts.unaccepted} degraded: retry them with another model, or keep them as they are"
+        return say("degraded_waits", count=facts.unaccepted)
     trouble = facts.trouble
     if facts.state is not TaskState.ACTIVE or trouble is None or trouble.stuck_since is None:
         return None
-    since = f"since {told_at(trouble.stuck_since, facts.now)}"
+    since, now = trouble.stuck_since, facts.now
     if trouble.by is None:
-        return f"waits {since}: {trouble.message}"
-    what = f"{trouble.by} unreachable" if trouble.code == UNREACHABLE else _wait_for(trouble, facts.now)
-    return f"{what} {since}; it goes on by itself as soon as {trouble.by} answers"
+        return say("waits_since", since=since, now=now, why=trouble.message)
+    unreachable = trouble.code == UNREACHABLE
+    what = say("unreachable", service=trouble.by) if unreachable else _wait_for(trouble, now)
+    return say("service_since", what=what, since=since, now=now, service=trouble.by)
 
 
-def _wait_for(trouble: Trouble, now: datetime | None) -> str:
+def _wait_for(trouble: Trouble, now: datetime | None) -> Sentence:
     if trouble.code == RATE_LIMITED:
-        return f"rate limited by {trouble.by}"
+        return say("rate_limited", service=trouble.by)
     if trouble.code == UNREACHABLE and trouble.since:
-        return f"{trouble.by} unreachable since {told_at(trouble.since, now)}"
-    return f"waits for {trouble.by}"
+        return say("unreachable_since", service=trouble.by, since=trouble.since, now=now)
+    return say("waits_for", service=trouble.by)
 
 
-def _next_try(facts: Facts) -> str:
+def _next_try(facts: Facts) -> Sentence:
     left = (facts.next_due_at - facts.now).total_seconds() if facts.next_due_at and facts.now else 0.0
-    return f"next try in {ceil(left)} s" if left > 0 else "trying now"
+    return say("next_try", seconds=ceil(left)) if left > 0 else say("trying_now")

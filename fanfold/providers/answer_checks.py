@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from fanfold.errors import BadAnswer
-from fanfold.model.asking import Check
 from fanfold.model.chatter import without_chatter
+from fanfold.model.questions import Check
+from fanfold.model.sentences import say
 from fanfold.providers.services import Finish, Reply
 
 LONGEST_UNIT = 200
@@ -28,15 +29,15 @@ def judge(reply: Reply, check: Check | None = None) -> str:
     """The text, freed of what models put around it; BadAnswer says why it must not be taken."""
     text = without_chatter(reply.text)
     if repeats(text, REPEATED_LENGTH if reply.finish is Finish.CUT_OFF else REPEATED_LONG):
-        raise BadAnswer("it repeats itself without end", code="repetition")
+        raise BadAnswer(say("answer_repeats"), code="repetition")
     if reply.finish is Finish.CUT_OFF:
-        raise BadAnswer("it was cut off", code="cut_off")
+        raise BadAnswer(say("answer_cut_off"), code="cut_off")
     if reply.finish is Finish.FILTERED:
-        raise BadAnswer("the service's filter held it back", code="filtered")
+        raise BadAnswer(say("answer_filtered"), code="filtered")
     if not text:
-        raise BadAnswer("it is empty", code="empty")
+        raise BadAnswer(say("answer_empty"), code="empty")
     if len(text) < SHORT and REFUSALS.match(text):
-        raise BadAnswer(f"the model refuses: {' '.join(text.split())[:120]}", code="refusal")
+        raise BadAnswer(say("answer_refuses", text=" ".join(text.split())[:120]), code="refusal")
     return check(text) if check is not None else text
 
 

@@ -7,17 +7,18 @@ from typing import Any
 
 import anthropic
 
-from fanfold.model.asking import Usage
+from fanfold.model.questions import Usage
+from fanfold.model.sentences import say
 from fanfold.providers.configuration import DEFAULT_ADDRESSES, Provider
 from fanfold.providers.prices import cost_of
 from fanfold.providers.services import (
     UNKNOWN_STATUSES,
     Finish,
-    Kind,
     LeftOut,
     Reply,
     Request,
-    Trouble,
+    ServiceTrouble,
+    TroubleKind,
     connection_trouble,
     kind_of_status,
     media_type,
@@ -90,9 +91,9 @@ def _messages(request: Request) -> Any:
     return [{"role": "user", "content": [*pictures, {"type": "text", "text": request.prompt}]}]
 
 
-def _trouble(error: Exception, provider: Provider) -> Trouble:
+def _trouble(error: Exception, provider: Provider) -> ServiceTrouble:
     if isinstance(error, anthropic.APITimeoutError):
-        return Trouble(provider, Kind.LATE, f"did not answer within {provider.timeout:g} s.")
+        return ServiceTrouble(provider, TroubleKind.LATE, say("late", seconds=provider.timeout))
     if isinstance(error, anthropic.APIStatusError):
         body: dict[str, Any] = error.body if isinstance(error.body, dict) else {}
         told = body.get("error")
@@ -100,9 +101,10 @@ def _trouble(error: Exception, provider: Provider) -> Trouble:
         kind = kind_of_status(error.status_code, str(inner.get("type") or ""))
         said = " ".join(str(inner.get("message") or error.message).split())[:300]
         if "credit balance" in said.lower():
-            kind = Kind.REFUSED
+            kind = TroubleKind.REFUSED
         wait, unknown = seconds_to_wait(error.response.headers), error.status_code in UNKNOWN_STATUSES
-        return Trouble(provider, kind, f"answered {error.status_code}: {said}", wait, unknown=unknown)
+        answered = say("answered_status", status=error.status_code, said=said)
+        return ServiceTrouble(provider, kind, answered, wait, unknown=unknown)
     if isinstance(error, anthropic.APIConnectionError):
         return connection_trouble(error, provider)
-    return Trouble(provider, Kind.BUSY, f"sent an answer that cannot be read: {type(error).__name__}.", unknown=True)
+    return ServiceTrouble(provider, TroubleKind.BUSY, say("unreadable_answer", type=type(error).__name__), unknown=True)

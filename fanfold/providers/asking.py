@@ -8,13 +8,15 @@ from dataclasses import replace
 from typing import Any
 
 from fanfold.errors import BadAnswer, BadInput, NoAnswer, PauseTask, Permanent, Temporary
-from fanfold.model.asking import Answer, Asking, Question
-from fanfold.providers.configuration import Provider, choose
+from fanfold.model.questions import Answer, Asking, Question
+from fanfold.model.sentences import say
+from fanfold.providers.configuration import Provider, choose, unknown_model, unknown_provider
 from fanfold.providers.desk import Desk, Inquiry, desk
-from fanfold.providers.rate_limit import LONGEST_WAIT, Lane
-from fanfold.providers.services import Kind, Reply, Request, Trouble, connect, objection
+from fanfold.providers.rate_limit import LONGEST_WAIT, RateLimit
+from fanfold.providers.services import Reply, Request, ServiceTrouble, TroubleKind, connect, objection
 from fanfold.store.store import Store
 
+__all__ = ["ask", "try_once", "unknown_model", "unknown_provider"]
 log = logging.getLogger("fanfold.providers")
 AGAIN: dict[str, dict[str, Any]] = {
     "cut_off": {"max_tokens": 32_000},
@@ -23,7 +25,7 @@ AGAIN: dict[str, dict[str, Any]] = {
 """What is changed after a bad answer, by what was bad about it; otherwise a little chance."""
 OTHERWISE = {"temperature": 0.4}
 SPREAD_SECONDS = 1.0
-"""Items that wait for the same lane come back spread over this time."""
+"""Items that wait for the same rate limit come back spread over this time."""
 
 
 async def ask(store: Store, asking: Asking, question: Question) -> Answer:
@@ -34,7 +36,7 @@ async def ask(store: Store, asking: Asking, question: Question) -> Answer:
     try:
         here = await desk(store)
     except BadInput as problem:
-        raise PauseTask(f"{problem} Then resume.") from None
+        raise PauseTask(say("then_resume", why=problem.message)) from None
     tried: list[str] = []
     code: str | None = None
     for entry in question.models:
@@ -43,22 +45,22 @@ async def ask(store: Store, asking: Asking, question: Question) -> Answer:
         if spent:
             tried += spent
             continue
-        lane = here.lane(provider)
+        rate_limit = here.rate_limit(provider)
         inquiry = Inquiry(asking, question, provider, model)
         try:
-            answer = await _asked_twice(here, lane, inquiry, tried)
+            answer = await _asked_twice(here, rate_limit, inquiry, tried)
             first = _source(question.models[0], here)
             fallback = answer.source not in (first, _source(question.chosen, here))
             return replace(answer, tried=tuple(tried), fallback=fallback, asked=first)
         except BadAnswer as bad:
             code = bad.code
-        except Trouble as trouble:
-            _react(trouble, lane, inquiry)
+        except ServiceTrouble as trouble:
+            _react(trouble, rate_limit, inquiry)
             tried.append(trouble.message)
             code = str(trouble.kind)
         log.info("[%s] %s gave no answer that can be taken: %s", asking.task_id, provider.name, tried[-1])
-    reasons = "; ".join(dict.fromkeys(reason.rstrip(".") for reason in tried))
-    raise NoAnswer(f"{reasons}.", code=code if len(question.models) == 1 else None, reasons=tuple(tried))
+    reasons = say("no_answer", reasons=list(dict.fromkeys(tried)))
+    raise NoAnswer(reasons, code=code if len(question.models) == 1 else None, reasons=tuple(tried))
 
 
 def _source(entry: str, here: Desk) -> str:
@@ -74,21 +76,22 @@ def _chosen(entry: str, here: Desk) -> tuple[Provider, str]:
     try:
         provider, model = choose(entry, here.providers)
     except BadInput as problem:
-        raise PauseTask(f"{problem} Then resume.") from None
+        raise PauseTask(say("then_resume", why=problem.message)) from None
     if reason := objection(provider):
-        raise PauseTask(f"{reason} Then resume.")
+        raise PauseTask(say("then_resume", why=reason))
     return provider, model
 
 
-async def _asked_twice(here: Desk, lane: Lane, inquiry: Inquiry, tried: list[str]) -> Answer:
+async def _asked_twice(here: Desk, rate_limit: RateLimit, inquiry: Inquiry, tried: list[str]) -> Answer:
     """The answer to the question as it is or, when that one is bad, to the question with changed parameters."""
     changes: dict[str, Any] = {}
     reasons: list[str] = []
     for last in (False, True):
         try:
-            return await here.answer(lane, inquiry, changes)
+            return await here.answer(rate_limit, inquiry, changes)
         except BadAnswer as bad:
-            reasons.append(f"The answer of {inquiry.provider.name}:{inquiry.model} cannot be taken: {bad}.")
+            model = f"{inquiry.provider.name}:{inquiry.model}"
+            reasons.append(say("answer_not_taken", model=model, why=bad.message))
             tried.append(reasons[-1])
             if last:
                 fingerprint = inquiry.question.fingerprint(inquiry.provider.address, inquiry.model)
@@ -98,21 +101,21 @@ async def _asked_twice(here: Desk, lane: Lane, inquiry: Inquiry, tried: list[str
     raise AssertionError("the second time ends in an answer or an error")
 
 
-def _react(trouble: Trouble, lane: Lane, inquiry: Inquiry) -> None:
+def _react(trouble: ServiceTrouble, rate_limit: RateLimit, inquiry: Inquiry) -> None:
     """What trouble means for the item: wait without counting, pause the task, try again; or go on to the next model."""
     spread = random.uniform(0, SPREAD_SECONDS)
     asking = inquiry.asking
-    if trouble.kind is Kind.LIMITED and (trouble.after or 0) > LONGEST_WAIT:
-        raise PauseTask(f"{trouble.message} It wants to be left alone for {(trouble.after or 0) / 60:.0f} min.")
-    if trouble.kind in (Kind.LIMITED, Kind.UNREACHABLE):
-        wait = max(trouble.after or 0.0, lane.closed_seconds()) + spread
+    if trouble.kind is TroubleKind.LIMITED and (trouble.after or 0) > LONGEST_WAIT:
+        raise PauseTask(say("left_alone", why=trouble.message, minutes=(trouble.after or 0) / 60))
+    if trouble.kind in (TroubleKind.LIMITED, TroubleKind.UNREACHABLE):
+        wait = max(trouble.after or 0.0, rate_limit.closed_seconds()) + spread
         name = inquiry.provider.name
         raise Temporary(trouble.message, after=wait, code=trouble.kind, counts=False, by=name)
-    if trouble.kind is Kind.REFUSED and not lane.is_refused_alone(asking.item):
-        if lane.is_refused(asking.task_id, inquiry.model):
-            raise PauseTask(f"{trouble.message} Put that right, then resume.")
+    if trouble.kind is TroubleKind.REFUSED and not rate_limit.is_refused_alone(asking.item):
+        if rate_limit.is_refused(asking.task_id, inquiry.model):
+            raise PauseTask(say("put_right", why=trouble.message))
         raise Temporary(trouble.message, after=1 + spread, code=trouble.kind, counts=False)
-    if trouble.kind in (Kind.BUSY, Kind.LATE) and asking.retries_left > 0:
+    if trouble.kind in (TroubleKind.BUSY, TroubleKind.LATE) and asking.retries_left > 0:
         raise Temporary(trouble.message, after=trouble.after, code=trouble.kind)
 
 
@@ -121,7 +124,7 @@ async def try_once(provider: Provider, model: str, prompt: str) -> Reply:
     service = connect(provider)
     try:
         return await service.call(Request(model, prompt))
-    except Trouble as trouble:
+    except ServiceTrouble as trouble:
         raise Permanent(trouble.message, code=trouble.kind) from None
     finally:
         await service.close()

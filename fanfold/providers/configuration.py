@@ -12,12 +12,12 @@ from urllib.parse import urlsplit, urlunsplit
 
 from fanfold.engine.redaction import keep_secret
 from fanfold.errors import BadInput
+from fanfold.model.options import LOCAL
+from fanfold.model.sentences import say
 from fanfold.settings import tables
 
 KINDS = ("openai", "anthropic")
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
-LOCAL = "local"
-"""The name under which applications work without any service."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def load(environment: Mapping[str, str] | None = None, folder: Path | None = Non
             found[name] = replace(found[name], base_url=address)
     for name, given in tables(folder).get("providers", {}).items():
         if not isinstance(given, dict):
-            raise BadInput(f"fanfold.toml: providers.{name} must be a table: [providers.{name}]")
+            raise BadInput(say("provider_no_table", provider=name))
         found[name] = _made(found.get(name) or Provider(_named(name)), given, f"fanfold.toml, [providers.{name}]")
     for name, given in _from_environment(variables, list(found)).items():
         found[name] = _made(found.get(name) or Provider(_named(name)), given, "the environment")
@@ -102,14 +102,14 @@ def choose(chain_entry: str, providers: Mapping[str, Provider]) -> tuple[Provide
     if colon == "::":
         find(name, providers)
     if name == LOCAL:
-        raise BadInput(f"{LOCAL} is no model that can be asked. There are: {', '.join(providers)}.")
+        raise BadInput(say("no_model_to_ask", model=LOCAL, known=list(providers)))
     if name in providers:
         provider, model = providers[name], model if colon else ""
     else:
         provider, model = default_provider(providers), chain_entry
     chosen = model or provider.model
     if not chosen:
-        raise BadInput(f"{provider.name} has no default model. Name one: --model {provider.name}:MODEL")
+        raise BadInput(say("no_default_model", provider=provider.name))
     return provider, chosen
 
 
@@ -125,16 +125,45 @@ def default_provider(providers: Mapping[str, Provider]) -> Provider:
 def find(name: str, providers: Mapping[str, Provider]) -> Provider:
     """A provider by its name."""
     if name not in providers:
-        raise BadInput(
-            f"There is no provider {name!r} to ask. There are: {', '.join(providers)}. "
-            f"To add one: [providers.{name if NAME.fullmatch(name) else 'NAME'}] in fanfold.toml"
-        )
+        example = name if NAME.fullmatch(name) else "NAME"
+        raise BadInput(say("no_provider", provider=name, known=list(providers), example=example))
     return providers[name]
+
+
+def unknown_provider(name: str) -> str | None:
+    """Why no provider of this name can be asked, and the way out; None when there is one, or nobody is asked."""
+    if name in ("", LOCAL):
+        return None
+    try:
+        find(name, load())
+    except BadInput as problem:
+        return problem.message
+    return None
+
+
+def unknown_model(entry: str) -> str | None:
+    """Why nobody can be asked for this model, and the way out; None where its provider is known.
+
+    A model may have `:` and `/` in its name, so `nosuch/model` is one of the default provider, where there is any: one that
+    is named, or whose key is here.
+    """
+    name, mark, _ = entry.partition("::" if "::" in entry else ":")
+    known = load()
+    if mark == "::" or name in (LOCAL, "") or name in known:
+        return unknown_provider(name) if mark == "::" else None
+    prefix = name.partition("/")[0]
+    if prefix == entry or os.environ.get("FANFOLD_PROVIDER") or any(provider.key for provider in known.values()):
+        return None
+    return (
+        f"{entry!r} names no provider that is known, and there is no default one. There are: {', '.join(known)}. Write "
+        f"PROVIDER:MODEL with one of them, set up {prefix!r} ([providers.{prefix if NAME.fullmatch(prefix) else 'NAME'}] in "
+        "fanfold.toml), or name the default in FANFOLD_PROVIDER."
+    )
 
 
 def _named(name: str) -> str:
     if not NAME.fullmatch(name) or name == LOCAL:
-        raise BadInput(f"{name!r} cannot be the name of a provider: small letters, digits, - and _, not {LOCAL!r}.")
+        raise BadInput(say("provider_name", provider=name, local=LOCAL))
     return name
 
 
@@ -146,7 +175,7 @@ def _from_environment(variables: Mapping[str, str], known: Iterable[str]) -> dic
         rest = variable.removeprefix("FANFOLD_PROVIDERS_").lower()
         field = next((field for field in FIELDS if rest.endswith(f"_{field}")), None)
         if field is None:
-            raise BadInput(f"{variable} sets nothing that is known. A provider has: {', '.join(FIELDS)}.")
+            raise BadInput(say("variable_unknown", variable=variable, known=list(FIELDS)))
         name = rest.removesuffix(f"_{field}")
         # A variable cannot have a dash: the name that is known, if there is one, else the name as it is written.
         meant = next((one for one in known if one.replace("-", "_") == name), name)
@@ -157,16 +186,16 @@ def _from_environment(variables: Mapping[str, str], known: Iterable[str]) -> dic
 def _made(base: Provider, given: Mapping[str, Any], where: str) -> Provider:
     unknown = sorted(set(given) - set(FIELDS))
     if "key" in unknown or "api_key" in unknown:
-        raise BadInput(f'{where}: keys are not written down. Say which variable has it: key_env = "MY_KEY"')
+        raise BadInput(say("key_written_down", where=where))
     if unknown:
-        raise BadInput(f"{where}: unknown {', '.join(unknown)}. A provider has: {', '.join(FIELDS)}.")
+        raise BadInput(say("provider_fields_unknown", where=where, names=unknown, known=list(FIELDS)))
     made = replace(base, **{field: _converted(field, value, where) for field, value in given.items()})
     if made.kind not in KINDS:
-        raise BadInput(f"{where}: kind is {made.kind!r}; use {' or '.join(KINDS)}.")
+        raise BadInput(say("provider_kind", where=where, kind=made.kind, known=list(KINDS)))
     if made.base_url and urlsplit(made.base_url).scheme not in ("http", "https"):
-        raise BadInput(f"{where}: base_url must begin with http:// or https://")
+        raise BadInput(say("provider_address", where=where))
     if made.concurrency < 1 or made.timeout <= 0:
-        raise BadInput(f"{where}: concurrency and timeout must be more than 0.")
+        raise BadInput(say("provider_positive", where=where))
     return made
 
 
@@ -175,4 +204,4 @@ def _converted(field: str, value: Any, where: str) -> Any:
     try:
         return {"int": int, "float": float, "str": str}[kind](value)
     except (TypeError, ValueError):
-        raise BadInput(f"{where}: {field} is {value!r}, which is not a number.") from None
+        raise BadInput(say("provider_no_number", where=where, name=field, value=repr(value))) from None

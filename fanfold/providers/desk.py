@@ -13,12 +13,13 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from fanfold.errors import BadAnswer, DatabaseProblem
-from fanfold.model.asking import NOT_TOLD, Answer, Asking, Question, Usage
+from fanfold.model.questions import NOT_TOLD, Answer, Asking, Question, Usage
+from fanfold.model.sentences import say
 from fanfold.model.usage import ledger
 from fanfold.providers.answer_checks import judge
 from fanfold.providers.configuration import Provider, load
-from fanfold.providers.rate_limit import PATIENCE, Lane
-from fanfold.providers.services import Kind, Request, Trouble
+from fanfold.providers.rate_limit import PATIENCE, RateLimit
+from fanfold.providers.services import Request, ServiceTrouble, TroubleKind
 from fanfold.store.answers import ASKED, CACHED, NO_ANSWER, TAKEN
 from fanfold.store.store import Store
 
@@ -42,29 +43,29 @@ class Inquiry:
 
 
 @dataclass(frozen=True)
-class Begun:
+class BegunCall:
     """A question that is ours to ask, and the row of its call in the ledger; None when its item is gone."""
 
     call: int | None
 
 
 class Desk:
-    """The lanes to all providers, and the questions that are under way, in one event loop."""
+    """The rate limits to all providers, and the questions that are under way, in one event loop."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
         self.asker = uuid.uuid4().hex
         self.providers = load()
-        self._lanes: dict[str, Lane] = {}
+        self._rate_limits: dict[str, RateLimit] = {}
         self._under_way: dict[str, asyncio.Task[Answer]] = {}
 
-    def lane(self, provider: Provider) -> Lane:
-        """The lane of a provider."""
-        if provider.name not in self._lanes:
-            self._lanes[provider.name] = Lane(provider)
-        return self._lanes[provider.name]
+    def rate_limit(self, provider: Provider) -> RateLimit:
+        """The rate limit of a provider."""
+        if provider.name not in self._rate_limits:
+            self._rate_limits[provider.name] = RateLimit(provider)
+        return self._rate_limits[provider.name]
 
-    async def answer(self, lane: Lane, inquiry: Inquiry, changes: dict[str, Any]) -> Answer:
+    async def answer(self, rate_limit: RateLimit, inquiry: Inquiry, changes: dict[str, Any]) -> Answer:
         """A kept answer, the one that somebody is waiting for already, or a new one.
 
         A question that is under way is not given up when its item is: the answer is paid for, and will be wanted later.
@@ -75,7 +76,7 @@ class Desk:
             return kept
         mine = key not in self._under_way
         if mine:
-            flight = asyncio.create_task(self._fetch(lane, inquiry, changes, key))
+            flight = asyncio.create_task(self._fetch(rate_limit, inquiry, changes, key))
             self._under_way[key] = flight
             flight.add_done_callback(lambda done: self._landed(key, done))
         answer = await asyncio.shield(self._under_way[key])
@@ -90,36 +91,36 @@ class Desk:
 
     async def close(self) -> None:
         """Let go of all connections."""
-        for lane in self._lanes.values():
-            await lane.close()
+        for rate_limit in self._rate_limits.values():
+            await rate_limit.close()
 
     def _landed(self, key: str, done: asyncio.Task[Answer]) -> None:
         del self._under_way[key]
         if not done.cancelled():
             done.exception()  # Whoever waited has it; when nobody did, it is not to be complained about.
 
-    async def _fetch(self, lane: Lane, inquiry: Inquiry, changes: dict[str, Any], key: str) -> Answer:
-        """Ask as soon as the lane is open, again when it was closed meanwhile, and once among all workers."""
+    async def _fetch(self, rate_limit: RateLimit, inquiry: Inquiry, changes: dict[str, Any], key: str) -> Answer:
+        """Ask as soon as the rate limit is open, again when it was closed meanwhile, and once among all workers."""
         give_up_at = time.monotonic() + PATIENCE
         while True:
-            async with lane.place():
+            async with rate_limit.place():
                 begun = await asyncio.to_thread(self._begin, key, inquiry)
-                if isinstance(begun, Begun):
+                if isinstance(begun, BegunCall):
                     begun_at = time.monotonic()
                     try:
-                        return await self._call(lane, inquiry, changes, key, begun)
-                    except Trouble as trouble:
+                        return await self._call(rate_limit, inquiry, changes, key, begun)
+                    except ServiceTrouble as trouble:
                         await asyncio.to_thread(
                             self._give_up, key, inquiry, begun, trouble, time.monotonic() - begun_at
                         )
-                        if trouble.kind is Kind.REFUSED:
-                            lane.refused(inquiry.asking.task_id, inquiry.model)
-                        if trouble.kind is Kind.UNREACHABLE:
-                            lane.unreachable(begun_at)
-                        if trouble.kind is not Kind.LIMITED:
+                        if trouble.kind is TroubleKind.REFUSED:
+                            rate_limit.refused(inquiry.asking.task_id, inquiry.model)
+                        if trouble.kind is TroubleKind.UNREACHABLE:
+                            rate_limit.unreachable(begun_at)
+                        if trouble.kind is not TroubleKind.LIMITED:
                             raise
-                        lane.limited(trouble.after, begun_at)
-                        if time.monotonic() + lane.closed_seconds() > give_up_at:
+                        rate_limit.limited(trouble.after, begun_at)
+                        if time.monotonic() + rate_limit.closed_seconds() > give_up_at:
                             raise
                         continue
                     except BaseException:
@@ -129,11 +130,13 @@ class Desk:
                 return begun
             await asyncio.sleep(OTHERS_SECONDS)
 
-    async def _call(self, lane: Lane, inquiry: Inquiry, changes: dict[str, Any], key: str, begun: Begun) -> Answer:
+    async def _call(
+        self, rate_limit: RateLimit, inquiry: Inquiry, changes: dict[str, Any], key: str, begun: BegunCall
+    ) -> Answer:
         question = inquiry.question
         limit = {"max_tokens": inquiry.provider.max_tokens} if inquiry.provider.max_tokens else {}
         parameters = limit | question.parameters | changes
-        service = await lane.connected()
+        service = await rate_limit.connected()
         started = time.monotonic()
         request = Request(inquiry.model, question.prompt, question.images, question.system, parameters)
         try:
@@ -141,10 +144,10 @@ class Desk:
             async with asyncio.timeout(inquiry.provider.timeout):
                 reply = await service.call(request)
         except TimeoutError:
-            late = f"did not answer within {inquiry.provider.timeout:g} s."
-            raise Trouble(inquiry.provider, Kind.LATE, late) from None
+            late = say("late", seconds=inquiry.provider.timeout)
+            raise ServiceTrouble(inquiry.provider, TroubleKind.LATE, late) from None
         seconds = round(time.monotonic() - started, 3)
-        lane.went_well(inquiry.model)
+        rate_limit.went_well(inquiry.model)
         try:
             text = judge(reply, question.check)
         except BadAnswer as bad:
@@ -187,7 +190,7 @@ class Desk:
         self._account(inquiry, key, CACHED, NOT_TOLD, 0.0)
         return answer
 
-    def _begin(self, key: str, inquiry: Inquiry) -> Begun | Answer | None:
+    def _begin(self, key: str, inquiry: Inquiry) -> BegunCall | Answer | None:
         """Begun when the question is ours to ask; the answer when somebody has it; None when somebody is asking.
 
         The call is noted in the same transaction: a process that dies with it in the air leaves a trace of what it may cost.
@@ -196,11 +199,11 @@ class Desk:
             if tx.answers.begin(
                 key, self.asker, inquiry.provider.timeout + 30, inquiry.asking.item, self.store.settings.lease_seconds
             ):
-                return Begun(tx.calls.begin(_row(inquiry, None, ASKED, NOT_TOLD, 0.0, None)))
+                return BegunCall(tx.calls.begin(_row(inquiry, None, ASKED, NOT_TOLD, 0.0, None)))
         return self._kept(key, inquiry)
 
     def _give_up(
-        self, key: str, inquiry: Inquiry, begun: Begun, trouble: Trouble | None = None, seconds: float = 0.0
+        self, key: str, inquiry: Inquiry, begun: BegunCall, trouble: ServiceTrouble | None = None, seconds: float = 0.0
     ) -> None:
         """The question may be asked again. A call that was refused was not paid; one without an answer may have been."""
         with self.store.write() as tx:
@@ -212,13 +215,13 @@ class Desk:
             else:
                 tx.calls.withdraw(begun.call)
 
-    def _settle(self, begun: Begun, row: dict[str, Any]) -> None:
+    def _settle(self, begun: BegunCall, row: dict[str, Any]) -> None:
         """What became of a call, in the ledger."""
         with self.store.write() as tx:
             if begun.call is not None:
                 tx.calls.settle(begun.call, row)
 
-    def _keep(self, begun: Begun, row: dict[str, Any], key: str, answer: Answer) -> None:
+    def _keep(self, begun: BegunCall, row: dict[str, Any], key: str, answer: Answer) -> None:
         """The answer and its cost in one transaction, whatever became of the lease: it is paid for."""
         with self.store.write() as tx:
             if begun.call is not None and tx.calls.settle(begun.call, row):

@@ -7,17 +7,18 @@ from typing import Any
 
 import openai
 
-from fanfold.model.asking import Usage
+from fanfold.model.questions import Usage
+from fanfold.model.sentences import say
 from fanfold.providers.configuration import DEFAULT_ADDRESSES, Provider
 from fanfold.providers.prices import cost_of
 from fanfold.providers.services import (
     UNKNOWN_STATUSES,
     Finish,
-    Kind,
     LeftOut,
     Reply,
     Request,
-    Trouble,
+    ServiceTrouble,
+    TroubleKind,
     connection_trouble,
     kind_of_status,
     media_type,
@@ -101,17 +102,20 @@ def _text(content: Any) -> str:
     return content or ""
 
 
-def _trouble(error: Exception, provider: Provider) -> Trouble:
+def _trouble(error: Exception, provider: Provider) -> ServiceTrouble:
     if isinstance(error, openai.APITimeoutError):
-        return Trouble(provider, Kind.LATE, f"did not answer within {provider.timeout:g} s.")
+        return ServiceTrouble(provider, TroubleKind.LATE, say("late", seconds=provider.timeout))
     if isinstance(error, openai.APIStatusError):
         code = str(error.code or error.type or "")
         kind = kind_of_status(error.status_code, code)
-        said, wait = f"answered {error.status_code}: {_said(error)}", seconds_to_wait(error.response.headers)
-        return Trouble(provider, kind, said, wait, unknown=error.status_code in UNKNOWN_STATUSES)
+        said, wait = (
+            say("answered_status", status=error.status_code, said=_said(error)),
+            seconds_to_wait(error.response.headers),
+        )
+        return ServiceTrouble(provider, kind, said, wait, unknown=error.status_code in UNKNOWN_STATUSES)
     if isinstance(error, openai.APIConnectionError):
         return connection_trouble(error, provider)
-    return Trouble(provider, Kind.BUSY, f"sent an answer that cannot be read: {type(error).__name__}.", unknown=True)
+    return ServiceTrouble(provider, TroubleKind.BUSY, say("unreadable_answer", type=type(error).__name__), unknown=True)
 
 
 def _said(error: openai.APIStatusError) -> str:

@@ -1,6 +1,6 @@
-"""The lanes to the providers: so many calls at a time, and closed for a while when a service refuses or is not there.
+"""The rate limit of each provider: so many calls at a time, and closed for a while when a service refuses or is not there.
 
-All items of a process wait on one lane instead of each asking for itself. A refusal closes it; each further refusal without an
+All items of a process wait at one limit instead of each asking for itself. A refusal closes it; each further refusal without an
 answer in between closes it for longer, whatever short time the service names. When it opens, one call tries for all.
 """
 
@@ -13,18 +13,19 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+from fanfold.model.sentences import say
 from fanfold.providers.configuration import Provider
-from fanfold.providers.services import Kind, Service, Trouble, connect
+from fanfold.providers.services import Service, ServiceTrouble, TroubleKind, connect
 
 PATIENCE = 5.0
-"""Seconds a call waits inside its item; when the lane stays closed for longer, the item gives its place to other work."""
+"""Seconds a call waits inside its item; when the rate limit stays closed for longer, the item gives its place to other work."""
 LOOK_SECONDS = 0.05
 """How often a call looks whether the one that tries has an answer."""
 SHORTEST_PAUSE = 0.1
 FIRST_PAUSE = 1.0
 """The first pause where the service does not say how long."""
 LONGEST_PAUSE = 300.0
-"""Refusals in a row close the lane for this long at most, unless the service asks for more."""
+"""Refusals in a row close the rate limit for this long at most, unless the service asks for more."""
 LONGEST_ABSENCE = 60.0
 """A service that is not there is looked for at least this often: that costs nobody anything."""
 LONGEST_WAIT = 600.0
@@ -33,7 +34,7 @@ REFUSALS = 3
 """So many refusals in a row (key, account, model) pause the task that met them."""
 
 
-class Lane:
+class RateLimit:
     """The way to one provider, in one event loop."""
 
     def __init__(self, provider: Provider, now: Callable[[], float] = time.monotonic) -> None:
@@ -42,7 +43,7 @@ class Lane:
         self.answered = 0
         """How many calls were answered; what was refused before and is refused after is refused for a reason of its own."""
         self.waiting = 0
-        """How many calls have a place and wait for the lane to open."""
+        """How many calls have a place and wait for the rate limit to open."""
         self._now = now
         self._service: Service | None = None
         self._connecting = asyncio.Lock()
@@ -64,7 +65,7 @@ class Lane:
 
     @asynccontextmanager
     async def place(self) -> AsyncIterator[None]:
-        """A place in the lane, once it is open; Trouble when it stays closed for longer than one should wait."""
+        """A place under the rate limit, once it is open; Trouble when it stays closed for longer than one should wait."""
         async with self.places:
             self.waiting += 1
             try:
@@ -82,9 +83,10 @@ class Lane:
         while (closed := self.closed_seconds()) > 0 or self._busy >= self._allowed:
             left = since + PATIENCE - time.monotonic()
             if (closed > 0 and (self._is_absent or closed > left)) or left <= 0:
-                kind = Kind.UNREACHABLE if self._is_absent else Kind.LIMITED
-                why = f"cannot be reached at {self.provider.address}." if self._is_absent else "asked to wait."
-                raise Trouble(self.provider, kind, why, max(closed, FIRST_PAUSE if left <= 0 else 0.0))
+                kind = TroubleKind.UNREACHABLE if self._is_absent else TroubleKind.LIMITED
+                absent = say("not_reached", address=self.provider.address)
+                why = absent if self._is_absent else say("asked_to_wait")
+                raise ServiceTrouble(self.provider, kind, why, max(closed, FIRST_PAUSE if left <= 0 else 0.0))
             await asyncio.sleep(closed + random.uniform(0, LOOK_SECONDS) if closed > 0 else LOOK_SECONDS)
 
     def closed_seconds(self) -> float:
@@ -102,11 +104,11 @@ class Lane:
                 del self._refusals[task, refused]
 
     def limited(self, after: float | None, begun_at: float) -> None:
-        """The service said that it is asked too often: close the lane for as long as it says, and longer with each in a row."""
+        """The service said that it is asked too often: close for as long as it says, and longer with each in a row."""
         self._close(FIRST_PAUSE if after is None else max(SHORTEST_PAUSE, after), begun_at, LONGEST_PAUSE)
 
     def unreachable(self, begun_at: float) -> None:
-        """Nobody is there: close the lane for a while."""
+        """Nobody is there: close the rate limit for a while."""
         self._is_absent = True
         self._close(FIRST_PAUSE, begun_at, LONGEST_ABSENCE)
 

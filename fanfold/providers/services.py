@@ -10,7 +10,8 @@ from importlib.util import find_spec
 from typing import Any, Protocol
 
 from fanfold.errors import BadInput
-from fanfold.model.asking import Usage
+from fanfold.model.questions import Usage
+from fanfold.model.sentences import Sentence, say
 from fanfold.model.shortage import shortage
 from fanfold.providers.configuration import Provider
 
@@ -50,7 +51,7 @@ UNKNOWN_STATUSES = (502, 504)
 """A gateway lost the answer of the service behind it, which may have worked."""
 
 
-class Kind(StrEnum):
+class TroubleKind(StrEnum):
     """What kind of trouble a service has, which decides what happens next."""
 
     BUSY = "busy"
@@ -67,20 +68,20 @@ class Kind(StrEnum):
     """It does not take this very request: another model may."""
 
 
-class Trouble(Exception):
+class ServiceTrouble(Exception):
     """A call that brought no answer. The message never has the key in it, also when the service repeats it."""
 
     def __init__(
-        self, provider: Provider, kind: Kind, said: str, after: float | None = None, *, unknown: bool = False
+        self, provider: Provider, kind: TroubleKind, said: str, after: float | None = None, *, unknown: bool = False
     ) -> None:
         key = provider.key
-        said = said if said.endswith((".", "!", "?")) else f"{said}."
-        self.message = f"{provider.name} {said}".replace(key, "…") if key else f"{provider.name} {said}"
+        message = say("service_said", service=provider.name, said=said)
+        self.message = message.changed(lambda text: text.replace(key, "…")) if key else message
         super().__init__(self.message)
         self.kind = kind
         self.after = after
         """Seconds the service asked to wait, if it did."""
-        self.unknown = unknown or kind is Kind.LATE
+        self.unknown = unknown or kind is TroubleKind.LATE
         """Whether the service may have done the work, and charged for it, although no answer came."""
 
 
@@ -96,12 +97,12 @@ class Service(Protocol):
         ...
 
 
-def objection(provider: Provider) -> str | None:
+def objection(provider: Provider) -> Sentence | None:
     """Why a provider cannot be asked here, and what to do about it; None when nothing is known to be in the way."""
     if provider.lacks_key:
-        return f"{provider.name} needs a key. Put it into the environment variable {provider.key_env} where the work is done."
+        return say("needs_key", provider=provider.name, variable=provider.key_env)
     if provider.kind == "anthropic" and find_spec("anthropic") is None:
-        return f"{provider.name} needs a library that is not installed: pip install 'fanfold[anthropic]'"
+        return say("needs_library", provider=provider.name)
     return None
 
 
@@ -119,24 +120,24 @@ def connect(provider: Provider) -> Service:
     return OpenAIService(provider)
 
 
-def connection_trouble(error: Exception, provider: Provider) -> Trouble:
+def connection_trouble(error: Exception, provider: Provider) -> ServiceTrouble:
     """What a connection that failed means: it was cut while in use, or it was never made."""
     if type(error.__cause__).__name__ in CUT:
-        return Trouble(provider, Kind.BUSY, "broke off the connection.", unknown=True)
+        return ServiceTrouble(provider, TroubleKind.BUSY, say("broke_off"), unknown=True)
     if (advice := shortage(error)) is not None:
-        return Trouble(provider, Kind.UNREACHABLE, f"cannot be reached, as this machine is short of files. {advice}.")
-    return Trouble(provider, Kind.UNREACHABLE, f"cannot be reached at {provider.address}.")
+        return ServiceTrouble(provider, TroubleKind.UNREACHABLE, say("short_of_files", advice=advice))
+    return ServiceTrouble(provider, TroubleKind.UNREACHABLE, say("not_reached", address=provider.address))
 
 
-def kind_of_status(status: int, code: str) -> Kind:
+def kind_of_status(status: int, code: str) -> TroubleKind:
     """What an HTTP status means; ``code`` is the service's own word for it, where it has one."""
     if code in ("insufficient_quota", "billing_not_active", "billing_error") or status in (401, 402, 403, 404):
-        return Kind.REFUSED
+        return TroubleKind.REFUSED
     if status == 429:
-        return Kind.LIMITED
+        return TroubleKind.LIMITED
     if status >= 500 or status in (408, 409, 425):
-        return Kind.BUSY
-    return Kind.REJECTED
+        return TroubleKind.BUSY
+    return TroubleKind.REJECTED
 
 
 class LeftOut:

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Unpack, overload
 
-from fanfold.running.one import Ending, prepared
-from fanfold.running.signatures import with_parameters_of
+from fanfold.model.pipeline import Pipeline, TaskFunction
+from fanfold.running.one import AsyncTaskFunction, Returned, RunStop, prepared
+from fanfold.running.signatures import RunParameters, shows_parameters_of
 
 
-@with_parameters_of(prepared)
+@overload
+async def arun(function: AsyncTaskFunction[Returned], /, *inputs: Any, **named: Unpack[RunParameters]) -> Returned: ...
+@overload
+async def arun(function: TaskFunction[..., Returned], /, *inputs: Any, **named: Unpack[RunParameters]) -> Returned: ...
+@overload
+async def arun(pipeline: Pipeline, /, *inputs: Any, **named: Unpack[RunParameters]) -> Any: ...
+@shows_parameters_of(prepared)
 async def arun(*arguments: Any, **named: Any) -> Any:
     """``run``, awaited: for notebooks and `async def`. The event loop goes on, since the work has a thread of its own.
 
     Cancelled, it hands back what runs; the next call goes on where it was.
     """
     job = prepared(*arguments, **named)
-    ending = Ending()
+    ending = RunStop()
     thread = ThreadPoolExecutor(1, thread_name_prefix="arun")
     running = asyncio.wrap_future(thread.submit(job.result, ending))
     try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
-from fanfold.model.asking import money
+from fanfold.model.questions import money
 from fanfold.running.output_format import duration, one_line
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from fanfold.running.sources import Endings
 
 if TYPE_CHECKING:
     from fanfold.engine.client import Client
-    from fanfold.engine.worker.children import Children
+    from fanfold.engine.worker.processes.children import Children
     from fanfold.running.invocation import Invocation
     from fanfold.running.many import Document, FileCommand
     from fanfold.running.saving import Saving
@@ -91,7 +91,7 @@ def perform(
 
 
 def _start(settings: Settings, wanted: Processes, *, is_needed: bool) -> Children:
-    from fanfold.engine.worker.children import Children
+    from fanfold.engine.worker.processes.children import Children
 
     children = Children(settings, at_once=wanted.at_once, modules=wanted.modules)
     children.warm(wanted.warm if is_needed else 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fanfold.engine.queries.views import view
+from fanfold.engine.queries.task_view import view
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.task import Task
 from fanfold.running.many import Document, Run, conclude, key_of

@@ -41,7 +41,7 @@ def watch(
         number = tx.tasks.resolve(task_id).number
     show_at = started + quiet_seconds
     looks = 0
-    lost = Lost(shown)
+    lost = LostDatabase(shown)
     while True:
         try:
             with client.store.read() as tx:
@@ -68,7 +68,7 @@ def watch(
         time.sleep(LOOK_SECONDS)
 
 
-class Lost:
+class LostDatabase:
     """Says once that the database is lost, and once that it is there again."""
 
     def __init__(self, shown: Display) -> None:

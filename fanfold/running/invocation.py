@@ -36,10 +36,9 @@ class Invocation:
 
     def store(self, settings: Settings | None = None, *, busy_seconds: float | None = None) -> Store:
         """The store, closed when the command ends. ``busy_seconds``: how long a writer waits for SQLite's lock."""
-        from fanfold.store.dialects.sqlite import BUSY_SECONDS
         from fanfold.store.store import Store
 
-        opened = Store.open(settings or self.settings(), busy_seconds=busy_seconds or BUSY_SECONDS)
+        opened = Store.open(settings or self.settings(), busy_seconds=busy_seconds)
         self._open.append(opened)
         return opened
 

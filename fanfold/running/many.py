@@ -16,8 +16,8 @@ from typing import Any
 from fanfold.engine.client import Client
 from fanfold.engine.tasks import inputs
 from fanfold.engine.tasks.sweep import close, recover
-from fanfold.engine.worker.children import Children
 from fanfold.engine.worker.loop import Worker
+from fanfold.engine.worker.processes.children import Children
 from fanfold.engine.worker.signals import heeded
 from fanfold.errors import DatabaseProblem, FanfoldError, HandlerError, IllegalMove, KeyReused
 from fanfold.model.lifecycle import FINISHED_TASKS, TaskState
@@ -26,7 +26,7 @@ from fanfold.model.shortage import told
 from fanfold.model.task import Task, TaskRow
 from fanfold.running.display import Display
 from fanfold.running.exit_codes import Exit
-from fanfold.running.follow import Lost
+from fanfold.running.follow import LostDatabase
 from fanfold.running.saving import Placed, Saving, whole
 from fanfold.running.sources import Endings
 
@@ -130,7 +130,7 @@ class Conductor(threading.Thread):
         self._active: list[Document] = []
         self._left = threading.Event()
         self._said = False
-        self._lost = Lost(run.shown)
+        self._lost = LostDatabase(run.shown)
         self.interrupted = threading.Event()
 
     def run(self) -> None:

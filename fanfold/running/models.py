@@ -15,7 +15,8 @@ REACHED_WITHIN_SECONDS = 2.0
 
 def chosen(provider: str | None, model: str | None, fallback: Sequence[str]) -> dict[str, Any]:
     """The options `provider` and `model` that are meant; BadInput says why they cannot be used."""
-    from fanfold.providers.configuration import LOCAL, choose, find, load
+    from fanfold.model.options import LOCAL
+    from fanfold.providers.configuration import choose, find, load
     from fanfold.providers.services import objection
 
     if provider in (None, LOCAL) and not model:

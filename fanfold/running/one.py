@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from fanfold.engine.client import Client
 from fanfold.engine.tasks import inputs as given
@@ -13,19 +13,22 @@ from fanfold.engine.tasks.submission import check_items, check_mapping
 from fanfold.engine.tasks.sweep import close, recover
 from fanfold.engine.tasks.unlock import taken_out
 from fanfold.engine.worker.loop import Worker, refuse_in_loop
-from fanfold.engine.worker.main_script import check_reachable
+from fanfold.engine.worker.processes.main_script import check_reachable
 from fanfold.engine.worker.signals import heeded
 from fanfold.errors import BadPipeline, TaskStopped
 from fanfold.model.item import NewItem
 from fanfold.model.lifecycle import TaskState
-from fanfold.model.pipeline import Pipeline, TaskFunction, as_pipeline
+from fanfold.model.pipeline import Pipeline, Target, TaskFunction, as_pipeline
 from fanfold.running.display import Display, display
 from fanfold.running.exit_codes import Exit
 from fanfold.running.follow import watch
-from fanfold.running.signatures import with_parameters_of
+from fanfold.running.signatures import RunParameters, shows_parameters_of
 
 if TYPE_CHECKING:
     from fanfold.model.task import Task
+
+Returned = TypeVar("Returned")
+AsyncTaskFunction = TaskFunction[..., Coroutine[Any, Any, Returned]]
 
 QUIET_SECONDS = 0.3
 """Until the worker is known to serve the stage, a task would be shown as waiting for one."""
@@ -33,7 +36,7 @@ GO_ON = "Interrupted; run the same again to go on"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RunWish:
     """Everything that may be said to `run`."""
 
     pipeline: Pipeline
@@ -57,19 +60,19 @@ class Wanted:
 class Job:
     """One run, with all that was said to it, before it begins."""
 
-    wanted: Wanted
+    wanted: RunWish
     database: str | None
     data: str | None
     progress: bool
 
-    def result(self, ending: Ending) -> Any:
+    def result(self, ending: RunStop) -> Any:
         """Run it with a client of its own and return the result."""
         with Client(self.database, self.data, pipelines=[self.wanted.pipeline]) as client:
             return client.result(run_task(client, self.wanted, progress=self.progress, ending=ending).id)
 
 
 def prepared(
-    pipeline: Pipeline | TaskFunction,
+    pipeline: Target,
     *inputs: Any,
     items: Iterable[Any] | None = None,
     options: dict[str, Any] | None = None,
@@ -85,11 +88,17 @@ def prepared(
     check_items(items)
     check_mapping({} if options is None else options, "options")
     known = None if items is None else list(items)
-    wanted = Wanted(as_pipeline(pipeline), inputs, known, options or {}, fresh, concurrency, straight_through)
+    wanted = RunWish(as_pipeline(pipeline), inputs, known, options or {}, fresh, concurrency, straight_through)
     return Job(wanted, database, data, progress)
 
 
-@with_parameters_of(prepared)
+@overload
+def run(function: AsyncTaskFunction[Returned], /, *inputs: Any, **named: Unpack[RunParameters]) -> Returned: ...
+@overload
+def run(function: TaskFunction[..., Returned], /, *inputs: Any, **named: Unpack[RunParameters]) -> Returned: ...
+@overload
+def run(pipeline: Pipeline, /, *inputs: Any, **named: Unpack[RunParameters]) -> Any: ...
+@shows_parameters_of(prepared)
 def run(*arguments: Any, **named: Any) -> Any:
     """Run a pipeline here and return its result. It is resumable: interrupt it, call it again, and it goes on.
 
@@ -98,10 +107,10 @@ def run(*arguments: Any, **named: Any) -> Any:
     It blocks until the task is over; where an event loop runs (a notebook, an `async def`) use ``await arun(…)``.
     """
     refuse_in_loop("fanfold.run", "await fanfold.arun(…), with the same arguments")
-    return prepared(*arguments, **named).result(Ending())
+    return prepared(*arguments, **named).result(RunStop())
 
 
-class Ending:
+class RunStop:
     """Ends a run from another thread."""
 
     def __init__(self) -> None:
@@ -122,13 +131,13 @@ class Ending:
             self.set()
 
 
-def run_task(client: Client, wanted: Wanted, *, progress: bool = True, ending: Ending | None = None) -> Task:
+def run_task(client: Client, wanted: RunWish, *, progress: bool = True, ending: RunStop | None = None) -> Task:
     """Run, or go on with, the task of ``wanted`` until it is completed; TaskStopped when it ends otherwise."""
     shown = display(wanted=progress)
     try:
         task = begin(client, wanted, shown)
         while task.state is TaskState.ACTIVE and not task.stalled:
-            task = work(client, wanted, task, shown, ending or Ending())
+            task = work(client, wanted, task, shown, ending or RunStop())
             if task.state is TaskState.WAITING and wanted.straight_through:
                 task = client.resume(task.id)
     finally:
@@ -138,7 +147,7 @@ def run_task(client: Client, wanted: Wanted, *, progress: bool = True, ending: E
     return task
 
 
-def begin(client: Client, wanted: Wanted, shown: Display) -> Task:
+def begin(client: Client, wanted: RunWish, shown: Display) -> Task:
     """The task to work on: a new one, or the one that was begun before, moved so that it can go on."""
     key = wanted.key()
     with client.store.read() as tx:
@@ -161,7 +170,7 @@ def begin(client: Client, wanted: Wanted, shown: Display) -> Task:
     return go_on(client, task, wanted, shown)
 
 
-def go_on(client: Client, task: Task, wanted: Wanted, shown: Display) -> Task:
+def go_on(client: Client, task: Task, wanted: RunWish, shown: Display) -> Task:
     """Move a task that was begun before so that it is worked on again, if it needs that."""
     if task.state is TaskState.COMPLETED:
         shown.say(f"Done before, as {task.id}. To do it anew: --fresh (fresh=True)")
@@ -177,7 +186,7 @@ def go_on(client: Client, task: Task, wanted: Wanted, shown: Display) -> Task:
     return task
 
 
-def work(client: Client, wanted: Wanted, task: Task, shown: Display, ending: Ending) -> Task:
+def work(client: Client, wanted: RunWish, task: Task, shown: Display, ending: RunStop) -> Task:
     """Work in this process until the task is not active any more; KeyboardInterrupt when a signal came first."""
     # The last run may have been killed: take its items back now instead of at the next sweep.
     recover(client.store, "run")
@@ -185,7 +194,7 @@ def work(client: Client, wanted: Wanted, task: Task, shown: Display, ending: End
     worker = Worker([wanted.pipeline], store=client.store, concurrency=wanted.concurrency, name="run")
     for sentence in worker.capped:
         shown.say(sentence)
-    watcher = Watcher(client, task, shown, worker)
+    watcher = RunWatcher(client, task, shown, worker)
     watcher.start()
     ending.call(watcher.interrupt)
     try:
@@ -200,7 +209,7 @@ def work(client: Client, wanted: Wanted, task: Task, shown: Display, ending: End
     return watcher.task
 
 
-class Watcher(threading.Thread):
+class RunWatcher(threading.Thread):
     """Shows the task while the worker works, and stops the worker as soon as the task is over."""
 
     def __init__(self, client: Client, task: Task, shown: Display, worker: Worker) -> None:

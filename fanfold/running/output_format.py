@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from fanfold.model.moments import told_at
+from fanfold.model.sentences import sentences_in
 
 STYLES = {
     "completed": "green", "done": "green", "ok": "green", "failed": "red", "problem": "red", "partial": "yellow",
@@ -29,6 +30,8 @@ def plain(value: Any) -> Any:
         return value.value
     if is_dataclass(value) and not isinstance(value, type):
         found = {field.name: plain(getattr(value, field.name)) for field in fields(value) if field.name != "shelf"}
+        if "sentences" in found:
+            found["sentences"] = sentences_in(found)
         return found | ({"path": str(place)} if (place := _place(value)) else {})
     if isinstance(value, Mapping):
         return {str(key): plain(inner) for key, inner in value.items()}

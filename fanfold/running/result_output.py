@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fanfold.errors import BadInput
+from fanfold.model.counting import ITEMS, counted
 from fanfold.model.files import File
 from fanfold.running import output_format as printing
 from fanfold.running.exit_codes import Exit
@@ -128,7 +129,7 @@ def list_missing(client: Client, task: Task) -> None:
     """Say which items the result is without, and why."""
     if not task.missing:
         return
-    click.echo(f"Missing from the result: {task.missing} {'item' if task.missing == 1 else 'items'}", err=True)
+    click.echo(f"Missing from the result: {counted(task.missing, ITEMS)}", err=True)
     for result in islice(client.missing(task.id), MISSING_SHOWN):
         why = result.error_message or result.error_code or "not done"
         click.echo(f"  {printing.one_line(result.key)}: {printing.one_line(why)}", err=True)
@@ -140,15 +141,21 @@ def list_degraded(client: Client, task: Task, *, err: bool = True) -> None:
     """Say which items are not what was asked for, why, and how to redo them."""
     if not task.degraded:
         return
-    click.echo(f"{marked(task, f'of {task.total} items are degraded')}:", err=err)
+    was = "is" if task.degraded == 1 else "are"
+    click.echo(f"{marked(task, f'of {counted(task.total, ITEMS)} {was} degraded')}:", err=err)
     shown = [item for stage in task.stages for item in _degraded_of(client, task, stage.name)][:DEGRADED_SHOWN]
     for item in shown:
         click.echo(f"  {printing.one_line(item.key)}: {printing.one_line(item.degraded)}", err=err)
     if task.degraded > len(shown):
         click.echo(f"  … all of them: fanfold items {task.id} --degraded", err=err)
     if task.unaccepted:
-        click.echo(f"To redo just these: fanfold retry {task.id} --degraded", err=err)
-        click.echo(f"To keep them as they are: fanfold accept {task.id}", err=err)
+        click.echo(
+            f"To redo just {'this' if task.unaccepted == 1 else 'these'}: fanfold retry {task.id} --degraded", err=err
+        )
+        click.echo(
+            f"To keep {'it as it is' if task.unaccepted == 1 else 'them as they are'}: fanfold accept {task.id}",
+            err=err,
+        )
 
 
 def marked(task: Task, what: str) -> str:

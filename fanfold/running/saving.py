@@ -76,6 +76,13 @@ class Saving:
             return None
         return self._written().get(str(target.resolve()), "").partition(" ")[2] or None
 
+    def places_of(self, task_id: str) -> dict[Path, Path]:
+        """Where results of a task were written that are still there, each with the source it was made from."""
+        known = self._written()
+        stamped = [name.removeprefix(_STAMP) for name, stamp in known.items() if _is_stamp(name, stamp, task_id)]
+        sources = {place: known.get(place, "").partition(" ")[2] for place in stamped}
+        return {Path(place): Path(source) for place, source in sources.items() if source and Path(place).exists()}
+
     def stands(self, target: Path, source: Path, stamp: str) -> bool:
         """Whether the result with this stamp stands at ``target``, as it was written."""
         known, place = self._written(), str(target.resolve())
@@ -150,6 +157,10 @@ class Saving:
         with self._ledger.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
+
+
+def _is_stamp(name: str, stamp: str, task_id: str) -> bool:
+    return name.startswith(_STAMP) and stamp.startswith(f"{task_id} ")
 
 
 def _make_way(target: Path) -> Path:

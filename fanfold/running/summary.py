@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from fanfold.model.asking import Spending, money
+from fanfold.model.counting import counted
 from fanfold.model.lifecycle import TaskState
+from fanfold.model.questions import Spending, money
 from fanfold.running.exit_codes import Exit
 from fanfold.running.many import Document, FileCommand
 from fanfold.running.output_format import duration, one_line
@@ -67,11 +68,6 @@ def _facts(command: FileCommand, document: Document, task: Task) -> list[str]:
 
 def _listed(names: list[str]) -> str:
     return f"{', '.join(names[:3])}{' …' if len(names) > 3 else ''}"
-
-
-def counted(number: int, noun: tuple[str, str]) -> str:
-    """`1 page`, `2 pages`."""
-    return f"{number} {noun[number != 1]}"
 
 
 def missing(client: Client, document: Document) -> list[Missing]:

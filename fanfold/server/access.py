@@ -12,7 +12,8 @@ from fanfold.engine import tokens
 from fanfold.engine.client import Client
 from fanfold.engine.tokens import Role
 from fanfold.errors import FanfoldError
-from fanfold.server.app_state import Place, place_of
+from fanfold.model.sentences import say
+from fanfold.server.app_state import AppState, place_of
 
 COOKIE = "fanfold_token"
 
@@ -74,8 +75,7 @@ def access_of(request: Request) -> Access:
     if found is None and not place.demands_token and not bearer_of(request):
         return ANYBODY  # A cookie of another day, on a server that needs none.
     if found is None:
-        fact = "The token is not valid" if secret else "This server demands a token"
-        raise NotAllowed(f"{fact}. Make one: fanfold tokens create NAME", code="unauthorized")
+        raise NotAllowed(say("token_invalid") if secret else say("token_demanded"), code="unauthorized")
     return Access(found.name, found.owner, Role(found.role), tokens.hashed(secret or ""))
 
 
@@ -85,23 +85,21 @@ Asking = Annotated[Access, Depends(access_of)]
 def changing(access: Asking) -> Access:
     """Only who may change things."""
     if not access.may_change:
-        raise NotAllowed(f"The token {access.name} may look, but change nothing: its role is {access.role}.")
+        raise NotAllowed(say("only_look", token=access.name, role=access.role))
     return access
 
 
 def managing(access: Asking) -> Access:
     """Only who manages the installation."""
     if not access.is_admin:
-        raise NotAllowed(f"This needs the role admin; the token {access.name} has the role {access.role}.")
+        raise NotAllowed(say("needs_admin", token=access.name, role=access.role))
     return access
 
 
 def overseeing(access: Asking) -> Access:
     """Only who sees the tasks of all owners: figures of the whole installation tell about all of them."""
     if not access.sees_all:
-        raise NotAllowed(
-            f"This is about the tasks of all owners; the token {access.name} sees those of {access.owner}."
-        )
+        raise NotAllowed(say("all_owners", token=access.name, owner=access.owner))
     return access
 
 
@@ -116,4 +114,4 @@ def client_of(request: Request, access: Asking) -> Client:
 
 
 Looking = Annotated[Client, Depends(client_of)]
-At = Annotated[Place, Depends(place_of)]
+At = Annotated[AppState, Depends(place_of)]

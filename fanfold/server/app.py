@@ -9,10 +9,10 @@ from typing import Any
 from fastapi import FastAPI
 
 import fanfold
-from fanfold.server.api import actions, external, items, operating, results, streams, tasks
+from fanfold.server.api import actions, decisions, external, items, operating, results, streams, tasks
 from fanfold.server.api.documented import completed
-from fanfold.server.app_state import Place
-from fanfold.server.conditional import Answers
+from fanfold.server.app_state import AppState
+from fanfold.server.conditional import CachedResponses
 from fanfold.server.database_threads import limit_readers
 from fanfold.server.guard import Guard
 from fanfold.server.problems import told
@@ -20,7 +20,7 @@ from fanfold.server.web import pages
 from fanfold.server.web.languages import learn
 
 API = "/api/v1"
-MODULES = (tasks, actions, external, items, results, streams, operating)
+MODULES = (tasks, actions, decisions, external, items, results, streams, operating)
 DESCRIPTION = """
 One task is split into items, every item is processed by itself, and the results are merged.
 
@@ -37,7 +37,7 @@ class App(FastAPI):
         return completed(super().openapi())
 
 
-def make_app(place: Place) -> FastAPI:
+def make_app(place: AppState) -> FastAPI:
     """The server for one installation."""
 
     @asynccontextmanager
@@ -48,7 +48,7 @@ def make_app(place: Place) -> FastAPI:
         place.live.close()
         place.live.join()
         place.pictures.close()
-        place.pulse.close()
+        place.database_health.close()
 
     app = App(
         title="Fanfold",
@@ -66,7 +66,7 @@ def make_app(place: Place) -> FastAPI:
     app.include_router(operating.plain)
     app.include_router(pages.router, include_in_schema=False)
     app.mount("/static", pages.static_files(), name="static")
-    told(app, pages.tell_error)
-    app.add_middleware(Answers)
+    told(app, pages.tell_error, pages.speak)
+    app.add_middleware(CachedResponses)
     app.add_middleware(Guard, place=place)
     return app

@@ -10,7 +10,7 @@ from fastapi import Request
 
 from fanfold.engine.client import Client
 from fanfold.model.pipeline import Pipeline
-from fanfold.server.database_health import Pulse
+from fanfold.server.database_health import DatabaseHealth
 from fanfold.server.live import Live
 from fanfold.server.pictures import Pictures
 from fanfold.store.store import Store
@@ -19,7 +19,7 @@ LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
 @dataclass
-class Place:
+class AppState:
     """Everything a route may need; one for each server."""
 
     store: Store
@@ -29,12 +29,12 @@ class Place:
     demands_token: bool = False
     live: Live = field(init=False)
     pictures: Pictures = field(init=False)
-    pulse: Pulse = field(init=False)
+    database_health: DatabaseHealth = field(init=False)
 
     def __post_init__(self) -> None:
         self.live = Live(self.store)
         self.pictures = Pictures(self.store.settings)
-        self.pulse = Pulse(self.store)
+        self.database_health = DatabaseHealth(self.store)
 
     def client(self, owner: str | None = None, actor: str = "person") -> Client:
         """A client of the store, for one request; it costs nothing."""
@@ -68,7 +68,7 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def place_of(request: Request) -> Place:
+def place_of(request: Request) -> AppState:
     """The place of the server that got the request."""
-    place: Place = request.app.state.place
+    place: AppState = request.app.state.place
     return place

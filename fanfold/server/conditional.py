@@ -26,7 +26,7 @@ JSON = "application/json"
 REVALIDATED = "private, no-cache"
 
 
-class Answers:
+class CachedResponses:
     """A layer around the app; other methods than GET and HEAD pass through."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -37,7 +37,7 @@ class Answers:
         if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD"):
             await self.app(scope, receive, send)
             return
-        answer = Answer(Headers(scope=scope), send, is_head=scope["method"] == "HEAD")
+        answer = CachedResponse(Headers(scope=scope), send, is_head=scope["method"] == "HEAD")
         asked = {**scope, "method": "GET"}
         if not answer.may_end_early:
             await self.app(asked, receive, answer.take)
@@ -53,7 +53,7 @@ class Answers:
                 raise
 
 
-class Answer:
+class CachedResponse:
     """One answer under way; its headers are held back until it is known whether the body is needed."""
 
     def __init__(self, asked: Headers, send: Send, *, is_head: bool) -> None:

@@ -6,6 +6,7 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
 from fanfold.errors import DatabaseProblem
+from fanfold.model.sentences import say
 from fanfold.store.database_errors import UNREACHABLE
 from fanfold.store.store import Store
 
@@ -13,12 +14,12 @@ LOOK_SECONDS = 3.0
 """A database that takes longer to count the workers is no use to anybody who waits for a page."""
 
 
-class Pulse:
+class DatabaseHealth:
     """Looks at the database in a thread of its own, so that nobody who waits for the database can be in the way."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="pulse")
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="database-health")
         self._looking: asyncio.Future[int] | None = None
 
     async def workers(self) -> int:
@@ -33,7 +34,7 @@ class Pulse:
             raise DatabaseProblem(
                 f"The database has not answered for {LOOK_SECONDS:g} s.",
                 code=UNREACHABLE,
-                public="The database does not answer; the server goes on trying.",
+                public=say("database_silent"),
             ) from None
 
     def close(self) -> None:

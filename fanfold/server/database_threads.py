@@ -16,6 +16,7 @@ from anyio.lowlevel import RunVar
 from anyio.to_thread import current_default_thread_limiter, run_sync
 from fastapi import APIRouter
 
+from fanfold.model.sentences import say
 from fanfold.server.pictures import Busy
 
 Made = TypeVar("Made")
@@ -56,19 +57,19 @@ def writers() -> CapacityLimiter:
 
 async def writing(function: Callable[..., Made], *arguments: Any, **named: Any) -> Made:
     """Run a function that writes to the database in a thread; Busy when there is none for too long."""
-    busy = "The database is busy: other commands wait for it already. Try again in a moment."
+    busy = say("commands_wait")
     return await _run(writers(), busy, partial(function, *arguments, **named))
 
 
 async def unlocking(function: Callable[..., Made], *arguments: Any, **named: Any) -> Made:
     """Run a function that applies a secret to a file in a thread; Busy when others do so for too long."""
-    busy = "Other files are being unlocked already. Try again in a moment."
+    busy = say("files_unlocked")
     return await _run(limiter_of("unlockers", UNLOCKERS), busy, partial(function, *arguments, **named))
 
 
 async def making(function: Callable[..., Made], *arguments: Any, **named: Any) -> Made:
     """Run a function that runs an application's code in a thread; Busy when others do so for too long."""
-    busy = "Other forms are being made already. Try again in a moment."
+    busy = say("forms_made")
     return await _run(limiter_of("makers", MAKERS), busy, partial(function, *arguments, **named))
 
 

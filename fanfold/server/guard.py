@@ -9,7 +9,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from fanfold.server.app_state import Place
+from fanfold.model.sentences import Sentence, say
+from fanfold.server.app_state import AppState
 from fanfold.server.problems import problem
 
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
@@ -42,7 +43,7 @@ With no referrer at all a browser sends forms without their origin, and the chec
 class Guard:
     """The outermost layer of the server."""
 
-    def __init__(self, app: ASGIApp, place: Place) -> None:
+    def __init__(self, app: ASGIApp, place: AppState) -> None:
         self.app = app
         self.place = place
 
@@ -67,18 +68,14 @@ class Guard:
             return
         await self.app(scope, bounded(receive, limit, self._too_large(scope["path"], limit)), sealed)
 
-    def _too_large(self, path: str, limit: int) -> str:
+    def _too_large(self, path: str, limit: int) -> Sentence:
         """The fact and the way out, which is not the same for an upload as for anything else."""
         most = self.place.store.settings.upload_bytes
-        fact = f"The request is larger than {limit / 1e6:g} MB"
         if limit == most:
-            return f"{fact}. Whoever runs the server can allow more: FANFOLD_UPLOAD_BYTES"
+            return say("upload_too_large", limit=limit / 1e6)
         if path in UPLOADS:
-            way = (
-                f"Send files as multipart/form-data, which may have {most / 1e6:g} MB, and many items as several tasks"
-            )
-            return f"{fact}, which is the most for JSON. {way}."
-        return f"{fact}. Send less at once."
+            return say("json_too_large", limit=limit / 1e6, most=most / 1e6)
+        return say("request_too_large", limit=limit / 1e6)
 
     def _limit(self, path: str, headers: Headers) -> int:
         """How much is read of a request, most of it before anybody knows who sends it."""
@@ -92,19 +89,14 @@ class Guard:
     def _refusal(self, method: str, headers: Headers) -> tuple[int, str, str] | None:
         host = headers.get("host", "")
         if not self.place.knows_host(host):
-            way = "Call it by its address, or let the server allow this name (setting `allowed_hosts`)."
-            return 421, "unknown_host", f"This server is not called {host[:100] or 'nothing'}. {way}"
+            return 421, "unknown_host", say("unknown_host", host=host[:100] or "nothing")
         if method in SAFE_METHODS or headers.get("authorization", "").lower().startswith("bearer "):
             # A page elsewhere can send a browser here, but it can neither read the answer nor make up this header. (Other
             # kinds of it, a browser may send by itself.)
             return None
         origin, site = headers.get("origin"), headers.get("sec-fetch-site")
         if _is_foreign(origin, host) or site not in (None, "same-origin", "none"):
-            return (
-                403,
-                "foreign_origin",
-                "The request came from a page of another site, which may not change anything here.",
-            )
+            return 403, "foreign_origin", say("foreign_origin")
         return None
 
 
@@ -129,10 +121,8 @@ def bounded(receive: Receive, limit: int, too_large: str) -> Receive:
             async with asyncio.timeout_at(began + BODY_SECONDS + got / BYTES_PER_SECOND):
                 message = await receive()
         except TimeoutError:
-            fact = (
-                f"The rest of the request did not come: {got} bytes in {BODY_SECONDS + got / BYTES_PER_SECOND:.0f} s."
-            )
-            raise HTTPException(408, f"{fact} Send it again.", CLOSING) from None
+            late = say("rest_missing", bytes=got, seconds=BODY_SECONDS + got / BYTES_PER_SECOND)
+            raise HTTPException(408, late, CLOSING) from None
         got += len(message.get("body", b"") or b"")
         is_whole = not message.get("more_body")
         if got > limit:

@@ -7,17 +7,18 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Collection, Iterable
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from fanfold.engine.queries.items import cells_of
-from fanfold.engine.queries.views import view
-from fanfold.engine.worker.restart import keep_running
+from fanfold.engine.queries.page import cells_of
+from fanfold.engine.queries.task_view import view
+from fanfold.engine.worker.beside.restart import keep_running
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.task import Cells, Event, Task, TaskRow
 from fanfold.server.samples import SAMPLE_SECONDS, Samples
-from fanfold.server.snapshots import MOST_EVENTS, ListMoment, Lost, Moment, New, Pace, Watcher
+from fanfold.server.snapshots import MOST_EVENTS, DatabaseLost, ListMoment, Locked, Moment, New, Pace, Watcher
 from fanfold.store.dialects.notify import Hints
+from fanfold.store.dialects.write_lock import WriteLock
 from fanfold.store.store import Store, Transaction
 from fanfold.store.tasks import Filter
 
@@ -34,6 +35,10 @@ CHECK_SECONDS = 1.0
 REST_SECONDS = 30.0
 SILENT_SECONDS = 3.0
 """A look that takes longer means that the database does not answer."""
+LOCKED_SECONDS = 5.0
+"""A write lock that one transaction has for longer is told: commands wait for it, and workers cannot go on."""
+ASKED_SECONDS = 10.0
+"""So long the lock is looked at after somebody wanted to know: pages without a stream ask every few seconds."""
 TOLD_SECONDS = 0.5
 """How often open pages are told whether the database can be read."""
 
@@ -80,6 +85,8 @@ class Live:
         self._good_at = datetime.now(UTC)
         self._looking_since: float | None = None
         self._has_failed = False
+        self._lock_of_database = WriteLock(store.database)
+        self._lock_asked_at = -ASKED_SECONDS
         self._thread = threading.Thread(target=self._keep_running, name="live", daemon=True)
 
     def start(self) -> None:
@@ -146,14 +153,32 @@ class Live:
         is_silent = since is not None and time.monotonic() - since > SILENT_SECONDS
         return self._good_at if self._has_failed or is_silent else None
 
-    async def follow(self, watcher: Watcher[New]) -> AsyncGenerator[New | Lost, None]:
-        """What is new for a watcher, and whether the database is lost, until there will be nothing more."""
+    @property
+    def locked_since(self) -> datetime | None:
+        """Since when somebody has had SQLite's write lock; None when it is free, or was taken just now.
+
+        It is looked at as long as somebody asks this.
+        """
+        self._lock_asked_at = time.monotonic()
+        seconds = self._lock_of_database.held_seconds
+        return datetime.now(UTC) - timedelta(seconds=seconds) if seconds > LOCKED_SECONDS else None
+
+    async def follow(self, watcher: Watcher[New], *, locks: bool = False) -> AsyncGenerator[New | DatabaseLost, None]:
+        """What is new for a watcher, and whether the database is lost, until there will be nothing more.
+
+        With ``locks`` also whether its write lock is held.
+        """
         told: datetime | None = None
+        is_locked = False
         while True:
             lost = self.lost_since
+            locked = self.locked_since if locks else None
+            if (locked is not None) != is_locked:
+                is_locked = locked is not None
+                yield Locked(locked)
             if (lost is None) != (told is None):
                 told = lost
-                yield Lost(lost)
+                yield DatabaseLost(lost)
             try:
                 async with asyncio.timeout(TOLD_SECONDS):
                     moment = await watcher.next()
@@ -164,7 +189,7 @@ class Live:
             if told is not None:
                 # What is new was read, so the database is back: this comes first, also where a stream ends with the news.
                 told = None
-                yield Lost(None)
+                yield DatabaseLost(None)
             yield moment
 
     @property
@@ -194,6 +219,7 @@ class Live:
             raise
         finally:
             hints.close()
+            self._lock_of_database.close()
 
     def _is_back(self) -> None:
         """The database was read. This is known before anybody is told what was read."""
@@ -205,6 +231,8 @@ class Live:
         """Look if there may be news; returns how long to pause."""
         started = time.monotonic()
         self.samples.take(self.store, started)
+        if started - self._lock_asked_at < ASKED_SECONDS:
+            self._lock_of_database.probe()
         self._turn_out(started)
         self._due = self._due or not self.watchers or self._somebody_is_new() or self._may_have_changed(hints)
         if self._due:
@@ -215,7 +243,7 @@ class Live:
 
     def _may_have_changed(self, hints: Hints) -> bool:
         """On SQLite the hint tells of every commit; on PostgreSQL only of new work, so that one has to look."""
-        return hints.wait(self._over, INTERVAL_SECONDS) or self.store.database.dialect == "postgresql"
+        return hints.wait(self._over, INTERVAL_SECONDS) or not hints.tells_all
 
     def _somebody_is_new(self) -> bool:
         with self._lock:
@@ -294,7 +322,7 @@ class Live:
     def _look_at_lists(self, tx: Transaction, lists: list[Watcher[ListMoment]], now: float) -> None:
         found = {task.id: task for task in view(self.store, tx, list(self._worth_a_look(tx, lists).values()))}
         unseen = self._listed.keys() - found.keys()
-        gone = {id_: self._listed[id_].owner for id_ in unseen - tx.reading.existing(unseen)}
+        gone = {id_: self._listed[id_].owner for id_ in unseen - tx.tasks.existing(unseen)}
         changed = {id_: task for id_, task in found.items() if self._listed.get(id_) != task}
         left = {id_: self._paces.setdefault(id_, Pace()).seconds_left(task, now) for id_, task in found.items()}
         self._is_back()

@@ -10,9 +10,11 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from fanfold.engine.worker.children import Children
+from fanfold.engine.worker.attempt.attempt_result import said_by
+from fanfold.engine.worker.processes.children import Children
 from fanfold.errors import ChildDied, FanfoldError, NotFound
 from fanfold.model.pipeline import Pipeline
+from fanfold.model.sentences import say
 from fanfold.settings import Settings
 
 KEPT_BYTES = 64_000_000
@@ -47,14 +49,14 @@ class Pictures:
     async def draw(self, pipeline: Pipeline | None, name: str, value: Any) -> bytes:
         """The picture of an item's input; ``name`` is what it is kept under."""
         if pipeline is None or pipeline.picture is None:
-            raise NotFound("This item has no picture.", code="no_picture")
+            raise NotFound(say("no_picture"), code="no_picture")
         if name in self._kept:
             self._kept.move_to_end(name)
             return self._kept[name]
         self._remember_failure(name)
         if name not in self._under_way:
             if len(self._under_way) >= WAITING:
-                raise Busy("Too many pictures are wanted at once. Try again in a moment.")
+                raise Busy(say("too_many_pictures"))
             self._under_way[name] = asyncio.ensure_future(self._finish(pipeline.picture, name, value))
         # Whoever leaves does not take the picture away from those who wait for it as well.
         return await asyncio.shield(self._under_way[name])
@@ -89,15 +91,15 @@ class Pictures:
             drawn = child.run(picture, (value,), {})
         except ChildDied as error:
             self._children.discard(child)
-            raise NotFound(f"The picture cannot be drawn: {error}", code="no_picture") from None
+            raise NotFound(say("picture_failed", why=error.message), code="no_picture") from None
         except (Exception, SystemExit) as error:  # Raised by the pipeline's function, in the child.
             self._children.give_back(child)
-            raise NotFound(f"The picture cannot be drawn: {error}", code="no_picture") from None
+            raise NotFound(say("picture_failed", why=said_by(error)), code="no_picture") from None
         finally:
             patience.cancel()
         self._children.give_back(child)
         if not isinstance(drawn, bytes):
-            raise NotFound("The picture cannot be drawn: the pipeline gave no bytes.", code="no_picture")
+            raise NotFound(say("picture_failed", why=say("picture_no_bytes")), code="no_picture")
         return drawn
 
     def _keep(self, name: str, drawn: bytes) -> None:

@@ -17,8 +17,9 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
 from fanfold.engine.redaction import without_keys
-from fanfold.engine.worker.log_throttle import Repeats
+from fanfold.engine.worker.log_throttle import LogThrottle
 from fanfold.errors import BadOption, DatabaseProblem, FanfoldError, IllegalMove, TaskStopped
+from fanfold.model.sentences import Sentence, say
 from fanfold.server.sentences import without_commands
 
 log = logging.getLogger("fanfold.server")
@@ -41,9 +42,10 @@ CODES = {
 }  # fmt: skip
 FULL = (errno.ENOSPC, errno.EDQUOT)
 Teller = Callable[[Request, int, str, str], Awaitable[Response]]
+Speaker = Callable[[Request, str], str]
 
 
-class Document(JSONResponse):
+class ProblemDocument(JSONResponse):
     """A problem as bytes: it may quote anything, also half a surrogate pair, which has no UTF-8."""
 
     media_type = MEDIA_TYPE
@@ -55,15 +57,19 @@ class Document(JSONResponse):
 
 def problem(status: int, code: str, detail: str, **more: Any) -> JSONResponse:
     """A problem document."""
+    said = without_commands(detail)
+    if isinstance(said, Sentence):
+        said = said.changed(without_keys)
+        more["sentence"] = said.data
     body = {
         "type": "about:blank",
         "title": TITLES.get(status, "Problem"),
         "status": status,
-        "detail": without_keys(without_commands(detail)),
+        "detail": without_keys(said),
         "code": code,
     }
     headers = {401: {"www-authenticate": "Bearer"}, 503: {"retry-after": "2"}}.get(status)
-    return Document(jsonable_encoder(body | more), status, headers)
+    return ProblemDocument(jsonable_encoder(body | more), status, headers)
 
 
 def status_of(error: FanfoldError) -> int:
@@ -80,7 +86,7 @@ def possible(error: FanfoldError) -> dict[str, list[str]]:
     return {}
 
 
-repeats = Repeats()
+repeats = LogThrottle()
 
 
 def told_to_all(error: FanfoldError) -> str:
@@ -89,23 +95,24 @@ def told_to_all(error: FanfoldError) -> str:
         return error.message
     said, like_it = repeats.count(error.message)
     log.log(logging.WARNING if said else logging.DEBUG, "[server] %s%s", error.message, like_it)
-    return error.public
+    return error.public or say("database_not_usable")
 
 
-def no_space() -> str:
+def no_space() -> Sentence:
     """What to do when an upload finds no room."""
-    place = f" in {tempfile.tempdir}" if tempfile.tempdir else ""
-    return (
-        f"The server has no space left for uploads{place}. Free some there, or have it use another folder (TMPDIR), "
-        "then send it again. Nothing was kept of this request."
-    )
+    return say("no_space", place=say("in_folder", folder=tempfile.tempdir) if tempfile.tempdir else "")
 
 
-def told(app: FastAPI, tell_page: Teller) -> None:
-    """Have the app tell every error: to programs as a document, to people, on the pages, as ``tell_page`` does."""
+def told(app: FastAPI, tell_page: Teller, speak: Speaker) -> None:
+    """Have the app tell every error: to programs as a document, to people, on the pages, as ``tell_page`` does.
+
+    Scripts of the pages get documents as well: these say it in the reader's language, too (``speak``).
+    """
 
     async def tell(request: Request, status: int, code: str, detail: str, **more: Any) -> Response:
         if request.url.path.startswith("/api/") or "text/html" not in request.headers.get("accept", ""):
+            if (shown := without_keys(speak(request, detail))) != without_keys(without_commands(detail)):
+                more["shown"] = shown
             return problem(status, code, detail, **more)
         return await tell_page(request, status, code, detail)
 
@@ -128,7 +135,7 @@ def told(app: FastAPI, tell_page: Teller) -> None:
     async def refused(request: Request, error: HTTPException) -> Response:
         # A body that cannot even be parsed is answered as one that cannot be used.
         status = 422 if error.status_code == 400 else error.status_code
-        answer = await tell(request, status, CODES.get(error.status_code, "refused"), str(error.detail))
+        answer = await tell(request, status, CODES.get(error.status_code, "refused"), error.detail)
         answer.headers.update(error.headers or {})
         return answer
 
@@ -137,7 +144,7 @@ def told(app: FastAPI, tell_page: Teller) -> None:
         if error.filename is None:  # Python found no folder for temporary files that it can write to.
             return await tell(request, 507, "no_space", no_space())
         log.warning("[server] %s %s: a file is gone: %s", request.method, request.url.path, error.filename)
-        return await tell(request, 404, "file_gone", "A file of this task is no longer there.")
+        return await tell(request, 404, "file_gone", say("page_file_gone"))
 
     @app.exception_handler(OSError)
     async def refused_by_system(request: Request, error: OSError) -> Response:
@@ -150,5 +157,4 @@ def told(app: FastAPI, tell_page: Teller) -> None:
     async def unexpected(request: Request, error: Exception) -> Response:
         mark = secrets.token_hex(4)
         log.error("[server] %s %s failed, marked %s", request.method, request.url.path, mark, exc_info=error)
-        detail = f"Something happened that Fanfold did not foresee. The server's log has it under {mark}."
-        return await tell(request, 500, "unexpected", detail)
+        return await tell(request, 500, "unexpected", say("unexpected", mark=mark))

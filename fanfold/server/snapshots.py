@@ -54,10 +54,15 @@ class ListMoment:
 
 
 @dataclass(frozen=True)
-class Lost:
+class DatabaseLost:
     """The database cannot be read; what is known is from ``since``. None says that it can be read again."""
 
     since: datetime | None
+
+
+@dataclass(frozen=True)
+class Locked(DatabaseLost):
+    """The database can be read, but somebody has held its write lock since then. None says that it is free again."""
 
 
 New = TypeVar("New", Moment, ListMoment)

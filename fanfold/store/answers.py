@@ -8,12 +8,11 @@ from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
-from fanfold.model.asking import Spending
 from fanfold.model.lifecycle import ItemState
-from fanfold.store.dialects.bulk import Row, unfolded
+from fanfold.model.questions import Spending
 from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.dialect import Row
 from fanfold.store.statements import run
 from fanfold.store.tables import answers, calls, items, workers
 
@@ -79,9 +78,10 @@ class Answers:
         So two workers with the same page pay for it once. What was begun by a worker that is no longer heard of may be
         begun again at once, anything else after its time.
         """
-        insert = postgresql.insert if self.clock.dialect == "postgresql" else sqlite.insert
         holder = sa.select(items.c.worker).where(items.c.id == item).scalar_subquery()
-        new = insert(answers).values(key=key, asked_by=asker, worker=holder, asked_until=self.clock.after(seconds))
+        new = self.clock.dialect.insert(answers).values(
+            key=key, asked_by=asker, worker=holder, asked_until=self.clock.after(seconds)
+        )
         # Not EXISTS: inside ON CONFLICT it would not be about the row in conflict.
         alive = sa.select(workers.c.id).where(workers.c.seen_at > self.clock.before(lease_seconds))
         abandoned = sa.or_(
@@ -97,8 +97,7 @@ class Answers:
 
     def keep(self, key: str, body: str) -> None:
         """Keep an answer, whoever asked."""
-        insert = postgresql.insert if self.clock.dialect == "postgresql" else sqlite.insert
-        new = insert(answers).values(key=key, body=body, answered_at=self.clock.now)
+        new = self.clock.dialect.insert(answers).values(key=key, body=body, answered_at=self.clock.now)
         kept = {"body": new.excluded.body, "answered_at": new.excluded.answered_at, "asked_by": None, "worker": None}
         self.connection.execute(new.on_conflict_do_update(index_elements=["key"], set_=kept))
 
@@ -136,7 +135,7 @@ class Calls:
         """Keep calls of items; False when an item was deleted meanwhile, whose calls are passed over."""
         if not rows:
             return True
-        batch = unfolded(self.clock.dialect, COLUMNS)
+        batch = self.clock.dialect.unfolded(COLUMNS)
         chosen = sa.select(*batch.c, items.c.task, self.clock.now).join(items, items.c.id == batch.c.item)
         # Whoever removes the items waits for this, and then finds the calls.
         chosen = chosen.with_for_update(read=True, key_share=True, of=items)
@@ -151,7 +150,7 @@ class Calls:
 
     def begin(self, row: Row) -> int | None:
         """Note a call before it is sent, so that it counts also when nobody lives to see its answer; None if its item is gone."""
-        batch = unfolded(self.clock.dialect, COLUMNS)
+        batch = self.clock.dialect.unfolded(COLUMNS)
         chosen = sa.select(*batch.c, items.c.task, self.clock.now).join(items, items.c.id == batch.c.item)
         chosen = chosen.with_for_update(read=True, key_share=True, of=items)
         made = sa.insert(calls).from_select([*COLUMNS, "task", "at"], chosen).returning(calls.c.id)

@@ -10,21 +10,22 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from fanfold.model.sentences import kept, restored
 from fanfold.model.task import Event
-from fanfold.store.dialects.bulk import Row, unfolded
 from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.dialect import Row
 from fanfold.store.statements import run
 from fanfold.store.tables import events, tasks
 
 REASON_LENGTH = 1_000
-NAMES = ("actor", "verb", "source", "target", "stage", "item", "reason")
+NAMES = ("actor", "verb", "source", "target", "stage", "item", "reason", "reason_sentence")
 COLUMNS: dict[str, sa.types.TypeEngine[Any]] = {"task": sa.BigInteger()} | {name: sa.Text() for name in NAMES}
 
 
 @lru_cache(maxsize=64)
 def add_statement(clock: Clock) -> sa.Insert:
     """Many events in one statement; built once."""
-    batch = unfolded(clock.dialect, COLUMNS)
+    batch = clock.dialect.unfolded(COLUMNS)
     return sa.insert(events).from_select([*COLUMNS, "at"], sa.select(*batch.c, clock.now))
 
 
@@ -43,8 +44,9 @@ class Events:
 
     def _row(self, row: Row) -> dict[str, Any]:
         filled = {name: row.get(name) for name in COLUMNS}
-        if filled["reason"]:
-            filled["reason"] = str(filled["reason"])[:REASON_LENGTH]
+        if reason := filled["reason"]:
+            filled["reason"] = str(reason)[:REASON_LENGTH]
+            filled["reason_sentence"] = kept(reason, filled["reason"])
         return filled
 
     def of(self, task: int, after: int = 0, limit: int = 1_000) -> list[Event]:
@@ -111,7 +113,7 @@ class Events:
                 row.target,
                 row.stage,
                 row.item,
-                row.reason,
+                restored(row.reason, row.reason_sentence),
             )
             for row in self.connection.execute(wanted)
         ]

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from fanfold.store.answers import Answers
 from fanfold.store.dialects.bulk import remove_all, remove_rows
 from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.dialect import Dialect
 from fanfold.store.statements import run
 from fanfold.store.tables import (
     OF_TASKS,
@@ -98,7 +99,7 @@ class Removal:
     def _remove_rows(self, table: sa.Table, number: int, limit: int) -> int:
         key = tuple(table.primary_key)
         some = sa.select(*key).where(table.c.task == number).limit(limit)
-        if self.clock.dialect == "postgresql":  # It locks rows as it goes; SQLite would sort all of them for this.
+        if self.clock.dialect.locks_rows:  # PostgreSQL locks rows as it goes; SQLite would sort all of them for this.
             some = some.order_by(*key)
         return self._delete(table, key[0].in_(some) if len(key) == 1 else sa.tuple_(*key).in_(some))
 
@@ -116,8 +117,8 @@ class Removal:
 
 
 @cache
-def _some_of(dialect: str) -> sa.Select[Any]:
+def _some_of(dialect: Dialect) -> sa.Select[Any]:
     some = sa.select(items.c.id).where(items.c.task == sa.bindparam("of"))
     # PostgreSQL locks rows by id. SQLite has the items in order of position: by id, it would read and sort all of them.
-    some = some.order_by(*((items.c.stage, items.c.seq) if dialect == "sqlite" else (items.c.id,)))
+    some = some.order_by(*((items.c.id,) if dialect.locks_rows else (items.c.stage, items.c.seq)))
     return some.limit(sa.bindparam("most", type_=sa.Integer)).with_for_update()

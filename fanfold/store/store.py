@@ -1,4 +1,4 @@
-"""Where is everything? One store: the database with its verbs, and the blobs beside it."""
+"""Where is everything? One store: the database, opened in transactions, and the blobs beside it."""
 
 from __future__ import annotations
 
@@ -8,177 +8,28 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from functools import cached_property
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
-import sqlalchemy as sa
-
-from fanfold.errors import DatabaseProblem, FanfoldError
+from fanfold.errors import FanfoldError
 from fanfold.model import importing, serial
 from fanfold.model.files import File
 from fanfold.settings import Settings
-from fanfold.store.answers import Answers, Calls
 from fanfold.store.database import Database
 from fanfold.store.database_errors import is_conflict
-from fanfold.store.dialects.clock import Clock
-from fanfold.store.dialects.notify import CHANNEL
-from fanfold.store.dialects.sqlite import BUSY_SECONDS
-from fanfold.store.events import Events
 from fanfold.store.files import sharing
-from fanfold.store.files.folder import Blobs, BlobStore, Directory, new_key
-from fanfold.store.health import Health
-from fanfold.store.items.accept import Accepting
-from fanfold.store.items.create import Items
-from fanfold.store.items.drafts import Drafts
-from fanfold.store.items.external_jobs import Externals
-from fanfold.store.items.find_work import Looking
-from fanfold.store.items.query import Reading
-from fanfold.store.items.recover import Recovery
-from fanfold.store.items.reset import Resetting
-from fanfold.store.items.reset_queue import Resets
-from fanfold.store.items.settle import Settling
-from fanfold.store.removal import Removal
-from fanfold.store.streams.database import Streams
-from fanfold.store.tasks import Tasks
-from fanfold.store.tokens import Tokens
-from fanfold.store.upgrade import migrate, revisions
+from fanfold.store.files.folder import BlobStore, Directory, new_key
+from fanfold.store.transaction import Transaction
+from fanfold.store.upgrade import migrate
 from fanfold.store.urls import shown
-from fanfold.store.workers import Workers
 
 log = logging.getLogger("fanfold.store")
 Result = TypeVar("Result")
+__all__ = ["CONFLICT_TRIES", "Store", "Transaction"]
 CONFLICT_TRIES = 10
 CONFLICT_PAUSE_SECONDS = 0.05
 """The longest pause before the second try of a transaction that met another one; it grows with each try."""
-
-
-class Transaction:
-    """One transaction, seen as verbs on nouns."""
-
-    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
-        self.connection = connection
-        self.clock = clock
-
-    @cached_property
-    def tasks(self) -> Tasks:
-        """Tasks: add, get, lock, move, list, delete."""
-        return Tasks(self.connection, self.clock)
-
-    @cached_property
-    def items(self) -> Items:
-        """Items: add, claim, load."""
-        return Items(self.connection, self.clock)
-
-    @cached_property
-    def looking(self) -> Looking:
-        """The search for work: walk, news, due."""
-        return Looking(self.connection, self.clock)
-
-    @cached_property
-    def drafts(self) -> Drafts:
-        """Stages whose items are still being written or removed: begin, refresh, end, remove."""
-        return Drafts(self.connection, self.clock)
-
-    @cached_property
-    def settling(self) -> Settling:
-        """Items leaving their worker: finish, fail, postpone, release."""
-        return Settling(self.connection, self.clock)
-
-    @cached_property
-    def resetting(self) -> Resetting:
-        """Items that are done again: retry, reopen."""
-        return Resetting(self.connection, self.clock)
-
-    @cached_property
-    def accepting(self) -> Accepting:
-        """Degraded results that a person keeps."""
-        return Accepting(self.connection, self.clock)
-
-    @cached_property
-    def resets(self) -> Resets:
-        """Resets of many items: begin, note, clear, end."""
-        return Resets(self.connection, self.clock)
-
-    @cached_property
-    def removal(self) -> Removal:
-        """Tasks that are removed: begin, remove, end."""
-        return Removal(self.connection, self.clock)
-
-    @cached_property
-    def recovery(self) -> Recovery:
-        """Items whose worker is gone."""
-        return Recovery(self.connection, self.clock)
-
-    @cached_property
-    def reading(self) -> Reading:
-        """Counts, results and lists."""
-        return Reading(self.connection, self.clock)
-
-    @cached_property
-    def events(self) -> Events:
-        """The log of what happened."""
-        return Events(self.connection, self.clock)
-
-    @cached_property
-    def workers(self) -> Workers:
-        """Workers, heartbeats, permits."""
-        return Workers(self.connection, self.clock)
-
-    @cached_property
-    def blobs(self) -> Blobs:
-        """Rows that name blobs."""
-        return Blobs(self.connection, self.clock)
-
-    @cached_property
-    def streams(self) -> Streams:
-        """Streamed output."""
-        return Streams(self.connection, self.clock)
-
-    @cached_property
-    def externals(self) -> Externals:
-        """External jobs: intended, started, unknown."""
-        return Externals(self.connection, self.clock)
-
-    @cached_property
-    def answers(self) -> Answers:
-        """Answers of models that need not be paid for again."""
-        return Answers(self.connection, self.clock)
-
-    @cached_property
-    def calls(self) -> Calls:
-        """The ledger of calls to models."""
-        return Calls(self.connection, self.clock)
-
-    @cached_property
-    def tokens(self) -> Tokens:
-        """Who may ask the server."""
-        return Tokens(self.connection, self.clock)
-
-    @cached_property
-    def health(self) -> Health:
-        """What may be stuck."""
-        return Health(self.connection, self.clock)
-
-    def announce(self) -> None:
-        """Tell idle workers, when this commits, that there may be work. A hint: they also look by themselves."""
-        if self.clock.dialect == "postgresql":
-            self.connection.execute(sa.select(sa.func.pg_notify(CHANNEL, "")))
-
-    def misfit(self) -> DatabaseProblem | None:
-        """Why this code cannot go on with the database, which somebody may have upgraded meanwhile; None when it can."""
-        return revisions.misfit(self.connection)
-
-    def is_read_only(self) -> bool:
-        """Whether the database takes no writes now, as a PostgreSQL after a failover."""
-        if self.clock.dialect != "postgresql":
-            return False
-        return str(self.connection.execute(sa.text("SHOW transaction_read_only")).scalar_one()) == "on"
-
-    def time(self) -> datetime:
-        """The database's time."""
-        return self.connection.execute(sa.select(self.clock.now)).scalar_one()
 
 
 class Store:
@@ -189,7 +40,7 @@ class Store:
         settings: Settings,
         *,
         read_clock: Callable[[], datetime] | None = None,
-        busy_seconds: float = BUSY_SECONDS,
+        busy_seconds: float | None = None,
     ) -> None:
         self.settings = settings
         self.database = Database(
@@ -210,11 +61,11 @@ class Store:
         settings: Settings,
         *,
         read_clock: Callable[[], datetime] | None = None,
-        busy_seconds: float = BUSY_SECONDS,
+        busy_seconds: float | None = None,
     ) -> Store:
         """The store, its tables made if the database is empty, and refused if they do not fit this code.
 
-        ``busy_seconds``: how long a writer waits for SQLite's lock.
+        ``busy_seconds``: how long a writer waits for SQLite's lock; None for the usual time.
         """
         store = cls(settings, read_clock=read_clock, busy_seconds=busy_seconds)
         try:

@@ -1,23 +1,21 @@
-"""Which tables are there? The declared schema; a test proves that the migrations give exactly this."""
+"""Which tables are there? With `indexes`, the declared schema; a test proves that the migrations give exactly this."""
 
 from __future__ import annotations
 
 import sqlalchemy as sa
-from sqlalchemy import Boolean, CheckConstraint, Column, Float, Index, Integer, SmallInteger, String, Table, Text
+from sqlalchemy import Boolean, CheckConstraint, Column, Float, Integer, SmallInteger, String, Table, Text
 
 from fanfold.model.item import HELD_FROM
 from fanfold.model.lifecycle import (
-    ITEM_CHECKS,
-    ITEM_MOVES,
     OPEN_ITEMS,
-    TASK_CHECKS,
-    TASK_MOVES,
     TIMED_ITEMS,
     ItemState,
     TaskState,
-    illegal_change,
 )
+from fanfold.store.constraints import DECISION_CHECKS, ITEM_CHECKS, TASK_CHECKS
 from fanfold.store.dialects.clock import UtcTime
+from fanfold.store.dialects.dialect import Dialect
+from fanfold.store.dialects.schema import COUNTED_UP, Number
 
 metadata = sa.MetaData(
     naming_convention={
@@ -26,7 +24,6 @@ metadata = sa.MetaData(
         "uq": "uq_%(table_name)s_%(column_0_name)s",
     }
 )
-Number = sa.BigInteger().with_variant(Integer, "sqlite")
 
 tasks = Table(
     "tasks",
@@ -58,26 +55,13 @@ tasks = Table(
     Column("fingerprint", String(64)),
     Column("lineage", Text),
     Column("resetting", String(32)),
+    Column("decided", Integer),
+    Column("reason_sentence", Text),
+    Column("error_sentence", Text),
     *(CheckConstraint(check, name=name) for name, check in TASK_CHECKS.items()),
-    sqlite_autoincrement=True,
+    **COUNTED_UP,
 )
-Index("tasks_key", tasks.c.owner, tasks.c.key, unique=True)
 ACTIVE = tasks.c.state == sa.literal_column(f"'{TaskState.ACTIVE}'")
-Index("tasks_active", tasks.c.priority.desc(), tasks.c.number, postgresql_where=ACTIVE, sqlite_where=ACTIVE)
-Index(
-    "tasks_serving",
-    tasks.c.pipeline,
-    tasks.c.stage,
-    tasks.c.priority.desc(),
-    tasks.c.number,
-    tasks.c.owner,
-    postgresql_where=ACTIVE,
-    sqlite_where=ACTIVE,
-)
-Index("tasks_state", tasks.c.state, tasks.c.number)
-Index("tasks_pipeline", tasks.c.pipeline, tasks.c.number)
-Index("tasks_owner", tasks.c.owner, tasks.c.number)
-Index("tasks_finished", tasks.c.finished_at)
 
 task_tags = Table(
     "task_tags",
@@ -85,7 +69,6 @@ task_tags = Table(
     Column("tag", String(100), primary_key=True),
     Column("task", Number, primary_key=True, autoincrement=False),
 )
-Index("task_tags_task", task_tags.c.task)
 
 items = Table(
     "items",
@@ -108,9 +91,9 @@ items = Table(
     Column("degraded", Text),
     Column("settled_by", String(100)),
     Column("accepted", Integer),
+    Column("degraded_sentence", Text),
     *(CheckConstraint(check, name=name) for name, check in ITEM_CHECKS.items()),
-    sqlite_autoincrement=True,
-    postgresql_with={"fillfactor": "70"},
+    **COUNTED_UP,
 )
 
 
@@ -129,36 +112,22 @@ HELD = sa.and_(TIMED, items.c.available_at >= sa.literal(HELD_FROM, UtcTime))
 """Items that wait for a person: only the time tells, so that the index on it finds them."""
 
 
-def held_of(dialect: str, task: int, stage: str) -> sa.ColumnElement[bool]:
+def held_of(dialect: Dialect, task: int, stage: str) -> sa.ColumnElement[bool]:
     """The item is one of a stage that waits for a person.
 
-    `+ 0` hides from SQLite all indexes but the one on the time: it would rather read everything of the task that waits for
-    anything.
+    The index on the time finds it: SQLite would rather read everything of the task that waits for anything.
     """
-    of_task = items.c.task + 0 if dialect == "sqlite" else items.c.task
-    return sa.and_(of_task == task, items.c.stage == stage, HELD)
+    return sa.and_(dialect.hidden(items.c.task) == task, items.c.stage == stage, HELD)
 
 
 DUE_SOME_TIME = sa.and_(TIMED, items.c.available_at < sa.literal(HELD_FROM, UtcTime))
 """Items that fall due by themselves."""
 
-# An update writes an entry into every index of its row on PostgreSQL, and on SQLite into those whose columns change. So each
-# database has what costs it least: counts come from `items_order` there and from `items_progress` here, claims from `items_open`
-# there and, since every index of SQLite ends with the row's id, from `items_progress` here.
 KEYED = items.c.key.is_not(None)
-Index("items_order", items.c.task, items.c.stage, items.c.seq, unique=True, postgresql_include=["state"])
-Index("items_key", items.c.task, items.c.stage, items.c.key, unique=True, postgresql_where=KEYED, sqlite_where=KEYED)
-Index("items_progress", items.c.task, items.c.stage, items.c.state).ddl_if(dialect="sqlite")
-Index("items_open", items.c.task, items.c.stage, items.c.state, items.c.id, postgresql_where=OPEN).ddl_if(
-    dialect="postgresql"
-)
-Index("items_timed", items.c.available_at, items.c.task, postgresql_where=TIMED, sqlite_where=TIMED)
 DEGRADED = items.c.degraded.is_not(None)
 ACCEPTED = sa.and_(DEGRADED, items.c.accepted == items.c.lease)
 """A person keeps the result as it is. `accepted` is the lease of that result, so a redo needs a person again."""
 UNACCEPTED = sa.and_(DEGRADED, sa.or_(items.c.accepted.is_(None), items.c.accepted != items.c.lease))
-Index("items_degraded", items.c.task, items.c.stage, postgresql_where=DEGRADED, sqlite_where=DEGRADED)
-Index("items_running", items.c.worker, items.c.deadline_at, postgresql_where=RUNNING, sqlite_where=RUNNING)
 
 item_data = Table(
     "item_data",
@@ -187,6 +156,9 @@ item_data = Table(
     Column("crash_progress", Float),
     Column("crash_memory", Integer),
     Column("forgiven_crashes", Integer),
+    Column("decided", Integer),
+    Column("error_sentence", Text),
+    Column("hold_sentence", Text),
 )
 
 drafts = Table(
@@ -220,7 +192,6 @@ reset_items = Table(
     Column("lease", Integer),
 )
 """Items that a reset puts back. Where there is a lease, only if the item has not been claimed since."""
-Index("reset_items_task", reset_items.c.task, reset_items.c.item)
 
 deleted_tasks = Table(
     "deleted_tasks",
@@ -245,7 +216,6 @@ externals = Table(
     Column("updated_at", UtcTime, nullable=False),
 )
 """External jobs: the intent to start one, written before the call, and the job's id once it is known."""
-Index("externals_task", externals.c.task)
 
 attempts = Table(
     "attempts",
@@ -263,10 +233,9 @@ attempts = Table(
     Column("error_detail", Text),
     Column("model", String(200)),
     Column("usage", Text),
-    sqlite_autoincrement=True,
+    Column("error_sentence", Text),
+    **COUNTED_UP,
 )
-Index("attempts_item", attempts.c.item)
-Index("attempts_task", attempts.c.task)
 
 events = Table(
     "events",
@@ -281,9 +250,29 @@ events = Table(
     Column("stage", String(63)),
     Column("item", String(200)),
     Column("reason", Text),
-    sqlite_autoincrement=True,
+    Column("reason_sentence", Text),
+    **COUNTED_UP,
 )
-Index("events_task", events.c.task, events.c.id)
+
+decisions = Table(
+    "decisions",
+    metadata,
+    Column("task", Number, primary_key=True, autoincrement=False),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("stage", String(63), nullable=False),
+    Column("item", String(200), nullable=False),
+    Column("part", String(200), nullable=False),
+    Column("verdict", String(8), nullable=False),
+    Column("value", Text),
+    Column("actor", String(100), nullable=False),
+    Column("at", UtcTime, nullable=False),
+    *(CheckConstraint(check, name=name) for name, check in DECISION_CHECKS.items()),
+)
+"""What people have decided about parts of results, append-only: of those about one part the one with the highest number counts.
+
+Items are named by key and parts by content, so that decisions outlive a redo. `tasks.decided` is the last number of a task,
+`item_data.decided` of a merge's item the last one that its attempt had before it when it began.
+"""
 
 emissions = Table(
     "emissions",
@@ -294,7 +283,6 @@ emissions = Table(
     Column("task", Number, nullable=False),
     Column("body", Text, nullable=False),
 )
-Index("emissions_task", emissions.c.task, emissions.c.item, emissions.c.position)
 
 blobs = Table(
     "blobs",
@@ -307,7 +295,6 @@ blobs = Table(
     Column("size", sa.BigInteger, nullable=False),
     Column("created_at", UtcTime, nullable=False),
 )
-Index("blobs_task", blobs.c.task)
 
 workers = Table(
     "workers",
@@ -343,7 +330,6 @@ permits = Table(
     Column("lease", Integer, nullable=False),
     Column("name", String(200), nullable=False),
 )
-Index("permits_name", permits.c.name)
 
 answers = Table(
     "answers",
@@ -355,7 +341,6 @@ answers = Table(
     Column("asked_until", UtcTime),
     Column("answered_at", UtcTime),
 )
-Index("answers_age", answers.c.answered_at)
 
 calls = Table(
     "calls",
@@ -375,11 +360,8 @@ calls = Table(
     Column("seconds", Float, nullable=False),
     Column("answer", String(64)),
     Column("raw", Text),
-    sqlite_autoincrement=True,
+    **COUNTED_UP,
 )
-Index("calls_task", calls.c.task)
-Index("calls_item", calls.c.item)
-Index("calls_answer", calls.c.answer)
 
 tokens = Table(
     "tokens",
@@ -402,24 +384,3 @@ revisions = Table(
 
 OF_TASKS = tuple(table for table in metadata.sorted_tables if "task" in table.c and table is not deleted_tasks)
 """Every table whose rows belong to a task: they are removed with it."""
-
-
-def trigger_statements(dialect: str) -> list[str]:
-    """The triggers that refuse, in the database itself, any change of state that the table of moves does not have."""
-    guarded = (("items", illegal_change(ITEM_MOVES)), ("tasks", illegal_change(TASK_MOVES)))
-    if dialect == "sqlite":
-        return [
-            f"CREATE TRIGGER {table}_legal_move BEFORE UPDATE OF state ON {table} WHEN {illegal} "
-            f"BEGIN SELECT RAISE(ABORT, 'illegal move in {table}'); END"
-            for table, illegal in guarded
-        ]
-    refuse = (
-        "CREATE FUNCTION fanfold_refuse_move() RETURNS trigger LANGUAGE plpgsql AS "
-        "$$ BEGIN RAISE EXCEPTION 'illegal move in %: % to %', TG_TABLE_NAME, OLD.state, NEW.state "
-        "USING ERRCODE = 'check_violation'; END $$"
-    )
-    return [refuse] + [
-        f"CREATE TRIGGER {table}_legal_move BEFORE UPDATE OF state ON {table} FOR EACH ROW "
-        f"WHEN ({illegal}) EXECUTE FUNCTION fanfold_refuse_move()"
-        for table, illegal in guarded
-    ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from fanfold.errors import Ambiguous, KeyTaken, NotFound
 from fanfold.model.lifecycle import FINISHED_TASKS, ItemState, TaskState
 from fanfold.model.plan import Plan
+from fanfold.model.sentences import kept, restored, say
 from fanfold.model.task import TaskRow
 from fanfold.model.texts import is_storable
 from fanfold.model.words import PATIENCE_SECONDS
@@ -27,6 +28,9 @@ TAGS_OF = (
 )
 TAGS_OF_ONE = sa.select(task_tags.c.tag).where(task_tags.c.task == sa.bindparam("wanted")).order_by(task_tags.c.tag)
 """Statements that are run for every turn and every look are built once: building one costs more than running it."""
+
+SENTENCES = {"reason": "reason_sentence", "error_message": "error_sentence"}
+"""The columns with sentences, and those that have their codes and parameters."""
 
 
 @dataclass(frozen=True)
@@ -60,22 +64,14 @@ class Tasks:
         try:
             number = int(self.connection.execute(made).scalar_one())
         except sa.exc.IntegrityError as error:
-            raise KeyTaken(f"There is a task with the key {row.get('key')!r} already.") from error
+            raise KeyTaken(say("key_taken", key=row.get("key"))) from error
         if tags:
             self.connection.execute(sa.insert(task_tags), [{"tag": tag, "task": number} for tag in dict.fromkeys(tags)])
         return number
 
     def reserve_number(self) -> int:
         """A number that no other task gets, for items that are written before their task."""
-        if self.clock.dialect == "postgresql":
-            sequence = sa.func.pg_get_serial_sequence("tasks", "number")
-            return int(self.connection.execute(sa.select(sa.func.nextval(sequence))).scalar_one())
-        # SQLite notes the last number of a table here once it has had a row.
-        counted = "UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'tasks' RETURNING seq"
-        number = self.connection.execute(sa.text(counted)).scalar()
-        if number is None:
-            self.connection.execute(sa.text("INSERT INTO sqlite_sequence (name, seq) VALUES ('tasks', 1)"))
-        return int(number or 1)
+        return self.clock.dialect.reserve_number(self.connection, tasks.c.number)
 
     def by_key(self, owner: str, key: str) -> TaskRow | None:
         """The task with this idempotency key."""
@@ -111,16 +107,17 @@ class Tasks:
         if len(rows) == 1 or exact:
             return (exact or rows)[0]
         if not rows:
-            raise NotFound(f"There is no task {prefix}. To see them all: fanfold tasks")
-        raise Ambiguous(f"{prefix} fits several tasks: {', '.join(row.id for row in rows)}. Give more of the id.")
+            raise NotFound(say("no_task", task=prefix))
+        raise Ambiguous(say("several_tasks", task=prefix, tasks=[row.id for row in rows]))
 
     def move(self, number: int, **values: Any) -> None:
         """Write a task's row; the caller holds its lock and has asked the table of moves."""
         if "state" in values:
             finished = values["state"] in FINISHED_TASKS
             values["finished_at"] = self.clock.now if finished else None
+        beside = {name: kept(values[text]) for text, name in SENTENCES.items() if text in values}
         self.connection.execute(
-            sa.update(tasks).where(tasks.c.number == number).values(**values, updated_at=self.clock.now)
+            sa.update(tasks).where(tasks.c.number == number).values(**values, **beside, updated_at=self.clock.now)
         )
 
     def drop_key(self, number: int) -> None:
@@ -204,6 +201,10 @@ class Tasks:
         tags = self._tags([row.number for row in rows])
         return [self._task(row, tags.get(row.number, ())) for row in rows]
 
+    def existing(self, ids: Collection[str]) -> set[str]:
+        """Those of the ids that a task has."""
+        return set(self.connection.execute(sa.select(tasks.c.id).where(tasks.c.id.in_(ids))).scalars())
+
     def finished_before(self, days: float, limit: int, skip: int = 0) -> list[TaskRow]:
         """Finished tasks older than so many days, the oldest first, without the first ``skip`` of them."""
         old = sa.select(tasks).where(
@@ -224,6 +225,8 @@ class Tasks:
 
     def _task(self, row: sa.Row[Any], tags: tuple[str, ...] | None = None) -> TaskRow:
         values = dict(row._mapping)
+        for text, name in SENTENCES.items():
+            values[text] = restored(values[text], values.pop(name))
         if tags is None:
             tags = tuple([tag for (tag,) in run(self.connection, TAGS_OF_ONE, {"wanted": row.number})])
         return TaskRow(**values | {"state": TaskState(row.state), "plan": Plan.from_json(row.plan), "tags": tags})

@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
 from fanfold.store.dialects.bulk import put_rows
 from fanfold.store.dialects.clock import Clock
@@ -68,8 +67,7 @@ class Workers:
         values["revision"] = revisions.NEWEST
         quiet = {"running": 0, "stopping": False, "done": 0, "failed": 0, "busy_seconds": 0.0}
         times = {"started_at": self.clock.now, "seen_at": self.clock.now}
-        insert = postgresql.insert if self.clock.dialect == "postgresql" else sqlite.insert
-        made = insert(workers).values(**values, **quiet, **times)
+        made = self.clock.dialect.insert(workers).values(**values, **quiet, **times)
         self.connection.execute(made.on_conflict_do_update(index_elements=["id"], set_={"seen_at": self.clock.now}))
 
     def beat(self, worker: str, report: Report, lease_seconds: float) -> bool:
@@ -127,9 +125,8 @@ class Workers:
     def grant(self, name: str, ids: Sequence[int]) -> None:
         """A permit for each item just claimed, owned by item and lease: it ends with the attempt, however that ends."""
         if ids:
-            insert = postgresql.insert if self.clock.dialect == "postgresql" else sqlite.insert
             chosen = sa.select(items.c.id, items.c.lease, sa.literal(name)).where(items.c.id.in_(ids))
-            made = insert(permits).from_select(["item", "lease", "name"], chosen)
+            made = self.clock.dialect.insert(permits).from_select(["item", "lease", "name"], chosen)
             new = {"lease": made.excluded.lease, "name": made.excluded.name}
             self.connection.execute(made.on_conflict_do_update(index_elements=["item"], set_=new))
 

@@ -74,10 +74,10 @@ def test_a_bad_service_costs_time_but_no_page(shell: Shell, tmp_path: Path) -> N
         ai.answer(whole)
         ai.next("hang", "500", "length")
         ai.mix({"429-soon": 0.30, "500": 0.05, "length": 0.02}, seed=7)
-        patient = environment_of(ai) | {"FANFOLD_PROVIDERS_FAKE_TIMEOUT": "8"}
+        patient = environment_of(ai) | {"FANFOLD_PROVIDERS_FAKE_TIMEOUT": "20"}
         done = shell.start("convert", str(source), "--provider", "fake", "--json", **patient)
-        said, errors = done.communicate(timeout=200)
-        assert done.returncode == 0, errors
+        said, errors = done.communicate(timeout=240)
+        assert done.returncode == 0, errors + said
         given = ai.given
         assert given["answer"] == pages, "each page was answered once"
         assert len(ai.paid) == pages + given["length"], "cut-off answers are paid as well, nothing else is"

@@ -29,6 +29,7 @@ def test_a_wrong_option_is_told_before_the_upload_and_a_password_opens_the_file(
         expect(page.locator("#upload-problem")).to_contain_text("may be 1 to 9")
         assert not [one for one in sent if one.endswith("/tasks")], "nothing was uploaded"
         page.get_by_label("Times").fill("2")
+        expect(page.locator("#upload-problem")).to_be_hidden()
         page.get_by_label("Password").fill(PASSWORD)
         page.locator("#files").set_input_files(book)
         expect(page.locator("[data-row]", has_text="book.txt")).to_be_visible()
@@ -57,5 +58,38 @@ def test_a_failure_for_want_of_a_password_has_its_way_out_on_the_page(
         page.locator("#option-password").fill(PASSWORD)
         page.locator("#other-options button").click()
         expect(page.locator("#task-head")).not_to_have_attribute("data-state", "failed")
+        expect(page.get_by_text("does not open book.txt")).to_have_count(0, timeout=5_000)
     work(here)
     assert here.client.result(task.id) == "ONE TWO"
+
+
+def test_other_options_of_a_retry_are_shown_in_place_of_the_old_ones(
+    browser: Browser, here: Installation, tmp_path: Path
+) -> None:
+    task = here.client.submit(sealed, seal(tmp_path / "book.txt", PASSWORD, "one two"), options={"times": 3})
+    work(here)
+    with served(here) as (address, _), looking(browser, address) as page:
+        page.goto(f"/tasks/{task.id}")
+        page.locator("#fold-facts summary").click()
+        expect(page.locator("#fold-facts")).to_contain_text("times3")
+        page.locator("#other-options summary").click()
+        page.locator("#option-times").fill("2")
+        page.locator("#option-password").fill(PASSWORD)
+        page.locator("#other-options button").click()
+        expect(page.locator("#fold-facts")).to_contain_text("times2")
+    work(here)
+    assert here.client.result(task.id) == "ONE TWO ONE TWO"
+
+
+def test_an_upload_that_failed_can_be_tried_again(browser: Browser, here: Installation, tmp_path: Path) -> None:
+    book = tmp_path / "book.txt"
+    book.write_text("one")
+    with served(here) as (address, _), looking(browser, address, complaints=("500", "ERR_FAILED")) as page:
+        page.goto("/")
+        page.route("**/api/v1/tasks", lambda route: route.abort(), times=1)
+        page.locator("#files").set_input_files(book)
+        failed = page.locator(".upload-item")
+        expect(failed).to_contain_text("The connection broke off.")
+        failed.get_by_role("button", name="Try again").click()
+        expect(page.locator("[data-row]", has_text="book.txt")).to_be_visible()
+        expect(failed).to_have_count(0)

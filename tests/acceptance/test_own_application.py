@@ -18,12 +18,12 @@ import json, sys
 from fastapi.testclient import TestClient
 from fanfold.engine.discovery import load_all
 from fanfold.server.app import make_app
-from fanfold.server.app_state import Place
+from fanfold.server.app_state import AppState
 from fanfold.settings import load
 from fanfold.store.store import Store
 
 store = Store.open(load())
-place = Place(store, load_all([]))
+place = AppState(store, load_all([]))
 with TestClient(make_app(place), base_url="http://127.0.0.1:8700") as client:
     answers = [client.request(*wanted["ask"], **wanted.get("with", {})) for wanted in json.load(sys.stdin)]
 print(json.dumps([[one.status_code, one.text] for one in answers]))

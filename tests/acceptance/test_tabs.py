@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+from fanfold.server import live
+from fanfold.store.dialects.sqlite_file import sqlite_module
 from fanfold.store.store import Store
 from tests.acceptance.browser import PATIENCE, away, looking
 from tests.cli.samples import words
@@ -155,3 +157,30 @@ def test_a_page_that_finds_no_database_loads_when_there_is_one(
             page.goto("/")
             expect(page.get_by_role("heading", level=1)).to_contain_text("database cannot be used")
         expect(page.locator("[data-row]")).to_contain_text("the one")
+
+
+@pytest.mark.parametrize("path", ["/", "/tasks/{id}", "/workers"])
+def test_a_database_that_another_program_keeps_locked_is_told_on_open_pages(
+    browser: Browser, here: Installation, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """To a person who only looks: what is shown is true, but nothing can be changed; gone by itself."""
+    monkeypatch.setattr(live, "LOCKED_SECONDS", 0.5)
+    here.know(words)
+    task = here.client.submit(words, items=["x", "y"], title="the one")
+    with served(here) as (address, _), looking(browser, address) as page:
+        page.goto(path.format(id=task.id))
+        other = page.context.new_page()  # It has no stream, and asks now and then.
+        other.goto(path.format(id=task.id))
+        for one in (page, other):
+            expect(one.locator("#connection")).to_be_hidden()
+        locker = sqlite_module().connect(str(here.store.database.url.database), isolation_level=None)
+        locker.execute("BEGIN IMMEDIATE")
+        for one in (page, other):
+            expect(one.locator("#connection")).to_contain_text("Another program has kept the database locked since")
+            expect(one.locator("body")).not_to_have_class(re.compile("offline"))
+        locker.execute("ROLLBACK")
+        locker.close()
+        for one in (page, other):
+            expect(one.locator("#connection")).to_be_hidden()
+        here.client.pause(task.id)
+        expect(page.locator("main")).to_contain_text("paused" if path != "/workers" else "Workers")

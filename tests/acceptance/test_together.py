@@ -83,7 +83,7 @@ def is_over(ours: Fleet, task: str) -> bool:
 
 def start_tick(ours: Fleet) -> "subprocess.Popen[bytes]":
     """A tick in a process of its own."""
-    return ours.run("-m", "fanfold.cli", "tick", f"{work}:external", "--budget", "20")
+    return ours.run("-m", "fanfold.cli", "tick", f"{work}:external", "--seconds", "20")
 
 
 def test_many_processes_submitting_with_one_key_make_one_task(database_url: str, tmp_path: Path) -> None:

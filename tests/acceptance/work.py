@@ -52,6 +52,26 @@ def bind(task: ff.TaskWork, results: ff.Results) -> dict[str, Any]:
     return {"count": len(keys), "different": len(set(keys)), "attempt": task.attempt}
 
 
+reviewed = ff.Pipeline("reviewed")
+
+
+@reviewed.each
+def propose(item: ff.ItemWork) -> str:
+    """Says that it was called: once is enough."""
+    note(item.options, "start", item.key, item.attempt, "-", os.getpid())
+    return f"text {item.input}"
+
+
+@reviewed.merge
+def agree(task: ff.TaskWork, results: ff.Results) -> dict[str, list[str]]:
+    """The decisions that it has read; it takes as long as a file is there that holds it up."""
+    found = {result.key: sorted(result.decisions) for result in results if result.decisions}
+    note(task.options, "merge", "-", task.attempt, "-", os.getpid())
+    while os.path.exists(task.options["log"] + ".hold"):
+        time.sleep(0.05)
+    return found
+
+
 stubborn = ff.Pipeline("stubborn")
 
 

@@ -71,7 +71,7 @@ class FirstVersion:
 
     def on(self, connection: sa.Connection, statement: str, *, ago: float = 0.0, **values: Any) -> list[Any]:
         """One statement in a transaction that is open."""
-        kind = self.database.dialect
+        kind = self.database.dialect.name
         span = f"{ago}" if kind == "sqlite" else f"make_interval(secs => {ago})"
         words = {"<now>": NOW[kind], "<locked>": LOCKED[kind], "<ago>": span, "<false>": "false"}
         for word, meaning in words.items():

@@ -163,7 +163,7 @@ def test_the_locks_of_an_upgrade_end_no_worker_of_today(postgres: PostgresServer
             for _ in range(LOCKS):
                 with database.write() as connection:
                     connection.execute(sa.text("SET LOCAL lock_timeout = 30000"))
-                    migrate._lock_tables(connection)
+                    database.access.lock_tables(connection, "items", migrate.LOCK_SECONDS)
             database.close()
             load.all_at_work(*load.workers)
             load.finish()

@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 
 import fanfold as ff
+from fanfold.store.dialects import write_lock
+from fanfold.store.dialects.write_lock import WriteLock
 from tests.acceptance.fleet import BRIEF_LEASE, Fleet, fleet, patiently
 from tests.chaos.findings import FULL, Finding, kind_of, note, one_database_is_enough
 from tests.chaos.handlers import deaf
@@ -129,12 +131,26 @@ def test_a_worker_stopped_past_its_lease_changes_nothing_when_it_wakes(database_
 
 
 def stop_with_work(ours: Fleet, process: Process) -> set[str]:
-    """Stop a process in the middle of items; returns their keys."""
+    """Stop a process in the middle of items, but not of a write, which would hold up everybody; returns their keys."""
     while True:
         process.send_signal(signal.SIGSTOP)
-        if held := running_in(ours, process):
+        if (held := running_in(ours, process)) and others_can_write(ours):
             return held
         process.send_signal(signal.SIGCONT)
+
+
+def others_can_write(ours: Fleet) -> bool:
+    """Whether SQLite's write lock comes free within two seconds; on PostgreSQL there is none."""
+    lock = WriteLock(ours.client.store.database)
+    end = time.monotonic() + 2
+    while time.monotonic() < end:
+        lock.probe()
+        if not lock.held_seconds:
+            lock.close()
+            return True
+        time.sleep(write_lock.PROBE_SECONDS + 0.05)
+    lock.close()
+    return False
 
 
 def names_of(ours: Fleet, process: Process) -> set[str]:

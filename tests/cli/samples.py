@@ -30,6 +30,38 @@ def join(task: ff.TaskWork, results: ff.Results) -> str:
     return " ".join(result.output for result in results)
 
 
+review = ff.Pipeline("review")
+
+
+@review.each
+def spell(item: ff.ItemWork) -> str:
+    """A word as it is."""
+    return str(item.input)
+
+
+@review.merge(quiet_seconds=0.05)
+def agree(task: ff.TaskWork, results: ff.Results) -> str:
+    """The words that nobody has rejected, each as somebody wants it; a word `break` breaks it."""
+    kept = []
+    for result in results:
+        decision = result.decisions.get(ff.part_key(result.output))
+        if decision is not None and decision.value == "break":
+            raise ff.Permanent("broken")
+        if decision is None or decision.verdict == "accept":
+            kept.append(result.output)
+        elif decision.verdict == "replace" and decision.value is not None:
+            kept.append(str(decision.value))
+    return " ".join(kept)
+
+
+def review_files() -> Any:
+    """The command that would have saved its results."""
+    from fanfold.running.many import FileCommand
+    from fanfold.running.sources import Endings
+
+    return FileCommand("review", review, Endings((".txt",), ".out"))
+
+
 other_words = ff.Pipeline("words")
 
 

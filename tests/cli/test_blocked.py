@@ -26,7 +26,7 @@ def are_unharmed(client: Client, task: str) -> None:
 
 def test_a_tick_ends_within_its_budget_though_a_handler_blocks(shell: Shell, client: Client, tmp_path: Path) -> None:
     task = submitted(shell, "blocking", "0", f"{FOREVER} {tmp_path / 'note'}")
-    process = shell.start("tick", f"{BLOCKING}:blocking", "--budget", "8")
+    process = shell.start("tick", f"{BLOCKING}:blocking", "--seconds", "8")
     out, said = process.communicate(timeout=120)
     assert process.returncode == 0, said
     assert f"block 2 of {task} blocks the event loop" in said

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 import pytest
 
-from fanfold.engine.worker.children import Children
+from fanfold.engine.worker.processes.children import Children
 from fanfold.model.files import File
 from fanfold.running import many as documents
 from fanfold.running import saving
@@ -389,6 +389,21 @@ class Shelf:
         return self.folder / key
 
 
+def test_a_decision_about_a_page_merges_here_and_writes_the_saved_file_again(sqlite_shell: Shell, place: Path) -> None:
+    book(place / "book.pdf")
+    sqlite_shell.ok("convert", "book.pdf", "--per-page")
+    [task] = sqlite_shell.json("tasks")
+    [first, _] = sqlite_shell.json("items", task["id"])
+    answer = sqlite_shell.json("decide", task["id"], first["key"], "all of it", "accept")
+    pages = place / "book-pages"
+    assert answer["task"]["state"] == "completed"
+    assert sorted(answer["rewritten"]) == sorted(map(str, (*pages.iterdir(), place / "book.md")))
+    (place / "book.md").write_text("my own")
+    answer = sqlite_shell.json("decide", task["id"], first["key"], "all of it", "reject")
+    assert answer["left"] == [str(place / "book.md")]
+    assert (place / "book.md").read_text() == "my own"
+
+
 def test_page_files_of_an_earlier_range_go_and_edited_ones_stay(sqlite_shell: Shell, place: Path) -> None:
     book(place / "book.pdf", 3)
     sqlite_shell.ok("convert", "book.pdf", "--per-page")
@@ -454,14 +469,16 @@ def test_a_retry_with_a_mistake_in_it_changes_nothing(sqlite_shell: Shell, place
     assert sqlite_shell.json("output", task["id"], "2")["engine"] == "text layer"
 
 
-def test_an_unknown_provider_pauses_and_can_be_corrected(sqlite_shell: Shell, place: Path, ai: AIServer) -> None:
+def test_an_unknown_provider_is_refused_where_it_is_named(sqlite_shell: Shell, place: Path, ai: AIServer) -> None:
     ai.answer(ANSWER)
     book(place / "book.pdf", 2)
     sqlite_shell.ok("convert", "book.pdf", "--provider", "fake")
     [task] = sqlite_shell.json("tasks")
-    sqlite_shell.ok("retry", task["id"], "--item", "2", "--option", "provider=nix")
-    result = sqlite_shell.type("convert", "book.pdf", "--provider", "fake")
-    assert (result.exit_code, "There is no provider 'nix'" in result.stderr) == (9, True)
+    for words in (("retry", task["id"], "--item", "2"), ("submit", "pdf", "book.pdf"), ("run", "pdf", "book.pdf")):
+        said = sqlite_shell.fails(5, *words, "--option", "provider=nix")
+        assert "There is no provider 'nix' to ask. There are: openai" in said
+        assert "[providers.nix] in fanfold.toml" in said
+    assert [one["state"] for one in sqlite_shell.json("tasks")] == ["completed"]
     sqlite_shell.ok("retry", task["id"], "--item", "2", "--option", "provider=fake")
     sqlite_shell.ok("convert", "book.pdf", "--provider", "fake")
     assert len(ai.calls) == 3

@@ -75,12 +75,12 @@ def test_a_password_is_typed_at_a_prompt_for_a_task_that_lacks_it(
         task = sqlite_shell.type("submit", "pdf", str(book), "--password", "-", input="open-sesame\n").stdout.strip()
     else:
         task = sqlite_shell.ok("submit", "pdf", str(book)).strip()
-        sqlite_shell.type("tick", "pdf", "--budget", "60")
+        sqlite_shell.type("tick", "pdf", "--seconds", "60")
         assert sqlite_shell.json("show", task)["state"] == "failed"
         wrong = sqlite_shell.type("retry", task, "--password", "-", input="wrong\n")
         assert (wrong.exit_code, "does not open locked.pdf" in wrong.stderr) == (5, True)
         assert sqlite_shell.type("retry", task, "--password", "-", input="open-sesame\n").exit_code == 0
-    sqlite_shell.type("tick", "pdf", "--budget", "60")
+    sqlite_shell.type("tick", "pdf", "--seconds", "60")
     assert sqlite_shell.json("show", task)["state"] == "completed"
     with sqlite_shell.client() as client:
         assert client.get(task).options == {}

@@ -82,4 +82,4 @@ def test_run_ends_well_when_what_is_degraded_was_accepted(shell: Shell) -> None:
     shell.ok("accept", task["id"])
     again = shell.type("run", f"{SAMPLES}:words", "a", "poor")
     assert (again.exit_code, again.stdout) == (0, "A POOR\n")
-    assert "1 of 2 items are degraded, accepted" in again.stderr
+    assert "1 of 2 items is degraded, accepted" in again.stderr

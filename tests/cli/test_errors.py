@@ -28,6 +28,8 @@ from tests.cli.shell import SAMPLES, Shell
         (Exit.BAD_INPUT, ("submit", f"{SAMPLES}:words", "a", "--retry-limit", "-1"), "retry limit is -1"),
         (Exit.BAD_INPUT, ("submit", f"{SAMPLES}:words", "a", "--key", ""), "The key must have 1 to 200 characters"),
         (Exit.BAD_INPUT, ("submit", f"{SAMPLES}:words", "a", "--tag", ""), "A tag must have 1 to 100"),
+        (Exit.BAD_INPUT, ("submit", "pdf"), "needs a file that ends with .pdf, and none was given. Give one as an input."),
+        (Exit.BAD_INPUT, ("run", "pdf"), "needs a file that ends with .pdf, and none was given."),
         (Exit.NOT_FOUND, ("show", "t-nope"), "There is no task t-nope"),
         (Exit.NOT_FOUND, ("show", "t-"), "There is no task t-"),
         (Exit.NOT_FOUND, ("pause", "nope"), "There is no task nope"),
@@ -40,7 +42,7 @@ from tests.cli.shell import SAMPLES, Shell
         (Exit.USAGE, ("frobnicate",), "No such command 'frobnicate'"),
         (Exit.USAGE, ("show",), "Missing argument 'ID'"),
         (Exit.USAGE, ("tasks", "--odd"), "No such option"),
-        (Exit.USAGE, ("tick", "--budget", "0"), "Invalid value for '--budget'"),
+        (Exit.USAGE, ("tick", "--seconds", "0"), "Invalid value for '--seconds'"),
         (Exit.USAGE, ("submit", f"{SAMPLES}:words", "a", "--priority", "high"), "is not a valid integer"),
     ],
 )  # fmt: skip
@@ -71,7 +73,7 @@ def test_what_can_not_be_done_is_said_in_a_sentence(
         (Exit.NOT_FOUND, ("tokens", "revoke", "\udcff"), r"There is no token \udcff"),
         (Exit.USAGE, ("wait", "TASK", "--timeout", "nan"), "nan is not a number"),
         (Exit.USAGE, ("prune", "--days", "inf"), "inf is not a number"),
-        (Exit.USAGE, ("tick", "--budget", "nan"), "nan is not a number"),
+        (Exit.USAGE, ("tick", "--seconds", "nan"), "nan is not a number"),
     ],
 )  # fmt: skip
 def test_odd_input_is_refused_in_a_sentence_on_both_databases(

@@ -200,7 +200,7 @@ def test_streamed_pieces_come_in_order(shell: Shell) -> None:
 def test_top_shows_one_snapshot_where_there_is_no_terminal(shell: Shell) -> None:
     task = shell.submit("words", "a")
     printed = shell.ok("top")
-    assert printed.startswith("1 active tasks, 1 items pending")
+    assert printed.startswith("1 active task, 1 item pending")
     assert task in printed
     snapshot = shell.json("top", "--once")
     assert snapshot["metrics"]["queue"] == 1

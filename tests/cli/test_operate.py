@@ -6,7 +6,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from fanfold.engine.client import Client
-from fanfold.engine.queries.doctor import Check, data_folder, disk, schema
+from fanfold.engine.queries.doctor import DoctorCheck, data_folder, disk, schema
 from fanfold.running.exit_codes import Exit
 from fanfold.store import tables
 from fanfold.store.upgrade import migrate
@@ -34,7 +34,7 @@ def test_prune_removes_what_finished_long_ago(shell: Shell, client: Client) -> N
         past = tx.clock.before(40 * 86_400.0)
         tx.connection.execute(sa.update(tables.tasks).where(tables.tasks.c.id == old).values(finished_at=past))
     assert shell.json("prune", "--days", "50") == {"removed": 0}
-    assert shell.ok("prune") == "Removed 1 tasks\n"
+    assert shell.ok("prune") == "Removed 1 task\n"
     assert [task["id"] for task in shell.json("tasks")] == [new]
 
 
@@ -77,7 +77,9 @@ def test_doctor_finds_items_of_dead_workers_and_tasks_that_nobody_closed(shell: 
 def test_doctor_tells_what_waits_for_a_person(shell: Shell) -> None:
     shell.ok("pause", shell.submit("words", "a"))
     tasks = next(check for check in shell_checks(shell) if check["name"] == "tasks")
-    assert (tasks["fact"], tasks["advice"]) == ("1 paused", "To see them: fanfold tasks --state paused")
+    assert (tasks["fact"], tasks["advice"]) == ("1 paused", "A person should look at them.")
+    assert tasks["command"] == "fanfold tasks --state paused"
+    assert "A person should look at them. To type: fanfold tasks --state paused" in shell.type("doctor").stdout
 
 
 def test_doctor_goes_on_without_a_database(sqlite_shell: Shell) -> None:
@@ -98,7 +100,7 @@ def test_doctor_judges_the_data_folder(tmp_path: Path) -> None:
     assert data_folder(tmp_path / "not" / "yet").fact.endswith("(made at first use)")
     assert not list(tmp_path.iterdir())
     assert data_folder(Path("/proc/nowhere")).status == "problem"
-    assert isinstance(disk(tmp_path), Check)
+    assert isinstance(disk(tmp_path), DoctorCheck)
 
 
 def shell_checks(shell: Shell) -> list[dict[str, str]]:

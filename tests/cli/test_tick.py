@@ -32,11 +32,20 @@ def test_a_tick_serves_so_many_tasks_per_stage(shell: Shell) -> None:
 
 def test_a_stage_that_does_not_fit_is_not_started_and_does_not_hold_the_tick(shell: Shell, client: Client) -> None:
     task = shell.submit("costly")
-    report = shell.json("tick", f"{SAMPLES}:costly", "--budget", "200")
+    report = shell.json("tick", f"{SAMPLES}:costly", "--seconds", "200")
     assert report["finished"] == 0
     assert report["seconds"] < 100
     assert client.items(task)[0].attempts == 0
+    assert shell.json("tick", f"{SAMPLES}:costly", "--seconds", "500")["finished"] == 1
+
+
+def test_the_old_name_of_the_seconds_still_works(shell: Shell, client: Client) -> None:
+    shell.submit("costly")
+    assert shell.json("tick", f"{SAMPLES}:costly", "--budget", "200")["finished"] == 0
+    assert tick(client.store, [samples.costly], budget=200.0).finished == 0
     assert shell.json("tick", f"{SAMPLES}:costly", "--budget", "500")["finished"] == 1
+    assert "--budget" not in shell.ok("tick", "--help")
+    Worker([samples.add], store=client.store).run(budget=0.1)
 
 
 def test_what_still_runs_at_the_end_is_handed_back_within_the_budget(
@@ -46,13 +55,13 @@ def test_what_still_runs_at_the_end_is_handed_back_within_the_budget(
     working: list[float] = []
     run = Worker.run
 
-    def watched(worker: Worker, *, budget: float, **how: Any) -> None:
-        working.append(budget)
-        run(worker, budget=budget, **how)
+    def watched(worker: Worker, *, seconds: float, **how: Any) -> None:
+        working.append(seconds)
+        run(worker, seconds=seconds, **how)
 
     monkeypatch.setattr(Worker, "run", watched)
     task = shell.submit("held", "x", "--option", f"go={tmp_path / 'go'}")
-    report = tick(client.store, [samples.held], budget=5.0)
+    report = tick(client.store, [samples.held], seconds=5.0)
     assert (working[0] <= 4.0, report.handed_back) == (True, 1)
     assert report.seconds < 60
     (item,) = client.items(task)

@@ -40,7 +40,7 @@ sealed = ff.Pipeline(
     "sealed",
     options=[
         ff.Option("times", "number", "How often.", 1, at_least=1, at_most=9),
-        ff.Option("password", "secret", "Opens it.", apply=unseal),
+        ff.Option("password", "secret", "Opens it.", apply=unseal, helps=("encrypted",)),
     ],
     accepts=(".txt",),
 )

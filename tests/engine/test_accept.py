@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine.tasks.accept import Keep
-from fanfold.engine.tasks.accept import accept as accept_now
+from fanfold.engine.queries.page import PageQueries
+from fanfold.engine.tasks.accept_degraded import Keep
+from fanfold.engine.tasks.accept_degraded import accept as accept_now
 from fanfold.model.task import Task
 from fanfold.store.items import accept as accepting
 from tests.engine.pipelines import batch
@@ -25,7 +26,7 @@ def done(installation: Installation) -> Task:
 def needing(installation: Installation) -> list[str]:
     """The tasks that a person should look at, which are as many as are counted."""
     found = [task.id for task in installation.client.list(needs_you=True)]
-    assert installation.client.count_needing() == len(found)
+    assert PageQueries(installation.client.lookup).count_needing() == len(found)
     return found
 
 
@@ -63,7 +64,7 @@ def test_a_refused_command_names_accept_among_the_ways_out(installation: Install
 def test_only_the_named_items_are_accepted(installation: Installation, done: Task) -> None:
     now = installation.client.accept(done.id, ["4"], stage="convert")
     assert (now.degraded, now.accepted) == (2, 1)
-    assert now.needs_you == "1 degraded: retry them with another model, or keep them as they are"
+    assert now.needs_you == "1 degraded: retry it with another model, or keep it as it is"
     assert [item.key for item in installation.client.items(done.id) if item.accepted] == ["4"]
     assert needing(installation) == [done.id]
 

@@ -125,7 +125,7 @@ def test_some_failed_items_stop_the_task_as_partial_and_keep_the_rest(installati
     now = installation.client.get(task.id)
     assert (now.state, now.error_code, now.done, now.failed) == ("partial", "partial", 2, 1)
     assert now.error_message == "1 of 3 items of convert failed"
-    assert now.wait_reason == "1 failed: retry them, or merge without them"
+    assert now.wait_reason == "1 failed: retry it, or merge without it"
     assert [gap.key for gap in installation.client.missing(task.id)] == ["p2"]
     with pytest.raises(ff.TaskStopped, match="has no result"):
         installation.client.result(task.id)

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from fanfold.engine.worker.attempt_result import Settlement
-from fanfold.engine.worker.attempts import Attempts, Held
-from fanfold.engine.worker.time_limit import TimeLimit
+from fanfold.engine.worker.attempt.attempt_result import Settlement
+from fanfold.engine.worker.attempt.attempts import Attempts, Held
+from fanfold.engine.worker.attempt.time_limit import TimeLimit
+from fanfold.model.endings import Ending
 from fanfold.store.items.find_work import Ready
 from tests.engine.live import Live
 from tests.engine.pipelines import batch
@@ -39,7 +40,7 @@ def outcome(held: Held, look: str) -> tuple[int, list[str]]:
             row=SimpleNamespace(id="t", pipeline="p"),
             stage=batch().stages["convert"],
             time=TimeLimit(None),
-            release=partial(Settlement, claimed, "release"),
+            release=partial(Settlement, claimed, Ending.RELEASE),
         )
         before = time.monotonic()
         attempts.start(call)
@@ -47,7 +48,7 @@ def outcome(held: Held, look: str) -> tuple[int, list[str]]:
         attempts.compare(held, before if look == "before" else time.monotonic() + 1, turning=False)
         for _ in range(3):
             await asyncio.sleep(0)
-        found = len(attempts), [one.verb for one in attempts.take_settled()]
+        found = len(attempts), [str(one.ending) for one in attempts.take_settled()]
         await attempts.hand_back()
         return found
 
@@ -108,8 +109,8 @@ def test_an_attempt_that_was_superseded_settles_nothing_and_frees_its_place() ->
                 row=SimpleNamespace(id="t", pipeline="p"),
                 stage=batch().stages["convert"],
                 time=TimeLimit(None),
-                release=partial(Settlement, claimed, "release"),
-                fail=lambda error, claimed=claimed: Settlement(claimed, "fail", error_message=str(error)),
+                release=partial(Settlement, claimed, Ending.RELEASE),
+                fail=lambda error, claimed=claimed: Settlement(claimed, Ending.FAIL, error_message=str(error)),
             )
             attempts.start(call)
         both = len(attempts)

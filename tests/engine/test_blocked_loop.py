@@ -11,8 +11,8 @@ import pytest
 
 import fanfold as ff
 from fanfold.engine.tasks.sweep import HANG_GRACE_SECONDS, recover
-from fanfold.engine.worker.time_limit import LoopBlocked, TimeLimit
-from fanfold.engine.worker.watchdog import Block, Watchdog
+from fanfold.engine.worker.attempt.time_limit import LoopBlocked, TimeLimit
+from fanfold.engine.worker.beside.watchdog import BlockedTime, Watchdog
 from fanfold.store.items.find_work import Ready
 from fanfold.store.workers import Report
 from tests.engine.live import Live, Switch
@@ -148,10 +148,15 @@ def test_an_interruption_strikes_only_the_task_that_blocks_the_loop() -> None:
         watchdog = Watchdog(worker, nobody, "w", None)
         own = asyncio.current_task()
         other = asyncio.ensure_future(asyncio.sleep(0))
-        for block in (None, Block(0.0, own, None), Block(0.0, other, None, interrupted=True), Block(0.0, None, None)):
+        for block in (
+            None,
+            BlockedTime(0.0, own, None),
+            BlockedTime(0.0, other, None, interrupted=True),
+            BlockedTime(0.0, None, None),
+        ):
             watchdog._block = block
             watchdog._raise_if_blocked(0, None)
-        watchdog._block = Block(0.0, own, None, interrupted=True)
+        watchdog._block = BlockedTime(0.0, own, None, interrupted=True)
         with pytest.raises(LoopBlocked):
             watchdog._raise_if_blocked(0, None)
         await other

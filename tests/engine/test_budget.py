@@ -8,7 +8,8 @@ import pytest
 
 import fanfold as ff
 from fanfold.engine.tasks.tick import tick
-from fanfold.engine.worker.attempt_result import OutOfTime
+from fanfold.engine.worker.attempt.attempt_result import OutOfTime
+from fanfold.engine.worker.stop_times import StopTimes
 from tests.engine.live import Live
 from tests.waiting import eventually
 
@@ -35,7 +36,7 @@ class Slow:
 
 def ticked(live: Live, task: ff.Task) -> ff.Task:
     """The task after one more tick."""
-    tick(live.store, live.pipelines, budget=BUDGET)
+    tick(live.store, live.pipelines, seconds=BUDGET)
     return live.client.get(task.id)
 
 
@@ -43,7 +44,7 @@ def run_ticks(live: Live, slow: Slow, starts: int) -> None:
     """Ticks, until so many of them have begun the step: on a busy machine a short one may end before that."""
 
     def enough() -> bool:
-        tick(live.store, live.pipelines, budget=BUDGET)
+        tick(live.store, live.pipelines, seconds=BUDGET)
         return has_begun(slow, starts)
 
     eventually(enough, 120)
@@ -59,16 +60,16 @@ def test_an_item_that_the_budget_cuts_off_again_and_again_waits_for_a_person(liv
     eventually(lambda: ticked(live, task).held == 1, 120)
     starts = slow.starts
     for _ in range(3):
-        tick(live.store, live.pipelines, budget=BUDGET)
+        tick(live.store, live.pipelines, seconds=BUDGET)
     assert slow.starts == starts
     now = live.client.get(task.id)
     assert (now.state, now.held) == ("active", 1)
-    assert "give it more (--budget)" in str(now.wait_reason)
+    assert "give it more (--seconds)" in str(now.wait_reason)
     released = [event for event in live.client.events(task.id) if event.verb == "release"]
     assert [event.target for event in released] == ["pending"] * 3
     slow.quick = True
     live.client.retry(task.id)
-    tick(live.store, live.pipelines, budget=30)
+    tick(live.store, live.pipelines, seconds=30)
     assert live.client.get(task.id).state == "completed"
 
 
@@ -99,7 +100,7 @@ def test_an_item_that_began_late_in_the_budget_is_handed_back_without_being_coun
     live: Live, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It may well fit into the next tick, where it is the first. Here every attempt counts as a late one."""
-    monkeypatch.setattr(ff.Worker, "_cut_off", lambda _worker: OutOfTime("too slow", 3, begun_by=0.0))
+    monkeypatch.setattr(StopTimes, "cut_off", lambda _times, limit: OutOfTime("too slow", limit, begun_by=0.0))
     slow = Slow()
     task = live.client.submit(live.know(slow.pipeline))
     run_ticks(live, slow, 4)
@@ -110,7 +111,7 @@ def test_an_item_that_began_late_in_the_budget_is_handed_back_without_being_coun
 def test_a_stage_that_never_fits_the_budget_is_named_in_the_report(live: Live) -> None:
     slow = Slow(takes=50)
     live.client.submit(live.know(slow.pipeline))
-    report = tick(live.store, live.pipelines, budget=5)
+    report = tick(live.store, live.pipelines, seconds=5)
     assert (slow.starts, report.too_long) == (0, ("slow.render",))
     assert "slow.render" in str(report)
 
@@ -125,9 +126,9 @@ def test_a_task_says_that_ticks_leave_its_stage_out(live: Live) -> None:
         seen.append(live.client.get(task.id).wait_reason)
 
     live.client.submit(live.know(quick))
-    tick(live.store, live.pipelines, budget=5)
+    tick(live.store, live.pipelines, seconds=5)
     seen.append(live.client.get(task.id).wait_reason)
-    assert seen == ["no worker serves stage render; a tick starts it only with a budget above 50 s"] * 2
+    assert seen == ["no worker serves stage render; a tick starts it only with more than 50 s"] * 2
 
 
 def test_an_item_of_a_task_that_was_paused_meanwhile_is_only_handed_back(live: Live) -> None:

@@ -13,8 +13,8 @@ import psutil
 import pytest
 
 import fanfold as ff
-from fanfold.engine.worker import memory
-from fanfold.engine.worker.children import Child, Children
+from fanfold.engine.worker.processes import memory
+from fanfold.engine.worker.processes.children import Child, Children
 from fanfold.settings import Settings
 from tests.engine import glutton
 from tests.engine.live import Live

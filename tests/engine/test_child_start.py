@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from fanfold.engine.tasks.sweep import HANG_GRACE_SECONDS, recover
-from fanfold.engine.worker import child
-from fanfold.engine.worker.call import Call
-from fanfold.engine.worker.child import find_handler
-from fanfold.engine.worker.children import _request
+from fanfold.engine.worker.attempt.call import Call
+from fanfold.engine.worker.processes import child
+from fanfold.engine.worker.processes.child import find_handler
+from fanfold.engine.worker.processes.children import _request
 from fanfold.errors import DatabaseProblem
 from fanfold.store.items.find_work import Ready
 from fanfold.store.workers import Report
@@ -20,6 +20,8 @@ from tests.engine.live import Live
 from tests.engine.pipelines import batch
 from tests.installation import HandClock, Installation, number_of
 from tests.waiting import eventually
+
+pytestmark = pytest.mark.one_database
 
 
 def only(live: Live, task: Any) -> Any:
@@ -175,4 +177,4 @@ def test_a_child_without_a_database_hands_its_item_back(live: Live) -> None:
     call = Call(live.store, pipeline, pipeline.stages["read"], row, claimed)
     begun: list[bool] = []
     settlement = child._settlement(unreachable, _request(call), lambda: begun.append(True))
-    assert (settlement.verb, settlement.counted, begun) == ("back_off", False, [])
+    assert (settlement.ending, settlement.counted, begun) == ("back_off", False, [])

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine.worker import claim as claiming
-from fanfold.engine.worker.attempt_result import Settlement
-from fanfold.engine.worker.claim import Claimer
+from fanfold.engine.worker.attempt.attempt_result import Settlement
+from fanfold.engine.worker.claiming import claim as claiming
+from fanfold.engine.worker.claiming.claim import Claimer
+from fanfold.model.endings import Ending
 from tests.engine.pipelines import batch, book
 from tests.installation import HandClock, HandWorker, Installation
 
@@ -64,7 +65,7 @@ def test_a_task_that_moves_on_does_not_wait_behind_a_huge_one(installation: Inst
     worker = installation.worker()
     claimed = worker.turn(free=4).claimed
     assert {row.id for row, _ in claimed} == {huge.id, small.id}
-    turn = worker.turn([Settlement(one, "finish", output="1") for _, one in claimed], free=1)
+    turn = worker.turn([Settlement(one, Ending.FINISH, output="1") for _, one in claimed], free=1)
     assert [(row.id, one.stage) for row, one in turn.claimed] == [(small.id, "bind")]
 
 
@@ -194,7 +195,7 @@ def test_what_was_handed_back_does_not_wait_for_the_end_of_a_long_task(
     installation.client.submit(installation.know(batch()), items=range(100))
     worker = installation.worker()
     first = [one for _, one in worker.turn(free=3).claimed]
-    worker.settle(Settlement(first[0], "release"))
+    worker.settle(Settlement(first[0], Ending.RELEASE))
     assert [one.seq for _, one in worker.turn(free=1).claimed] == [4], "the cursor spares the walk from the start"
     monkeypatch.setattr(claiming, "REWIND_SECONDS", 0.0)
     assert [one.seq for _, one in worker.turn(free=1).claimed] == [1]

@@ -143,7 +143,7 @@ def test_a_command_sends_the_same_statements_for_ten_items_and_for_a_thousand(
         task = installation.client.submit(pipeline, items=range(size))
         if verb == "resume":
             installation.client.pause(task.id)
-        number = installation.client._row(task.id).number
+        number = installation.client.lookup.row(task.id).number
         with installation.statements() as seen:
             getattr(installation.client.commands, verb)(number)
         sent[size] = list(seen)
@@ -247,6 +247,31 @@ def test_a_split_can_be_done_again(installation: Installation) -> None:
     installation.completed(task)
     installation.client.retry(task.id, ["1"], stage="cut", options={"texts": ["c"]})
     assert installation.completed(task)["pages"] == ["C"]
+
+
+def test_other_options_for_the_first_step_are_the_tasks_own(installation: Installation) -> None:
+    """What a failed split is retried with holds for the items that it makes, and is what the task shows."""
+    task = installation.client.submit(
+        installation.know(book()), options={"texts": 5, "instead": "old", "gone": 1}, retry_limit=0
+    )
+    installation.work()
+    assert installation.client.get(task.id).state == "failed"
+    again = installation.client.retry(task.id, options={"texts": ["c", "d"], "instead": "new", "gone": None})
+    assert again.options == {"texts": ["c", "d"], "instead": "new"}
+    assert installation.completed(task)["pages"] == ["NEW", "NEW"]
+    installation.client.retry(task.id, ["p1"], options={"instead": "single"})
+    assert installation.completed(task)["pages"] == ["SINGLE", "NEW"]
+    assert installation.client.get(task.id).options == again.options
+
+
+def test_other_options_for_the_first_step_reach_a_worker_that_knows_the_task(installation: Installation) -> None:
+    installation.know(book())
+    worker = installation.worker()
+    task = installation.client.submit(installation.pipelines[0], options={"texts": 5, "instead": "old"}, retry_limit=0)
+    worker.run()
+    installation.client.retry(task.id, options={"texts": ["c"], "instead": "new"})
+    worker.run()
+    assert installation.client.result(task.id)["pages"] == ["NEW"]
 
 
 def test_a_rerun_forgets_the_options_of_single_items(installation: Installation) -> None:

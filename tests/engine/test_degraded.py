@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine.worker.attempt_result import Settlement
+from fanfold.engine.worker.attempt.attempt_result import Settlement
+from fanfold.model.endings import Ending
 from fanfold.model.task import Task
 from tests.engine.pipelines import batch, one_step
 from tests.installation import Installation
@@ -180,7 +181,7 @@ def test_a_lost_lease_marks_nothing(installation: Installation) -> None:
     with installation.store.write() as tx:
         tx.settling.release([{"id": late.id, "lease": late.lease}])
     worker.claim()
-    worker.settle(Settlement(late, "finish", output='"late"', degraded="late"))
+    worker.settle(Settlement(late, Ending.FINISH, output='"late"', degraded="late"))
     assert [item.degraded for item in installation.client.items(task.id)] == [None]
 
 
@@ -194,7 +195,7 @@ def test_a_plain_finish_costs_no_statement_more(installation: Installation) -> N
     with installation.statements() as again:
         worker.finish(three)
     with installation.statements() as marked:
-        worker.settle(Settlement(four, "finish", output='"x"', degraded="poor"))
+        worker.settle(Settlement(four, Ending.FINISH, output='"x"', degraded="poor"))
     assert len(plain) == len(again)
     assert len([one for one in marked if "degraded" in one and one.startswith("UPDATE")]) == 2
     assert len([one for one in plain if "degraded" in one and one.startswith("UPDATE")]) == 1

@@ -329,7 +329,7 @@ def test_no_job_is_started_for_a_task_that_was_paused_just_now(installation: Ins
     worker = installation.worker()
     [(row, claimed)] = worker.turn().claimed
     installation.client.pause(task.id)
-    assert worker.call(row, claimed).verb == "release"
+    assert worker.call(row, claimed).ending == "release"
     assert (service.starts, installation.client.external_jobs(task.id)) == ({}, [])
 
 
@@ -350,10 +350,10 @@ def test_an_id_is_kept_whatever_became_of_item_and_task(installation: Installati
         [(again_row, again)] = second.turn().claimed
         settlement = second.call(again_row, again)
         second.settle(settlement)
-        later.append(settlement.verb)
+        later.append(settlement.ending)
 
     service.trouble.append(meanwhile)
-    assert first.call(row, claimed).verb == "finish"
+    assert first.call(row, claimed).ending == "finish"
     assert later == ["postpone"]
     [job] = installation.client.external_jobs(task.id)
     assert (job.state, job.job, service.doubles) == ("started", "job-1", {})
@@ -464,7 +464,7 @@ def test_items_of_a_split_that_is_redone_start_new_jobs(
     installation: Installation, monkeypatch: pytest.MonkeyPatch, many: int
 ) -> None:
     """They answer to the same names as the items that they replace, and are other work: their input may be another one."""
-    monkeypatch.setattr("fanfold.engine.tasks.split_file.CHUNK", 2)
+    monkeypatch.setattr("fanfold.engine.tasks.new_items.CHUNK", 2)
     service = JobService()
     pipeline = ff.Pipeline("photo")
 

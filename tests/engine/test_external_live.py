@@ -115,7 +115,7 @@ def test_a_tick_that_runs_out_of_time_during_the_call_starts_no_second_job(
     task = live.client.submit(live.know(photo(service, switch, find=find)))
     timer = threading.Timer(1.0 + seconds, switch.free.set)
     timer.start()
-    report = tick(live.store, live.pipelines, budget=1.2)
+    report = tick(live.store, live.pipelines, seconds=1.2)
     assert report.seconds < 100
     timer.cancel()
     switch.free.set()
@@ -128,7 +128,7 @@ def test_a_tick_that_runs_out_of_time_during_the_call_starts_no_second_job(
 
 def ticked(live: Live, task: ff.Task) -> ff.Task:
     """The task after one more tick."""
-    tick(live.store, live.pipelines, budget=5.0)
+    tick(live.store, live.pipelines, seconds=5.0)
     return live.client.get(task.id)
 
 
@@ -148,7 +148,7 @@ def test_overlapping_ticks_start_no_job_twice(live: Live, find: bool) -> None:
     def loop() -> None:
         store = Store.open(settings)
         while not over.is_set():
-            tick(store, live.pipelines, budget=0.6, concurrency=4)
+            tick(store, live.pipelines, seconds=0.6, concurrency=4)
         store.close()
 
     threads = [threading.Thread(target=loop) for _ in range(4)]

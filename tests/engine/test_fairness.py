@@ -11,9 +11,10 @@ from types import SimpleNamespace
 import pytest
 
 import fanfold as ff
-from fanfold.engine.worker.attempt_result import Settlement
-from fanfold.engine.worker.claim import Room
+from fanfold.engine.worker.attempt.attempt_result import Settlement
+from fanfold.engine.worker.claiming.claim import Room
 from fanfold.engine.worker.turn import take_turn
+from fanfold.model.endings import Ending
 from fanfold.model.item import Claimed
 from fanfold.model.task import Task
 from tests.engine.pipelines import batch
@@ -42,7 +43,7 @@ class Slots:
         self._running: list[tuple[float, int, int, Claimed]] = []
         clock = SimpleNamespace(monotonic=lambda: self.now)
         for module in ("claim", "candidates"):
-            monkeypatch.setattr(f"fanfold.engine.worker.{module}.time", clock)
+            monkeypatch.setattr(f"fanfold.engine.worker.claiming.{module}.time", clock)
 
     def run(self, seconds: float, happens: Iterable[tuple[float, Callable[[], object]]] = ()) -> None:
         """Let time pass; ``happens`` says what is done meanwhile, and after how many seconds."""
@@ -75,7 +76,7 @@ class Slots:
             worker.claimer,
             worker.pipelines,
             worker.name,
-            [Settlement(one, "finish", output="1") for one in ended],
+            [Settlement(one, Ending.FINISH, output="1") for one in ended],
             Room(SLOTS - len(mine), running),
             in_flight={one.task for one in mine},
             hinted=True,

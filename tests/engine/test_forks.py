@@ -11,12 +11,14 @@ import psutil
 import pytest
 
 import fanfold as ff
-from fanfold.engine.worker.children import Children
+from fanfold.engine.worker.processes.children import Children
 from fanfold.settings import Settings
 from tests.engine import forking
 from tests.engine.live import Live
 from tests.engine.test_isolation import has_ended, running_child
 from tests.waiting import eventually
+
+pytestmark = pytest.mark.one_database
 
 PLACES = pytest.mark.parametrize("where", [forking.CHILD, forking.WORKER], ids=["child", "worker"])
 

@@ -8,7 +8,7 @@ import fanfold as ff
 from fanfold.engine.tasks.tick import tick
 from fanfold.errors import IllegalMove, TaskStopped
 from fanfold.model.lifecycle import TaskState
-from fanfold.running.one import Wanted, run_task
+from fanfold.running.one import RunWish, run_task
 from tests.engine.live import Live
 from tests.installation import HandClock, Installation
 
@@ -172,7 +172,7 @@ def test_a_compensation_that_is_held_can_be_told_to_go_on(installation: Installa
 
 def test_a_tick_does_not_wait_for_a_person(installation: Installation) -> None:
     submit(installation, Puzzled("b"))
-    report = tick(installation.store, installation.pipelines, budget=300.0)
+    report = tick(installation.store, installation.pipelines, seconds=300.0)
     assert (report.finished, report.held, report.next_due_seconds) == (2, 1, None)
     assert report.seconds < 100
     assert "1 waiting for a person" in str(report)
@@ -187,7 +187,7 @@ def test_a_worker_that_drains_ends_when_only_held_items_are_left(live: Live) -> 
 def test_a_run_ends_and_says_what_waits_for_a_person(live: Live) -> None:
     puzzled = Puzzled("b")
     live.know(puzzled.pipeline)
-    wanted = Wanted(puzzled.pipeline, items=["x", ff.NewItem(key="b")])
+    wanted = RunWish(puzzled.pipeline, items=["x", ff.NewItem(key="b")])
     for _ in range(2):
         with pytest.raises(TaskStopped, match="1 item waits for you: is b paid already") as stopped:
             run_task(live.client, wanted, progress=False)

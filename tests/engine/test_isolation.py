@@ -12,11 +12,13 @@ import psutil
 import pytest
 
 import fanfold as ff
-from fanfold.engine.worker.heartbeat import Pulse
+from fanfold.engine.worker.beside.heartbeat import Heartbeat
 from fanfold.settings import Settings
 from tests.engine import isolated
 from tests.engine.live import Live
 from tests.waiting import eventually
+
+pytestmark = pytest.mark.one_database
 
 
 def test_an_isolated_handler_runs_elsewhere_and_can_do_what_others_can(live: Live) -> None:
@@ -94,13 +96,13 @@ def test_cancel_kills_a_process_within_a_second_with_the_default_settings(
 ) -> None:
     """Each cancel comes just after a look of the worker, so that it waits for all of the pause before the next one."""
     looked = threading.Event()
-    look = Pulse._look
+    look = Heartbeat._look
 
-    def noted(pulse: Pulse) -> None:
+    def noted(pulse: Heartbeat) -> None:
         look(pulse)
         looked.set()
 
-    monkeypatch.setattr(Pulse, "_look", noted)
+    monkeypatch.setattr(Heartbeat, "_look", noted)
     usual = Settings()
     paces = {name: getattr(usual, name) for name in ("poll_seconds", "look_seconds", "heartbeat_seconds")}
     live = Live(database_url, tmp_path / "data", **paces)

@@ -9,6 +9,7 @@ import fanfold as ff
 from fanfold.engine.tasks import leftovers
 from fanfold.engine.tasks import reset_items as resets
 from fanfold.engine.tasks.copy_items import move_on
+from fanfold.model.endings import Ending
 from fanfold.store.items import reset as resetting
 from fanfold.store.items import reset_queue as stored_resets
 from fanfold.store.items.drafts import CHUNK, STALE_SECONDS, Drafts
@@ -121,8 +122,8 @@ def seen(installation: Installation, task: ff.Task) -> tuple[Any, ...]:
     found = client.get(task.id)
     listed = [(item.key, item.state, item.degraded, item.attempts) for item in client.items(task.id, stage="first")]
     with installation.store.read() as tx:
-        cells = tx.reading.cells(number, "first")
-        wide = sum(many for _, state, many in tx.reading.cells(number, "first", 3) if state == "pending")
+        cells = tx.counting.cells(number, "first")
+        wide = sum(many for _, state, many in tx.counting.cells(number, "first", 3) if state == "pending")
         kept = [(one.seq, one.state) for one in tx.reading.kept(number, "first", 0)]
         failures = tx.reading.failures(number)
         open_ = tx.reading.first_open(number, "first", 0)
@@ -304,9 +305,9 @@ def test_an_item_that_ran_since_it_was_noted_is_not_done_twice(installation: Ins
 
 def ff_back_off(claimed: Any) -> Any:
     """An ending that makes an item wait before it is tried again."""
-    from fanfold.engine.worker.attempt_result import Settlement
+    from fanfold.engine.worker.attempt.attempt_result import Settlement
 
-    return Settlement(claimed, "back_off", delay=30.0, counted=True, error_code="e", error_message="e")
+    return Settlement(claimed, Ending.BACK_OFF, delay=30.0, counted=True, error_code="e", error_message="e")
 
 
 @pytest.mark.usefixtures("small_chunks")

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 import fanfold as ff
+from fanfold.engine.tasks import new_items as spooling
 from fanfold.engine.tasks import split as splitting
-from fanfold.engine.tasks import split_file as spooling
 from fanfold.engine.tasks.abandoned import remove_abandoned
 from fanfold.engine.tasks.draft import write_items
-from fanfold.engine.worker.attempt_result import Settlement
+from fanfold.engine.worker.attempt.attempt_result import Settlement
 from fanfold.store.items.drafts import CHUNK
 from tests.engine.live import Live
 from tests.engine.pipelines import book
@@ -128,7 +128,7 @@ def test_a_splitter_that_lost_its_lease_stops_at_its_next_chunk(
         """After its first chunk the zombie sleeps, and another worker does everything."""
         if not calls:
             calls.append(True)
-            chunks = settlement.spool.chunks()  # type: ignore[union-attr]
+            chunks = settlement.new_items.chunks()  # type: ignore[union-attr]
             first = next(chunks)
             with installation.store.write() as tx:
                 tx.items.add_some(arguments[1], arguments[2], *first)

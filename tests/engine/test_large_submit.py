@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine.tasks import split_file as spooling
+from fanfold.engine.tasks import new_items as spooling
 from fanfold.engine.tasks.draft import write_items
 from fanfold.store.items.drafts import CHUNK
 from tests.engine.pipelines import batch

@@ -9,7 +9,8 @@ import pytest
 import sqlalchemy as sa
 
 import fanfold as ff
-from fanfold.engine.worker.attempt_result import Settlement
+from fanfold.engine.worker.attempt.attempt_result import Settlement
+from fanfold.model.endings import Ending
 from fanfold.store.database import Database
 from fanfold.store.tables import limits
 from tests.engine.live import Live
@@ -126,7 +127,9 @@ def test_items_are_settled_by_id_whatever_became_of_them(installation: Installat
     task = installation.client.submit(pipeline, items=list("abcd"))
     worker = installation.worker()
     first, *others = worker.claim()
-    endings = [Settlement(one, "finish") for one in reversed(others)] + [Settlement(first, "fail", error_code="broken")]
+    endings = [Settlement(one, Ending.FINISH) for one in reversed(others)] + [
+        Settlement(first, Ending.FAIL, error_code="broken")
+    ]
     settling = threading.Thread(target=worker.settle, args=endings)
     with installation.store.write() as tx:
         tx.settling.lock([first.id])

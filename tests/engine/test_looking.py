@@ -8,12 +8,13 @@ import pytest
 import sqlalchemy as sa
 
 import fanfold as ff
-from fanfold.engine.worker import candidates
-from fanfold.engine.worker.attempt_result import Settlement
-from fanfold.engine.worker.candidates import PAGE, PAGES, Candidates, fairest
-from fanfold.engine.worker.claim import Claimer, Room
+from fanfold.engine.worker.attempt.attempt_result import Settlement
+from fanfold.engine.worker.claiming import candidates
+from fanfold.engine.worker.claiming.candidates import PAGE, PAGES, Candidates, fairest
+from fanfold.engine.worker.claiming.claim import Claimer, Room
 from fanfold.engine.worker.loop import Worker
 from fanfold.engine.worker.turn import take_turn
+from fanfold.model.endings import Ending
 from fanfold.store.items.find_work import TOP, Looking, Ready, Served
 from fanfold.store.store import Transaction
 from tests.engine.live import Live
@@ -61,7 +62,7 @@ def crowd(
 
 
 def later(installation: Installation) -> str:
-    return " + interval '1 year'" if installation.store.database.dialect == "postgresql" else " + 31536000"
+    return " + interval '1 year'" if installation.store.database.dialect.name == "postgresql" else " + 31536000"
 
 
 def submit(installation: Installation, **how: Any) -> int:
@@ -113,7 +114,7 @@ def test_a_place_that_is_free_again_goes_to_the_next_task_of_the_full_stage_at_o
     [(_, held)] = worker.turn(free=8).claimed
     assert other.turn(free=8).claimed == []
     for _ in range(3):
-        turn = worker.turn([Settlement(held, "finish", output="1")], free=8)
+        turn = worker.turn([Settlement(held, Ending.FINISH, output="1")], free=8)
         [held] = [one for _, one in turn.claimed if one.stage == "narrow"]
 
 
@@ -138,7 +139,7 @@ def cost(installation: Installation, act: Callable[[Transaction], Any]) -> int:
 
     scans = sa.text("SELECT sum(idx_scan) FROM pg_stat_xact_user_tables WHERE relname IN ('items', 'tasks')")
     with installation.store.read() as tx:
-        if installation.store.database.dialect == "postgresql":
+        if installation.store.database.dialect.name == "postgresql":
             before = int(tx.connection.execute(scans).scalar_one() or 0)
             act(tx)
             return int(tx.connection.execute(scans).scalar_one()) - before
@@ -192,7 +193,7 @@ def test_a_task_that_moves_on_is_found_at_once_beside_thousands_that_wait(instal
     worker = polite(installation)
     mine = submit(installation)
     [(_, held)] = worker.turn(free=8).claimed
-    turn = worker.turn([Settlement(held, "finish", output="1")], free=8)
+    turn = worker.turn([Settlement(held, Ending.FINISH, output="1")], free=8)
     assert [(one.task, one.stage) for _, one in turn.claimed] == [(mine, "wide")]
 
 
@@ -261,7 +262,7 @@ def test_many_small_tasks_are_all_worked_off(installation: Installation, monkeyp
     crowd(installation, 60, "pending", stage="wide", priority=1)
     worker, held, done = installation.worker(), list[Any](), set[int]()
     for _ in range(400):
-        ended = [Settlement(one, "finish", output="1") for one in held]
+        ended = [Settlement(one, Ending.FINISH, output="1") for one in held]
         turn = take_turn(
             worker.store, worker.claimer, worker.pipelines, worker.name, ended, Room(8), in_flight=set(), hinted=True
         )

@@ -111,7 +111,7 @@ def test_an_item_that_failed_early_is_missing_once(book: Book) -> None:
     book.broken = {"a/x", "b/y"}
     assert book.run() == ("partial", "a", 0)
     assert book.merge() == ("partial", "b", 1)
-    assert book.client.get(book.task.id).wait_reason == "1 failed: retry them, or merge without them"
+    assert book.client.get(book.task.id).wait_reason == "1 failed: retry it, or merge without it"
     assert book.merge() == ("completed", "bind", 2)
     assert book.got() == ["vab", "wab", "zab"]
     assert sorted(book.gaps()) == [("x", "broken"), ("y", "broken")]
@@ -293,7 +293,7 @@ def test_merge_needs_a_merge_ahead(installation: Installation) -> None:
     task = installation.client.submit(installation.know(made))
     installation.work()
     now = installation.client.get(task.id)
-    assert (now.state, now.stage, now.wait_reason) == ("partial", "c", "1 failed: retry them")
+    assert (now.state, now.stage, now.wait_reason) == ("partial", "c", "1 failed: retry it")
     with pytest.raises(ff.IllegalMove, match="no merge follows c"):
         installation.client.merge(task.id)
 

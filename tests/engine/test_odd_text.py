@@ -8,6 +8,7 @@ import pytest
 import fanfold as ff
 from fanfold.engine import tokens
 from fanfold.engine.client import Client
+from fanfold.engine.queries.page import PageQueries
 from tests.engine.pipelines import batch
 from tests.installation import Installation
 
@@ -58,7 +59,7 @@ UNKNOWN: dict[str, Callable[[Client, str, str], Any]] = {
     "the last task seen": lambda client, task, odd: client.list(after=odd),
     "a stage": lambda client, task, odd: client.items(task, stage=odd),
     "calls of an item": lambda client, task, odd: client.calls(task, odd),
-    "a file": lambda client, task, odd: client.file(task, odd),
+    "a file": lambda client, task, odd: PageQueries(client.lookup).file(task, odd),
     "a token": lambda client, task, odd: tokens.revoke(client.store, odd),
 }
 

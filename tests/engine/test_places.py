@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 import fanfold as ff
+from fanfold.engine.worker.claiming.slots import capped, places_for
 from fanfold.engine.worker.loop import Worker
-from fanfold.engine.worker.slots import capped, places_for
 from tests.engine.live import Live
 
 

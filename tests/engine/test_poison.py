@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine.worker.attempt_result import Settlement
+from fanfold.engine.worker.attempt.attempt_result import Settlement
+from fanfold.model.endings import Ending
 from fanfold.model.plan import Plan
 from tests.engine.pipelines import batch
 from tests.installation import HandClock, HandWorker, Installation
@@ -42,7 +43,9 @@ class Doomed:
             self.clock.advance(20)
             self.installation.sweep()
         else:
-            worker.settle(Settlement(one, "crash", error_code="crash", error_message="The process died (SIGKILL)."))
+            worker.settle(
+                Settlement(one, Ending.RECLAIM, error_code="crash", error_message="The process died (SIGKILL).")
+            )
 
     @property
     def item(self) -> Any:

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 import fanfold as ff
 from fanfold.engine.tasks import delete as removal
-from fanfold.engine.worker.call import Call
+from fanfold.engine.worker.attempt.call import Call
 from fanfold.store import tables
 from fanfold.store.removal import CHUNK
 from tests.engine.pipelines import batch
@@ -139,7 +139,9 @@ class Busy:
 
     def write(self, item: Any) -> None:
         while True:
-            item._emitted_at = item._progress_at = -1e9
+            item._progress_at = -1e9
+            if item._streamed is not None:
+                item._streamed.written_at = -1e9
             item.write("page.txt", "x")
             item.emit("piece")
             item.progress(0.5, "half")

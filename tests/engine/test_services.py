@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from fanfold.engine.tasks import sweep
-from fanfold.engine.worker import restart as restarting
-from fanfold.engine.worker import service_threads as services
-from fanfold.engine.worker.heartbeat import Pulse
-from fanfold.engine.worker.host import this_machine
+from fanfold.engine.worker.beside import restart as restarting
+from fanfold.engine.worker.beside import service_threads as services
+from fanfold.engine.worker.beside.heartbeat import Heartbeat
+from fanfold.engine.worker.beside.host import this_machine
 from fanfold.engine.worker.loop import Worker
 from fanfold.errors import FanfoldError
 from fanfold.store.dialects.notify import Hints
@@ -124,8 +124,8 @@ def test_hints_that_raise_are_listened_for_again(live: Live, monkeypatch: pytest
 def test_a_heartbeat_that_raises_goes_on_and_keeps_its_items(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     switch = Switch()
     task = live.client.submit(live.know(batch(handler=lambda item: switch.wait())), items=["a"])
-    raising = Raising(Pulse._beat, RuntimeError("odd"), 3)
-    monkeypatch.setattr(Pulse, "_beat", raising)
+    raising = Raising(Heartbeat._beat, RuntimeError("odd"), 3)
+    monkeypatch.setattr(Heartbeat, "_beat", raising)
     with live.working():
         switch.check()
         eventually(lambda: raising.calls > 4, 60)
@@ -137,7 +137,7 @@ def test_a_heartbeat_that_raises_goes_on_and_keeps_its_items(live: Live, monkeyp
 
 def test_a_worker_whose_heartbeat_thread_is_gone_stops_itself(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     task = live.client.submit(live.know(batch(handler=lambda item: "done")), items=["a"])
-    monkeypatch.setattr(Pulse, "_live", lambda self: None)
+    monkeypatch.setattr(Heartbeat, "_live", lambda self: None)
     worker = Worker(live.pipelines, store=live.store)
     with pytest.raises(FanfoldError, match="heartbeat has ended"):
         worker.run()
@@ -243,13 +243,13 @@ def test_a_worker_whose_sweep_fails_does_not_say_that_it_ran(live: Live, monkeyp
     live.know(batch())
     monkeypatch.setattr(sweep, "recover", Raising(sweep.recover, RuntimeError("odd")))
     beats: list[int] = []
-    beat = Pulse._beat
+    beat = Heartbeat._beat
 
-    def counted(self: Pulse) -> None:
+    def counted(self: Heartbeat) -> None:
         beat(self)
         beats.append(1)
 
-    monkeypatch.setattr(Pulse, "_beat", counted)
+    monkeypatch.setattr(Heartbeat, "_beat", counted)
     with live.working() as worker:
         eventually(lambda: len(beats) > 2, 60)
         [row] = [row for row in live.client.workers() if row.id == worker.id]

@@ -6,8 +6,9 @@ import pytest
 
 import fanfold as ff
 from fanfold.engine.worker import turn
-from fanfold.engine.worker.attempt_result import SPENT, Settlement
+from fanfold.engine.worker.attempt.attempt_result import Settlement
 from fanfold.errors import DatabaseProblem
+from fanfold.model.endings import Ending
 from fanfold.store.items import settle as settling
 from fanfold.store.store import Transaction
 from tests.engine.pipelines import batch
@@ -25,12 +26,12 @@ def endings(worker: HandWorker) -> list[Settlement]:
     finish, fail, back_off, postpone, release, crash, _ = worker.claim()
     error: dict[str, Any] = {"error_code": "oops", "error_message": "it broke", "error_detail": "line 1"}
     return [
-        Settlement(finish, "finish", output='"out"', model="m", usage='{"tokens":1}'),
-        Settlement(fail, "fail", usage='{"tokens":2}', **error),
-        Settlement(back_off, "back_off", delay=5, **error),
-        Settlement(postpone, "postpone", delay=5),
-        Settlement(release, "release"),
-        Settlement(crash, "crash", **error),
+        Settlement(finish, Ending.FINISH, output='"out"', model="m", usage='{"tokens":1}'),
+        Settlement(fail, Ending.FAIL, usage='{"tokens":2}', **error),
+        Settlement(back_off, Ending.BACK_OFF, delay=5, **error),
+        Settlement(postpone, Ending.POSTPONE, delay=5),
+        Settlement(release, Ending.RELEASE),
+        Settlement(crash, Ending.RECLAIM, **error),
     ]
 
 
@@ -105,7 +106,7 @@ def refuse_a_result(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
 
 
 def with_a_poisoned_result(worker: HandWorker) -> list[Settlement]:
-    settled = [Settlement(one, "finish", output=f'"{one.seq}"') for one in worker.claim()]
+    settled = [Settlement(one, Ending.FINISH, output=f'"{one.seq}"') for one in worker.claim()]
     settled[2] = settled[2]._replace(output='"poisoned"')
     return settled
 
@@ -153,7 +154,7 @@ def test_of_two_endings_of_one_item_only_the_one_with_the_newest_lease_counts(
     """A worker may hold both after a reset: the stale one must not write its output beside the other's move."""
     first, *_ = worker.claim()
     stale = first._replace(lease=first.lease - 1)
-    worker.settle(Settlement(first, "finish", output='"new"'), Settlement(stale, "finish", output='"old"'))
+    worker.settle(Settlement(first, Ending.FINISH, output='"new"'), Settlement(stale, Ending.FINISH, output='"old"'))
     assert [row.output for row in installation.sql("SELECT output FROM item_data WHERE made_by IS NOT NULL")] == [
         '"new"'
     ]
@@ -172,7 +173,7 @@ def test_a_result_that_nobody_wants_any_more_frees_its_permit_at_once(
     installation.client.submit(pipeline, items=range(2))
     assert worker.claim() == []
     ending: dict[str, Any] = {"error_code": "oops", "error_message": "it broke"} if verb in ("fail", "back_off") else {}
-    worker.settle(*(Settlement(one, verb, usage='{"cost":1.0}', hold="why?", **ending) for one in held))
+    worker.settle(*(Settlement(one, Ending[verb.upper()], usage='{"cost":1.0}', hold="why?", **ending) for one in held))
     assert installation.states(task) == "pending pending"
     assert len(worker.claim()) == 2
     assert installation.client.get(task.id).spending.cost == 2.0, "it was paid all the same"
@@ -201,13 +202,13 @@ def test_what_an_attempt_has_spent_counts_also_when_its_lease_is_lost(
     clock.advance(1_000)
     installation.sweep()
     [again] = second.claim()
-    late = Settlement(one, "finish", output='"late"', usage='{"cost":1.0}')
+    late = Settlement(one, Ending.FINISH, output='"late"', usage='{"cost":1.0}')
     for _ in range(2):  # A turn may be repeated after a lost connection.
         first.settle(late)
     assert installation.states(task) == "running"
     assert installation.client.get(task.id).spending.cost == 1.0
     for _ in range(2):
-        second.settle(Settlement(again, "finish", output='"new"', usage='{"cost":2.0}'))
+        second.settle(Settlement(again, Ending.FINISH, output='"new"', usage='{"cost":2.0}'))
     assert installation.client.get(task.id).spending.cost == 3.0
     assert installation.client.result(task.id) == ["new"]
 
@@ -219,7 +220,10 @@ def test_two_endings_of_one_item_in_one_batch_both_count_what_they_have_spent(in
     with installation.store.write() as tx:
         tx.settling.release([{"id": one.id, "lease": one.lease}])
     [again] = worker.claim()
-    endings = [Settlement(one, SPENT, usage='{"cost":1.0}'), Settlement(again, "finish", usage='{"cost":2.0}')]
+    endings = [
+        Settlement(one, Ending.LOST, usage='{"cost":1.0}'),
+        Settlement(again, Ending.FINISH, usage='{"cost":2.0}'),
+    ]
     worker.settle(*endings)
     assert installation.states(task) == "done"
     assert installation.client.get(task.id).spending.cost == 3.0
@@ -234,6 +238,6 @@ def test_many_endings_are_written_in_transactions_of_a_bounded_number_of_rows(
     held = worker.claim()
     error: dict[str, Any] = {"error_code": "oops", "error_message": "it broke"}
     with rows_counted(installation.store) as meter:
-        worker.settle(*(Settlement(one, "fail", usage='{"cost":1.0}', **error) for one in held))
+        worker.settle(*(Settlement(one, Ending.FAIL, usage='{"cost":1.0}', **error) for one in held))
     assert meter.most <= 5 * 6, meter.written
     assert installation.client.get(task.id).failed == 42

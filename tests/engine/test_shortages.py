@@ -12,11 +12,12 @@ import pytest
 
 import fanfold as ff
 from fanfold.engine.tasks.split import write_split
-from fanfold.engine.worker import call as calling
-from fanfold.engine.worker import child, shortages
 from fanfold.engine.worker import loop as engine_worker
-from fanfold.engine.worker.attempt_result import failed
-from fanfold.engine.worker.child import Request
+from fanfold.engine.worker import shortages
+from fanfold.engine.worker.attempt import caller as calling
+from fanfold.engine.worker.attempt.attempt_result import failed
+from fanfold.engine.worker.processes import child
+from fanfold.engine.worker.processes.child import ChildRequest
 from fanfold.engine.worker.shortages import Shortages
 from fanfold.engine.worker.turn import take_turn
 from fanfold.model.shortage import FREE_SPACE, MORE_FILES
@@ -51,7 +52,7 @@ def test_a_shortage_uses_up_no_retry(installation: Installation, error: Exceptio
     [claimed] = installation.worker().claim()
     [stage] = pipeline.stages.values()
     ending = failed(claimed, stage, error)
-    assert (ending.verb, ending.counted, ending.short) == (verb, counted, not counted)
+    assert (ending.ending, ending.counted, ending.short) == (verb, counted, not counted)
 
 
 def test_a_handler_that_gives_up_for_good_is_believed_whatever_the_cause(installation: Installation) -> None:
@@ -61,7 +62,7 @@ def test_a_handler_that_gives_up_for_good_is_believed_whatever_the_cause(install
     [stage] = pipeline.stages.values()
     error = ff.Permanent("the disk is full, and that is that")
     error.__cause__ = FULL
-    assert failed(claimed, stage, error).verb == "fail"
+    assert failed(claimed, stage, error).ending == "fail"
 
 
 def test_the_message_of_an_item_says_what_to_do(installation: Installation) -> None:
@@ -179,15 +180,15 @@ def test_a_child_that_can_not_load_a_handler_for_want_of_files_fails_nothing(
     [stage] = pipeline.stages.values()
     with installation.store.read() as tx:
         row = tx.tasks.resolve(task.id)
-    request = Request("no.such.module", None, "convert", stage, False, row, claimed)
+    request = ChildRequest("no.such.module", None, "convert", stage, False, row, claimed)
 
     def refuse(*_: Any) -> Any:
         raise ImportError("libx.so: cannot open shared object file: Too many open files")
 
-    assert child._settlement(lambda: installation.store, request, lambda: None).verb == "fail"
+    assert child._settlement(lambda: installation.store, request, lambda: None).ending == "fail"
     monkeypatch.setattr(child, "find_handler", refuse)
     ending = child._settlement(lambda: installation.store, request, lambda: None)
-    assert (ending.verb, ending.counted, ending.short) == ("back_off", False, True)
+    assert (ending.ending, ending.counted, ending.short) == ("back_off", False, True)
 
 
 def test_a_probe_looks_at_files_and_both_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fanfold.engine.context import ItemWork
+from fanfold.engine.handlers.task_and_item import ItemWork
 from fanfold.store.store import Store, Transaction
 from tests.engine.pipelines import batch
 from tests.installation import Installation

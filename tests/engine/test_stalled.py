@@ -8,14 +8,14 @@ from typing import Any
 import sqlalchemy as sa
 
 from fanfold.engine.queries import doctor
-from fanfold.engine.queries.checks import Check
+from fanfold.engine.queries.checks import DoctorCheck
 from fanfold.store import tables
 from fanfold.store.workers import Report
 from tests.engine.pipelines import batch
 from tests.installation import HandClock, Installation
 
 
-def found(installation: Installation) -> dict[str, Check]:
+def found(installation: Installation) -> dict[str, DoctorCheck]:
     return {check.name: check for check in doctor.database(installation.store)}
 
 
@@ -39,7 +39,7 @@ def test_the_doctor_sees_that_no_living_worker_sweeps(installation: Installation
     live_on(installation, clock, 20, "deaf", "mute", swept=False)
     check = found(installation)["sweep"]
     assert (check.status, "no living worker sweeps: deaf (40 s), mute (40 s)") == ("problem", check.fact)
-    assert "fanfold tick" in check.advice
+    assert (check.command, "a tick recovers" in check.advice) == ("fanfold tick TARGET", True)
     live_on(installation, clock, 5, "deaf", swept=True)
     check = found(installation)["sweep"]
     assert check.status == "warning"
@@ -74,9 +74,9 @@ def test_the_doctor_does_not_promise_what_a_living_worker_has_not_done(
     assert "within 5 s" in check.advice
     live_on(installation, clock, 60, "living", swept=True)
     check = found(installation)["abandoned items"]
-    assert (check.status, check.fact) == ("problem", "1 run under a worker that is gone")
+    assert (check.status, check.fact) == ("problem", "1 runs under a worker that is gone")
     assert "within" not in check.advice
-    assert "1 living workers have not put this right" in check.advice
+    assert "1 living worker has not put this right" in check.advice
     installation.sweep()
     assert found(installation)["abandoned items"].status == "ok"
 
@@ -127,7 +127,7 @@ def test_files_that_a_cleaning_should_have_removed_are_found(installation: Insta
         age(path, 27)
     check = found(installation)["orphaned files"]
     assert check.status == "warning"
-    assert check.fact == "1 blobs that no row names, 1 scratch files of attempts that are over"
+    assert check.fact == "1 blob that no row names, 1 scratch file of attempts that are over"
     installation.sweep()
     assert found(installation)["orphaned files"].status == "ok"
 
@@ -142,10 +142,7 @@ def test_the_doctor_names_tasks_that_somebody_should_look_at(installation: Insta
     task = installation.client.submit(installation.know(batch(handler=convert)), items=[1])
     installation.completed(task)
     check = found(installation)["tasks"]
-    assert (check.fact, check.advice) == (
-        "1 in all, 1 for a person to look at",
-        "To see them: fanfold tasks --needs-you",
-    )
+    assert (check.fact, check.command) == ("1 in all, 1 for a person to look at", "fanfold tasks --needs-you")
     other = installation.client.submit(installation.pipelines[0], items=[1])
     installation.client.pause(other.id)
     assert found(installation)["tasks"].fact == "1 paused; 2 for a person to look at"

@@ -21,8 +21,9 @@ from fanfold.engine.tasks.commands import Commands
 from fanfold.engine.tasks.submission import Submission
 from fanfold.engine.tasks.submit import submit
 from fanfold.engine.tasks.sweep import sweep
-from fanfold.engine.worker.attempt_result import Settlement
+from fanfold.engine.worker.attempt.attempt_result import Settlement
 from fanfold.errors import FanfoldError, KeyReused
+from fanfold.model.endings import Ending
 from fanfold.model.item import NewItem
 from fanfold.model.lifecycle import FINISHED_TASKS, TASK_MOVES, legal
 from fanfold.model.plan import Kind
@@ -50,7 +51,7 @@ STEERING = ("pause", "resume", "cancel", "rerun", "merge", "retry")
 
 picks = st.integers(0, 40)
 outputs = st.sampled_from([None, "a", "b", "c"])
-mishaps = st.sampled_from(["fail", "fail", "fail", "back_off", "uncounted", "postpone", "release", "crash"])
+mishaps = st.sampled_from(["fail", "fail", "fail", "back_off", "uncounted", "postpone", "release", "reclaim"])
 verbs = st.just("finish") | mishaps
 yields = st.sampled_from([["x"], ["x", "y", "z"], [None, None], [], ["x", "x"]])
 has_tasks = precondition(lambda self: bool(self.now.tasks))
@@ -322,9 +323,9 @@ class AnyHistory(RuleBasedStateMachine):
         endings = [self.ending(*one) for one in wanted]
         worker = self.world.workers[wanted[0][0].worker]
         self.note_endings([one[0] for one in wanted], endings)
-        effects = {one.claimed.id: one._replace(verb="fail") if has_duplicate(one) else one for one in endings}
-        taken = [one for one in effects.values() if one.verb == "finish" and is_held(self.now, one)]
-        yielded = [(one, list(one.spool)) for one in taken if one.spool is not None]
+        effects = {one.claimed.id: one._replace(ending=Ending.FAIL) if has_duplicate(one) else one for one in endings}
+        taken = [one for one in effects.values() if one.ending is Ending.FINISH and is_held(self.now, one)]
+        yielded = [(one, list(one.new_items)) for one in taken if one.new_items is not None]
         self.world.turn(worker, endings, 0)
         before = self.look()
         check_settled(self.world, before, self.now, effects)
@@ -336,19 +337,21 @@ class AnyHistory(RuleBasedStateMachine):
         claimed = attempt.claimed
         if verb == "finish" and claimed.stage.endswith("split"):
             items = [NewItem(key=key, input=key) for key in keys]
-            return Settlement(claimed, "finish", spool=self.world.spool(items))
+            return Settlement(claimed, Ending.FINISH, new_items=self.world.new_items(items))
         if verb == "finish":
             kept = text(None if output is None else f"{output} {claimed.id}/{claimed.lease}")
-            return Settlement(claimed, "finish", output=kept)
+            return Settlement(claimed, Ending.FINISH, output=kept)
         counted = verb != "uncounted"
         verb = "back_off" if verb == "uncounted" else verb
         delay = (5.0 if claimed.seq % 2 else 50.0) if verb in ("back_off", "postpone") else 0.0
-        return Settlement(claimed, verb, delay=delay, counted=counted, error_code="code", error_message="message")
+        return Settlement(
+            claimed, Ending[verb.upper()], delay=delay, counted=counted, error_code="code", error_message="message"
+        )
 
     def note_endings(self, attempts: list[Attempt], endings: list[Settlement]) -> None:
         """Remember which of them must be taken, before they are."""
         for attempt, one in zip(attempts, endings, strict=True):
-            if one.verb == "finish" and is_held(self.now, one) and not has_duplicate(one):
+            if one.ending is Ending.FINISH and is_held(self.now, one) and not has_duplicate(one):
                 self.world.finishes[one.claimed.id] = Finish(
                     one.claimed.lease, one.output, one.claimed.input, attempt.order, next(self.world.ticks)
                 )

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 import fanfold as ff
+from fanfold.engine.queries.page import PageQueries
 from tests.engine.live import Live, Switch
 from tests.engine.pipelines import batch, one_step
 from tests.installation import Installation
@@ -74,7 +75,7 @@ def test_a_stale_attempt_can_not_emit(installation: Installation) -> None:
         item.emit("first")
         with installation.store.write() as tx:
             tx.settling.release([{"id": item._claimed.id, "lease": item._claimed.lease}])
-        item._emitted_at = 0
+        item._streamed.written_at = 0
         item.emit("second")
         stale.append("got here")
 
@@ -103,7 +104,7 @@ def test_following_a_stopped_task_ends_though_an_earlier_item_is_open(installati
     worker = installation.worker()
     first, second = sorted(worker.turn().claimed, key=lambda pair: pair[1].seq)
     worker.settle(worker.call(*second))
-    emitted = installation.client.emitted(task.id)
+    emitted = PageQueries(installation.client.lookup).emitted(task.id)
     assert (emitted.next(), emitted.over) == ([], False)
     if stop == "fail":
         installation.sql("UPDATE tasks SET state = 'failed', finished_at = created_at")
@@ -157,7 +158,7 @@ def test_who_follows_is_told_that_an_item_began_again(installation: Installation
     pipeline = installation.know(batch(handler=handler, retry=ff.Retry(limit=1)))
     task = installation.client.submit(pipeline, items=["a"])
     worker = installation.worker()
-    emitted = installation.client.emitted(task.id)
+    emitted = PageQueries(installation.client.lookup).emitted(task.id)
     worker.settle(*(worker.call(row, one) for row, one in worker.turn().claimed))
     assert emitted.next() == [("1", "1.0"), ("1", "1.1"), ("1", "1.2")]
     installation.work()
@@ -176,7 +177,7 @@ def test_an_attempt_that_emits_nothing_takes_back_what_the_one_before_it_said(in
     pipeline = installation.know(batch(handler=handler, retry=ff.Retry(limit=1)))
     task = installation.client.submit(pipeline, items=["a"])
     worker = installation.worker()
-    emitted = installation.client.emitted(task.id)
+    emitted = PageQueries(installation.client.lookup).emitted(task.id)
     worker.settle(*(worker.call(row, one) for row, one in worker.turn().claimed))
     assert emitted.next() == [("1", "half")]
     installation.work()

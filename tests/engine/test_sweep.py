@@ -12,7 +12,7 @@ import pytest
 
 import fanfold as ff
 from fanfold.engine.tasks import sweep as sweeping
-from fanfold.engine.worker.host import this_machine
+from fanfold.engine.worker.beside.host import this_machine
 from fanfold.store.workers import Report
 from tests.engine.pipelines import batch
 from tests.installation import HandClock, Installation

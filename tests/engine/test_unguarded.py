@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine.worker import main_script
-from fanfold.engine.worker.call import Caller
-from fanfold.engine.worker.child import serve
-from fanfold.engine.worker.main_script import Unguarded
+from fanfold.engine.worker.attempt.caller import Caller
+from fanfold.engine.worker.processes import main_script
+from fanfold.engine.worker.processes.main_script import Unguarded
 from fanfold.model import importing
 from tests.engine.live import Live
 from tests.engine.pipelines import batch
@@ -126,9 +125,9 @@ def test_only_a_child_that_imports_must_not_work(monkeypatch: pytest.MonkeyPatch
 
 def test_a_handler_of_the_main_script_needs_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
     pipeline = ff.Pipeline("typed")
-    pipeline.each(isolate=True)(serve)
+    pipeline.each(isolate=True)(double_here)
     [stage] = pipeline.stages.values()
     monkeypatch.setattr(main_script, "main_path", lambda: None)
     assert main_script.is_reachable(stage)
-    monkeypatch.setattr(serve, "__module__", "__main__")
+    monkeypatch.setattr(double_here, "__module__", "__main__")
     assert not main_script.is_reachable(stage)

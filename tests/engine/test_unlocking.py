@@ -1,5 +1,6 @@
 """Is a password used at once, for submit and for retry, and stored nowhere?"""
 
+from copy import copy
 from io import BytesIO
 from pathlib import Path
 
@@ -146,8 +147,10 @@ def test_code_that_hangs_or_quotes_the_password_is_refused_without_it(
 
 def test_a_password_is_for_a_file_and_is_text(installation: Installation, locked: Path) -> None:
     installation.know(sealed)
+    anything = copy(sealed)
+    anything.accepts = ()
     with pytest.raises(ff.BadOption, match="is for a file"):
-        installation.client.submit(sealed, 5, options={"password": PASSWORD})
+        installation.client.submit(anything, 5, options={"password": PASSWORD})
     with pytest.raises(ff.BadOption, match="must be text"):
         installation.client.submit(sealed, locked, options={"password": [PASSWORD]})
     assert installation.client.submit(sealed, locked, options={"password": ""}).options == {}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine.worker.children import Children
+from fanfold.engine.worker.processes.children import Children
 from fanfold.settings import Settings
 from tests.engine import unruly
 from tests.engine.live import Live
@@ -18,6 +18,7 @@ from tests.engine.pipelines import batch
 from tests.engine.test_isolation import has_ended, running_child
 from tests.waiting import eventually
 
+pytestmark = pytest.mark.one_database
 KEPT = ("print", "threads", "folder", "signals")
 """After these the child is put right; after the others it is replaced."""
 
@@ -119,9 +120,10 @@ def test_a_child_survives_what_cannot_travel() -> None:
 
 PARENT = """
 import sys, threading
-from fanfold.engine.worker.children import Children
+from fanfold.engine.worker.processes.children import Children
 from fanfold.settings import Settings
 from tests.engine import forking, unruly
+
 if __name__ == "__main__":
     children = Children(Settings())
     idle, busy, family = children.take(), children.take(), children.take()

@@ -8,7 +8,8 @@ from uuid import uuid4
 import pytest
 
 import fanfold as ff
-from fanfold.engine.worker.attempt_result import Settlement
+from fanfold.engine.worker.attempt.attempt_result import Settlement
+from fanfold.model.endings import Ending
 from tests.engine.pipelines import batch
 from tests.installation import Installation
 
@@ -61,7 +62,7 @@ def test_the_ledger_takes_only_what_it_can_hold(installation: Installation) -> N
     worker = installation.worker()
     [claimed] = worker.claim()
     usage = '{"input_tokens": 3000000000, "output_tokens": true, "cached_tokens": 5, "cost": 0.5}'
-    worker.settle(Settlement(claimed, "finish", output='"paid"', model="m", usage=usage))
+    worker.settle(Settlement(claimed, Ending.FINISH, output='"paid"', model="m", usage=usage))
     [call] = installation.client.calls(task.id)
     assert (call.input_tokens, call.output_tokens, call.cost) == (None, None, 0.5)
     assert installation.states(task) == "done"

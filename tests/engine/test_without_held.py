@@ -243,7 +243,7 @@ def test_a_worker_that_looks_while_many_are_given_up_does_not_fail_the_task(
     give_up = merging.give_up_held
 
     def looked_at(tx: Any, row: Any, actor: str) -> int:
-        if not tx.reading.counts([row.number])[row.number]["one"]["failed"]:
+        if not tx.counting.counts([row.number])[row.number]["one"]["failed"]:
             return give_up(tx, row, actor)
         raise RuntimeError("killed")
 

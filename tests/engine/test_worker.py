@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine.worker.claim import Claimer
+from fanfold.engine.worker.claiming.claim import Claimer
 from fanfold.errors import DatabaseProblem
+from fanfold.model.endings import Ending
 from tests.engine.live import Live, Switch
 from tests.engine.pipelines import batch, book, one_step
 from tests.waiting import eventually
@@ -198,7 +199,7 @@ def test_a_plain_handler_may_ask_whether_it_should_go_on(live: Live) -> None:
         live.client.pause(task.id)
         live.item_is(task, "pending")
     assert live.client.items(task.id)[0].failures == 0
-    assert worker.endings["fail"] == worker.endings["back_off"] == 0
+    assert worker.endings[Ending.FAIL] == worker.endings[Ending.BACK_OFF] == 0
 
 
 def test_a_paused_task_gives_back_what_runs_and_goes_on_when_resumed(live: Live) -> None:
@@ -353,7 +354,7 @@ def test_a_worker_that_leaves_tries_again_to_write_its_last_results(
     task = live.client.submit(live.know(batch(handler=pay)), items=["a"])
     with live.working() as worker:
         assert began.wait(60)
-        real, failures = worker._in_database, [1, 1]
+        real, failures = worker._database.run, [1, 1]
 
         async def fails_twice(function: Any) -> Any:
             if isinstance(function, partial) and failures:
@@ -361,7 +362,7 @@ def test_a_worker_that_leaves_tries_again_to_write_its_last_results(
                 raise DatabaseProblem("The connection is lost.", code="unreachable")
             return await real(function)
 
-        monkeypatch.setattr(worker, "_in_database", fails_twice)
+        monkeypatch.setattr(worker._database, "run", fails_twice)
     assert not failures
     assert live.states(task) == "pending"
     assert live.client.get(task.id).spending.cost == 1.0

@@ -12,9 +12,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from fanfold.engine.tasks.split_file import Spool
-from fanfold.engine.worker.attempt_result import Settlement
-from fanfold.engine.worker.claim import Claimer, Room
+from fanfold.engine.tasks.new_items import NewItems
+from fanfold.engine.worker.attempt.attempt_result import Settlement
+from fanfold.engine.worker.claiming.claim import Claimer, Room
 from fanfold.engine.worker.turn import take_turn
 from fanfold.model.item import Claimed, NewItem
 from fanfold.model.pipeline import Pipeline
@@ -158,10 +158,10 @@ class World:
             worker.held.append(Attempt(worker.id, one, next(self.ticks)))
         return claimed
 
-    def spool(self, items: list[NewItem]) -> Spool:
+    def new_items(self, items: list[NewItem]) -> NewItems:
         """What a split has yielded."""
-        path = self.folder / "scratch" / f"spool-{next(self.ticks)}.jsonl"
-        return Spool(path).fill(items, lambda name, text: text, 1_000_000)
+        path = self.folder / "scratch" / f"new_items-{next(self.ticks)}.jsonl"
+        return NewItems(path).fill(items, lambda name, text: text, 1_000_000)
 
     def picture(self) -> Picture:
         """Everything, at this moment."""

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 from fanfold.engine.tasks.sweep import HANG_GRACE_SECONDS
-from fanfold.engine.worker.attempt_result import Settlement
+from fanfold.engine.worker.attempt.attempt_result import Settlement
 from fanfold.model.item import Claimed
 from fanfold.model.lifecycle import ITEM_MOVES, OPEN_ITEMS, TASK_MOVES, legal, pairs, targets
 from fanfold.model.plan import ON_CANCELLED, ON_FAILED, Kind, PlannedStage
@@ -179,7 +179,7 @@ def is_held(before: Picture, one: Settlement) -> bool:
         return False
     item = before.items[one.claimed.id]
     task = before.tasks[item["task"]]
-    return one.verb in ("release", "crash") or (task["state"] == "active" and task["stage"] == item["stage"])
+    return one.ending in ("release", "reclaim") or (task["state"] == "active" and task["stage"] == item["stage"])
 
 
 def check_handed_back(was: Row, now: Row) -> None:
@@ -226,18 +226,20 @@ def check_ending(world: World, one: Settlement, was: Row, now: Row) -> None:
         "back_off": "retrying",
         "postpone": "waiting",
         "release": "pending",
-        "crash": "failed" if poisoned else "pending",
-    }[one.verb]
-    failures = int(one.verb == "fail" or (one.verb == "back_off" and one.counted))
-    assert now["state"] == state, f"{one.verb} of {was} gave {now}"
-    assert now["failures"] == was["failures"] + failures, f"{one.verb} of {was} counted wrongly: {now}"
-    assert now["crashes"] == was["crashes"] + int(one.verb == "crash"), f"{one.verb} of {was} counted wrongly: {now}"
+        "reclaim": "failed" if poisoned else "pending",
+    }[one.ending]
+    failures = int(one.ending == "fail" or (one.ending == "back_off" and one.counted))
+    assert now["state"] == state, f"{one.ending} of {was} gave {now}"
+    assert now["failures"] == was["failures"] + failures, f"{one.ending} of {was} counted wrongly: {now}"
+    assert now["crashes"] == was["crashes"] + int(one.ending == "reclaim"), (
+        f"{one.ending} of {was} counted wrongly: {now}"
+    )
     assert (now["lease"], now["attempts"]) == (was["lease"], was["attempts"]), (was, now)
     if state in ("retrying", "waiting"):
         due = world.clock.time + timedelta(seconds=one.delay)
         assert abs(now["available_at"] - due) < timedelta(milliseconds=1), (due, now)
-    if one.verb != "finish":
-        assert now["output"] == was["output"], f"{one.verb} of {was} wrote an output"
+    if one.ending != "finish":
+        assert now["output"] == was["output"], f"{one.ending} of {was} wrote an output"
 
 
 def check_claimed(before: Picture, after: Picture, worker: str, claimed: set[int], now: Any) -> None:
@@ -310,7 +312,7 @@ def check_split(world: World, after: Picture, split: Claimed, yielded: list[tupl
 
 def has_duplicate(one: Settlement) -> bool:
     """Whether a split has yielded a key twice."""
-    return one.spool is not None and one.spool.first_duplicate() is not None
+    return one.new_items is not None and one.new_items.first_duplicate() is not None
 
 
 def text(value: Any) -> str | None:

@@ -1,7 +1,10 @@
 """Is the table of moves what everything else is made from?"""
 
+import pickle
+
 import pytest
 
+from fanfold.model.endings import Ending
 from fanfold.model.lifecycle import (
     COMMANDS,
     FINISHED_TASKS,
@@ -24,10 +27,10 @@ from fanfold.model.lifecycle import (
 
 # Written out once more on purpose: a change of the table is a decision, and has to be made in two places.
 TASK_TABLE = {
-    "active": "advance on_move pause merge cancel retry",
-    "waiting": "resume merge cancel retry rerun delete",
+    "active": "advance on_move pause merge decide cancel retry",
+    "waiting": "resume merge decide cancel retry rerun delete",
     "paused": "resume cancel retry rerun delete",
-    "completed": "merge retry rerun delete prune",
+    "completed": "merge decide retry rerun delete prune",
     "partial": "merge cancel retry rerun delete prune",
     "failed": "retry rerun delete prune",
     "cancelled": "retry rerun delete prune",
@@ -37,7 +40,7 @@ ITEM_TABLE = {
     "running": "finish fail postpone release reclaim advance",
     "retrying": "claim retry advance",
     "waiting": "claim retry advance",
-    "done": "retry advance",
+    "done": "retry advance decide",
     "failed": "retry advance",
 }
 TASK_VERBS = sorted({move.verb for move in TASK_MOVES})
@@ -68,8 +71,8 @@ def test_only_a_person_or_a_retention_rule_removes_a_task() -> None:
     ]
 
 
-def test_an_item_that_is_done_is_touched_again_only_by_a_retry_or_a_stage_that_begins_again() -> None:
-    assert {move.verb for move in ITEM_MOVES if ItemState.DONE in move.sources} == {"retry", "advance"}
+def test_an_item_that_is_done_is_touched_again_only_by_a_retry_a_decision_or_a_stage_that_begins_again() -> None:
+    assert {move.verb for move in ITEM_MOVES if ItemState.DONE in move.sources} == {"retry", "advance", "decide"}
 
 
 def test_the_verbs_of_a_person_are_listed_once_and_in_order() -> None:
@@ -133,3 +136,36 @@ def test_a_refusal_without_a_way_out_says_so() -> None:
 
 def test_finished_tasks_are_those_that_can_be_pruned() -> None:
     assert sources(TASK_MOVES, "prune") == FINISHED_TASKS
+
+
+@pytest.mark.parametrize("ending", list(Ending))
+def test_every_ending_is_a_legal_move_of_a_running_item(ending: Ending) -> None:
+    if ending.move is None:
+        assert (ending.state, ending.event) == (None, None), "it changes nothing"
+        return
+    assert legal(ITEM_MOVES, ItemState.RUNNING, ending.move)
+    assert ending.state is None or ending.state in targets(ITEM_MOVES, ending.move)
+
+
+def test_every_move_out_of_running_is_an_ending_or_a_new_beginning() -> None:
+    moves = {move.verb for move in ITEM_MOVES if ItemState.RUNNING in move.sources}
+    assert moves == {ending.move for ending in Ending if ending.move} | {"advance"}
+
+
+def test_the_stored_words_of_endings_stay_as_they_are() -> None:
+    stored = {ending.name: (ending.event, ending.outcome) for ending in Ending}
+    assert stored == {
+        "FINISH": (None, "done"),
+        "FAIL": ("fail", "failed"),
+        "BACK_OFF": ("fail", "retrying"),
+        "POSTPONE": (None, "postpone"),
+        "HOLD": ("hold", "hold"),
+        "RELEASE": ("release", "release"),
+        "RECLAIM": ("reclaim", "lost"),
+        "LOST": (None, "lost"),
+    }
+
+
+@pytest.mark.parametrize("ending", list(Ending))
+def test_an_ending_comes_back_from_a_child_process_as_itself(ending: Ending) -> None:
+    assert pickle.loads(pickle.dumps(ending)) is ending

@@ -106,9 +106,10 @@ def test_a_name_is_given_once(name: str) -> None:
 @pytest.mark.parametrize("register", ["on_failed", "on_cancelled", "on_move"])
 def test_a_compensation_and_a_mirror_are_given_once(register: str) -> None:
     book = Pipeline("p")
-    getattr(book, register)(work)
+    handler = bind if register == "on_move" else work
+    getattr(book, register)(handler)
     with pytest.raises(BadPipeline, match="already"):
-        getattr(book, register)(bind)
+        getattr(book, register)(handler)
 
 
 def no_stages(_book: Pipeline) -> None:
@@ -165,7 +166,7 @@ def test_compensations_and_mirror_are_part_of_the_plan() -> None:
     assert [plain.on_failed, plain.on_cancelled, plain.mirrored] == [False, False, False]
     book.on_failed(work)
     book.on_cancelled(work)
-    book.on_move(work)
+    book.on_move(bind)
     assert book.plan().on_failed
     assert book.plan().on_cancelled
     assert book.plan().mirrored
@@ -232,8 +233,7 @@ def test_two_pipelines_of_one_name_are_refused_with_where_they_come_from() -> No
 
 
 def test_a_function_that_wants_the_task_works_as_a_plain_function() -> None:
-    @task
-    def transcode(task: Any, source: str, quality: int = 5) -> Any:
+    def transcoded(task: Any, source: str, quality: int = 5) -> Any:
         task.progress(0.5, "half")
         task.emit("a piece")
         task.used(cost=1)
@@ -242,6 +242,7 @@ def test_a_function_that_wants_the_task_works_as_a_plain_function() -> None:
         task.remember(job=7)
         return [source, quality, task.attempt, task.memory]
 
+    transcode: TaskFunction[..., Any] = task(transcoded)
     assert transcode("a.mov") == ["a.mov", 5, 1, {"job": 7}]
     assert transcode("a.mov", quality=1)[1] == 1
     assert transcode(source="b.mov")[0] == "b.mov"
@@ -250,9 +251,42 @@ def test_a_function_that_wants_the_task_works_as_a_plain_function() -> None:
 
 
 def test_what_a_plain_call_cannot_do_is_said() -> None:
-    @task
-    def keep(task: Any) -> Any:
+    def kept(task: Any) -> Any:
         return task.write("a.txt", "text")
 
+    keep: TaskFunction[..., Any] = task(kept)
     with pytest.raises(BadInput, match=r"task\.write needs a task that is kept"):
         keep()
+
+
+def two(_first: Any, _second: Any) -> None:
+    """Takes too much for most stages."""
+
+
+def none() -> None:
+    """Takes too little for all of them."""
+
+
+@pytest.mark.parametrize("kind", ["split", "each", "step", "on_failed", "on_cancelled"])
+@pytest.mark.parametrize("handler", [two, none])
+def test_a_handler_that_cannot_be_called_is_refused_where_it_is_defined(kind: str, handler: Any) -> None:
+    argument = "item" if kind == "each" else "task"
+    with pytest.raises(
+        BadPipeline, match=rf"it is called with the {argument}\. Write it as {handler.__name__}\({argument}\)"
+    ):
+        getattr(Pipeline("book"), kind)(handler)
+
+
+@pytest.mark.parametrize("handler", [work, none])
+def test_a_merge_or_mirror_that_cannot_be_called_is_refused(handler: Any) -> None:
+    with pytest.raises(BadPipeline, match="it is called with the task and the results"):
+        Pipeline("book").merge(handler)
+    with pytest.raises(BadPipeline, match="it is called with the connection and the change"):
+        Pipeline("book").on_move(handler)
+
+
+def test_a_handler_may_have_parameters_of_its_own_with_defaults() -> None:
+    def convert(_item: Any, *, factor: int = 2) -> int:
+        return factor
+
+    assert Pipeline("book").each(convert) is convert

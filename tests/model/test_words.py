@@ -323,4 +323,4 @@ def test_no_other_place_makes_a_bare_time_of_day() -> None:
 
 def test_a_function_with_a_bad_name_is_refused() -> None:
     with pytest.raises(BadPipeline, match="cannot name a pipeline"):
-        task(nothing, name="no spaces, please")
+        task(name="no spaces, please")(nothing)

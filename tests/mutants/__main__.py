@@ -128,7 +128,8 @@ def tried(mutant: Mutant, seek: bool) -> Verdict:
 def _passes_with_the_guard(mutant: Mutant, place: Path, killer: str) -> bool:
     """Whether a killer that waited in vain does so for want of the guard: at the same load, but with it, it must pass."""
     for edit in mutant.edits:
-        shutil.copy2(ROOT / edit.file, place / edit.file)
+        file = edit.place(ROOT).relative_to(ROOT)
+        shutil.copy2(ROOT / file, place / file)
     found = attempt(place, killer)
     mutant.apply(place)
     if found is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
-FORMS, ACTIONS = "fanfold/engine/forms.py", "fanfold/engine/actions.py"
+FORMS, ACTIONS = "fanfold/engine/make_form.py", "fanfold/engine/take_action.py"
 RESULTS, VOCABULARY = "fanfold/server/api/results.py", "fanfold/model/vocabulary.py"
 FORMED, ACTED = "engine/test_forms.py::", "engine/test_actions.py::"
 NAMED = "engine/test_vocabulary.py::"
@@ -32,7 +32,7 @@ MUTANTS = (
     ),
     mutant(
         "an action that fails is kept as an event",
-        Edit(ACTIONS, '        _keep(client, number, f"{name} failed: {problem}")\n', ""),
+        Edit(ACTIONS, "        _keep(client, number, say(", "        str(say("),
         test=f"{ACTED}test_a_failure_is_told_and_kept[sqlite]",
     ),
     mutant(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
-CHILD, CHILDREN = "fanfold/engine/worker/child.py", "fanfold/engine/worker/children.py"
-CALLING = "fanfold/engine/worker/call.py"
-TIMING = "fanfold/engine/worker/time_limit.py"
-MEMORY = "fanfold/engine/worker/memory.py"
-WINDOWS, SURROUNDINGS = "fanfold/apps/pdf/windows.py", "fanfold/engine/worker/surroundings.py"
+CALLER = "fanfold/engine/worker/attempt/caller.py"
+CHILD, CHILDREN = "fanfold/engine/worker/processes/child.py", "fanfold/engine/worker/processes/children.py"
+CALLING = "fanfold/engine/worker/attempt/call.py"
+TIMING = "fanfold/engine/worker/attempt/time_limit.py"
+MEMORY = "fanfold/engine/worker/processes/memory.py"
+WINDOWS, SURROUNDINGS = "fanfold/apps/pdf/windows.py", "fanfold/engine/worker/processes/surroundings.py"
 START, TAKEN = "engine/test_child_start.py", "engine/test_child_memory.py"
 FORKS, UNGUARDED, UNRULY = "engine/test_forks.py", "engine/test_unguarded.py", "engine/test_unruly.py"
 LEFT = f"{FORKS}::test_what_an_isolated_handler_leaves_running_ends_with_its_item"
@@ -16,7 +17,7 @@ MUTANTS = (
     mutant(
         "the time of an isolated handler begins with its call",
         Edit(
-            CALLING,
+            CALLER,
             "            call.outcome = child.call(call, call.time.begin, partial(",
             "            call.time.begin()\n            call.outcome = child.call(call, lambda: None, partial(",
         ),
@@ -184,7 +185,7 @@ MUTANTS = (
     ),
     mutant(
         "a child does not look for a main script that is no file",
-        Edit("fanfold/engine/worker/main_script.py", "        del main.__file__\n", ""),
+        Edit("fanfold/engine/worker/processes/main_script.py", "        del main.__file__\n", ""),
         test=f"{UNGUARDED}::test_a_typed_in_script_may_use_isolated_handlers_of_a_module[-]",
     ),
     mutant(
@@ -213,7 +214,9 @@ MUTANTS = (
     ),
     mutant(
         "what a child cannot read does not end it",
-        Edit(CHILD, "            return pickle.dumps(Outcome(error=_not_readable(error)))\n", "            raise\n"),
+        Edit(
+            CHILD, "            return pickle.dumps(ErrandOutcome(error=_not_readable(error)))\n", "            raise\n"
+        ),
         test=f"{UNRULY}::test_a_child_survives_what_cannot_travel",
     ),
     mutant(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from tests.mutants.mutant import Edit, mutant
 
 CANDIDATES, FAIRNESS, CLAIMING = (
-    "fanfold/engine/worker/candidates.py",
-    "fanfold/engine/worker/fairness.py",
-    "fanfold/engine/worker/claim.py",
+    "fanfold/engine/worker/claiming/candidates.py",
+    "fanfold/engine/worker/claiming/fairness.py",
+    "fanfold/engine/worker/claiming/claim.py",
 )
 LOOKING, PLACES, WORKER = (
     "fanfold/store/items/find_work.py",
-    "fanfold/engine/worker/slots.py",
+    "fanfold/engine/worker/claiming/slots.py",
     "fanfold/engine/worker/loop.py",
 )
 

@@ -74,12 +74,12 @@ MUTANTS = (
     ),
     mutant(
         "the items of a stage are removed in the order of an index (SQLite)",
-        Edit(DRAFTS, 'items.c.id if dialect == "postgresql" else items.c.seq', "items.c.id"),
+        Edit(DRAFTS, "items.c.id if dialect.locks_rows else items.c.seq", "items.c.id"),
         test=f"{LOCK_TIME}[remove_a_stage]",
     ),
     mutant(
         "the items of a task are removed in the order of an index (SQLite)",
-        Edit(REMOVAL, '(items.c.stage, items.c.seq) if dialect == "sqlite" else (items.c.id,)', "(items.c.id,)"),
+        Edit(REMOVAL, "(items.c.id,) if dialect.locks_rows else (items.c.stage, items.c.seq)", "(items.c.id,)"),
         test=f"{LOCK_TIME}[prune_it]",
     ),
     mutant(
@@ -93,12 +93,12 @@ MUTANTS = (
     ),
     mutant(
         "no garbage is collected under the lock (SQLite)",
-        Edit("fanfold/store/database.py", "over.enter_context(collecting_later())", "pass"),
+        Edit("fanfold/store/database.py", "over.enter_context(self.access.holding_lock())", "pass"),
         test="store/test_garbage.py::test_no_garbage_is_collected_while_the_lock_is_held",
     ),
     mutant(
         "a retry walks only what failed (SQLite)",
-        Edit(RESETTING, 'if which != "failed" or self.clock.dialect == "postgresql":', "if True:"),
+        Edit(RESETTING, 'if which != "failed" or not self.clock.dialect.indexes_end_with_id:', "if True:"),
         test=f"{LOCK_TIME}[retry_a_few_at_the_end]",
     ),
     mutant(

@@ -2,14 +2,14 @@
 
 from tests.mutants.mutant import Edit, mutant
 
+CALLER = "fanfold/engine/worker/attempt/caller.py"
 SUBMIT = "fanfold/engine/tasks/submit.py"
-SPOOL = "fanfold/engine/tasks/split_file.py"
-READING = "fanfold/store/items/query.py"
+NEW_ITEMS = "fanfold/engine/tasks/new_items.py"
+COUNTING = "fanfold/store/items/count.py"
 ABANDONED = "fanfold/engine/tasks/abandoned.py"
 DRAFTS = "fanfold/store/items/drafts.py"
 DRAFTING = "fanfold/engine/tasks/draft.py"
 SPLITTING = "fanfold/engine/tasks/split.py"
-CALLING = "fanfold/engine/worker/call.py"
 LARGE_SPLIT = "engine/test_large_split.py"
 COPYING = "fanfold/engine/tasks/copy_items.py"
 ADVANCE = "fanfold/engine/tasks/advance.py"
@@ -42,17 +42,17 @@ MUTANTS = (
     ),
     mutant(
         "no key that is another item's position",
-        Edit(SPOOL, "        self._check_positions()\n", ""),
+        Edit(NEW_ITEMS, "        self._check_positions()\n", ""),
         test="engine/test_large_submit.py::test_a_key_that_is_the_position_of_an_item_without_one_is_refused",
     ),
     mutant(
         "many items at submit in short transactions",
-        Edit(SUBMIT, "if self.spool.fits_one_chunk else", "if True else"),
+        Edit(SUBMIT, "if self.new_items.fits_one_chunk else", "if True else"),
         test="engine/test_large_submit.py::test_no_transaction_of_a_large_submit_writes_more_than_a_bounded_number_of_rows[sqlite]",
     ),
     mutant(
         "counts leave drafts out",
-        Edit(READING, "part if hidden else part.having(counts_in_group())", "part"),
+        Edit(COUNTING, "part if hidden else part.having(counts_in_group())", "part"),
         test="store/test_drafts.py::test_no_reader_sees_an_item_of_a_hidden_stage[sqlite]",
     ),
     mutant(
@@ -86,7 +86,11 @@ MUTANTS = (
     ),
     mutant(
         "many items of a split in short transactions",
-        Edit(SPLITTING, "if one.spool.token is None and one.spool.fits_one_chunk:", "if one.spool.token is None:"),
+        Edit(
+            SPLITTING,
+            "if one.new_items.token is None and one.new_items.fits_one_chunk:",
+            "if one.new_items.token is None:",
+        ),
         test=f"{LARGE_SPLIT}::test_no_transaction_of_a_large_split_writes_more_than_a_bounded_number_of_rows[sqlite]",
     ),
     mutant(
@@ -100,13 +104,13 @@ MUTANTS = (
     ),
     mutant(
         "a large split is written outside of the turn",
-        Edit(CALLING, "if settlement.spool is None or settlement.spool.fits_one_chunk:", "if True:"),
+        Edit(CALLER, "if settlement.new_items is None or settlement.new_items.fits_one_chunk:", "if True:"),
         test=f"{LARGE_SPLIT}::test_a_large_split_does_not_hold_up_its_own_worker[sqlite]",
     ),
     mutant(
         "a pause stops a split between chunks",
-        Edit(CALLING, "call.work._stop.is_set))", "lambda: False))"),
-        Edit(CALLING, "                one.spool.remove()\n", ""),
+        Edit(CALLER, "call.work._stop.is_set))", "lambda: False))"),
+        Edit(CALLER, "                one.new_items.remove()\n", ""),
         Edit(SPLITTING, "not stopped() and tx.settling.holds(claimed.id, claimed.lease)", "not stopped()"),
         test=f"{LARGE_SPLIT}::test_pause_stops_a_large_split_between_chunks_and_resume_does_it_again[sqlite]",
     ),

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
-REFUSALS, STORE, WORKERS = ("fanfold/store/database_errors.py", "fanfold/store/store.py", "fanfold/store/workers.py")
+SETTLE_BATCH = "fanfold/engine/worker/attempt/settle_batch.py"
+REFUSALS, SERVER = "fanfold/store/dialects/postgresql_errors.py", "fanfold/store/dialects/postgresql_server.py"
+FILE = "fanfold/store/dialects/sqlite_file.py"
+STORE, WORKERS = "fanfold/store/store.py", "fanfold/store/workers.py"
 RECOVERY = "fanfold/store/items/recover.py"
 TURN = "fanfold/engine/worker/turn.py"
-SETTLEMENT = "fanfold/engine/worker/attempt_result.py"
 SORTED = "store/test_refusals.py::test_only_errors_of_the_data_are_held_against_the_data"
 
 MUTANTS = (
     mutant(
         "only errors of the data are held against the data",
         Edit(
-            REFUSALS, "        return MISFIT\n    return UNREACHABLE\n", "        return MISFIT\n    return REFUSED\n"
+            REFUSALS,
+            "            return MISFIT\n        return UNREACHABLE\n",
+            "            return MISFIT\n        return REFUSED\n",
         ),
         test=SORTED,
     ),
@@ -25,7 +29,7 @@ MUTANTS = (
     ),
     mutant(
         "a connection in an unknown state is closed",
-        Edit(REFUSALS, "if state in SPOILED or closed or READ_ONLY_FILE", "if closed or READ_ONLY_FILE"),
+        Edit(REFUSALS, "connection=state in SPOILED or closed", "connection=closed"),
         test="store/test_refusals.py::test_a_connection_in_an_unknown_state_is_not_used_again",
     ),
     mutant(
@@ -58,7 +62,7 @@ MUTANTS = (
     ),
     mutant(
         "items are settled by id, whatever became of them",
-        Edit(SETTLEMENT, "    if len(groups) > 1:\n", "    if False:\n"),
+        Edit(SETTLE_BATCH, "    if len(groups) > 1:\n", "    if False:\n"),
         test="engine/test_lock_order.py::test_items_are_settled_by_id_whatever_became_of_them",
     ),
     mutant(
@@ -73,7 +77,7 @@ MUTANTS = (
     ),
     mutant(
         "nothing is prepared behind a pooler",
-        Edit("fanfold/store/dialects/postgresql.py", "            connection.prepare_threshold = None\n", ""),
+        Edit(SERVER, "                connection.prepare_threshold = None\n", ""),
         test="store/test_poolers.py::test_a_pooler_is_noticed_or_told_and_nothing_outlives_a_transaction",
     ),
     mutant(
@@ -87,12 +91,12 @@ MUTANTS = (
     ),
     mutant(
         "a file that was moved away is missed",
-        Edit("fanfold/store/dialects/sqlite.py", "        file.check()\n        reading", "        reading"),
+        Edit(FILE, "        self._opened.check()\n        reading", "        reading"),
         test="store/test_database.py::test_a_file_that_is_moved_away_is_missed_at_once_and_nothing_is_written_to_it",
     ),
     mutant(
         "no empty file takes the place of one that was moved away",
-        Edit("fanfold/store/dialects/sqlite.py", "            file.check()  # Else", "            # Else"),
+        Edit(FILE, "        self._opened.check()  # Else", "        # Else"),
         test="store/test_database.py::test_a_file_that_is_moved_away_is_missed_at_once_and_nothing_is_written_to_it[False]",
     ),
 )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
+WORK = "fanfold/engine/handlers/work.py"
+SETTLE_BATCH = "fanfold/engine/worker/attempt/settle_batch.py"
 HOLD = "engine/test_hold.py"
 JOBS = "engine/test_external.py"
-ENGINE = "fanfold/engine/external.py"
+ENGINE = "fanfold/engine/handlers/external_job.py"
 STORE = "fanfold/store/items/external_jobs.py"
 SETTLING = "fanfold/store/items/settle.py"
 EXTERNAL = "engine/test_external.py::test_a_crash_between_any_two_steps_starts_no_job_twice"
@@ -16,8 +18,8 @@ MUTANTS = (
         "the generation of what a retry has put back is kept",
         Edit(
             "fanfold/store/items/copy.py",
-            "among(dialect, items.c.id), items.c.lease > 0)",
-            "among(dialect, items.c.id), items.c.lease > 0, tried)",
+            "dialect.among(items.c.id), items.c.lease > 0)",
+            "dialect.among(items.c.id), items.c.lease > 0, tried)",
         ),
         by="sqlite",
         test=f"{JOBS}::test_a_second_redo_in_a_chain_starts_a_new_job[sqlite]",
@@ -105,7 +107,7 @@ MUTANTS = (
     ),
     mutant(
         "what was remembered while the item was claimed is read again",
-        Edit("fanfold/engine/context.py", "if self._claimed.lease > 1:", "if False:"),
+        Edit(WORK, "if self._claimed.lease > 1:", "if False:"),
         test=f"{JOBS}::test_what_is_remembered_while_the_next_attempt_is_claimed_is_not_lost[sqlite]",
     ),
     mutant(
@@ -119,9 +121,7 @@ MUTANTS = (
     ),
     mutant(
         "an item that a budget cuts off again and again waits for a person",
-        Edit(
-            "fanfold/engine/worker/attempt_result.py", "count is not None and count >= one.out_of_time.limit", "False"
-        ),
+        Edit(SETTLE_BATCH, "count is not None and count >= one.out_of_time.limit", "False"),
         test="engine/test_budget.py::test_an_item_that_the_budget_cuts_off_again_and_again_waits_for_a_person[sqlite]",
     ),
     mutant(
@@ -132,7 +132,7 @@ MUTANTS = (
     mutant(
         "what a worker knows of a task does not outlive its generation",
         Edit(
-            "fanfold/engine/worker/claim.py",
+            "fanfold/engine/worker/claiming/claim.py",
             "if row is None or row.generation != claimed.task_generation:",
             "if row is None:",
         ),
@@ -141,7 +141,7 @@ MUTANTS = (
     mutant(
         "only items that had a fair share of the budget are counted",
         Edit(
-            "fanfold/engine/worker/attempts.py",
+            "fanfold/engine/worker/attempt/attempts.py",
             "out_of_time is not None and attempt.started_at <= out_of_time.begun_by",
             "out_of_time",
         ),
@@ -161,13 +161,13 @@ MUTANTS = (
     ),
     mutant(
         "two external jobs of one attempt have two names",
-        Edit("fanfold/engine/context.py", "        if name in self._jobs:\n", "        if False:\n"),
+        Edit(WORK, "        if name in self._jobs:\n", "        if False:\n"),
         test="engine/test_external_names.py::test_a_second_job_of_one_name_is_refused_and_no_job_is_lost_by_it[sqlite-in turn]",
     ),
     mutant(
         "a result that is being redone is no result",
         Edit(
-            "fanfold/engine/queries/tasks.py",
+            "fanfold/engine/queries/outputs.py",
             "if not rows or not (earlier or row.state is TaskState.COMPLETED):",
             "if not rows:",
         ),
@@ -175,12 +175,12 @@ MUTANTS = (
     ),
     mutant(
         "an item that is not done has no output",
-        Edit("fanfold/engine/queries/tasks.py", "if text is None if earlier else not is_done:", "if text is None:"),
+        Edit("fanfold/engine/queries/items.py", "if text is None if earlier else not is_done:", "if text is None:"),
         test="cli/test_out_of_date.py::test_an_item_that_is_not_done_has_no_output_but_the_earlier_one_can_be_had[sqlite]",
     ),
     mutant(
         "a list of results that is redone while it is read is read again",
-        Edit("fanfold/engine/queries/tasks.py", "            if is_same(before, row):", "            if True:"),
+        Edit("fanfold/engine/queries/outputs.py", "            if is_same(before, row):", "            if True:"),
         by="sqlite",
         test="engine/test_reading.py::test_results_that_are_redone_while_they_are_read_are_not_given_with_gaps",
     ),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
-RESTARTING, SERVICES = "fanfold/engine/worker/restart.py", "fanfold/engine/worker/service_threads.py"
+RESTARTING, SERVICES = "fanfold/engine/worker/beside/restart.py", "fanfold/engine/worker/beside/service_threads.py"
 SWEEP, STALLED = "fanfold/engine/tasks/sweep.py", "fanfold/engine/queries/stalled.py"
-PULSE, BLOBS = "fanfold/engine/worker/heartbeat.py", "fanfold/store/files/folder.py"
+PULSE, BLOBS = "fanfold/engine/worker/beside/heartbeat.py", "fanfold/store/files/folder.py"
 CRASHES, RECOVERY, POISON_TESTS = (
     "fanfold/store/items/crashes.py",
     "fanfold/store/items/recover.py",
@@ -95,18 +95,18 @@ MUTANTS = (
     ),
     mutant(
         "a stage has a crash limit of its own",
-        Edit(CRASHES, "in_a_row >= sa.func.coalesce(STAGE_LIMIT[clock.dialect], limit)", "in_a_row >= limit"),
+        Edit(CRASHES, "in_a_row >= sa.func.coalesce(_stage_limit(clock.dialect), limit)", "in_a_row >= limit"),
         test=f"{POISON_TESTS}::test_a_stage_has_a_crash_limit_of_its_own[sqlite-reclaim-1]",
     ),
     mutant(
         "a retry forgets earlier crashes",
-        Edit("fanfold/store/items/reset.py", '"troubled_by", *CRASHES)', '"troubled_by")'),
+        Edit("fanfold/store/items/pending.py", '"troubled_by", *CRASHES)', '"troubled_by")'),
         test=f"{POISON_TESTS}::test_a_retry_starts_the_count_anew[sqlite-reclaim]",
     ),
     mutant(
         "a machine that slept during a walk does not put the next one off",
         Edit(
-            "fanfold/engine/worker/candidates.py",
+            "fanfold/engine/worker/claiming/candidates.py",
             "min(LONGEST_PAUSE_SECONDS, self._walk_seconds / self._share)",
             "self._walk_seconds / self._share",
         ),
@@ -115,7 +115,7 @@ MUTANTS = (
     mutant(
         "an idle worker rests until its next walk is due",
         Edit(
-            "fanfold/engine/worker/candidates.py",
+            "fanfold/engine/worker/claiming/candidates.py",
             "next_look = max(next_look, self._walked_at + self._walk_pause)",
             "pass",
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
-WATCHDOG, SETTLING = "fanfold/engine/worker/watchdog.py", "fanfold/store/items/settle.py"
+WATCHDOG, SETTLING = "fanfold/engine/worker/beside/watchdog.py", "fanfold/store/items/settle.py"
 HERE, PROCESSES = "engine/test_blocked_loop.py", "cli/test_blocked.py"
 MUTANTS = (
     mutant(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
-ANSWERS, DESK, LANES = "fanfold/store/answers.py", "fanfold/providers/desk.py", "fanfold/providers/rate_limit.py"
-CONTEXT, KEYS, USAGE = "fanfold/engine/context.py", "fanfold/model/idempotency.py", "fanfold/engine/worker/call.py"
+ANSWERS, DESK, RATE_LIMIT = "fanfold/store/answers.py", "fanfold/providers/desk.py", "fanfold/providers/rate_limit.py"
+KEYS, USAGE = "fanfold/model/idempotency.py", "fanfold/engine/worker/attempt/call.py"
 SAVING, SOURCES = "fanfold/running/saving.py", "fanfold/running/sources.py"
 LEDGER, ASKING = "store/test_answers.py", "providers/test_asking.py"
 CONVERT, GENERATIONS = "cli/test_convert.py", "engine/test_generations.py"
@@ -16,7 +16,9 @@ MUTANTS = (
     mutant(
         "a call is noted before it is sent",
         Edit(
-            DESK, "return Begun(tx.calls.begin(_row(inquiry, None, ASKED, NOT_TOLD, 0.0, None)))", "return Begun(None)"
+            DESK,
+            "return BegunCall(tx.calls.begin(_row(inquiry, None, ASKED, NOT_TOLD, 0.0, None)))",
+            "return BegunCall(None)",
         ),
         test=f"{ASKING}::test_a_call_is_in_the_ledger_while_it_is_in_the_air",
     ),
@@ -63,26 +65,28 @@ MUTANTS = (
     mutant(
         "the pause is never shorter than what the service asks",
         Edit(
-            LANES,
+            RATE_LIMIT,
             "pause = max(pause, min(longest, growing) * random.uniform(0.75, 1))",
             "pause = min(longest, growing)",
         ),
-        test="providers/test_lanes.py::test_the_pause_is_never_shorter_than_what_the_service_asks",
+        test="providers/test_rate_limit.py::test_the_pause_is_never_shorter_than_what_the_service_asks",
     ),
     mutant(
         "an answer ends the row of refusals",
-        Edit(LANES, "        self.answered += 1\n        self._in_a_row = 0\n", "        self.answered += 1\n"),
-        test="providers/test_lanes.py::test_an_answer_ends_the_row",
+        Edit(RATE_LIMIT, "        self.answered += 1\n        self._in_a_row = 0\n", "        self.answered += 1\n"),
+        test="providers/test_rate_limit.py::test_an_answer_ends_the_row",
     ),
     mutant(
         "a service that is gone is looked for every minute",
-        Edit(LANES, "self._close(FIRST_PAUSE, begun_at, LONGEST_ABSENCE)", "self._close(FIRST_PAUSE, begun_at, 1e6)"),
-        test="providers/test_lanes.py::test_nobody_there_is_asked_again_after_a_minute_at_most",
+        Edit(
+            RATE_LIMIT, "self._close(FIRST_PAUSE, begun_at, LONGEST_ABSENCE)", "self._close(FIRST_PAUSE, begun_at, 1e6)"
+        ),
+        test="providers/test_rate_limit.py::test_nobody_there_is_asked_again_after_a_minute_at_most",
     ),
     mutant(
-        "a lane that stays closed gives its place to other work",
-        Edit(LANES, "if (closed > 0 and (self._is_absent or closed > left)) or left <= 0:", "if self._is_absent:"),
-        test="providers/test_lanes.py::test_a_lane_that_stays_closed_gives_the_place_to_other_work",
+        "a rate limit that stays closed gives its place to other work",
+        Edit(RATE_LIMIT, "if (closed > 0 and (self._is_absent or closed > left)) or left <= 0:", "if self._is_absent:"),
+        test="providers/test_rate_limit.py::test_a_rate_limit_that_stays_closed_gives_the_place_to_other_work",
     ),
     mutant(
         "the key has the generation of the task and of the item",

@@ -20,7 +20,7 @@ MOVES, MIRROR = "fanfold/engine/tasks/transitions.py", "engine/test_mirror.py"
 ADVANCE_MUTANTS = (
     mutant(
         "a move that on_move refuses leaves a reason that a person sees",
-        Edit(MOVES, "        tx.tasks.move(row.number, reason=f", "        str(f"),
+        Edit(MOVES, "        tx.tasks.move(row.number, reason=say(", "        str(say("),
         test=f"{MIRROR}::test_a_mirror_that_fails_does_not_take_the_worker_down",
     ),
     mutant(
@@ -114,7 +114,7 @@ ADVANCE_MUTANTS = (
     ),
     mutant(
         "the probe after the commit",
-        Edit(TURN, "    for number in sorted(numbers):", "    for number in sorted(numbers - numbers):"),
+        Edit(TURN, "        for number in sorted(numbers):", "        for number in sorted(numbers - numbers):"),
         test="engine/test_advance.py::test_the_last_item_moves_the_task_at_once",
         note="the sweep closes what nobody has probed, later",
     ),
@@ -128,9 +128,9 @@ ADVANCE_MUTANTS = (
         "the items of a stage in the same transaction as the move",
         Edit(
             SPLITTING,
-            "        return advance_locked(tx, pipelines, row, worker, new_items=one.spool, ahead=ahead)",
+            "        return advance_locked(tx, pipelines, row, worker, new_items=one.new_items, ahead=ahead)",
             "    with store.write() as tx:\n"
-            "        return advance_locked(tx, pipelines, row, worker, new_items=one.spool, ahead=ahead)",
+            "        return advance_locked(tx, pipelines, row, worker, new_items=one.new_items, ahead=ahead)",
         ),
         by="sqlite",
         test="mutants/test_guards.py::test_a_split_that_is_cut_off_leaves_nothing",

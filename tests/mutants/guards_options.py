@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutants.mutant import Edit, mutant
 
 OPTIONS, SUBMIT = "fanfold/model/options.py", "fanfold/engine/tasks/submit.py"
+CHECKS = "fanfold/engine/tasks/option_checks.py"
 UNLOCKING, REDOING = "fanfold/engine/tasks/unlock.py", "fanfold/engine/tasks/redo.py"
 UPLOADING, SUBMITTING = "fanfold/server/api/uploading.py", "fanfold/server/api/submitting.py"
 DECLARED, SECRETS = "model/test_options.py::", "engine/test_unlocking.py::"
@@ -17,8 +18,13 @@ MUTANTS = (
         test=f"{DECLARED}test_a_value_that_cannot_be_used_is_refused_with_its_name",
     ),
     mutant(
+        "an unknown provider is refused where it is named",
+        Edit(CHECKS, "if (reason := objection(value)) is not None:", "if False:"),
+        test=f"{SERVED}test_an_unknown_provider_is_refused_where_it_is_asked_for[sqlite-options0]",
+    ),
+    mutant(
         "declared options are checked before anything is begun",
-        Edit(SUBMIT, "    if pipeline.declared:\n", "    if False:\n"),
+        Edit(CHECKS, "    check_declared(pipeline, options)\n", ""),
         test=f"{SECRETS}test_options_are_checked_before_anything_is_begun[sqlite]",
     ),
     mutant(
@@ -43,7 +49,7 @@ MUTANTS = (
     ),
     mutant(
         "what an application says of a secret is not passed on",
-        Edit(UNLOCKING, "cannot be opened: {type(error).__name__}", "cannot be opened: {error} RuntimeError"),
+        Edit(UNLOCKING, "why=type(error).__name__", 'why=f"{error} RuntimeError"'),
         test=f"{SECRETS}test_code_that_hangs_or_quotes_the_password_is_refused_without_it[sqlite-odd-RuntimeError]",
     ),
     mutant(
@@ -53,8 +59,18 @@ MUTANTS = (
     ),
     mutant(
         "a new input is a new generation",
-        Edit(REDOING, "if compensated(tx, row) or redo.inputs is not None:", "if compensated(tx, row):"),
+        Edit(REDOING, "or redo.inputs is not None or ", "or "),
         test=f"{SECRETS}test_a_worker_that_knows_the_task_takes_the_unlocked_copy[sqlite]",
+    ),
+    mutant(
+        "other options of a task are a new generation",
+        Edit(REDOING, ' or "options" in values:', ":"),
+        test="engine/test_commands.py::test_other_options_for_the_first_step_reach_a_worker_that_knows_the_task[sqlite]",
+    ),
+    mutant(
+        "other options for the first step are the task's own",
+        Edit(REDOING, "    values |= _as_task_options(row, wanted, redo)\n", ""),
+        test="engine/test_commands.py::test_other_options_for_the_first_step_are_the_tasks_own[sqlite]",
     ),
     mutant(
         "a password has no effect behind the first stage",
@@ -75,8 +91,8 @@ MUTANTS = (
         "a field that is no JSON is not quoted",
         Edit(
             SUBMITTING,
-            'BadInput(f"The field {name} is not JSON.")',
-            'BadInput(f"The field {name} is not JSON: {text}")',
+            'BadInput(say("field_not_json", name=name))',
+            'BadInput(say("field_not_json", name=name + text))',
         ),
         test=f"{SERVED}test_what_is_no_json_is_not_quoted_as_a_password_may_be_in_it[sqlite]",
     ),

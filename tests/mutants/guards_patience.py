@@ -10,11 +10,15 @@ GUARD, LISTENING, THREADS = (
     "fanfold/server/database_threads.py",
 )
 ANSWERS, PROBLEMS, LIVE = "fanfold/server/conditional.py", "fanfold/server/problems.py", "fanfold/server/live.py"
-SETTLEMENT = "fanfold/engine/worker/attempt_result.py"
+SETTLEMENT = "fanfold/engine/worker/attempt/attempt_result.py"
 BLANKING = "fanfold/engine/redaction.py"
 BLOBS = "fanfold/store/files/folder.py"
-SQLITE, READER, TASKS = "fanfold/store/dialects/sqlite.py", "fanfold/engine/queries/tasks.py", "fanfold/store/tasks.py"
-DETAILS = "fanfold/engine/queries/items.py"
+SQLITE, READER, TASKS = (
+    "fanfold/store/dialects/sqlite_file.py",
+    "fanfold/engine/queries/tasks.py",
+    "fanfold/store/tasks.py",
+)
+DETAILS = "fanfold/engine/queries/page.py"
 PATIENCE = "server/test_patience.py::"
 MUTANTS = (
     mutant(
@@ -34,7 +38,7 @@ MUTANTS = (
     ),
     mutant(
         "no answer tells where the database is",
-        Edit(PROBLEMS, "    return error.public\n", "    return error.message\n"),
+        Edit(PROBLEMS, "    return error.public or ", "    return error.message or "),
         test=PATIENCE + "test_nobody_is_told_where_the_database_is",
     ),
     mutant(
@@ -81,12 +85,16 @@ MUTANTS = (
     ),
     mutant(
         "the file of the database is readable by its own account only",
-        Edit(SQLITE, "                private_file(Path(str(url.database)))\n", "                pass\n"),
+        Edit(SQLITE, "            private_file(self.file)\n", "            pass\n"),
         test="store/test_private.py::test_everything_that_is_kept_is_private",
     ),
     mutant(
         "a cursor names a place and not a task",
-        Edit(READER, "self._row(after).number if number is None else number", 'self._row(after.split(".")[0]).number'),
+        Edit(
+            READER,
+            "self._look.row(after).number if number is None else number",
+            'self._look.row(after.split(".")[0]).number',
+        ),
         test="server/test_tasks.py::test_a_cursor_survives_the_deletion_of_its_task",
     ),
     mutant(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
+SETTLE_BATCH = "fanfold/engine/worker/attempt/settle_batch.py"
 WORKERS = "fanfold/store/workers.py"
 SWEEP = "fanfold/engine/tasks/sweep.py"
-SETTLEMENT = "fanfold/engine/worker/attempt_result.py"
-FREE_AT_SETTLE = Edit(SETTLEMENT, "        tx.settling.free_permits(permits)\n", "")
+FREE_AT_SETTLE = Edit(SETTLE_BATCH, "        tx.settling.free_permits(permits)\n", "")
 FREE_AT_RECLAIM = Edit(SWEEP, "        tx.settling.free_permits([item.id for item in lost])\n", "")
 FREE_WHEN_IDLE = Edit(SWEEP, "    tx.settling.free_permits([item.id for item in idle])\n", "")
 DROP_STALE = Edit(SWEEP, "    tx.workers.drop_stale_permits()\n", "")
@@ -15,13 +15,13 @@ SETTLING = "engine/test_settlement.py"
 MUTANTS = (
     mutant(
         "a result that nobody wants any more is handed back at once",
-        Edit(SETTLEMENT, "worker) if left else set()", "worker) if False else set()"),
+        Edit(SETTLE_BATCH, "worker) if left else set()", "worker) if False else set()"),
         test=f"{SETTLING}::test_a_result_that_nobody_wants_any_more_frees_its_permit_at_once",
     ),
     mutant(
         "the permit of a result that nobody wants any more is freed with it",
         Edit(
-            SETTLEMENT,
+            SETTLE_BATCH,
             "if one.claimed.has_permit and one.claimed.id in moved | handed_back]",
             "if one.claimed.has_permit and one.claimed.id in moved]",
         ),
@@ -29,12 +29,12 @@ MUTANTS = (
     ),
     mutant(
         "what an attempt has spent counts also when its lease is lost",
-        Edit(SETTLEMENT, "    if spent:\n", "    if False:\n"),
+        Edit(SETTLE_BATCH, "    if spent:\n", "    if False:\n"),
         test=f"{SETTLING}::test_what_an_attempt_has_spent_counts_also_when_its_lease_is_lost",
     ),
     mutant(
         "what an attempt has spent counts once, also when a turn is repeated",
-        Edit(SETTLEMENT, " if pair not in known]", "]"),
+        Edit(SETTLE_BATCH, " if pair not in known]", "]"),
         test=f"{SETTLING}::test_what_an_attempt_has_spent_counts_also_when_its_lease_is_lost",
     ),
     mutant(
@@ -57,7 +57,7 @@ MUTANTS = (
     mutant(
         "a permit for each claim",
         Edit(
-            "fanfold/engine/worker/claim.py",
+            "fanfold/engine/worker/claiming/claim.py",
             '            tx.workers.grant(".".join(pair), [one.id for one in claimed])\n',
             "",
         ),
@@ -73,7 +73,7 @@ MUTANTS = (
     mutant(
         "only who moved the item gives its permit back",
         Edit(
-            SETTLEMENT,
+            SETTLE_BATCH,
             "if one.claimed.has_permit and one.claimed.id in moved | handed_back]",
             "if one.claimed.has_permit]",
         ),

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, Mutant, mutant
 
-DESK, LANES, SERVICES = "fanfold/providers/desk.py", "fanfold/providers/rate_limit.py", "fanfold/providers/services.py"
+SETTLE_BATCH = "fanfold/engine/worker/attempt/settle_batch.py"
+DESK, RATE_LIMIT, SERVICES = (
+    "fanfold/providers/desk.py",
+    "fanfold/providers/rate_limit.py",
+    "fanfold/providers/services.py",
+)
 ASKING, VERDICTS, PRICES = (
     "fanfold/providers/asking.py",
     "fanfold/providers/answer_checks.py",
     "fanfold/providers/prices.py",
 )
-QUESTION, LEDGER, SETTLEMENT = (
-    "fanfold/model/asking.py",
-    "fanfold/store/answers.py",
-    "fanfold/engine/worker/attempt_result.py",
-)
+QUESTION, LEDGER = "fanfold/model/questions.py", "fanfold/store/answers.py"
 WAITS = "mutants/test_guards_providers.py::test_a_service_that_asks_to_wait_is_left_alone_for_that_long_by_everybody"
 ASKED = "providers/test_asking.py::"
 PARTS = {
@@ -42,18 +43,18 @@ LANE_MUTANTS = (
         test="providers/test_services.py::test_the_wait_that_is_asked_for_is_heard",
     ),
     mutant(
-        "the lane stays closed for as long as Retry-After says",
-        Edit(DESK, "lane.limited(trouble.after, begun_at)", "lane.limited(None, begun_at)"),
+        "the rate limit stays closed for as long as Retry-After says",
+        Edit(DESK, "rate_limit.limited(trouble.after, begun_at)", "rate_limit.limited(None, begun_at)"),
         test=WAITS,
     ),
     mutant(
-        "a refusal for too many requests closes the lane for everybody",
-        Edit(LANES, "        self._open_at = max(self._open_at, now + pause)\n", ""),
+        "a refusal for too many requests closes the rate limit for everybody",
+        Edit(RATE_LIMIT, "        self._open_at = max(self._open_at, now + pause)\n", ""),
         test=WAITS,
     ),
     mutant(
         "only so many calls at a time",
-        Edit(LANES, "asyncio.Semaphore(provider.concurrency)", "asyncio.Semaphore(1_000)"),
+        Edit(RATE_LIMIT, "asyncio.Semaphore(provider.concurrency)", "asyncio.Semaphore(1_000)"),
         test=f"{ASKED}test_only_so_many_calls_are_made_at_a_time",
     ),
     mutant(
@@ -63,12 +64,12 @@ LANE_MUTANTS = (
     ),
     mutant(
         "a service that wants to be left alone for hours pauses the task",
-        Edit(ASKING, "if trouble.kind is Kind.LIMITED and (trouble.after or 0) > LONGEST_WAIT:", "if False:"),
+        Edit(ASKING, "if trouble.kind is TroubleKind.LIMITED and (trouble.after or 0) > LONGEST_WAIT:", "if False:"),
         test=f"{ASKED}test_a_service_that_wants_to_be_left_alone_for_hours_pauses_the_task",
     ),
     mutant(
         "refusals in a row pause the task",
-        Edit(ASKING, "if lane.is_refused(asking.task_id, inquiry.model):", "if False:"),
+        Edit(ASKING, "if rate_limit.is_refused(asking.task_id, inquiry.model):", "if False:"),
         test=f"{ASKED}test_three_refusals_in_a_row_pause_the_task_and_say_why",
     ),
     *(
@@ -83,10 +84,10 @@ LANE_MUTANTS = (
         "a key that the service repeats is not written down",
         Edit(
             SERVICES,
-            'self.message = f"{provider.name} {said}".replace(key, "…") if key',
-            'self.message = f"{provider.name} {said}" if key',
+            'text.replace(key, "…")',
+            "text",
         ),
-        test=f"{ASKED}test_a_key_that_the_service_repeats_is_not_written_down",
+        test=f"{ASKED}test_trouble_does_not_have_the_key_that_the_service_repeats",
     ),
 )
 ANSWER_MUTANTS = (
@@ -175,9 +176,9 @@ LEDGER_MUTANTS = (
     mutant(
         "what a failed attempt used is accounted for",
         Edit(
-            SETTLEMENT,
+            SETTLE_BATCH,
             "    tx.calls.add([call for one in group if one.usage",
-            '    tx.calls.add([call for one in group if one.usage and verb == "finish"',
+            '    tx.calls.add([call for one in group if one.usage and ending == "finish"',
         ),
         test="store/test_answers.py::test_what_a_handler_used_by_itself_counts_as_well",
     ),

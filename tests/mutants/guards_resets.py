@@ -40,7 +40,7 @@ MUTANTS = (
     ),
     mutant(
         "counts take what a reset has put back for pending",
-        Edit(READING, "counted_back().where(mine(", "plain.where(sa.false(), mine("),
+        Edit("fanfold/store/items/count.py", "counted_back().where(mine(", "plain.where(sa.false(), mine("),
         test=WHOLE,
     ),
     mutant(

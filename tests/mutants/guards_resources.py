@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
+CALLER = "fanfold/engine/worker/attempt/caller.py"
 SHORTAGE = "fanfold/model/shortage.py"
 SHORTAGES = "fanfold/engine/worker/shortages.py"
-SETTLEMENT = "fanfold/engine/worker/attempt_result.py"
+SETTLEMENT = "fanfold/engine/worker/attempt/attempt_result.py"
 WORKER = "fanfold/engine/worker/loop.py"
 TESTS = "engine/test_shortages.py"
 MODEL_TESTS = "model/test_shortage.py"
@@ -53,13 +54,17 @@ MUTANTS = (
     ),
     mutant(
         "a turn that gets no file is taken again",
-        Edit(WORKER, "if (why := told(error)) is None or self._stops > 1 or", "if (why := told(error)) is not None or"),
+        Edit(
+            "fanfold/engine/worker/database_thread.py",
+            "if (why := told(error)) is None or self._gives_up():",
+            "if (why := told(error)) is not None or self._gives_up():",
+        ),
         test=f"{TESTS}::test_a_turn_that_gets_no_file_is_taken_again[sqlite]",
     ),
     mutant(
         "items of a split that get no file are written later",
         Edit(
-            "fanfold/engine/worker/call.py",
+            CALLER,
             "                if (why := told(error)) is None:\n",
             "                if (why := told(error)) is not None:\n",
         ),
@@ -67,7 +72,7 @@ MUTANTS = (
     ),
     mutant(
         "a child without files fails nothing for good",
-        Edit("fanfold/engine/worker/child.py", " or shortage(error) is not None:", ":"),
+        Edit("fanfold/engine/worker/processes/child.py", " or shortage(error) is not None:", ":"),
         test=f"{TESTS}::test_a_child_that_can_not_load_a_handler_for_want_of_files_fails_nothing[sqlite]",
     ),
     mutant(
@@ -77,7 +82,7 @@ MUTANTS = (
     ),
     mutant(
         "a database without writes is not taken for missing workers",
-        Edit("fanfold/model/words.py", "        if facts.read_only:\n", "        if False:\n"),
+        Edit("fanfold/model/words.py", "    if facts.read_only:\n", "    if False:\n"),
         test="engine/test_reading.py::test_a_task_says_that_its_database_takes_no_writes",
     ),
     mutant(

@@ -4,23 +4,43 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
-SETTLING, RESETTING = "fanfold/store/items/settle.py", "fanfold/store/items/reset.py"
-CONTEXT, ASKING = "fanfold/engine/context.py", "fanfold/providers/asking.py"
-CALLING = "fanfold/engine/worker/call.py"
-TABLES, ACCEPT = "fanfold/store/tables.py", "fanfold/engine/tasks/accept.py"
-SETTLEMENT = "fanfold/engine/worker/attempt_result.py"
+ASK = "fanfold/engine/handlers/ask.py"
+WORK = "fanfold/engine/handlers/work.py"
+SETTLE_BATCH = "fanfold/engine/worker/attempt/settle_batch.py"
+SETTLING, PENDING = "fanfold/store/items/settle.py", "fanfold/store/items/pending.py"
+ASKING = "fanfold/providers/asking.py"
+CALLING = "fanfold/engine/worker/attempt/call.py"
+TABLES, ACCEPT = "fanfold/store/tables.py", "fanfold/engine/tasks/accept_degraded.py"
 WORKER = "fanfold/engine/worker/loop.py"
 PIPELINE, SERIAL = "fanfold/model/pipeline.py", "fanfold/model/serial.py"
-LANES, IN_LANES, WAITING = "fanfold/providers/rate_limit.py", "providers/test_lanes.py", "providers/test_waiting.py"
+RATE_LIMIT = "fanfold/providers/rate_limit.py"
+IN_RATE_LIMIT, WAITING = "providers/test_rate_limit.py", "providers/test_waiting.py"
 DEGRADED, PDF = "engine/test_degraded.py", "apps/pdf/test_pipeline.py"
+WRITE_LOCK = "fanfold/store/dialects/write_lock.py"
+
+SAID = "engine/test_sentences.py"
 
 MUTANTS = (
+    mutant(
+        "a sentence that belongs to another text is not taken for its own",
+        Edit("fanfold/model/sentences.py", ' if found["sum"] == _sum(text) else text', ""),
+        test=f"{SAID}::test_a_text_that_an_older_version_wrote_over_a_sentence_is_shown_as_it_is[sqlite]",
+    ),
+    mutant(
+        "keys are taken out of the parameters of a sentence",
+        Edit(
+            "fanfold/engine/worker/attempt/attempt_result.py",
+            "        return text.changed(lambda part: _cleaned(part, length))\n",
+            "        return Sentence(_cleaned(text, length), text.code, text.parameters)\n",
+        ),
+        test=f"{SAID}::test_what_is_odd_in_a_parameter_is_kept_as_it_is_in_the_text[sqlite-key]",
+    ),
     mutant(
         "a degraded result is marked with the settle that finishes it",
         Edit(
             SETTLING,
-            "        if rows:\n            run(self.connection, degraded_statement",
-            "        if not rows:\n            run(self.connection, degraded_statement",
+            "        if rows:\n            noted = ",
+            "        if not rows:\n            noted = ",
         ),
         test=f"{DEGRADED}::test_a_degraded_item_is_done_and_marked_with_its_reason",
     ),
@@ -31,7 +51,7 @@ MUTANTS = (
     ),
     mutant(
         "an item that is redone loses its mark at once",
-        Edit(RESETTING, '    "degraded": None,\n', ""),
+        Edit(PENDING, '("finished_at", "degraded")', '("finished_at",)'),
         test=f"{DEGRADED}::test_only_the_degraded_items_are_redone_with_the_options_given",
     ),
     mutant(
@@ -62,19 +82,19 @@ MUTANTS = (
     ),
     mutant(
         "an answer of a later model of the chain is marked",
-        Edit(CONTEXT, "if answer.fallback:", "if False:"),
+        Edit(ASK, "if answer.fallback:", "if False:"),
         test=f"{PDF}::test_a_page_of_a_later_model_of_the_chain_is_degraded",
     ),
     mutant(
         "what a handler says about its usage cannot fail its result",
-        Edit(CONTEXT, "fitting, left_out = kept(usage)", "fitting, left_out = usage, []"),
+        Edit(WORK, "fitting, left_out = kept(usage)", "fitting, left_out = usage, []"),
         Edit(CALLING, "serial.dump(kept(self.work.usage)[0], ", "serial.dump(self.work.usage, "),
         test="engine/test_usage.py::test_odd_usage_never_fails_a_paid_item[sqlite-not a number]",
     ),
     mutant(
         "the ledger takes only numbers that it can hold",
         Edit(
-            SETTLEMENT,
+            SETTLE_BATCH,
             'known = ledger(json.loads(one.usage or "{}"))',
             'known = {name: json.loads(one.usage or "{}").get(name) for name in ("input_tokens", "output_tokens", "cost")}',
         ),
@@ -100,25 +120,25 @@ MUTANTS = (
         test="cli/test_arun.py::test_run_in_a_running_loop_names_the_way_out",
     ),
     mutant(
-        "the lane closes for as long as Retry-After says",
-        Edit(LANES, "pause = min(LONGEST_WAIT, asked)", "pause = SHORTEST_PAUSE"),
-        Edit(LANES, "growing = asked * 2.0", "growing = SHORTEST_PAUSE * 2.0"),
-        test=f"{IN_LANES}::test_a_refusal_closes_the_lane_for_as_long_as_the_service_asks",
+        "the rate limit closes for as long as Retry-After says",
+        Edit(RATE_LIMIT, "pause = min(LONGEST_WAIT, asked)", "pause = SHORTEST_PAUSE"),
+        Edit(RATE_LIMIT, "growing = asked * 2.0", "growing = SHORTEST_PAUSE * 2.0"),
+        test=f"{IN_RATE_LIMIT}::test_a_refusal_closes_the_rate_limit_for_as_long_as_the_service_asks",
     ),
     mutant(
-        "refusals in a row close the lane for longer",
-        Edit(LANES, "            self._in_a_row += 1\n", ""),
-        test=f"{IN_LANES}::test_refusals_in_a_row_grow_the_pause_though_the_service_says_two_seconds",
+        "refusals in a row close the rate limit for longer",
+        Edit(RATE_LIMIT, "            self._in_a_row += 1\n", ""),
+        test=f"{IN_RATE_LIMIT}::test_refusals_in_a_row_grow_the_pause_though_the_service_says_two_seconds",
     ),
     mutant(
-        "calls that were under way when the lane closed do not make it worse",
-        Edit(LANES, "if begun_at >= self._closed_at:", "if True:"),
-        test=f"{IN_LANES}::test_calls_that_were_under_way_when_it_closed_do_not_make_it_worse",
+        "calls that were under way when the rate limit closed do not make it worse",
+        Edit(RATE_LIMIT, "if begun_at >= self._closed_at:", "if True:"),
+        test=f"{IN_RATE_LIMIT}::test_calls_that_were_under_way_when_it_closed_do_not_make_it_worse",
     ),
     mutant(
-        "one call tries when the lane opens",
-        Edit(LANES, "            self._allowed = 1\n", ""),
-        test=f"{IN_LANES}::test_after_a_refusal_one_call_tries_then_more_with_each_answer",
+        "one call tries when the rate limit opens",
+        Edit(RATE_LIMIT, "            self._allowed = 1\n", ""),
+        test=f"{IN_RATE_LIMIT}::test_after_a_refusal_one_call_tries_then_more_with_each_answer",
     ),
     mutant(
         "an item keeps since when it has been waiting",
@@ -127,7 +147,17 @@ MUTANTS = (
     ),
     mutant(
         "a retry by a person begins a new time of waiting",
-        Edit(RESETTING, '"handed_back", "troubled_since", "troubled_by"', '"handed_back"'),
+        Edit(PENDING, '"handed_back", "troubled_since", "troubled_by"', '"handed_back"'),
         test=f"{WAITING}::test_a_counted_failure_or_a_retry_by_a_person_begins_a_new_time[sqlite]",
+    ),
+    mutant(
+        "a lock that goes from hand to hand is not taken for one that is kept",
+        Edit(WRITE_LOCK, " or version != self._version:", ":"),
+        test="store/test_write_lock.py::test_many_short_transactions_are_not_taken_for_a_long_one",
+    ),
+    mutant(
+        "a probe of the lock does not make the file",
+        Edit(WRITE_LOCK, "?mode=rw", "?mode=rwc"),
+        test="store/test_write_lock.py::test_a_file_that_is_not_there_is_not_made",
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
+WORK = "fanfold/engine/handlers/work.py"
 ACCESS, GUARD, PLACE = "fanfold/server/access.py", "fanfold/server/guard.py", "fanfold/server/app_state.py"
 SECRETS, SUBMITTING, LOGIN = (
     "fanfold/server/hiding.py",
@@ -11,8 +12,9 @@ SECRETS, SUBMITTING, LOGIN = (
     "fanfold/server/web/login_page.py",
 )
 LIVE, CLIENT, READER = "fanfold/server/live.py", "fanfold/engine/client.py", "fanfold/engine/queries/tasks.py"
+PAGE_QUERIES = "fanfold/engine/queries/page.py"
 TASKS, TOKENS, TOKEN_ROWS = "fanfold/store/tasks.py", "fanfold/engine/tokens.py", "fanfold/store/tokens.py"
-BLOBS, CONTEXT = "fanfold/store/files/folder.py", "fanfold/engine/context.py"
+BLOBS = "fanfold/store/files/folder.py"
 LISTS = "server/test_access.py::test_lists_counts_labels_and_bulk_commands_are_those_of_the_owner"
 FOREIGN = "server/test_guard.py::test_a_page_of_another_site_changes_nothing"
 OWNER_MUTANTS = (
@@ -38,10 +40,14 @@ OWNER_MUTANTS = (
         Edit(READER, "tx.tasks.count_by_state(self.owner)", "tx.tasks.count_by_state(None)"),
         test=LISTS,
     ),
-    mutant("tags are those of the owner", Edit(READER, "tx.tasks.tags(self.owner)", "tx.tasks.tags(None)"), test=LISTS),
+    mutant(
+        "tags are those of the owner",
+        Edit(PAGE_QUERIES, "tx.tasks.tags(self.owner)", "tx.tasks.tags(None)"),
+        test=LISTS,
+    ),
     mutant(
         "the names of other owners are not shown",
-        Edit(READER, "tx.tasks.owners() if self.owner is None else [self.owner]", "tx.tasks.owners()"),
+        Edit(PAGE_QUERIES, "tx.tasks.owners() if self.owner is None else [self.owner]", "tx.tasks.owners()"),
         test=LISTS,
     ),
     mutant(
@@ -199,7 +205,7 @@ SHOWN_MUTANTS = (
     ),
     mutant(
         "the name of a file that a handler writes has no folder in it",
-        Edit(CONTEXT, 'if "/" in name or "\\\\" in name or name in ("", ".", ".."):', "if False:"),
+        Edit(WORK, 'if "/" in name or "\\\\" in name or name in ("", ".", ".."):', "if False:"),
         test="mutants/test_guards_server.py::test_a_handler_writes_files_by_plain_names",
     ),
 )

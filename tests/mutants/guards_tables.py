@@ -5,7 +5,6 @@ from __future__ import annotations
 from tests.mutants.mutant import Edit, Mutant, mutant
 
 SCHEMA = "fanfold/store/upgrade/migrations/versions/0001_first_schema.py"
-CHEAPER = "fanfold/store/upgrade/migrations/versions/0005_cheaper_items.py"
 CHECKS = {
     "the state of an item is a known one": "\"state IN ('pending', 'running', 'retrying', 'waiting', 'done', 'failed')\"",
     "what runs, and only that, has a worker": "\"(state = 'running') = (worker IS NOT NULL)\"",
@@ -39,7 +38,7 @@ def without_trigger(dialect: str, table: str, test: str) -> Mutant:
     begin = TRIGGERS[dialect].format(table)
     return mutant(
         f"trigger: {table} change their state along the table of moves ({dialect})",
-        Edit(CHEAPER, begin + ILLEGAL, f"{begin}1 = 0 AND {ILLEGAL}"),
+        Edit(SCHEMA, begin + ILLEGAL, f"{begin}1 = 0 AND {ILLEGAL}"),
         test=f"store/test_guards.py::{test}",
     )
 
@@ -75,7 +74,7 @@ MUTANTS = (
     mutant(
         "unique: the key of an item",
         Edit(
-            CHEAPER,
+            SCHEMA,
             '"items_key", "items", ["task", "stage", "key"], unique=True',
             '"items_key", "items", ["task", "stage", "key"]',
         ),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
+WORK = "fanfold/engine/handlers/work.py"
+CALLER = "fanfold/engine/worker/attempt/caller.py"
 RESULTS = "fanfold/engine/queries/results.py"
 STREAM = "fanfold/engine/queries/output_stream.py"
 MERGING = "engine/test_merging.py"
@@ -13,7 +15,7 @@ MUTANTS = (
     mutant(
         "several calls of one attempt add up",
         Edit(
-            "fanfold/engine/context.py",
+            WORK,
             "self.usage = added(self.usage or {}, fitting)",
             "self.usage = (self.usage or {}) | fitting",
         ),
@@ -23,7 +25,7 @@ MUTANTS = (
     mutant(
         "a start that died with its child process is not waited for",
         Edit(
-            "fanfold/engine/worker/call.py",
+            CALLER,
             "            self.threads.submit(lambda: _tell_external_jobs(call))\n",
             "",
         ),

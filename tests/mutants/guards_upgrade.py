@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
-MIGRATE = "fanfold/store/upgrade/migrate.py"
+MIGRATE, SERVER = "fanfold/store/upgrade/migrate.py", "fanfold/store/dialects/postgresql_server.py"
 ORDER = "chaos/test_upgrade_locks.py::test_an_upgrade_never_holds_one_table_while_it_waits_for_another"
 MUTANTS = (
     mutant(
         "an upgrade takes all its locks before it changes anything",
-        Edit(MIGRATE, "            _lock_tables(connection)\n", ""),
+        Edit(MIGRATE, "            database.access.lock_tables(connection, items.name, LOCK_SECONDS)\n", ""),
         test=f"{ORDER}[items-item_data]",
     ),
     mutant(
         "an upgrade waits for no table while it holds another",
-        Edit(MIGRATE, "IN ACCESS EXCLUSIVE MODE NOWAIT", "IN ACCESS EXCLUSIVE MODE"),
+        Edit(SERVER, "IN ACCESS EXCLUSIVE MODE NOWAIT", "IN ACCESS EXCLUSIVE MODE"),
         test=f"{ORDER}[item_data-items]",
     ),
     mutant(
         "an upgrade lets go of what it has locked before it tries again",
-        Edit(MIGRATE, "            with connection.begin_nested():\n", "            with contextlib.nullcontext():\n"),
-        Edit(MIGRATE, "import logging\n", "import contextlib\nimport logging\n"),
+        Edit(
+            SERVER,
+            "                with connection.begin_nested():\n",
+            "                with contextlib.nullcontext():\n",
+        ),
+        Edit(SERVER, "import importlib\n", "import contextlib\nimport importlib\n"),
         test=f"{ORDER}[item_data-items]",
     ),
 )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
+SETTLE_BATCH = "fanfold/engine/worker/attempt/settle_batch.py"
 WORKERS = "fanfold/store/workers.py"
 TURN = "fanfold/engine/worker/turn.py"
-PULSE = "fanfold/engine/worker/heartbeat.py"
-ATTEMPTS = "fanfold/engine/worker/attempts.py"
+PULSE = "fanfold/engine/worker/beside/heartbeat.py"
+ATTEMPTS = "fanfold/engine/worker/attempt/attempts.py"
 WORKER = "fanfold/engine/worker/loop.py"
-THREADS = "fanfold/engine/worker/threads.py"
+THREADS = "fanfold/engine/worker/attempt/threads.py"
 MUTANTS = (
     mutant(
         "a stray must be seen twice",
@@ -58,9 +59,7 @@ MUTANTS = (
     ),
     mutant(
         "of two endings of one item the newest lease counts",
-        Edit(
-            "fanfold/engine/worker/attempt_result.py", "everything, batch = batch, _newest(batch)", "everything = batch"
-        ),
+        Edit(SETTLE_BATCH, "everything, batch = batch, _newest(batch)", "everything = batch"),
         test="engine/test_settlement.py::test_of_two_endings_of_one_item_only_the_one_with_the_newest_lease_counts[sqlite]",
     ),
     mutant(
@@ -77,12 +76,16 @@ MUTANTS = (
     ),
     mutant(
         "a worker whose lease was not renewed claims nothing",
-        Edit(WORKER, "or self._shortages.lasts or not self._pulse.fresh:", "or self._shortages.lasts:"),
+        Edit(WORKER, "or self._shortages.lasts or not self._heartbeat.fresh:", "or self._shortages.lasts:"),
         test="mutants/test_guards.py::test_a_worker_whose_lease_was_not_renewed_in_time_claims_nothing",
     ),
     mutant(
         "a turn is tried again after a lost connection",
-        Edit(WORKER, "if problem.code != UNREACHABLE or self._stops > 1", 'if problem.code != "" or self._stops > 1'),
+        Edit(
+            "fanfold/engine/worker/database_thread.py",
+            "if problem.code != UNREACHABLE or self._gives_up():",
+            'if problem.code != "" or self._gives_up():',
+        ),
         by="sqlite",
     ),
     mutant(
@@ -127,7 +130,7 @@ MUTANTS = (
     mutant(
         "what was spent counts when an item is handed back",
         Edit(
-            "fanfold/engine/worker/call.py",
+            "fanfold/engine/worker/attempt/call.py",
             "pause=pause, out_of_time=out_of_time, **self._cost())",
             "pause=pause, out_of_time=out_of_time)",
         ),
@@ -136,7 +139,7 @@ MUTANTS = (
     ),
     mutant(
         "a stage of another kind is not called",
-        Edit("fanfold/engine/worker/call.py", "and planned.kind is not self.stage.kind:", "and False:"),
+        Edit("fanfold/engine/worker/attempt/call.py", "and planned.kind is not self.stage.kind:", "and False:"),
         test="engine/test_hold.py::test_a_stage_that_changed_its_kind_in_new_code_is_not_called_with_items_of_the_old_one[sqlite]",
     ),
 )

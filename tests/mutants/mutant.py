@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -13,22 +15,54 @@ RANGES = {"sqlite": "1-30", "postgresql": "1-25"}
 """The seeds that are played when the known one sees nothing."""
 
 
+TOKEN = re.compile(r"\w+|[^\w\s]")
+
+
 @dataclass(frozen=True)
 class Edit:
-    """One place in the code, and what stands there when the guard is gone."""
+    """One guard in the code, and what stands there when it is gone.
+
+    It is found by its words, however its lines are broken; in the file that is named, or, when the code was moved, wherever
+    it stands in the package. So neither a new layout nor a new file name breaks the catalogue.
+    """
 
     file: str
     text: str
     instead: str
     count: int = 1
 
+    def place(self, root: Path) -> Path:
+        """The file that has the guard."""
+        named = root / self.file
+        if named.exists() and self._times(named):
+            return named
+        others = [path for path in sorted((root / "fanfold").rglob("*.py")) if self._times(path)]
+        if len(others) != 1:
+            where = ", ".join(path.relative_to(root).as_posix() for path in others) or "nowhere else"
+            raise ValueError(f"{self.file} does not have it, and {where} does: {self.text}")
+        return others[0]
+
     def applied(self, root: Path) -> str:
         """The file's text without the guard."""
-        source = (root / self.file).read_text()
-        found = source.count(self.text)
+        source = self.place(root).read_text()
+        if self.text in source:
+            found, changed = source.count(self.text), source.replace(self.text, self.instead)
+        else:
+            changed, found = self._pattern.subn(lambda _found: self.instead.strip(), source)
         if found != self.count:
             raise ValueError(f"{self.file} has it {found} times, not {self.count}: {self.text}")
-        return source.replace(self.text, self.instead)
+        return changed
+
+    def _times(self, path: Path) -> int:
+        source = path.read_text()
+        return source.count(self.text) or len(self._pattern.findall(source))
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        """The words of the guard, with any white space between them and a comma more or less before a closing bracket."""
+        words = [rf",?\s*{re.escape(word)}" if word in ")]}" else re.escape(word) for word in TOKEN.findall(self.text)]
+        ends = [r"\b" if re.match(r"\w", word) else "" for word in (self.text.strip()[0], self.text.strip()[-1])]
+        return re.compile(ends[0] + r"\s*".join(words) + ends[1])
 
 
 @dataclass(frozen=True)
@@ -45,7 +79,7 @@ class Mutant:
     def apply(self, root: Path) -> None:
         """Take the guard out of a copy of the code."""
         for edit in self.edits:
-            (root / edit.file).write_text(edit.applied(root))
+            edit.place(root).write_text(edit.applied(root))
 
     def killers(self, *, seek: bool = False) -> tuple[str, ...]:
         """Who is asked, in this order: the seed that is known to see it, a test, and more seeds where there is no test.

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.mutants.catalogue import MUTANTS
-from tests.mutants.mutant import ROOT, Mutant
+from tests.mutants.mutant import ROOT, Edit, Mutant
 
 
 def named(one: Mutant) -> str:
@@ -39,3 +39,26 @@ def test_every_guard_is_in_the_documentation() -> None:
     missing = [one.guard for one in MUTANTS if f"| {one.guard}" not in page]
     way = "python -m tests.mutants --missing docs/mutants.md --write docs/mutants.md"
     assert missing == [], f"try them and add their rows: {way}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "held = [items.c.id == batch.c.id, items.c.lease == batch.c.lease]",
+        "held = [\n    items.c.id == batch.c.id,\n    items.c.lease == batch.c.lease,\n]",
+    ],
+)
+def test_a_guard_is_found_in_another_file_and_on_other_lines(tmp_path: Path, text: str) -> None:
+    moved = tmp_path / "fanfold/store/elsewhere.py"
+    moved.parent.mkdir(parents=True)
+    moved.write_text(f"{text}\nwithheld = 1\n")
+    edit = Edit(
+        "fanfold/store/settle.py", "held = [items.c.id == batch.c.id, items.c.lease == batch.c.lease]", "held = []"
+    )
+    assert edit.place(tmp_path) == moved
+    assert edit.applied(tmp_path) == "held = []\nwithheld = 1\n"
+    with pytest.raises(ValueError, match="nowhere else does: gone"):
+        Edit("fanfold/store/settle.py", "gone", "").place(tmp_path)
+    (tmp_path / "fanfold/twice.py").write_text(text)
+    with pytest.raises(ValueError, match="twice"):
+        edit.place(tmp_path)

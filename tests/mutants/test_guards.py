@@ -17,12 +17,13 @@ import sqlalchemy as sa
 import fanfold as ff
 from fanfold.engine.tasks import split as splitting
 from fanfold.engine.tasks.delete import prune
-from fanfold.engine.worker.attempt_result import Settlement
-from fanfold.engine.worker.attempts import Attempts
-from fanfold.engine.worker.heartbeat import Pulse
-from fanfold.engine.worker.threads import Threads
-from fanfold.engine.worker.time_limit import TimeLimit
+from fanfold.engine.worker.attempt.attempt_result import Settlement
+from fanfold.engine.worker.attempt.attempts import Attempts
+from fanfold.engine.worker.attempt.threads import Threads
+from fanfold.engine.worker.attempt.time_limit import TimeLimit
+from fanfold.engine.worker.beside.heartbeat import Heartbeat
 from fanfold.errors import DatabaseProblem, IllegalMove
+from fanfold.model.endings import Ending
 from fanfold.model.item import Claimed
 from fanfold.store.items.find_work import Ready
 from fanfold.store.store import Store, Transaction
@@ -108,7 +109,7 @@ def test_an_item_that_is_not_the_last_one_locks_no_task(installation: Installati
         with installation.statements() as sent:
             worker.finish(one)
         writes = [statement for statement in sent if "BEGIN IMMEDIATE" in statement or "FOR NO KEY UPDATE" in statement]
-        assert (len(writes) > (installation.store.database.dialect == "sqlite")) == locks
+        assert (len(writes) > (installation.store.database.dialect.name == "sqlite")) == locks
 
 
 class PulledPlug(Exception):
@@ -278,11 +279,11 @@ def test_what_is_answered_is_not_asked_again_however_long_ago_it_was_asked(
         assert not tx.answers.begin("k", "other", 60)
 
 
-def pulse_of(installation: Installation, lost: list[str]) -> Pulse:
+def pulse_of(installation: Installation, lost: list[str]) -> Heartbeat:
     def lose() -> None:
         lost.append("all")
 
-    return Pulse(
+    return Heartbeat(
         installation.store, "w", [], 4, report=Report, on_held=lambda *_: None, on_lost=lose, on_misfit=lambda _: None
     )
 
@@ -335,7 +336,7 @@ def test_a_worker_whose_lease_was_not_renewed_in_time_claims_nothing(
         live.until(live.client.submit(pipeline, items=["a"]), "completed")
         with monkeypatch.context() as patched:
             patched.setattr(Workers, "beat", unreachable)
-            eventually(lambda: not worker._pulse.fresh)
+            eventually(lambda: not worker._heartbeat.fresh)
             # A turn that began before may still claim: its lease is not over yet.
             eventually(lambda: not worker._turning)
             task = client.submit(pipeline, items=["b"])
@@ -368,11 +369,11 @@ def test_an_attempt_cancelled_before_its_first_step_is_over() -> None:
         claimed: Any = SimpleNamespace(id=1, lease=5, task=1, key="1")
         row = SimpleNamespace(id="t", pipeline="p")
         call: Any = SimpleNamespace(claimed=claimed, row=row, stage=batch().stages["convert"], time=TimeLimit(None))
-        call.release = partial(Settlement, claimed, "release")
+        call.release = partial(Settlement, claimed, Ending.RELEASE)
         attempts.start(call)
         attempts.compare({1: (5, False)}, time.monotonic() + 1, turning=False)
         for _ in range(5):
             await asyncio.sleep(0)
-        return len(attempts), [one.verb for one in attempts.take_settled()]
+        return len(attempts), [one.ending for one in attempts.take_settled()]
 
     assert asyncio.run(scene()) == (0, ["release"])

@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.model.asking import Question
+from fanfold.model.questions import Question
 from fanfold.providers.configuration import Provider
-from fanfold.providers.services import Request, Trouble, connect
+from fanfold.providers.services import Request, ServiceTrouble, connect
 from tests.ai_protocol import too_many_requests
 from tests.ai_server import AIServer
 from tests.engine.live import Live
 from tests.engine.pipelines import batch
 
 WAIT_SECONDS = 2.5
-"""Longer than the first pause of a lane that is not told how long to wait."""
+"""Longer than the first pause of a rate limit that is not told how long to wait."""
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_a_call_goes_out_once_whatever_becomes_of_it(ai: AIServer, kind: str) ->
     async def call() -> None:
         service = connect(Provider("fake", kind, ai.openai_url if kind == "openai" else ai.url, timeout=30))
         try:
-            with pytest.raises(Trouble):
+            with pytest.raises(ServiceTrouble):
                 await service.call(Request("fake-large", "hello"))
         finally:
             await service.close()

@@ -10,6 +10,9 @@ import pytest
 
 import fanfold as ff
 from fanfold.engine.worker.loop import Worker
+from fanfold.model.sentences import kept, say
+from fanfold.providers.configuration import Provider
+from fanfold.providers.services import ServiceTrouble, TroubleKind
 from tests.ai_protocol import Call, Reply, refused, slow, too_many_requests
 from tests.ai_server import AIServer
 from tests.engine.live import Live
@@ -393,6 +396,15 @@ def test_a_service_that_wants_to_be_left_alone_for_hours_pauses_the_task(sqlite_
     ai.always(too_many_requests(86_400))
     task = run(sqlite_live, asking(), ["one"], state="paused")
     assert "1440 min" in str(task.wait_reason)
+
+
+def test_trouble_does_not_have_the_key_that_the_service_repeats(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also outside of tasks, as in `fanfold providers test`, where nobody cleans what is said."""
+    monkeypatch.setenv("MY_VARIABLE", "sk-very-secret")
+    said = say("answered_status", status=401, said="Invalid token sk-very-secret")
+    trouble = ServiceTrouble(Provider("fake", key_env="MY_VARIABLE"), TroubleKind.REFUSED, said)
+    assert trouble.message == str(trouble) == "fake answered 401: Invalid token …."
+    assert "sk-very-secret" not in (kept(trouble.message) or "sk-very-secret")
 
 
 def test_a_key_that_the_service_repeats_is_not_written_down(

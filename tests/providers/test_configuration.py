@@ -5,7 +5,15 @@ from pathlib import Path
 import pytest
 
 from fanfold.errors import BadInput
-from fanfold.providers.configuration import Provider, choose, default_provider, find, load
+from fanfold.providers.configuration import (
+    Provider,
+    choose,
+    default_provider,
+    find,
+    load,
+    unknown_model,
+    unknown_provider,
+)
 
 
 def written(folder: Path, text: str) -> Path:
@@ -114,3 +122,34 @@ def test_an_unknown_provider_is_answered_with_the_known_ones(tmp_path: Path) -> 
 def test_an_address_never_shows_a_password() -> None:
     assert Provider("x", base_url="https://user:secret@host:1/v1?key=2").address == "https://host:1/v1"
     assert "secret" not in Provider("x", base_url="https://user:secret@host/v1").address
+
+
+@pytest.fixture
+def nobody_ready(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No key, no default, no fanfold.toml."""
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "FANFOLD_PROVIDER"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("nobody_ready")
+def test_a_model_of_an_unknown_provider_is_told_with_the_known_ones_and_the_way_out() -> None:
+    for entry in ("nosuch/model", "nosuch:model", "nosuch::model"):
+        said = unknown_model(entry) or ""
+        assert "There are: openai, anthropic, ollama, lmstudio." in said
+        assert "[providers.nosuch] in fanfold.toml" in said
+    assert [unknown_model(one) for one in ("", "local", "gpt-5", "ollama:qwen:7b", "openai", "openai::x/y")] == [
+        None
+    ] * 6
+    assert [unknown_provider(one) for one in ("", "local", "ollama")] == [None] * 3
+    assert "There is no provider 'nix' to ask." in (unknown_provider("nix") or "")
+
+
+@pytest.mark.usefixtures("nobody_ready")
+@pytest.mark.parametrize("variable", ["FANFOLD_PROVIDER", "OPENAI_API_KEY"])
+def test_with_a_default_provider_any_name_may_be_one_of_its_models(
+    monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.setenv(variable, "openai")
+    assert unknown_model("meta/llama:1") is None
+    assert unknown_model("nosuch::model")

@@ -9,7 +9,7 @@ import pytest
 
 from fanfold.errors import BadInput
 from fanfold.providers.configuration import Provider
-from fanfold.providers.services import Finish, Kind, Reply, Request, Trouble, connect, seconds_to_wait
+from fanfold.providers.services import Finish, Reply, Request, ServiceTrouble, TroubleKind, connect, seconds_to_wait
 from tests.ai_protocol import too_many_requests
 from tests.ai_server import AIServer
 
@@ -60,9 +60,9 @@ def test_a_machine_without_open_files_is_told_from_a_service_that_is_gone(servic
             resource.setrlimit(resource.RLIMIT_NOFILE, before)
             await asked.close()
 
-    with pytest.raises(Trouble, match="Raise the limit of open files") as met:
+    with pytest.raises(ServiceTrouble, match="Raise the limit of open files") as met:
         asyncio.run(once())
-    assert met.value.kind is Kind.UNREACHABLE
+    assert met.value.kind is TroubleKind.UNREACHABLE
 
 
 @pytest.mark.parametrize(("fault", "finish"), [("length", Finish.CUT_OFF), ("content_filter", Finish.FILTERED)])
@@ -74,24 +74,24 @@ def test_how_an_answer_ended_is_known(service: Provider, ai: AIServer, fault: st
 @pytest.mark.parametrize(
     ("fault", "kind"),
     [
-        ("429", Kind.LIMITED),
-        ("500", Kind.BUSY),
-        ("503", Kind.BUSY),
-        ("400", Kind.REJECTED),
-        ("401", Kind.REFUSED),
-        ("402", Kind.REFUSED),
-        ("403", Kind.REFUSED),
-        ("insufficient_quota", Kind.REFUSED),
-        ("hang", Kind.LATE),
-        ("drop", Kind.BUSY),
-        ("broken_json", Kind.BUSY),
+        ("429", TroubleKind.LIMITED),
+        ("500", TroubleKind.BUSY),
+        ("503", TroubleKind.BUSY),
+        ("400", TroubleKind.REJECTED),
+        ("401", TroubleKind.REFUSED),
+        ("402", TroubleKind.REFUSED),
+        ("403", TroubleKind.REFUSED),
+        ("insufficient_quota", TroubleKind.REFUSED),
+        ("hang", TroubleKind.LATE),
+        ("drop", TroubleKind.BUSY),
+        ("broken_json", TroubleKind.BUSY),
     ],
 )
-def test_each_fault_has_its_meaning(service: Provider, ai: AIServer, fault: str, kind: Kind) -> None:
+def test_each_fault_has_its_meaning(service: Provider, ai: AIServer, fault: str, kind: TroubleKind) -> None:
     if fault == "insufficient_quota" and service.kind == "anthropic":
-        kind = Kind.LIMITED  # A code of the other protocol: here it is a 429 like any other.
+        kind = TroubleKind.LIMITED  # A code of the other protocol: here it is a 429 like any other.
     ai.next(fault)
-    with pytest.raises(Trouble) as met:
+    with pytest.raises(ServiceTrouble) as met:
         call(replace(service, timeout=0.5) if fault == "hang" else service)
     assert met.value.kind is kind
     assert met.value.message.startswith("fake ")
@@ -99,16 +99,16 @@ def test_each_fault_has_its_meaning(service: Provider, ai: AIServer, fault: str,
 
 def test_the_wait_that_is_asked_for_is_heard(service: Provider, ai: AIServer) -> None:
     ai.next(too_many_requests(7))
-    with pytest.raises(Trouble) as met:
+    with pytest.raises(ServiceTrouble) as met:
         call(service)
     assert met.value.after == 7
 
 
 def test_nobody_there_is_not_the_fault_of_the_page(service: Provider, ai: AIServer) -> None:
     ai.close()
-    with pytest.raises(Trouble, match="cannot be reached at http://127") as met:
+    with pytest.raises(ServiceTrouble, match="cannot be reached at http://127") as met:
         call(service)
-    assert met.value.kind is Kind.UNREACHABLE
+    assert met.value.kind is TroubleKind.UNREACHABLE
 
 
 def test_a_parameter_the_model_does_not_know_is_left_out(ai: AIServer) -> None:

@@ -135,7 +135,7 @@ def test_while_others_move_nothing_is_said_and_when_all_that_runs_waits_it_is(
     worker = installation.worker()
     stage = installation.pipelines[-1].find("convert")
     assert stage is not None
-    from fanfold.engine.worker.attempt_result import failed
+    from fanfold.engine.worker.attempt.attempt_result import failed
 
     error = ff.Temporary("fake said 429.", after=30, code="rate_limited", counts=False, by="fake")
     first, second, third = worker.claim()
@@ -173,5 +173,5 @@ def test_what_waits_for_a_person_is_found(installation: Installation) -> None:
     assert {task.id for task in client.list(needs_you=True)} == {paused.id}
     installation.work()
     said = {task.id: task.needs_you for task in client.list(needs_you=True)}
-    assert said == {paused.id: "paused: lunch", partial.id: "1 failed: retry them"}
+    assert said == {paused.id: "paused: lunch", partial.id: "1 failed: retry it"}
     assert client.get(active.id).needs_you is None

@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute
 
 from fanfold.engine import tokens
 from fanfold.server.app import make_app
-from fanfold.server.app_state import Place
+from fanfold.server.app_state import AppState
 from fanfold.server.listening import configured
 from tests.installation import Installation
 from tests.waiting import eventually
@@ -26,7 +26,7 @@ KNOWN_ROUTES: list[BaseRoute] = []
 """Those of the first app of this process."""
 
 
-def app_of(place: Place) -> FastAPI:
+def app_of(place: AppState) -> FastAPI:
     """The app for a place. What FastAPI learns about included routes, for up to 0.4 s of each app, it learns only once."""
     app = make_app(place)
     if not KNOWN_ROUTES:
@@ -45,7 +45,7 @@ class Asker:
     """A server for one installation, asked without a socket; ``with_token`` asks as somebody."""
 
     def __init__(self, installation: Installation, **rules: Any) -> None:
-        self.place = Place(installation.store, {one.name: one for one in installation.pipelines}, **rules)
+        self.place = AppState(installation.store, {one.name: one for one in installation.pipelines}, **rules)
         self.app = app_of(self.place)
         self.client = TestClient(self.app, base_url=BASE, follow_redirects=False, raise_server_exceptions=True)
 
@@ -68,9 +68,9 @@ class Asker:
 
 
 @contextmanager
-def served(installation: Installation, *, port: int = 0, **rules: Any) -> Iterator[tuple[str, Place]]:
+def served(installation: Installation, *, port: int = 0, **rules: Any) -> Iterator[tuple[str, AppState]]:
     """A server on a real socket, with its address."""
-    place = Place(installation.store, {one.name: one for one in installation.pipelines}, **rules)
+    place = AppState(installation.store, {one.name: one for one in installation.pipelines}, **rules)
     listening = socket.create_server(("127.0.0.1", port))
     server = uvicorn.Server(configured(app_of(place), timeout_graceful_shutdown=2))
     thread = threading.Thread(target=server.run, args=([listening],), daemon=True)

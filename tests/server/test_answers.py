@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from fanfold.server.conditional import Answers
+from fanfold.server.conditional import CachedResponses
 from tests.cli.samples import words
 from tests.installation import Installation
 from tests.server.asking import Asker, served
@@ -53,7 +53,7 @@ def test_what_follows_the_headers_is_not_made_for_head() -> None:
         async def send(message: Any) -> None:
             sent.append(message)
 
-        await Answers(parts)({"type": "http", "method": method, "headers": []}, None, send)  # type: ignore[arg-type]
+        await CachedResponses(parts)({"type": "http", "method": method, "headers": []}, None, send)  # type: ignore[arg-type]
         return sum(len(message.get("body", b"")) for message in sent)
 
     assert asyncio.run(ask("GET")) == len(made) == 1_000

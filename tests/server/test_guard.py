@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fanfold.server.app_state import Place
+from fanfold.server.app_state import AppState
 from fanfold.server.guard import PLAIN_BYTES, SEAL
 from tests.cli.samples import pages
 from tests.installation import Installation
@@ -40,7 +40,7 @@ def test_a_name_that_was_rebound_to_this_machine_is_refused(sqlite_asker: Asker,
 def test_a_server_for_others_answers_to_addresses_and_to_the_names_it_was_given(
     sqlite_installation: Installation,
 ) -> None:
-    place = Place(sqlite_installation.store, {}, "0.0.0.0", ("fanfold.example",))
+    place = AppState(sqlite_installation.store, {}, "0.0.0.0", ("fanfold.example",))
     assert place.knows_host("192.168.1.5:8700")
     assert place.knows_host("[fe80::1]:8700")
     assert place.knows_host("fanfold.example")

@@ -6,7 +6,7 @@ import pytest
 
 import fanfold as ff
 from fanfold.apps.pdf import pdf
-from fanfold.server.sentences import without_commands
+from fanfold.engine.queries.page import PageQueries
 from fanfold.server.web.languages import Words, learn
 from tests.cli.samples import words
 from tests.engine.jobs import JobService
@@ -65,7 +65,7 @@ def test_the_grid_marks_what_is_degraded(asker: Asker, installation: Installatio
 def test_a_run_of_items_is_marked_when_one_of_them_is(installation: Installation, width: int) -> None:
     task = installation.client.submit(words, items=["a", "b", "poor", "c", "d", "e"])
     installation.work()
-    cells = installation.client.cells(task.id, most=6 // width)
+    cells = PageQueries(installation.client.lookup).cells(task.id, most=6 // width)
     assert (cells.width, cells.letters) == (width, {1: "ddgddd", 2: "dgd", 3: "gd"}[width])
 
 
@@ -125,21 +125,6 @@ def test_jobs_of_unknown_outcome_are_shown_with_what_can_be_said_of_them(
     assert answer.status_code == 303
     installation.work()
     assert asker.get(f"/tasks/{task}")["held"] == left
-
-
-@pytest.mark.parametrize(
-    ("said", "shown"),
-    [
-        ("It failed. To run it again: fanfold retry t-x7 --item 3", "It failed."),
-        ("nobody knows (why). Look there, then: fanfold external t-x check | lost | resend", "nobody knows (why)."),
-        ("fanfold is a word", "fanfold is a word"),
-        ("There is no task t-none. To see them all: fanfold tasks", "There is no task t-none."),
-        ("no such word", "no such word"),
-        ("", ""),
-    ],
-)
-def test_pages_tell_nobody_to_type_a_command(said: str, shown: str) -> None:
-    assert without_commands(said) == shown
 
 
 def test_what_failed_is_retried_with_other_options(asker: Asker, installation: Installation) -> None:

@@ -144,7 +144,7 @@ def test_a_page_of_a_pdf_is_drawn_while_it_waits(sqlite_installation: Installati
 
 def test_failures_are_grouped_by_their_reason(asker: Asker, task: str) -> None:
     assert asker.get(f"/tasks/{task}/failures") == [
-        {"stage": "shout", "code": "permanent", "message": "no such word", "count": 2}
+        {"stage": "shout", "code": "permanent", "message": "no such word", "count": 2, "sentence": None}
     ]
 
 

@@ -12,7 +12,7 @@ from fanfold.model.task import Cells, Event, Task
 from fanfold.server import live
 from fanfold.server.live import Live
 from fanfold.server.memo import Once
-from fanfold.server.snapshots import ListMoment, Lost, Moment, Pace, Watcher, estimate
+from fanfold.server.snapshots import DatabaseLost, ListMoment, Moment, Pace, Watcher, estimate
 from fanfold.store.store import Store
 from tests.cli.samples import words
 from tests.installation import Installation
@@ -313,7 +313,7 @@ def followed(reader: Live, task_id: str, end: threading.Event) -> list[Any]:
         said: list[Any] = []
         async with asyncio.timeout(60):
             async for new in reader.follow(watcher):
-                if isinstance(new, Lost):
+                if isinstance(new, DatabaseLost):
                     said.append(new.since)
                     end.set()
                 if not said or said[-1] is None:

@@ -133,7 +133,11 @@ def test_the_doctor_checks_the_installation(asker: Asker) -> None:
 def test_old_tasks_are_pruned(asker: Asker, installation: Installation) -> None:
     old, young = (installation.client.submit(words, items=["a"]) for _ in range(2))
     installation.work()
-    ago = "finished_at - 864000.0" if installation.store.database.dialect == "sqlite" else "now() - interval '10 days'"
+    ago = (
+        "finished_at - 864000.0"
+        if installation.store.database.dialect.name == "sqlite"
+        else "now() - interval '10 days'"
+    )
     installation.sql(f"UPDATE tasks SET finished_at = {ago} WHERE id = :id", id=old.id)
     assert asker.post("/prune") == {"removed": 0}
     assert asker.post("/prune", {"days": 5}) == {"removed": 1}

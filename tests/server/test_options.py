@@ -2,11 +2,14 @@
 
 import json
 import logging
+import re
+from copy import copy
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import fanfold as ff
 from fanfold.server.api import uploading
 from tests.engine.sealed import seal, sealed
 from tests.installation import Installation
@@ -160,6 +163,97 @@ def test_the_page_retries_with_real_fields_and_a_password_that_is_not_shown(
     assert PASSWORD not in at.ask("GET", f"//tasks/{task}", headers=HTML).text + str(installation.rows())
 
 
+def test_a_task_without_its_file_is_refused_with_the_way_out(at: Asker) -> None:
+    for answer in (
+        at.ask("POST", "/tasks", json={"pipeline": "sealed"}),
+        at.ask("POST", "/tasks", json={"pipeline": "sealed", "inputs": ["book.txt", 5]}),
+        at.ask("POST", "/tasks", data={"pipeline": "sealed"}, files={"none": ("", b"")}),
+    ):
+        assert (answer.status_code, answer.json()["code"]) == (422, "no_file"), answer.text
+        assert "needs a file that ends with .txt, and none was given. Give one" in answer.json()["detail"]
+    assert at.get("/tasks")["tasks"] == []
+
+
+def test_a_failure_offers_only_what_can_help(at: Asker, installation: Installation, locked: bytes) -> None:
+    """An encrypted file is encrypted for every model: its password helps. A page that failed may have another model."""
+    known = replace_options(sealed, ff.Option("provider", "provider", "Who.", "local"))
+    at.place.pipelines = installation.client.pipelines = {"sealed": known}
+    task = upload(at, locked).json()["id"]
+    mixed = at.ask("POST", "/tasks", data={"pipeline": "sealed"}, files={"file": ("b.txt", b"good bad")}).json()["id"]
+    installation.work()
+    shown = at.ask("GET", f"//tasks/{task}", headers=HTML).text
+    [group] = re.findall('<li class="failure".*?</li>', shown, re.S)
+    assert "another model" not in group
+    assert 'type="password"' in group
+    assert "option:times" not in group
+    assert ">retry<" not in group
+    [other] = re.findall('<li class="failure".*?</li>', at.ask("GET", f"//tasks/{mixed}", headers=HTML).text, re.S)
+    assert "retry with another model" in other
+    assert 'type="password"' not in other
+    mark = re.search('name="group" value="([^"]+)"', group)
+    assert mark
+    wish = {"group": mark[1], "option:password": PASSWORD}
+    assert at.ask("POST", f"//tasks/{task}/retry-with", data=wish, headers=HTML).status_code == 303
+    installation.work()
+    assert at.get(f"/tasks/{task}/result") == "ONE TWO"
+
+
+CHOOSING = (
+    ff.Option("provider", "provider", "Who.", "local"),
+    ff.Option("model", "model", "Which.", ""),
+    ff.Option("fallback", "model", "Who else.", (), many=True),
+)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"model": "nosuch/model"},
+        {"provider": "nosuch"},
+        {"provider": "nosuch", "model": "gpt"},
+        {"provider": "openai", "fallback": ["ollama:llama", "nosuch::model"]},
+    ],
+)
+def test_an_unknown_provider_is_refused_where_it_is_asked_for(
+    at: Asker, installation: Installation, locked: bytes, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the check, the submit, before the file of a form is read, in Python, and by a retry; with the known ones."""
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "FANFOLD_PROVIDER"):
+        monkeypatch.delenv(name, raising=False)
+    known = replace_options(sealed, *CHOOSING)
+    at.place.pipelines = installation.client.pipelines = {"sealed": known}
+    file = {"name": "book.txt", "text": "bad"}
+    task = at.post("/tasks", {"pipeline": "sealed", "files": [file]}, status=201)["id"]
+    installation.work()
+    fields = {
+        f"option:{name}": ",".join([value] if isinstance(value, str) else value) for name, value in options.items()
+    }
+    for answer in (
+        at.ask("POST", "/pipelines/sealed/check", json={"options": options}),
+        at.ask("POST", "/tasks", json={"pipeline": "sealed", "options": options, "files": [file]}),
+        upload(at, locked, **options),
+        at.ask("POST", f"/tasks/{task}/retry", json={"options": options}),
+        at.ask("POST", f"//tasks/{task}/retry-with", data=fields),
+    ):
+        assert answer.status_code == 422, answer.text
+        assert answer.json()["field"] in options
+        assert "There are: openai, anthropic, ollama, lmstudio" in answer.json()["detail"]
+        assert "in fanfold.toml" in answer.json()["detail"]
+    with pytest.raises(ff.BadOption, match="There are: openai, anthropic, ollama, lmstudio"):
+        installation.client.submit(known, 5, options=options)
+    assert [one["id"] for one in at.get("/tasks")["tasks"]] == [task]
+    good = {"provider": "ollama", "model": "any/thing", "fallback": ["openai:gpt", "local"]}
+    assert at.ask("POST", "/pipelines/sealed/check", json={"options": good}).status_code == 204
+
+
+def replace_options(pipeline: ff.Pipeline, *more: ff.Option) -> ff.Pipeline:
+    """The same pipeline with more options."""
+    made = copy(pipeline)
+    made.declared = pipeline.declared | {one.name: one for one in more}
+    made.options = pipeline.options | {one.name: one.help for one in more}
+    return made
+
+
 def test_the_form_for_new_tasks_has_a_field_for_each_declared_option(
     at: Asker, installation: Installation, locked: bytes
 ) -> None:
@@ -173,3 +267,33 @@ def test_the_form_for_new_tasks_has_a_field_for_each_declared_option(
     [task] = at.get("/tasks")["tasks"]
     assert (task["options"], at.get(f"/tasks/{task['id']}/result")) == ({"times": "2"}, "ONE TWO ONE TWO")
     assert PASSWORD not in str(installation.rows())
+
+
+def test_the_first_options_of_any_application_stand_beside_its_files(at: Asker, installation: Installation) -> None:
+    """Made from what is declared: those of no group, but no secrets; the others are one click away."""
+    ranged = replace_options(
+        sealed,
+        ff.Option("rows", "range", "Which rows.", ""),
+        ff.Option("deep", "number", "How deep.", 3, group="Limits"),
+        *(ff.Option(f"more{number}", "text", "Rarely used.") for number in range(4)),
+    )
+    at.place.pipelines = installation.client.pipelines = {"sealed": ranged}
+    shown = at.ask("GET", "//", headers=HTML).text
+    front, more = (
+        shown[shown.index('data-front="sealed"') : shown.index('class="more"')],
+        shown[shown.index('class="more"') :],
+    )
+    assert [name for name in ranged.declared if f"option:sealed:{name}" in front] == ["times", "rows", "more0"]
+    assert [name for name in ranged.declared if f'"option:sealed:{name}"' in more] == [
+        "password",
+        "deep",
+        "more1",
+        "more2",
+        "more3",
+    ]
+    assert 'placeholder="all"' in front
+    assert 'name="pages"' not in shown
+    form = {"pipeline": "sealed", "option:sealed:rows": "1-3", "option:sealed:times": "1"}
+    answer = at.ask("POST", "//submit", data=form, files={"file": ("book.txt", b"one")}, headers=HTML)
+    assert answer.status_code == 303, answer.text
+    assert at.get("/tasks")["tasks"][0]["options"] == {"rows": "1-3"}

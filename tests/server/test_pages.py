@@ -11,14 +11,15 @@ from fastapi import Request
 from fastapi.sse import ServerSentEvent
 from starlette.types import Message
 
-from fanfold.engine.context import ItemWork
+from fanfold.engine.handlers.task_and_item import ItemWork
+from fanfold.engine.queries.page import PageQueries
 from fanfold.errors import DatabaseProblem
 from fanfold.model.pipeline import Pipeline
 from fanfold.model.task import Task
 from fanfold.server.access import ANYBODY
 from fanfold.server.api import tasks as many
 from fanfold.server.api.shapes import BulkWish
-from fanfold.server.app_state import Place
+from fanfold.server.app_state import AppState
 from fanfold.server.live import Live
 from fanfold.server.memo import Once
 from fanfold.server.snapshots import Moment
@@ -36,8 +37,8 @@ PATIENCE_SECONDS = 60
 
 
 @pytest.fixture
-def place(sqlite_installation: Installation) -> Place:
-    return Place(sqlite_installation.store, {one.name: one for one in sqlite_installation.pipelines})
+def place(sqlite_installation: Installation) -> AppState:
+    return AppState(sqlite_installation.store, {one.name: one for one in sqlite_installation.pipelines})
 
 
 @pytest.fixture
@@ -57,7 +58,7 @@ def test_what_was_forgotten_is_made_anew() -> None:
     assert made.get(about, ("a",), lambda: next(numbers)) == 1
 
 
-def test_trouble_with_a_fragment_does_not_outlive_its_cause(place: Place) -> None:
+def test_trouble_with_a_fragment_does_not_outlive_its_cause(place: AppState) -> None:
     task = place.client().submit(words, items=["a"])
     reader = watching.Reader(place, Words("en"), may_change=True)
     tried = iter([DatabaseProblem("The database is away."), None])
@@ -78,7 +79,7 @@ def test_trouble_with_a_fragment_does_not_outlive_its_cause(place: Place) -> Non
 class FirstLook:
     """A live reader that has something happen just before its first look, after which there is nothing more."""
 
-    def __init__(self, place: Place, task: Task) -> None:
+    def __init__(self, place: AppState, task: Task) -> None:
         self.place = place
         self.task = task
         self.looked = False
@@ -90,7 +91,7 @@ class FirstLook:
     def unwatch(self, *_whom: Any) -> None:
         """Watch no longer."""
 
-    lost_since = None
+    lost_since = locked_since = None
     follow = Live.follow
 
     async def next(self) -> Moment | None:
@@ -101,9 +102,9 @@ class FirstLook:
         return Moment(self.place.client().pause(self.task.id, "just before"))
 
 
-def test_what_happens_just_before_the_first_look_is_told(place: Place) -> None:
+def test_what_happens_just_before_the_first_look_is_told(place: AppState) -> None:
     task = place.client().submit(words, items=["a"])
-    newest = place.client().latest_events(task.id, limit=1)[0].id
+    newest = PageQueries(place.client().lookup).latest_events(task.id, limit=1)[0].id
     place.live = cast(Live, FirstLook(place, task))
     request = Request({"type": "http", "headers": [], "query_string": b"", "path": "/"})
 
@@ -207,7 +208,7 @@ def test_the_page_previews_and_reports_what_the_api_does(sqlite_asker: Asker) ->
     assert sqlite_asker.ask("POST", "//bulk", data={"command": "explode", "task": one.id}).status_code == 422
 
 
-def test_the_same_providers_are_offered_for_new_tasks_and_for_retries(place: Place) -> None:
+def test_the_same_providers_are_offered_for_new_tasks_and_for_retries(place: AppState) -> None:
     assert submitting.offered(place)["services"] == ()
     assert choices.all_choices()[0].name == "local"
     assert choices.choices(place, place.client().submit(words, items=["a"])) == ()
@@ -259,6 +260,7 @@ def test_reasons_that_differ_in_numbers_only_are_one(sqlite_installation: Instal
         worker.fail(one, message=f"block {number * 101} is broken (id 5f3e9a{number}b77)")
     worker.fail(claimed[5], message="no such word")
     found = failing.groups(client, task.id)
-    assert [(group.message, group.count) for group in found] == [("block … is broken (id …)", 5), ("no such word", 1)]
+    shown = [(group.shown(Words("en")), group.count) for group in found]
+    assert shown == [("block … is broken (id …)", 5), ("no such word", 1)]
     assert failing.keys_of(client, task.id, found[0].mark) == ("shout", ["1", "2", "3", "4", "5"])
     assert failing.keys_of(client, task.id, found[1].mark) == ("shout", ["6"])

@@ -17,7 +17,7 @@ from fanfold.errors import DatabaseProblem
 from fanfold.server import database_health as pulse
 from fanfold.server import database_threads as threads
 from fanfold.server import guard, listening
-from fanfold.store.dialects.sqlite import sqlite_module
+from fanfold.store.dialects.sqlite_file import sqlite_module
 from fanfold.store.store import Store
 from tests.cli.samples import pages, words
 from tests.installation import Installation
@@ -107,13 +107,13 @@ def test_the_health_is_told_in_time_also_when_the_database_is_silent(
 ) -> None:
     monkeypatch.setattr(pulse, "LOOK_SECONDS", 0.05)
     go_on = threading.Event()
-    before = threads_named("pulse")  # Of servers of other tests, which may be about to end.
-    monkeypatch.setattr(pulse.Pulse, "_look", lambda _: go_on.wait(60) and 1)
+    before = threads_named("database-health")  # Of servers of other tests, which may be about to end.
+    monkeypatch.setattr(pulse.DatabaseHealth, "_look", lambda _: go_on.wait(60) and 1)
     with served(sqlite_installation) as (address, _):
         for _ in range(5):
             answer = httpx2.get(f"{address}/health", timeout=60)
             assert (answer.status_code, answer.json()["code"]) == (503, "unreachable")
-        assert threads_named("pulse") <= before + 1
+        assert threads_named("database-health") <= before + 1
         go_on.set()
         eventually(lambda: httpx2.get(f"{address}/health").status_code == 200)
 

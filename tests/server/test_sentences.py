@@ -8,8 +8,12 @@ from pathlib import Path
 import pytest
 
 import fanfold
+from fanfold.model import catalogue
+from fanfold.model.catalogue import operating
 from fanfold.model.lifecycle import COMMANDS, TaskState, refusal
+from fanfold.model.sentences import without_typed
 from fanfold.server.sentences import neutral, without_commands
+from fanfold.server.web.chinese import sentences as chinese
 from tests.cli.samples import words
 from tests.engine.jobs import JobService
 from tests.engine.pipelines import batch
@@ -20,6 +24,8 @@ from tests.server.test_external import made
 SOURCES = Path(fanfold.__file__).parent
 ROOMS = ("engine", "model", "store", "providers", "apps", "server")
 TYPED = re.compile(r"\bfanfold (?!is\b)[a-z]+ |\bfanfold [a-z]+$|(?:^|[ (])--[a-z]")
+PARTS_OF_COMMANDS = {"fanfold ", "--item ", "fanfold db backup ", "pg_dump --format=custom --file="}
+"""What commands are made of that are given to a sentence, which shows them at a terminal only, or said at an upgrade."""
 OPERATING = {
     *("doctor.py", "stalled.py", "backup.py", "revisions.py", "migrate.py", "slots.py", "tick.py", "command.py"),
     *("discovery.py", "documented.py", "operating.py"),
@@ -27,33 +33,31 @@ OPERATING = {
 """What is said to who runs the installation: in a terminal, in the log, or as a check of the doctor."""
 
 
-def sentences() -> Iterator[tuple[str, str]]:
-    """Every text in the sources that names a command, with an example for each value in it."""
+def literals() -> Iterator[tuple[str, str]]:
+    """Every text in the sources that names a command, but for the catalogues, with where it stands."""
     for room in ROOMS:
         for path in sorted((SOURCES / room).rglob("*.py")):
+            if path.name in OPERATING or {"catalogue", "chinese"} & {*path.parts} or path.name == "sentences.py":
+                continue
             tree = ast.parse(path.read_text())
-            inner = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
             documents = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
             for node in ast.walk(tree):
-                text = written(node) if id(node) not in inner | documents else None
-                if text and path.name not in OPERATING and re.search(r"\bfanfold [a-z]+ |[ (]--[a-z]", text):
-                    yield f"{path.relative_to(SOURCES)}:{getattr(node, 'lineno', 0)}", text
+                is_text = isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documents
+                if is_text and TYPED.search(node.value):  # type: ignore[attr-defined]
+                    yield f"{path.relative_to(SOURCES)}:{node.lineno}", node.value  # type: ignore[attr-defined]
 
 
-def written(node: ast.AST) -> str | None:
-    """The text of a literal, with a task's id in place of every value."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return node.value
-    if isinstance(node, ast.JoinedStr):
-        return "".join(str(part.value) if isinstance(part, ast.Constant) else "t-8hk2mq" for part in node.values)
-    return None
+def test_commands_to_type_stand_only_in_sentences_with_a_code() -> None:
+    named = dict(literals())
+    assert {place: text for place, text in named.items() if text not in PARTS_OF_COMMANDS} == {}
 
 
-def test_no_sentence_of_the_sources_tells_a_program_to_type_a_command() -> None:
-    found = dict(sentences())
-    assert len(found) > 10
-    typed = {place: shown for place, text in found.items() if TYPED.search(shown := without_commands(text))}
-    assert typed == {}
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_no_sentence_tells_a_program_or_a_page_to_type_a_command(language: str) -> None:
+    found = catalogue.ENGLISH if language == "en" else chinese.SENTENCES
+    shown = {code: without_typed(text) for code, text in found.items() if code not in operating.SENTENCES}
+    assert {code: text for code, text in shown.items() if TYPED.search(text)} == {}
+    assert sum("[[" in text for text in found.values()) > 20
 
 
 @pytest.mark.parametrize("state", TaskState)
@@ -64,17 +68,9 @@ def test_every_refusal_has_a_neutral_form(state: TaskState) -> None:
         assert not TYPED.search(shown)
 
 
-@pytest.mark.parametrize(
-    ("said", "shown"),
-    [
-        ("Give one PDF file per task: fanfold convert book.pdf", "Give one PDF file per task"),
-        ("none has failed; name the ones to redo with --item.", "none has failed; name the ones to redo."),
-        ("It is open. What it made before: ask for the earlier one (--earlier).", None),
-        ("openai has no default model. Name one: --model openai:MODEL", "openai has no default model."),
-    ],
-)
-def test_a_sentence_keeps_its_fact(said: str, shown: str | None) -> None:
-    assert without_commands(said) == (shown or said.replace(" (--earlier)", ""))
+def test_what_has_no_code_is_shown_as_it_is() -> None:
+    said = "My own words: run fanfold retry t-8hk2mq"
+    assert without_commands(said) == said
 
 
 def test_a_refused_command_says_what_is_possible_without_commands_to_type(
@@ -127,3 +123,29 @@ def test_no_answer_of_the_api_about_a_task_names_a_command(asker: Asker, install
 
 def test_what_has_no_sentences_stays_as_it_is() -> None:
     assert neutral(5) == 5
+
+
+COMMAND_IN_IT = re.compile(r"\bfanfold [a-z]|(?<!\w)--[a-z]")
+
+
+def test_the_doctor_advises_without_a_terminal_and_has_the_command_apart(asker: Asker) -> None:
+    """In the API and in the page: a sentence, and beside it what a person at a terminal could type, to be copied."""
+    paused = asker.post("/tasks", {"pipeline": "words", "items": ["a"]}, status=201)["id"]
+    asker.post("/tasks", {"pipeline": "words", "items": ["b"]}, status=201)
+    asker.post(f"/tasks/{paused}/pause")
+    checks = asker.get("/doctor")
+    assert [
+        check for check in checks if COMMAND_IN_IT.search(check["advice"]) or COMMAND_IN_IT.search(check["fact"])
+    ] == []
+    commands = {check["name"]: check["command"] for check in checks if check["command"]}
+    assert commands["served"] == "fanfold worker TARGET"
+    assert commands["tasks"] == "fanfold tasks --state paused"
+    shown = asker.ask("GET", "//workers", headers={"accept": "text/html"}).text
+    sentences = re.sub('<span class="hint">.*?</span>', "", shown, flags=re.DOTALL)
+    assert COMMAND_IN_IT.search(re.sub("<[^>]+>", "", sentences)) is None
+    assert 'data-copy-text="fanfold worker TARGET"' in shown
+
+
+def test_no_sentence_of_the_doctor_has_a_command_in_it() -> None:
+    """Also those for trouble that is hard to bring about."""
+    assert {code for code, text in operating.SENTENCES.items() if COMMAND_IN_IT.search(text)} == set()

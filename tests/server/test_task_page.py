@@ -214,6 +214,7 @@ def test_stages_are_asked_for_once_while_a_task_stays_where_it_is(page: Wild) ->
 def test_of_a_large_result_only_the_beginning_is_read(
     sqlite_installation: Installation, monkeypatch: pytest.MonkeyPatch, value: Any, name: str, beginning: str
 ) -> None:
+    monkeypatch.setattr(outcome, "BEGINNING", 4_000)
     object.__setattr__(sqlite_installation.settings, "inline_bytes", 1_000)
     task = sqlite_installation.client.submit(sqlite_installation.know(one_step(lambda task: value)))
     sqlite_installation.work()

@@ -54,7 +54,7 @@ class SimulatedDatabase(Database):
         """Who is in a worker's turn, which settles and claims as many items as the worker has slots."""
         super().__init__(url, synchronous="OFF", read_clock=lambda: self._faults().clock())
         event.listen(self.engine, "before_cursor_execute", self._before_statement)
-        if self.dialect == "postgresql":
+        if self.dialect.name == "postgresql":
             self.monitor = Monitor(self)
             event.listen(self.engine, "do_connect", self.monitor.connect)
 
@@ -81,7 +81,9 @@ class SimulatedDatabase(Database):
                 STAGE.schedule.note("COMMIT")
                 heard = self._is_heard(connection, before)
                 touched = connection.info.pop("touched", None)
-            self.changes += heard if self.every_commit_is_heard or self.dialect != "sqlite" else touched is not None
+            self.changes += (
+                heard if self.every_commit_is_heard or self.dialect.name != "sqlite" else touched is not None
+            )
         except ProcessDied:
             raise
         except BaseException as error:
@@ -104,7 +106,7 @@ class SimulatedDatabase(Database):
 
     def _is_heard(self, connection: sa.Connection, before: int = 0) -> int:
         """Whether others get a hint of this transaction: of any change on SQLite, of announcements on PostgreSQL."""
-        if self.dialect == "postgresql":
+        if self.dialect.name == "postgresql":
             return int(connection.info.pop("announced", 0))
         driver: Any = connection.connection.driver_connection
         if before == 0:
@@ -145,7 +147,7 @@ class SimulatedDatabase(Database):
     def close(self) -> None:
         """Close every connection, that of the monitor included."""
         super().close()
-        if self.dialect == "postgresql":
+        if self.dialect.name == "postgresql":
             self.monitor.connection.close()
 
     def own_connections(self) -> None:
@@ -169,7 +171,7 @@ class SimulatedDatabase(Database):
         with self.write() as connection:
             for table in reversed(tables.metadata.sorted_tables):
                 connection.execute(sa.delete(table))
-            if self.dialect == "sqlite":
+            if self.dialect.name == "sqlite":
                 connection.execute(sa.text("DELETE FROM sqlite_sequence"))
             else:
                 for name in ("tasks_number_seq", "items_id_seq", "attempts_id_seq", "events_id_seq", "calls_id_seq"):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import random
+import sqlite3
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+import psycopg
 import sqlalchemy as sa
 
 from fanfold.errors import DatabaseProblem
@@ -41,13 +43,13 @@ def is_short(error: OSError) -> bool:
     return error.errno in SHORT
 
 
-class Refusal(Exception):
+def refusal(sqlstate: str | None, sqlite_errorcode: int | None, said: str) -> Exception:
     """An error of a driver."""
-
-    def __init__(self, sqlstate: str | None, sqlite_errorcode: int | None, said: str) -> None:
-        super().__init__(said)
-        self.sqlstate = sqlstate
-        self.sqlite_errorcode = sqlite_errorcode
+    if sqlstate is not None:
+        return psycopg.errors.lookup(sqlstate)(said)
+    error = sqlite3.OperationalError(said)
+    error.sqlite_errorcode = sqlite_errorcode or 0
+    return error
 
 
 @dataclass
@@ -166,7 +168,7 @@ class Faults:
         """What the database says when it is busy, full, read-only, restarting, or ends the transaction for another one."""
         said = self.schedule.dice.choice(REFUSALS)
         self.schedule.note(f"*** the database says {said}")
-        return sa.exc.OperationalError("a statement", None, Refusal(*said))
+        return sa.exc.OperationalError("a statement", None, refusal(*said))
 
     def answer(self) -> None:
         """The commit went through, but nobody hears of it."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 ODDS = {"comes_back": 0.35, "heard": 0.25, "alone": 0.5, "crowd": 0.08, "cron": 0.15, "idle": 0.15}
 """How likely each feature is; the others have `OTHERWISE`."""
 OTHERWISE = 0.25
+LATER = ("decides",)
 
 
 @dataclass(frozen=True)
@@ -48,10 +49,17 @@ class Features:
     cron: bool = False
     """No worker until calm comes: only ticks, one after the other, with budgets that are too small for some items."""
 
+    decides: bool = False
+    """People decide about parts of results, at any time."""
+
     @classmethod
-    def drawn(cls, dice: random.Random) -> Features:
-        """Some of them."""
-        return cls(**{one.name: dice.random() < ODDS.get(one.name, OTHERWISE) for one in fields(cls)})
+    def drawn(cls, dice: random.Random, seed: int) -> Features:
+        """Some of them. What came later has dice of its own: where it is off, a seed tells the story that it told before."""
+        drawn = {
+            one.name: dice.random() < ODDS.get(one.name, OTHERWISE) for one in fields(cls) if one.name not in LATER
+        }
+        later = random.Random(seed ^ 0xDEC1DE)
+        return cls(**drawn, **{name: later.random() < OTHERWISE for name in LATER})
 
     def __str__(self) -> str:
         return ", ".join(one.name for one in fields(self) if getattr(self, one.name)) or "nothing"

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from fanfold.engine.context import ItemWork, TaskWork, Work
+from fanfold.engine.handlers.task_and_item import ItemWork, TaskWork
+from fanfold.engine.handlers.work import Work
 from fanfold.engine.queries.results import Results
 from fanfold.errors import PauseTask, Permanent, Temporary
 from fanfold.model.item import NewItem, later
@@ -45,6 +46,8 @@ class Witness:
     begun: dict[Attempt, str] = field(default_factory=dict)
     made_from: dict[Attempt, Any] = field(default_factory=dict)
     """The mark of the input, for each attempt that came to a result."""
+    merge_seconds: float = 0.0
+    """How long a merge takes after it has read the results."""
     yielded: dict[Attempt, int] = field(default_factory=dict)
     """How many items each split gave."""
 
@@ -188,15 +191,20 @@ def merge(witness: Witness) -> Any:
     def merge(task: TaskWork, results: Results) -> dict[str, Any]:
         """Everything that is there, with the marks of what it was made from."""
         witness.begins(task)
-        seen = []
+        seen, decided = [], {}
         for result in results:
             witness.user_code("reading results")
             seen.append((result.key, result.output))
+            if result.decisions:
+                decided[result.key] = {part: [one.verdict, one.value] for part, one in result.decisions.items()}
+        if witness.merge_seconds:
+            STAGE.schedule.sleep(witness.merge_seconds)
         saw = {key: output["mark"] for key, output in seen}
         return {
             "value": [(key, output["value"]) for key, output in seen],
             "plans": [output["plan"] for _, output in seen],
             "saw": saw,
+            "decided": decided,
             "mark": witness.ends(task, saw),
         }
 

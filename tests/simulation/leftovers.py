@@ -20,7 +20,19 @@ if TYPE_CHECKING:
 SWEEPS = 40
 """Enough to remove whatever a dead process left half done, a few rows at a time."""
 HALF_DONE = ("drafts", "deleted_tasks", "resets", "reset_items")
-OF_TASKS = ("items", "events", "blobs", "emissions", "attempts", "calls", "drafts", "externals", "task_tags", "resets")
+OF_TASKS = (
+    "items",
+    "events",
+    "blobs",
+    "emissions",
+    "attempts",
+    "calls",
+    "drafts",
+    "externals",
+    "task_tags",
+    "resets",
+    "decisions",
+)
 OF_ITEMS = ("item_data", "permits", "emissions", "attempts", "externals")
 
 

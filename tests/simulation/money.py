@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from fanfold.engine.context import Work
+from fanfold.engine.handlers.work import Work
 from fanfold.errors import DatabaseProblem
 from tests.simulation.faults import HANDLER, Faults
 from tests.simulation.parts import STAGE

@@ -10,10 +10,14 @@ import sqlalchemy as sa
 
 from fanfold.engine.tasks import advance, commands, sweep, tick
 from fanfold.engine.tasks import external_decisions as deciding
-from fanfold.engine.worker import claim as claiming
+from fanfold.engine.tasks.decide import Deciding
 from fanfold.engine.worker import turn
-from fanfold.engine.worker.attempt_result import Settlement, settle
+from fanfold.engine.worker.attempt.attempt_result import Settlement
+from fanfold.engine.worker.attempt.settle_batch import settle
+from fanfold.engine.worker.claiming import claim as claiming
 from fanfold.errors import FanfoldError
+from fanfold.model.decision import NewDecision
+from fanfold.model.endings import Ending
 from fanfold.model.external import EXTERNAL_COMMANDS
 from fanfold.model.item import Claimed
 from fanfold.model.lifecycle import TASK_MOVES, legal
@@ -28,7 +32,6 @@ if TYPE_CHECKING:
     from tests.simulation.world import Crew, World
 
 STEERING = ("pause", "resume", "cancel", "rerun", "merge", "retry", "delete")
-ENDINGS = ("finish", "fail", "back_off", "postpone", "release", "crash")
 MOST_WORKERS = 4
 OWNERS = ("", "", "ann", "bob")
 BUDGETS = (0.5, 1.0, 3.0, 8.0, 30.0)
@@ -46,6 +49,7 @@ class People:
         self.dice = world.dice
         self.schedule = world.schedule
         self.deliveries: list[tuple[Any, str, list[Settlement]]] = []
+        self.decisions = 0
 
     def acts(self) -> list[Callable[[], None]]:
         """What may happen next, as often as it is likely."""
@@ -54,6 +58,8 @@ class People:
             often.append(self._external)
         if self.world.features.reads:
             often += [self._read, self._read]
+        if self.world.features.decides:
+            often += [self.decide] * 4
         return [self._command] * 4 + often * 2 + [self._kill, self._stop, self._twice, self._series, self._series]
 
     def does(self, what: str, act: Callable[[], object], *, at_risk: bool = True) -> None:
@@ -102,6 +108,8 @@ class People:
         self.does(f"{verb}s {number}", self._steering(number, verb))
         if self.world.features.reads:
             self._read()
+        if self.world.features.decides:
+            self.decide()
 
     def _read(self) -> None:
         """Somebody reads a result, while somebody else may have it redone."""
@@ -110,6 +118,43 @@ class People:
         if finished or tasks:
             number = self.dice.choice(finished or sorted(tasks))
             self.does(f"reads the result of {number}", lambda: read(self.world, number, self.id_of(number)))
+
+    def decide(self) -> None:
+        """Somebody decides about parts of some items of a task, a few at once or one after the other."""
+        if (meant := self._decidable()) is None:
+            return
+        number, wanted = meant
+        calls = [wanted] if self.dice.random() < 0.5 else [[one] for one in wanted]
+
+        def do() -> None:
+            for call in calls:
+                self._told(lambda: Deciding(self.world.store, self.world.pipelines, number, "person").decide(call))  # noqa: B023
+                self.schedule.sleep(self.dice.choice((0.0, 0.0, 0.3, 2.0)))
+
+        self.does(f"decides {len(wanted)} times about {number}", do)
+
+    def _decidable(self) -> tuple[int, list[NewDecision]] | None:
+        """A task, and decisions about items that it has now; each is known by a value of its own."""
+        tasks = self.world.watch.now.tasks
+        merged = [number for number in sorted(tasks) if tasks[number]["state"] == "completed"]
+        number = self.dice.choice(merged if merged and self.dice.random() < 0.5 else sorted(tasks)) if tasks else 0
+        is_each = (
+            {stage.name: stage.kind is Kind.EACH for stage in self.world.watch.plan(number).stages} if tasks else {}
+        )
+        found = [item for item in self.world.watch.now.of(number) if is_each.get(item["stage"])]
+        if not found:
+            return None
+        wanted = []
+        for _ in range(self.dice.choice((1, 1, 2, 7))):
+            item, verdict = (
+                self.dice.choice(found),
+                self.dice.choice(("accept", "reject", "replace", "replace", "undo")),
+            )
+            self.decisions += 1
+            value = self.decisions if verdict == "replace" else None
+            key, part = item["key"] or str(item["seq"]), self.dice.choice("xy")
+            wanted.append(NewDecision(key, part, verdict, value, item["stage"]))
+        return number, wanted
 
     def id_of(self, number: int) -> str:
         """The id of a task, as people know it; empty when it is gone."""
@@ -231,7 +276,7 @@ class People:
             self.schedule.sleep(1.0)
 
     def _ticks(self, budget: float) -> None:
-        tick.tick(self.world.store, self.world.pipelines.values(), budget=budget, concurrency=2)
+        tick.tick(self.world.store, self.world.pipelines.values(), seconds=budget, concurrency=2)
 
     def _sweep(self) -> None:
         self.does("sweeps", lambda: sweep.sweep(self.world.store, self.world.pipelines, force=True))
@@ -277,11 +322,11 @@ class People:
         )
 
         def come() -> None:
-            for verb in ENDINGS:
+            for ending in Ending:
                 with self.world.store.write() as tx:
-                    late = Settlement(claimed, verb, error_code="late", error_message="simulated: too late")
+                    late = Settlement(claimed, ending, error_code="late", error_message="simulated: too late")
                     moved = settle(tx, [late], "late", self.world.store.settings.crash_limit)
-                    require(not moved, f"{verb} under a lease that is over: {item}")
+                    require(not moved, f"{ending} under a lease that is over: {item}")
                     require(not tx.settling.holds(claimed.id, lease), f"a lease that is over is held: {item}")
 
         self.does(f"comes too late with {key} of {item['task']}", come)
@@ -290,7 +335,7 @@ class People:
         self, store: Any, claimer: Any, pipelines: Any, name: str, settled: Any, room: Any, **rest: Any
     ) -> Any:
         """A turn of a worker, whose settlements may be delivered again some day; splits only while their file is there."""
-        kept = [one for one in settled if one.spool is None]
+        kept = [one for one in settled if one.new_items is None]
         if kept:
             self.deliveries.append((claimer, name, kept))
         return turn.take_turn(store, claimer, pipelines, name, settled, room, **rest)

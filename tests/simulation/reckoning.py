@@ -11,6 +11,7 @@ from fanfold.model.lifecycle import FINISHED_TASKS
 from fanfold.model.plan import Kind
 from fanfold.store.tables import externals, items
 from tests.simulation.accounts import all_is_accounted_for
+from tests.simulation.decided import all_decisions_are_merged
 from tests.simulation.expected import Expected
 from tests.simulation.handlers import mark
 from tests.simulation.leftovers import nothing_is_left_over
@@ -41,6 +42,7 @@ def reckon(world: World) -> None:
     for told in list(twins.values()):
         if told.number in world.watch.now.tasks:
             _merges_saw_what_is_there(world, told, found)
+            all_decisions_are_merged(world, told.number, found)
             _nothing_is_out_of_date(world, told.number)
             _missing_is_what_is_missing(world, told.number)
             _failures_are_those_of_the_handlers(world, told)

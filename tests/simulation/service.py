@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from fanfold.engine.context import Work
+from fanfold.engine.handlers.work import Work
 from fanfold.errors import JobFailed
 from fanfold.model.item import later
 from tests.simulation.faults import HANDLER, Faults

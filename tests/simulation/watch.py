@@ -15,8 +15,8 @@ from fanfold.model.item import HELD_FROM
 from fanfold.model.lifecycle import ITEM_MOVES, OPEN_ITEMS, TASK_MOVES, legal, pairs, targets
 from fanfold.model.pipeline import Pipeline
 from fanfold.model.plan import ON_CANCELLED, ON_FAILED, Kind, Plan
-from fanfold.store.items.query import Reading
-from fanfold.store.tables import item_data, items
+from fanfold.store.items.count import Counting
+from fanfold.store.tables import item_data, items, tasks
 from tests.simulation.database import SimulatedDatabase
 from tests.simulation.handlers import Witness
 from tests.simulation.schedule import Violation
@@ -131,7 +131,7 @@ class Watch:
     def look(self, seen: Picture) -> None:
         """Compare what a commit made of the database with what it may make of it, after what its transaction had seen."""
         # On PostgreSQL, events can become visible in another order than that of their ids.
-        before, self.now = self.now, self._picture(self.now if self.database.dialect == "sqlite" else None)
+        before, self.now = self.now, self._picture(self.now if self.database.dialect.name == "sqlite" else None)
         self.looks += 1
         for reading in self.readings:
             reading.look(self.now)
@@ -160,7 +160,7 @@ class Watch:
     def _reads(self) -> None:
         """The counts that people see are those of the stages that are whole."""
         with self.database.undisturbed() as connection:
-            seen = Reading(connection, self.database.clock).counts(sorted(self.now.tasks)) if self.now.tasks else {}
+            seen = Counting(connection, self.database.clock).counts(sorted(self.now.tasks)) if self.now.tasks else {}
         shown = {
             (task, stage, state): count
             for task, stages in seen.items()
@@ -193,7 +193,7 @@ class Watch:
             # Settled and claimed again in one commit is fine, but only its own worker can settle it.
             own = was["worker"] == now["worker"]
             require(not claimed or was["state"] != "running" or own, f"claimed while it runs: {was} → {now}")
-            if claimed and self.database.dialect == "sqlite":
+            if claimed and self.database.dialect.name == "sqlite":
                 # On PostgreSQL a pause may commit between a claim's look at the task and its own commit; settling looks again.
                 task = self.now.tasks[now["task"]]
                 wanted = task["state"] == "active" and task["stage"] == now["stage"]
@@ -285,9 +285,13 @@ class Watch:
         """A task goes from one stage to the next, passes only stages with nothing to work on, and never goes back by itself."""
         plan, goes_on = self.plan(number), later["target"] in ("active", "waiting", "completed")
         names = [stage.name for stage in plan.stages]
+        told = f"{dict(earlier)} → {dict(later)}"
+        if later["verb"] == "decide":
+            merge = plan.merge_to_repeat(earlier["stage"])
+            require(merge is not None and merge.name == later["stage"], f"merged again, but elsewhere: {told}")
+            self._is_news(number, later["stage"])
         if later["verb"] not in ("advance", "merge") or not goes_on or earlier["stage"] not in names:
             return
-        told = f"{dict(earlier)} → {dict(later)}"
         if later["verb"] == "merge" and earlier["target"] == "waiting":
             require(later["stage"] == earlier["stage"], f"merged elsewhere than it waited: {told}")
             return
@@ -305,6 +309,14 @@ class Watch:
         require(end >= start, f"back to a stage that is over: {told}")
         for stage in plan.stages[start:end]:
             require(stage.kind is Kind.EACH and self._has_nothing_to_do(number, stage.name), f"skipped a stage: {told}")
+
+    def _is_news(self, number: int, merge: str) -> None:
+        """A merge is repeated only for a decision that it may not have read."""
+        (item,) = self.now.of(number, merge)
+        with self.database.undisturbed() as connection:
+            last = connection.execute(sa.select(tasks.c.decided).where(tasks.c.number == number)).scalar() or 0
+        seen = stored(self.database, item_data.c.decided).get(item["id"]) or 0
+        require(last > seen, f"merged again without a new decision: {item}, {last}, {seen}")
 
     def _has_nothing_to_do(self, number: int, stage: str) -> bool:
         """Whether an `each` stage has all of its items, and none that is open."""

@@ -14,21 +14,25 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from fanfold.engine import context, external
+from fanfold.engine.handlers import external_job as external
+from fanfold.engine.handlers import streamed_output, work
 from fanfold.engine.tasks import abandoned, advance, commands, leftovers, submission, submit, sweep, tick
 from fanfold.engine.tasks import copy_items as copying
+from fanfold.engine.tasks import decide as deciding
 from fanfold.engine.tasks import delete as removal
+from fanfold.engine.tasks import new_items as split_items
 from fanfold.engine.tasks import reset_items as resets
-from fanfold.engine.tasks import split_file as spool
-from fanfold.engine.worker import attempts, candidates, shortages, threads, turn
-from fanfold.engine.worker import claim as claiming
-from fanfold.engine.worker import heartbeat as pulse
+from fanfold.engine.worker import database_thread, large_moves, shortages, stop_times, turn
 from fanfold.engine.worker import log_throttle as repeats
 from fanfold.engine.worker import loop as worker
-from fanfold.engine.worker import restart as restarting
-from fanfold.engine.worker import service_threads as services
-from fanfold.engine.worker import time_limit as timing
 from fanfold.engine.worker import worker_stats as tally
+from fanfold.engine.worker.attempt import attempts, threads
+from fanfold.engine.worker.attempt import time_limit as timing
+from fanfold.engine.worker.beside import heartbeat as pulse
+from fanfold.engine.worker.beside import restart as restarting
+from fanfold.engine.worker.beside import service_threads as services
+from fanfold.engine.worker.claiming import candidates
+from fanfold.engine.worker.claiming import claim as claiming
 from fanfold.errors import DatabaseProblem, FanfoldError, IllegalMove
 from fanfold.model import retry
 from fanfold.model.pipeline import Pipeline
@@ -114,7 +118,24 @@ class Luck:
 
 LUCK = Luck()
 CLOCKED = (
-    *(worker, pulse, services, restarting, candidates, claiming, attempts, tally, repeats, threads, context, tick),
+    *(
+        worker,
+        database_thread,
+        large_moves,
+        stop_times,
+        pulse,
+        services,
+        restarting,
+        candidates,
+        claiming,
+        attempts,
+        tally,
+        repeats,
+        threads,
+        streamed_output,
+        work,
+        tick,
+    ),
     *(removal, store_room, timing, external, shortages),
 )
 
@@ -201,7 +222,7 @@ class World:
         stickiness, leaps = self.dice.choice((0.0, 0.5, 0.8, 0.95)), self.dice.choice((0.0, 0.0, 0.002, 0.01))
         self.schedule = Schedule(self.dice, stickiness=stickiness, leaps=leaps)
         STAGE.schedule = self.schedule
-        self.features = Features.drawn(self.dice)
+        self.features = Features.drawn(self.dice, self.seed)
         self.faults = Faults(self.schedule, Odds.drawn(self.dice))
         if self.features.refusals:
             self.faults.odds.refused = self.dice.choice((0.004, 0.012))
@@ -210,6 +231,8 @@ class World:
         if self.features.external:
             self.faults.odds.clock_step = self.schedule.leaps = 0.0
         self.witness = Witness(self.faults)
+        if self.features.decides:
+            self.witness.merge_seconds = self.dice.choice((0.0, 1.0, 4.0))
         self.size = self.dice.choice(SIZES)
         self.habits = Habits.drawn(self.dice, self.features)
         self.same_machine = self.dice.random() < 0.5
@@ -243,7 +266,7 @@ class World:
         self.witness.service.redone = self.watch.redone
         self.witness.service.was_cancelled = self.watch.was_cancelled
         database.on_commit, database.seen = self._look, lambda: self.watch.now
-        self.schedule.blocked = wait_for_a_deadlock if database.dialect == "postgresql" else None
+        self.schedule.blocked = wait_for_a_deadlock if database.dialect.name == "postgresql" else None
         settings = self.store.settings
         try:
             with ExitStack() as stack:
@@ -304,9 +327,23 @@ class World:
         """Everything is finished, and people are not content: they merge with gaps, redo items, cancel and begin again."""
         for _ in range(self.dice.choice((1, 1, 2)) if self.features.comes_back else 0):
             self.people.comes_back()
-            if not self.schedule.pause("the people", self.people.are_gone, PATIENCE):
-                raise Violation(f"people wait for ever: {self.schedule.standing()}")
-            self.let_all_finish()
+            self._until_all_is_over()
+        if self.features.decides:
+            self._review()
+
+    def _review(self) -> None:
+        """People decide about what is finished, several at a time, with trouble as before; then calm comes again."""
+        self.faults.on = True
+        for _ in range(self.dice.choice((1, 2, 3))):
+            self.people.decide()
+            self.schedule.sleep(self.dice.choice((0.0, 0.3, 1.0, 4.0)))
+        self.faults.on = False
+        self._until_all_is_over()
+
+    def _until_all_is_over(self) -> None:
+        if not self.schedule.pause("the people", self.people.are_gone, PATIENCE):
+            raise Violation(f"people wait for ever: {self.schedule.standing()}")
+        self.let_all_finish()
 
     def let_all_finish(self) -> None:
         """Wait until every task is finished, which takes a bounded time.
@@ -377,7 +414,7 @@ class World:
                 crew.worker.run()
             except DatabaseProblem as problem:
                 # It may leave with an error, but only when it was told to leave and the database does not answer.
-                if problem.code != "unreachable" or not crew.worker._stops:
+                if problem.code != "unreachable" or not crew.worker._stopping.asked:
                     raise
                 self.cut_short.add(name)
                 self.schedule.note(f"leaves: {problem}")
@@ -483,8 +520,8 @@ def on_stage() -> Iterator[None]:
         *((module, "time", Time) for module in CLOCKED),
         *((module, "threading", Threading) for module in (external, pulse, services, restarting, threads)),
         (worker, "asyncio", Asyncio()),
-        (worker, "datetime", Moments),
-        (worker, "ThreadPoolExecutor", Executor),
+        (database_thread, "datetime", Moments),
+        (database_thread, "ThreadPoolExecutor", Executor),
         (worker, "Watchdog", NoWatchdog),
         (services, "Hints", Hints),
         (worker, "take_turn", turn_of_the_run),
@@ -498,9 +535,13 @@ def on_stage() -> Iterator[None]:
         (blobs, "secrets", LUCK),
         (resetting, "uuid", LUCK),
         *((module, "secrets", LUCK) for module in (abandoned, copying, leftovers, resets)),
-        *((module, "CHUNK", CHUNK) for module in (drafts, abandoned, leftovers, resets, spool, stored_resets, submit)),
+        *(
+            (module, "CHUNK", CHUNK)
+            for module in (drafts, abandoned, leftovers, resets, split_items, stored_resets, submit)
+        ),
         *((module, "COPY_CHUNK", CHUNK) for module in (advance, copying)),
         (resetting, "AT_ONCE", CHUNK),
+        (deciding, "AT_ONCE", CHUNK),
         (sweep, "CLEAN_ROWS", CHUNK),
         (stored_removal, "CHUNK", 4 * CHUNK),
         (drafts.Drafts.remove_items, "__defaults__", (2 * CHUNK,)),
@@ -509,7 +550,7 @@ def on_stage() -> Iterator[None]:
         (shortages.Shortages, "probe", probed_in_the_run),
     ]
     with ExitStack() as stack:
-        stack.enter_context(patch.object(spool, "open", spooled_in_the_run, create=True))
+        stack.enter_context(patch.object(split_items, "open", spooled_in_the_run, create=True))
         for module, name, stand_in in replaced:
             stack.enter_context(patch.object(module, name, stand_in))
         try:

@@ -3,7 +3,8 @@
 from typing import Any
 
 import fanfold as ff
-from fanfold.engine.worker.attempt_result import Settlement
+from fanfold.engine.worker.attempt.attempt_result import Settlement
+from fanfold.model.endings import Ending
 from tests.engine.pipelines import batch
 from tests.installation import HandClock, Installation
 
@@ -116,7 +117,7 @@ def test_a_call_of_an_earlier_attempt_is_possibly_paid_while_the_next_one_runs(i
     [first] = worker.claim()
     with installation.store.write() as tx:
         tx.calls.begin({"item": first.id, "lease": first.lease, "provider": "p", "model": "m"})
-    worker.settle(Settlement(first, "release"))
+    worker.settle(Settlement(first, Ending.RELEASE))
     [second] = worker.claim()
     assert (second.id, second.lease) == (first.id, first.lease + 1)
     assert installation.client.get(task.id).spending.possibly_paid == 1

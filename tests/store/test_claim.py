@@ -84,7 +84,7 @@ class TestClaim:
     def test_a_lease_only_grows(self, installation: Installation) -> None:
         task = submit(installation, 1)
         leases: list[int] = []
-        for verb in ("release", "release", "crash", "back_off", "postpone"):
+        for verb in ("release", "release", "reclaim", "back_off", "postpone"):
             timed = bool(leases) and installation.states(task) in ("retrying", "waiting")
             [one] = claim(installation, task, 1, timed=timed)
             leases.append(one.lease)

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from fanfold.errors import DatabaseProblem
 from fanfold.store.database import Database
-from fanfold.store.dialects.sqlite import SAFE_SQLITE, sqlite_version
+from fanfold.store.dialects.sqlite_file import SAFE_SQLITE, sqlite_version
 from fanfold.store.urls import parse, shown
 from tests.installation import Installation
 
@@ -60,7 +60,7 @@ def test_a_file_that_is_no_database_is_told_plainly(tmp_path: Path) -> None:
 
 def test_sqlite_keeps_what_it_has_committed(installation: Installation) -> None:
     database = Database(installation.settings.database)
-    if database.dialect == "sqlite":
+    if database.dialect.name == "sqlite":
         with database.read() as connection:
             assert connection.execute(sa.text("PRAGMA journal_mode")).scalar() == "wal"
             assert connection.execute(sa.text("PRAGMA synchronous")).scalar() == 2

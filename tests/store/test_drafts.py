@@ -36,10 +36,10 @@ def begin(installation: Installation, number: int, stage: str, kind: str = OLD) 
 
 def everything_seen(tx: Transaction, number: int, stage: str) -> dict[str, object]:
     """What each reader tells of a stage."""
-    reading = tx.reading
+    reading, counting = tx.reading, tx.counting
     return {
-        "counts": reading.counts([number]).get(number, {}).get(stage),
-        "counts of many": reading.counts([number, number + 1]).get(number, {}).get(stage),
+        "counts": counting.counts([number]).get(number, {}).get(stage),
+        "counts of many": counting.counts([number, number + 1]).get(number, {}).get(stage),
         "single": reading.single(number, stage) != (0.0, None),
         "page": [row.key for row in reading.page(number, stage=stage)],
         "page of all": [row.key for row in reading.page(number) if row.stage == stage],
@@ -48,13 +48,13 @@ def everything_seen(tx: Transaction, number: int, stage: str) -> dict[str, objec
         "ids": reading.ids(number, stage, ["1"]),
         "ids of all": reading.ids(number, None, ["1"]),
         "keys": reading.keys_at(number, stage, [1, 2], ["done", "failed"]),
-        "emitted": reading.emitted(number, (0, 0, -1)),
+        "emitted": tx.streams.read(number, (0, 0, -1)),
         "open": reading.first_open(number, stage, 0),
-        "makers": reading.makers(number, stage),
+        "makers": counting.makers(number, stage),
         "neighbours": [key for key in reading.neighbours(number, stage, 2) if key],
-        "cells": reading.cells(number, stage),
-        "wide cells": reading.cells(number, stage, 2),
-        "pace": reading.pace(number, 60.0),
+        "cells": counting.cells(number, stage),
+        "wide cells": counting.cells(number, stage, 2),
+        "pace": counting.pace(number, 60.0),
         "lost attempts": reading.lost_attempts(number),
         "failed keys": reading.failed_keys(number, stage, "permanent", "unreadable", 10),
         "failed like": reading.failed_like(number, stage, "permanent", 10),
@@ -85,7 +85,7 @@ def test_hiding_one_stage_leaves_the_others_alone(installation: Installation, bo
     begin(installation, number, "read")
     with installation.store.read() as tx:
         assert [row.stage for row in tx.reading.page(number)] == ["check", "check"]
-        assert tx.reading.counts([number])[number].keys() == {"check"}
+        assert tx.counting.counts([number])[number].keys() == {"check"}
         assert len(tx.reading.ids(number, None, ["1"])) == 1
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import fanfold as ff
-from fanfold.engine.tasks.split_file import Spool
+from fanfold.engine.tasks.new_items import NewItems
 from fanfold.settings import Settings
 from fanfold.store.files.private import private_folder
 from fanfold.store.store import Store
@@ -66,10 +66,10 @@ def test_a_folder_that_is_there_is_left_as_it_is(tmp_path: Path) -> None:
 
 
 def test_a_spool_of_many_items_is_private(tmp_path: Path) -> None:
-    spool = Spool(tmp_path / "scratch" / "split.jsonl").fill(range(20_000), lambda _, text: text, 1_000)
-    assert not spool.fits_one_chunk
-    assert mode(spool.path) == 0o600
-    assert mode(spool.path.parent) == 0o700
+    new_items = NewItems(tmp_path / "scratch" / "split.jsonl").fill(range(20_000), lambda _, text: text, 1_000)
+    assert not new_items.fits_one_chunk
+    assert mode(new_items.path) == 0o600
+    assert mode(new_items.path.parent) == 0o700
 
 
 def test_a_database_that_others_could_read_is_tightened_when_it_is_opened(

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from fanfold.errors import DatabaseProblem, FanfoldError
 from fanfold.store.database import Database
-from fanfold.store.database_errors import code_of, is_conflict, may_pass, sqlstate
+from fanfold.store.database_errors import code_of, is_conflict, may_pass
 from fanfold.store.store import CONFLICT_TRIES, Transaction
 from tests.engine.pipelines import batch
 from tests.installation import Installation
@@ -64,7 +64,8 @@ def test_a_session_that_the_server_ended_in_a_transaction_is_replaced(database_u
     for state, (begin, go_on) in endings.items():
         with pytest.raises(DatabaseProblem) as caught:
             say_slowly(database, begin, go_on)
-        assert (caught.value.code, sqlstate(caught.value)) in (("unreachable", state), ("unreachable", None)), state
+        said = getattr(getattr(caught.value.__cause__, "orig", None), "sqlstate", None)
+        assert (caught.value.code, said) in (("unreachable", state), ("unreachable", None)), state
         with database.write() as connection:
             assert connection.exec_driver_sql("SELECT 1").scalar_one() == 1
     database.close()
@@ -81,7 +82,7 @@ def say_slowly(database: Database, *statements: str) -> None:
 def test_what_the_driver_refuses_before_it_is_sent_is_about_the_data(database: Database) -> None:
     with database.write() as connection:
         connection.exec_driver_sql("CREATE TABLE noted (value text)")
-    bad: Any = "\0" if database.dialect == "postgresql" else object()
+    bad: Any = "\0" if database.dialect.name == "postgresql" else object()
     with pytest.raises(DatabaseProblem) as caught, database.write() as connection:
         connection.execute(sa.text("INSERT INTO noted VALUES (:value)"), {"value": bad})
     assert caught.value.code == "refused"

@@ -9,9 +9,9 @@ from fanfold.model.pipeline import Pipeline
 from fanfold.model.task import Task
 from tests.installation import HandClock, HandWorker, Installation
 
-VERBS = ("finish", "fail", "back_off", "postpone", "release", "crash")
+VERBS = ("finish", "fail", "back_off", "postpone", "release", "reclaim")
 TARGETS = {
-    "finish": "done", "fail": "failed", "back_off": "retrying", "postpone": "waiting", "release": "pending", "crash": "pending",
+    "finish": "done", "fail": "failed", "back_off": "retrying", "postpone": "waiting", "release": "pending", "reclaim": "pending",
 }  # fmt: skip
 
 
@@ -96,7 +96,7 @@ def test_no_result_is_taken_for_a_stage_that_the_task_has_left(scene: Scene, ver
 
 
 @pytest.mark.parametrize("command", ["pause", "cancel"])
-@pytest.mark.parametrize("verb", ["release", "crash"])
+@pytest.mark.parametrize("verb", ["release", "reclaim"])
 def test_an_item_can_be_handed_back_whatever_became_of_its_task(scene: Scene, verb: str, command: str) -> None:
     getattr(scene.installation.client, command)(scene.task.id)
     assert scene.settle(verb, *scene.claimed) == {one.id for one in scene.claimed}
@@ -109,7 +109,7 @@ def test_only_an_error_uses_up_a_retry(scene: Scene) -> None:
     for verb, more in (
         ("release", {}),
         ("postpone", {}),
-        ("crash", {}),
+        ("reclaim", {}),
         ("back_off", {"counted": 0}),
         ("back_off", {}),
     ):
@@ -121,7 +121,7 @@ def test_only_an_error_uses_up_a_retry(scene: Scene) -> None:
 
 def test_the_item_that_took_its_process_down_too_often_fails(scene: Scene) -> None:
     one = scene.claimed[0]
-    assert scene.settle("crash", one, limit=1) == {one.id}
+    assert scene.settle("reclaim", one, limit=1) == {one.id}
     assert scene.installation.states(scene.task) == "failed running running"
 
 

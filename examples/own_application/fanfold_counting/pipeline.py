@@ -1,4 +1,4 @@
-"""The pipeline, and what it declares for people: options, words, a view, a form and an action."""
+"""The pipeline, and what it declares for people: options, words, sentences, a view, a form and an action."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ import fanfold as ff
 OPTIONS = (
     ff.Option("shortest", "number", "Words with fewer letters are not counted.", 1, at_least=1, at_most=50),
     ff.Option("skip_empty", "flag", "Whether empty lines are left out.", False),
+)
+say = ff.Catalogue(
+    "counting",
+    {"recounted": "{count} {count:line is|lines are} counted again"},
+    {"zh": {"recounted": "{count} 行将重新统计"}},
 )
 counting = ff.Pipeline(
     "counting",
@@ -21,6 +26,7 @@ counting = ff.Pipeline(
         task={"processing": "counting", "completed": "counted"},
         item={"running": "counting", "done": "counted"},
         languages={"zh": {"Count words": "统计词数", "counting": "统计中", "counted": "已统计"}},
+        sentences=say,
     ),
 )
 
@@ -66,4 +72,4 @@ def recount(work: ff.ActionWork) -> str:
     """Redo all lines with another option; the workers do it, and the total is added up again."""
     keys = [result.key for result in work.results()]
     work.client.retry(work.task.id, keys, options={"shortest": work.options["shortest"]})
-    return f"{len(keys)} lines are counted again"
+    return say("recounted", count=len(keys))

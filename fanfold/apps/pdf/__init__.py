@@ -21,6 +21,7 @@ application = ff.Application(
             "fanfold.apps.pdf.command:command",
             help="Convert PDFs to Markdown; run it again and it goes on.",
             example="convert book.pdf",
+            files="fanfold.apps.pdf.command:file_command",
         ),
     ),
 )

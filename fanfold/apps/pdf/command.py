@@ -75,10 +75,11 @@ def command(invocation: Invocation, /, paths: tuple[str, ...], output: str | Non
         secret(given["password"], PASSWORD),
         LOCAL_PAGES if "provider" not in options else given["jobs"] or MODEL_PAGES,
     )
-    return files.perform(invocation, asked, ENDINGS, _loaded, partial(_processes, options, given["jobs"]))
+    return files.perform(invocation, asked, ENDINGS, file_command, partial(_processes, options, given["jobs"]))
 
 
-def _loaded() -> FileCommand:
+def file_command() -> FileCommand:
+    """What `convert` makes of PDFs, and which files a result becomes."""
     from fanfold.apps.pdf import placing
     from fanfold.apps.pdf.document import unlock
     from fanfold.apps.pdf.pipeline import pdf

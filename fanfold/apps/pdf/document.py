@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import fanfold as ff
 from fanfold.apps.pdf import fonts, ranges, survey
+from fanfold.apps.pdf.sentences import say_of_pdf
 from fanfold.model.shortage import shortage
 
 if TYPE_CHECKING:
@@ -83,8 +84,7 @@ def examine(
         wanted = ranges.parse(pages, total)
         if len(wanted) > limit_pages:
             raise ff.Permanent(
-                f"{name or path.name} would be {len(wanted)} pages, and the limit is {limit_pages}. "
-                f"Convert it in parts with a page range such as 1-{limit_pages}.",
+                say_of_pdf("too_many_pages", file=name or path.name, pages=len(wanted), limit=limit_pages),
                 code="too_many_pages",
             )
         unread = {"forms": bool(document.get_formtype())}
@@ -140,33 +140,27 @@ def _reason(error: Exception, path: Path, password: str | None, name: str) -> ff
     import pypdfium2.raw as raw
 
     if isinstance(error, OSError):
-        return ff.Permanent(f"{name} cannot be read: {error.strerror or error}.", code="broken_pdf")
+        return ff.Permanent(say_of_pdf("unreadable", file=name, why=error.strerror or str(error)), code="broken_pdf")
     if getattr(error, "err_code", None) == raw.FPDF_ERR_PASSWORD:
         if password:
-            return ff.Permanent(f"This password does not open {name}. Check it and try again.", code="wrong_password")
-        return ff.Permanent(f"{name} is encrypted. Give its password (option `password`).", code="encrypted")
+            return ff.Permanent(say_of_pdf("wrong_password", file=name), code="wrong_password")
+        return ff.Permanent(say_of_pdf("encrypted", file=name), code="encrypted")
     if getattr(error, "err_code", None) == raw.FPDF_ERR_SECURITY:
-        return ff.Permanent(
-            f"{name} is protected in a way that no password opens. Print it to a new PDF from a viewer that shows it.",
-            code="encrypted",
-        )
+        return ff.Permanent(say_of_pdf("protected", file=name), code="protected")
     with path.open("rb") as file:
         content = file.read(_LOOKED_AT)
     head = content[:_HEADER_WITHIN]
     if not head:
-        return ff.Permanent(f"{name} is empty (0 bytes). Was it downloaded completely?", code="empty_file")
+        return ff.Permanent(say_of_pdf("empty_file", file=name), code="empty_file")
     if b"%PDF" not in head:
-        return ff.Permanent(f"{name} is not a PDF: it looks like {_kind(head)}.", code="not_pdf")
+        return ff.Permanent(say_of_pdf("not_pdf", file=name, kind=_kind(head)), code="not_pdf")
     if _COUNTS_NONE.search(content) and not _PAGE.search(content):
         return _no_pages(name)
-    return ff.Permanent(
-        f"{name} is damaged and cannot be opened. Download it again, or print it to a new PDF from a viewer that shows it.",
-        code="broken_pdf",
-    )
+    return ff.Permanent(say_of_pdf("damaged", file=name), code="broken_pdf")
 
 
 def _no_pages(name: str) -> ff.Permanent:
-    return ff.Permanent(f"{name} has no pages. Is it the right file?", code="no_pages")
+    return ff.Permanent(say_of_pdf("no_pages", file=name), code="no_pages")
 
 
 def _kind(head: bytes) -> str:
@@ -194,7 +188,7 @@ def _render(document: pdfium.PdfDocument, page: int, longest: int) -> Image.Imag
         image: Image.Image = loaded.render(scale=scale, grayscale=True).to_pil().convert("L")
         loaded.close()
     except (pdfium.PdfiumError, ValueError) as error:
-        raise ff.Permanent(f"Page {page} cannot be drawn: it is damaged in the file.", code="broken_page") from error
+        raise ff.Permanent(say_of_pdf("page_not_drawn", page=page), code="broken_page") from error
     return image
 
 

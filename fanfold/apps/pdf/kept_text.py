@@ -6,6 +6,8 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 
+from fanfold.apps.pdf.sentences import say_of_pdf
+
 LEAST_KEPT = 0.97
 """A page that keeps less than this share of its letters and digits is degraded."""
 
@@ -29,4 +31,4 @@ def share_kept(wanted: Counter[str], texts: Iterable[str]) -> float:
 def reason(share: float) -> str:
     """What is said of a page that lost text."""
     # Rounded down: 96.9 % must not be called 97 %.
-    return f"only {int(share * 100)} % of the page's letters and digits were kept; compare it with the original"
+    return say_of_pdf("letters_lost", percent=int(share * 100))

@@ -15,6 +15,7 @@ from fanfold.apps.pdf import markdown_writer as rendering
 from fanfold.apps.pdf.headings import Headings
 from fanfold.apps.pdf.pieces import Piece, RawPage
 from fanfold.apps.pdf.running_lines import Running
+from fanfold.apps.pdf.sentences import say_of_pdf
 from fanfold.apps.pdf.table_rows import absorb
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def recognise(jpeg: bytes) -> str:
     try:
         image = Image.open(io.BytesIO(jpeg)).convert("RGB")
     except (UnidentifiedImageError, OSError) as error:
-        raise ff.Permanent("The picture of the page cannot be opened.", code="broken_picture") from error
+        raise ff.Permanent(say_of_pdf("picture_unreadable"), code="broken_picture") from error
     pieces = _sized(_upright(image))
     headings = _headings(pieces)
     page = RawPage(0, max(image.size), max(image.size), pieces)

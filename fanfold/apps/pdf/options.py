@@ -8,13 +8,21 @@ from typing import Any
 
 import fanfold as ff
 from fanfold.apps.pdf import document, ranges
+from fanfold.apps.pdf.sentences import say_of_pdf
 
 LOCAL = "local"
 OCR = ("auto", "always", "never")
 IMAGES = ("auto", "always", "never")
 READING, OUTPUT, LIMITS = "Reading", "Result", "Limits"
 OPTIONS = (
-    ff.Option("pages", "range", "Which pages: `1-3,7,10-`, `-5`, `last`; all when empty.", "", check=ranges.check),
+    ff.Option(
+        "pages",
+        "range",
+        "Which pages: `1-3,7,10-`, `-5`, `last`; all when empty.",
+        "",
+        check=ranges.check,
+        helps=("bad_range", "no_such_pages", "too_many_pages"),
+    ),
     ff.Option("provider", "provider", "Who converts: `local`, or a provider that is configured.", LOCAL),
     ff.Option("model", "model", "The model of that provider.", ""),
     ff.Option(
@@ -22,6 +30,7 @@ OPTIONS = (
         "secret",
         "Opens an encrypted PDF. It is used at once to make a copy without a password, and is not stored.",
         apply=document.unlock,
+        helps=("encrypted", "wrong_password"),
     ),
     ff.Option(
         "ocr",
@@ -30,6 +39,7 @@ OPTIONS = (
         "auto",
         label="OCR",
         choices=OCR,
+        helps=("no_ocr",),
         group=READING,
     ),
     ff.Option(
@@ -111,6 +121,7 @@ OPTIONS = (
         label="Most pages",
         at_least=1,
         group=LIMITS,
+        helps=("too_many_pages",),
     ),
     ff.Option(
         "password_env",
@@ -151,20 +162,15 @@ class Options:
         try:
             found = cls(**ff.read_options(OPTIONS, given))
         except ff.BadOption as problem:
-            raise ff.Permanent(str(problem), code=problem.code) from None
+            raise ff.Permanent(problem.message, code=problem.code) from None
         found._check()
         if given.get("provider") == LOCAL and found.model:
-            raise ff.Permanent(
-                f"The option model is {found.model!r}, and {LOCAL} has no models. Name the provider of that model.",
-                code="bad_option",
-            )
+            raise ff.Permanent(say_of_pdf("local_has_no_models", model=found.model, local=LOCAL), code="bad_option")
         return found
 
     def _check(self) -> None:
         if LOCAL in self.fallback[:-1]:
-            raise ff.Permanent(
-                f"The option fallback has {LOCAL} before other models. {LOCAL} comes last.", code="bad_option"
-            )
+            raise ff.Permanent(say_of_pdf("local_comes_last", local=LOCAL), code="bad_option")
 
     @property
     def is_local(self) -> bool:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 
 import fanfold as ff
+from fanfold.apps.pdf.sentences import say_of_pdf
 from fanfold.model.chatter import offer_at_the_end
 
 ENOUGH_WORDS = 30
@@ -33,7 +34,7 @@ def check_against(text_layer: str) -> ff.Check:
     def check(answer: str) -> str:
         share = share_found(text_layer, answer)
         if share < LEAST_SHARE:
-            raise ff.BadAnswer(f"only {share:.0%} of the page's words are in it", code="lost_text")
+            raise ff.BadAnswer(say_of_pdf("words_lost", percent=share * 100), code="lost_text")
         return _without_offer(answer, text_layer)
 
     return check

@@ -9,6 +9,7 @@ from typing import Any
 
 from fanfold.apps.pdf import angles as turning
 from fanfold.apps.pdf.pieces import Piece, RawPage, Table, style
+from fanfold.apps.pdf.sentences import say_of_pdf
 from fanfold.model.shortage import shortage
 
 
@@ -23,10 +24,12 @@ def read(path: Path, pages: Sequence[int], *, forms: bool = False) -> tuple[dict
         if shortage(error) is not None:
             raise
         # pdfium opened the file before, so its pages can still be drawn and read from the picture.
-        return {}, dict.fromkeys(pages, f"the text layer cannot be read: {error}")
+        return {}, dict.fromkeys(pages, say_of_pdf("layer_unreadable", why=str(error)))
     straight = [page for page in result.pages if page.page_num not in turned]
     found = {page.page_num: _raw_page(page) for page in [*straight, *again]}
-    problems = {error.page_num: f"the page is damaged in the file ({error.message})" for error in result.page_errors}
+    problems: dict[int, str] = {
+        error.page_num: say_of_pdf("page_damaged", why=error.message) for error in result.page_errors
+    }
     return found, problems
 
 

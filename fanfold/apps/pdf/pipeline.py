@@ -16,6 +16,7 @@ from fanfold.apps.pdf.document import Picture
 from fanfold.apps.pdf.ocr_turns import ocr_turns
 from fanfold.apps.pdf.options import OPTIONS, Options
 from fanfold.apps.pdf.page_checks import check_against
+from fanfold.apps.pdf.sentences import KINDS, say_of_pdf
 from fanfold.apps.pdf.textlayer import PageText
 from fanfold.apps.pdf.windows import windows
 
@@ -31,7 +32,8 @@ pdf = ff.Pipeline(
     words=ff.Vocabulary(
         task={"partial": "partially failed"},
         item={"running": "processing", "done": "completed", "waiting": "pending"},
-        languages={"zh": chinese.WORDS},
+        languages={"zh": chinese.WORDS | KINDS},
+        sentences=say_of_pdf,
     ),
 )
 pdf.form("markdown", label="Markdown", media_type="text/markdown", ending=".md")(forms.as_markdown)
@@ -45,7 +47,7 @@ SURVEY_SECONDS = 120.0
 async def split(task: ff.TaskWork) -> list[ff.NewItem]:
     """One item per page; nothing is rendered yet, so that a long document begins at once."""
     if not isinstance(task.input, ff.File):
-        raise ff.Permanent("Give one PDF file per task: fanfold convert book.pdf", code="bad_input")
+        raise ff.Permanent(say_of_pdf("one_file"), code="bad_input")
     options = Options.of(task.options)
     source = await _unlocked(task, options)
     examined = await _examined(task, source, options)
@@ -97,9 +99,7 @@ async def _unlocked(task: ff.TaskWork, options: Options) -> ff.File:
         return source if is_named else await asyncio.to_thread(task.write, "document.pdf", source.path)
     password = os.environ.get(options.password_env)
     if not password:
-        raise ff.PauseTask(
-            f"The variable {options.password_env} is not set where the workers run. Set it, then resume."
-        )
+        raise ff.PauseTask(say_of_pdf("variable_not_set", variable=options.password_env))
     target = task.scratch / source.name
     await task.in_child(document.unlock, source.path, password, target, name=source.name)
     return await asyncio.to_thread(task.write, "document.pdf", target)
@@ -113,16 +113,12 @@ async def _picture(item: ff.ItemWork, options: Options) -> Picture:
 async def _recognised(item: ff.ItemWork, options: Options, layer: PageText, picture: Picture) -> dict[str, Any]:
     page = item.input["page"]
     if options.ocr == "never" and layer.problem:
-        raise ff.Permanent(f"Page {page} cannot be read: {layer.problem}.", code="broken_page")
+        raise ff.Permanent(say_of_pdf("page_unreadable", page=page, why=layer.problem), code="broken_page")
     if options.ocr == "never":
         note = "no text layer"
         return await _finished(item, options, layer.markdown, TEXT_LAYER, picture, note=note, lost=layer.lost)
     if not ocr.available():
-        raise ff.Permanent(
-            f"Page {page} is a picture without a text layer. To read it: pip install 'fanfold[ocr]', or let a model do it "
-            "(--provider); to leave such pages empty: --ocr never",
-            code="no_ocr",
-        )
+        raise ff.Permanent(say_of_pdf("no_ocr", page=page), code="no_ocr")
     async with ocr_turns.one():
         text = await item.in_child(ocr.recognise, picture.jpeg)
     return await _finished(item, options, text, "ocr", picture)
@@ -135,11 +131,11 @@ async def _asked(item: ff.ItemWork, options: Options, layer: PageText, picture: 
         answer = await item.ask(options.wording, images=[picture.jpeg], check=check, fallback=options.models_after)
     except ff.NoAnswer as problem:
         if not layer.needs_ocr:
-            item.degraded(f"{TEXT_LAYER} instead of a model: {problem}")
+            item.degraded(say_of_pdf("layer_instead", why=problem.message))
             return await _finished(item, options, layer.markdown, TEXT_LAYER, picture, lost=layer.lost)
         if options.ocr == "never" or not ocr.available():
             raise
-        item.degraded(f"OCR instead of a model: {problem}")
+        item.degraded(say_of_pdf("ocr_instead", why=problem.message))
         return await _recognised(item, options, layer, picture)
     tried = "; ".join(answer.tried) or None
     return await _finished(item, options, answer.text, answer.source, picture, note=tried)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 import fanfold as ff
+from fanfold.apps.pdf.sentences import say_of_pdf
 
-SYNTAX = "Write pages like 1-3,7,10- (to the end), -5 (the first five), last or last-2 (the third from the end)"
+SYNTAX = say_of_pdf("range_syntax")
 
 _EDGE = r"(\d{1,9}|last(?:-\d{1,9})?)"
 _SINGLE = re.compile(_EDGE)
@@ -21,7 +22,7 @@ def parse(text: str, total: int) -> list[int]:
         return list(range(1, total + 1))
     named = [page for part in _parts(text) for page in _pages(part, text, total)]
     if not named:
-        raise ff.Permanent(f"The page range {text!r} names no page. {SYNTAX}.", code="bad_range")
+        raise ff.Permanent(say_of_pdf("range_empty", range=text, syntax=SYNTAX), code="bad_range")
     return list(dict.fromkeys(named))
 
 
@@ -29,7 +30,7 @@ def check(text: str) -> None:
     """Whether this is a page range at all; how many pages the document has is not known yet."""
     parts = _parts(text)
     if text.strip() and not parts:
-        raise ff.Permanent(f"The page range {text!r} names no page. {SYNTAX}.", code="bad_range")
+        raise ff.Permanent(say_of_pdf("range_empty", range=text, syntax=SYNTAX), code="bad_range")
     for part in parts:
         _edges(part, text)
 
@@ -43,18 +44,27 @@ def _parts(text: str) -> list[str]:
 def _edges(part: str, text: str) -> tuple[str, str]:
     """The first and the last page as they were written; empty where that was left open."""
     if single := _SINGLE.fullmatch(part):
+        _from_one((single[1],), part, text)
         return single[1], single[1]
     ends = _FROM_TO.fullmatch(part)
     if ends is None or part == "-":
-        raise ff.Permanent(f"{part!r} in the page range {text!r} is not a page or a range. {SYNTAX}.", code="bad_range")
+        raise ff.Permanent(say_of_pdf("range_wrong", part=part, range=text, syntax=SYNTAX), code="bad_range")
     first, last = ends[1] or "", ends[2] or ""
+    _from_one((first, last), part, text)
     if first.isdecimal() and last.isdecimal() and int(last) < int(first):
         raise _backwards(part, text)
     return first, last
 
 
+def _from_one(edges: tuple[str, ...], part: str, text: str) -> None:
+    if any(edge.isdecimal() and int(edge) == 0 for edge in edges):
+        raise ff.Permanent(
+            f"{part!r} in the page range {text!r} names page 0, and pages begin at 1. {SYNTAX}.", code="bad_range"
+        )
+
+
 def _backwards(part: str, text: str) -> ff.Permanent:
-    return ff.Permanent(f"{part!r} in the page range {text!r} runs backwards. {SYNTAX}.", code="bad_range")
+    return ff.Permanent(say_of_pdf("range_backwards", part=part, range=text, syntax=SYNTAX), code="bad_range")
 
 
 def _pages(part: str, text: str, total: int) -> range:
@@ -64,11 +74,7 @@ def _pages(part: str, text: str, total: int) -> range:
     if said_first and said_last and _number(said_last, total) < first:
         raise _backwards(part, text)
     if first < 1 or first > total or last < 1:
-        raise ff.Permanent(
-            f"The page range {text!r} names pages the document does not have: {part!r} of {total} {_pages_word(total)}. "
-            f"Choose from 1-{total}.",
-            code="no_such_pages",
-        )
+        raise ff.Permanent(say_of_pdf("range_beyond", range=text, part=part, total=total), code="no_such_pages")
     return range(first, last + 1)
 
 
@@ -76,7 +82,3 @@ def _number(edge: str, total: int) -> int:
     if edge.startswith("last"):
         return total - int(edge[5:] or 0)
     return int(edge)
-
-
-def _pages_word(total: int) -> str:
-    return "page" if total == 1 else "pages"

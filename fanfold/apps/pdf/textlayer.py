@@ -19,6 +19,7 @@ from fanfold.apps.pdf.headings import Headings
 from fanfold.apps.pdf.kept_text import LEAST_KEPT, letters, reason, share_kept
 from fanfold.apps.pdf.pieces import Piece, RawPage, Table
 from fanfold.apps.pdf.running_lines import Running
+from fanfold.apps.pdf.sentences import say_of_pdf
 from fanfold.apps.pdf.table_rows import absorb
 from fanfold.model.shortage import shortage
 
@@ -69,7 +70,7 @@ def _page(
         with own_text(document, number) as own:
             raw = whole(read, own, number)
             if raw is None or (read is None and not raw.pieces):
-                return PageText(number, "", "", True, problem or "the page could not be read")
+                return PageText(number, "", "", True, problem or say_of_pdf("page_could_not_be_read"))
             return _judged(document, raw, own, headings, running)
     except Exception as error:
         if shortage(error) is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from fanfold.model.asking import calls_made, money
+from fanfold.model.questions import calls_made, money
 from fanfold.running import output_format as printing
 from fanfold.running.invocation import Command, Invocation
 

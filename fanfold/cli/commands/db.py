@@ -18,7 +18,7 @@ from fanfold.running.invocation import Command, Invocation
 
 if TYPE_CHECKING:
     from fanfold.store.database import Database
-    from fanfold.store.upgrade.migrate import Plan, Present
+    from fanfold.store.upgrade.migrate import Present, UpgradePlan
 
 LOOK_SECONDS = 0.5
 
@@ -82,7 +82,7 @@ def upgrade(invocation: Invocation, dry_run: bool, wait: float, force: bool) -> 
     meanwhile where the upgrade allows it; where it does not, it is refused while such workers are alive.
     """
     invocation.log(logging.WARNING)
-    from fanfold.engine.worker.host import is_dead
+    from fanfold.engine.worker.beside.host import is_dead
     from fanfold.store.upgrade import migrate
     from fanfold.store.urls import shown
 
@@ -139,7 +139,7 @@ def opened(invocation: Invocation) -> Iterator[Database]:
         database.close()
 
 
-def patiently(database: Database, wait: float, **circumstances: Any) -> Plan:
+def patiently(database: Database, wait: float, **circumstances: Any) -> UpgradePlan:
     """Upgrade as soon as no worker stands in the way, or fail when the time is over."""
     from fanfold.store.upgrade import migrate
 
@@ -153,7 +153,7 @@ def patiently(database: Database, wait: float, **circumstances: Any) -> Plan:
         time.sleep(LOOK_SECONDS)
 
 
-def tell(planned: Plan, database: Database) -> None:
+def tell(planned: UpgradePlan, database: Database) -> None:
     """What will be done, who is at work, and what becomes of them."""
     from fanfold.store.upgrade import migrate
     from fanfold.store.urls import shown
@@ -183,8 +183,4 @@ def row(worker: Present) -> tuple[str, ...]:
 
 def backup_command(database: Database) -> str:
     """What to type for a backup."""
-    from fanfold.store.urls import shown
-
-    if database.dialect == "sqlite":
-        return "fanfold db backup FILE"
-    return f"pg_dump --format=custom --file=FILE '{shown(database.url.set(drivername='postgresql'))}'"
+    return database.access.backup_command("FILE")

@@ -31,8 +31,8 @@ def command(
     fanfold do 7f3a
     fanfold do 7f3a approve --note "read by both"
     """
-    from fanfold.engine.actions import find
-    from fanfold.engine.forms import pipeline_of
+    from fanfold.engine.make_form import pipeline_of
+    from fanfold.engine.take_action import find
 
     client = invocation.client(targets)
     task = client.get(task_id)

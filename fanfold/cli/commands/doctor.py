@@ -23,5 +23,6 @@ def command(invocation: Invocation) -> Exit:
         printing.print_table(("check", "status", "fact"), [(check.name, check.status, check.fact) for check in checks])
         for check in checks:
             if check.advice:
-                click.echo(f"\n{check.name}: {check.advice}")
+                typed = f" To type: {check.command}" if check.command else ""
+                click.echo(f"\n{check.name}: {check.advice}{typed}")
     return Exit.UNHEALTHY if problems else Exit.OK

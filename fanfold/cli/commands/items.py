@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fanfold.errors import BadInput
-from fanfold.model.asking import money
+from fanfold.model.questions import money
 from fanfold.running import output_format as printing
 from fanfold.running.invocation import Command, Invocation
 

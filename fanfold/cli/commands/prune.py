@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from fanfold.cli import parameters as given
+from fanfold.model.counting import counted
 from fanfold.running import output_format as printing
 from fanfold.running.invocation import Command, Invocation
 
@@ -35,7 +36,8 @@ def command(invocation: Invocation, days: float | None, targets: tuple[str, ...]
         printing.print_json({"removed": removed})
     else:
         click.echo(
-            f"Removed {removed} tasks" + (kept_forever() if days is None and not store.settings.retention_days else "")
+            f"Removed {counted(removed, ('task', 'tasks'))}"
+            + (kept_forever() if days is None and not store.settings.retention_days else "")
         )
 
 

@@ -15,7 +15,7 @@ from fanfold.running.invocation import Command, Invocation
 
 if TYPE_CHECKING:
     from fanfold.engine.client import Client
-    from fanfold.engine.forms import FormFile
+    from fanfold.engine.make_form import FormFile
     from fanfold.model.task import Task
 
 

@@ -47,14 +47,14 @@ def command(
     """
     invocation.log(logging.ERROR)
     from fanfold.engine.discovery import load
-    from fanfold.running.one import Wanted, run_task
+    from fanfold.running.one import RunWish, run_task
 
     pipeline = load(target)
     client = invocation.client()
     client.pipelines[pipeline.name] = pipeline
     found = given.given(pipeline, inputs, items_file)
     items = None if found.items is None else list(found.items)
-    wanted = Wanted(pipeline, found.inputs, items, given.parse_options(options), fresh, concurrency, straight_through)
+    wanted = RunWish(pipeline, found.inputs, items, given.parse_options(options), fresh, concurrency, straight_through)
     task = run_task(client, wanted)
     value = client.result(task.id)
     if target_file is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fanfold.model.asking import calls_made, money
+from fanfold.model.questions import calls_made, money
 from fanfold.running import output_format as printing
 from fanfold.running import result_output as results
 from fanfold.running.invocation import Command, Invocation

@@ -15,13 +15,14 @@ from fanfold.running.invocation import Command, Invocation
 @click.command("tick", cls=Command)
 @click.argument("targets", metavar="[TARGET]...", nargs=-1)
 @click.option(
-    "--budget",
+    "--seconds",
     type=given.FiniteRange(min=0, min_open=True),
     default=50.0,
     show_default=True,
     metavar="SECONDS",
     help="Be gone after this time.",
 )
+@click.option("--budget", type=given.FiniteRange(min=0, min_open=True), hidden=True, help="The old name of --seconds.")
 @click.option(
     "--tasks-per-stage",
     type=click.IntRange(min=1),
@@ -33,20 +34,25 @@ from fanfold.running.invocation import Command, Invocation
 @click.option("--concurrency", type=click.IntRange(min=1), metavar="N", help="Items to run at the same time.")
 @click.pass_obj
 def command(
-    invocation: Invocation, targets: tuple[str, ...], budget: float, tasks_per_stage: int, concurrency: int | None
+    invocation: Invocation,
+    targets: tuple[str, ...],
+    seconds: float,
+    budget: float | None,
+    tasks_per_stage: int,
+    concurrency: int | None,
 ) -> None:
-    """Advance what is due within a time budget, then exit.
+    """Advance what is due for some seconds, then exit.
 
     For a timer (cron, a cloud function) instead of a worker that runs all the time. Ticks may overlap with each other and
-    with workers: nothing is done twice. What does not fit into the budget is not started, or handed back unharmed.
+    with workers: nothing is done twice. What does not fit into the time is not started, or handed back unharmed.
     """
     invocation.log(logging.WARNING)
     from fanfold.engine.discovery import load_all
     from fanfold.engine.tasks.tick import tick
 
     report = tick(
-        invocation.store(), load_all(targets).values(), budget=budget, tasks_per_stage=tasks_per_stage,
-        concurrency=concurrency, exit_code=Exit.OK,
+        invocation.store(), load_all(targets).values(), seconds=seconds if budget is None else budget,
+        tasks_per_stage=tasks_per_stage, concurrency=concurrency, exit_code=Exit.OK,
     )  # fmt: skip
     if invocation.json:
         printing.print_json(report)

@@ -10,6 +10,7 @@ import click
 
 from fanfold.cli import parameters as given
 from fanfold.cli.commands import workers as workers_command
+from fanfold.model.counting import ITEMS, counted
 from fanfold.running import output_format as printing
 from fanfold.running.invocation import Command, Invocation
 
@@ -122,13 +123,13 @@ def clean(row: tuple[str, ...]) -> list[str]:
 def headline(metrics: Metrics) -> str:
     """The whole installation in one line."""
     parts = [
-        f"{metrics.tasks.get('active', 0)} active tasks",
-        f"{metrics.queue} items pending",
+        counted(metrics.tasks.get("active", 0), ("active task", "active tasks")),
+        f"{counted(metrics.queue, ITEMS)} pending",
         f"{metrics.running} running",
         *([f"{metrics.retrying} retrying"] if metrics.retrying else []),
         *([f"{metrics.waiting} waiting"] if metrics.waiting else []),
         f"{metrics.finished_last_minute} done and {metrics.failed_last_minute} failed in the last minute",
         *([f"{printing.duration(metrics.mean_seconds)} each"] if metrics.mean_seconds is not None else []),
-        f"{metrics.workers} workers",
+        counted(metrics.workers, ("worker", "workers")),
     ]
     return ", ".join(parts)

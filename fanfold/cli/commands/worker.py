@@ -51,8 +51,8 @@ def command(
     """
     invocation.log(logging.INFO)
     from fanfold.engine.discovery import load_all
+    from fanfold.engine.worker.attempt.threads import leave_threads_behind
     from fanfold.engine.worker.loop import Worker
-    from fanfold.engine.worker.threads import leave_threads_behind
 
     wanted = [stage.strip() for stage in stages.split(",") if stage.strip()]
     pipelines = load_all(targets).values()

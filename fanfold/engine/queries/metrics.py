@@ -26,7 +26,7 @@ class Metrics:
 def measure(store: Store) -> Metrics:
     """Ask for all of it, in one read."""
     with store.read() as tx:
-        states = tx.reading.open_counts()
+        states = tx.counting.open_counts()
         alive = [worker for worker in tx.workers.all(store.settings.lease_seconds) if worker.alive]
         done, failed = sum(worker.done for worker in alive), sum(worker.failed for worker in alive)
         mean = sum(worker.busy_seconds for worker in alive) / (done + failed) if done + failed else None

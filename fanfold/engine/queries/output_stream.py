@@ -7,11 +7,11 @@ from typing import Any
 from fanfold.model.item import BEGAN_AGAIN
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.task import TaskRow
-from fanfold.store.items.query import Piece
 from fanfold.store.store import Store, Transaction
+from fanfold.store.streams.database import EmittedPiece
 
 
-class Emitted:
+class OutputStream:
     """The stream of one task, and how far it was read."""
 
     def __init__(self, store: Store, row: TaskRow, follow: bool) -> None:
@@ -22,7 +22,7 @@ class Emitted:
         self._follow = follow
         self._stage = row.stage
         self._settled_to = 0
-        self._last: Piece | None = None
+        self._last: EmittedPiece | None = None
 
     def next(self) -> list[tuple[str, Any]]:
         """The next (key, value) pairs; none when there are none yet.
@@ -39,7 +39,7 @@ class Emitted:
             barrier = None if at_rest else tx.reading.first_open(self._number, self._stage, self._settled_to)
             self._settled_to = barrier[0] if barrier else self._settled_to
             again = self._began_again(tx)
-            found = tx.reading.emitted(self._number, self._last[:3] if self._last else (0, 0, -1))
+            found = tx.streams.read(self._number, self._last[:3] if self._last else (0, 0, -1))
         taken = [piece for piece in found if barrier is None or piece.item <= barrier[1]]
         if taken:
             self._last = taken[-1]

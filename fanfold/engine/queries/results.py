@@ -9,12 +9,21 @@ from operator import attrgetter
 
 from fanfold.errors import NotFound
 from fanfold.model import serial
-from fanfold.model.asking import NOTHING_SPENT
+from fanfold.model.decision import Decision, DecisionVerdict
 from fanfold.model.item import Result
 from fanfold.model.lifecycle import ItemState
+from fanfold.model.questions import NOTHING_SPENT
+from fanfold.model.sentences import say
+from fanfold.store.decisions import DecisionRow
 from fanfold.store.files.folder import BlobGone
 from fanfold.store.items.query import Kept
 from fanfold.store.store import Store
+
+
+def decision_of(row: DecisionRow) -> Decision:
+    """A decision with its value."""
+    return Decision(*row[:4], DecisionVerdict(row.verdict), serial.load(row.value), row.actor, row.at)
+
 
 GONE_NAMED = 100
 """So many items whose results are gone from the data folder are named in one command to redo them."""
@@ -58,7 +67,7 @@ class Results:
         if not self._before:
             return []
         with self._store.read() as tx:
-            counted = tx.reading.counts([self._task]).get(self._task, {})
+            counted = tx.counting.counts([self._task]).get(self._task, {})
         return [stage for stage in self._before if stage in counted and counted[stage][ItemState.FAILED]]
 
     def _of(self, stage: str, *, failed: bool = False) -> Iterator[Result]:
@@ -68,6 +77,7 @@ class Results:
             with self._store.read() as tx:
                 rows = tx.reading.kept(self._task, stage, after, failed=failed)
                 earlier = tx.reading.degraded_before(self._task, self._before, rows)
+                decided = tx.decisions.latest(self._task, stage, [row.key for row in rows])
                 spent = tx.calls.of_items([row.id for row in rows]) if tx.calls.exist(self._task) else {}
             unfold = self._store.unfold
             for id_, seq, key, state, given, made, code, message, model, usage, seconds, degraded in rows:
@@ -89,6 +99,7 @@ class Results:
                     None if seconds is None else round(seconds, 3),
                     spent.get(id_, NOTHING_SPENT),
                     "; ".join((*earlier[seq], *([degraded] if degraded else ()))) if seq in earlier else degraded,
+                    {part: decision_of(one) for part, one in decided[key].items()} if key in decided else {},
                 )
             if not rows:
                 return
@@ -102,8 +113,7 @@ class Results:
         named = ", ".join(lost[:3]) + (f" and {len(lost) - 3} more" if len(lost) > 3 else "")
         again = " ".join(f"--item {shlex.quote(key)}" for key in lost[:GONE_NAMED])
         return NotFound(
-            f"The result of {self._stage} {named} is gone from the data folder. "
-            f"Put it back, or make it again: fanfold retry {task.id if task else 'TASK'} --stage {self._stage} {again}",
+            say("result_file_gone", stage=self._stage, item=named, task=task.id if task else "TASK", again=again),
             code=BlobGone.code,
         )
 

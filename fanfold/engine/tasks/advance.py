@@ -10,11 +10,13 @@ from typing import Any
 
 from fanfold.engine.tasks.counts import COPIED, Ahead, OutOfDate, StageCounts, count_ahead
 from fanfold.engine.tasks.leftovers import Leftovers, NotReady, clear, retire
-from fanfold.engine.tasks.split_file import Spool
+from fanfold.engine.tasks.merge_again import merge_again, overdue_merge
+from fanfold.engine.tasks.new_items import NewItems
 from fanfold.engine.tasks.transitions import Pipelines, can_move, may_try, move
 from fanfold.model.lifecycle import ItemState, TaskState
 from fanfold.model.plan import ON_CANCELLED, ON_FAILED, Kind, PlannedStage
 from fanfold.model.progress import Counts
+from fanfold.model.sentences import Sentence, joined, say
 from fanfold.model.task import TaskRow
 from fanfold.model.verdict import Verdict, verdict
 from fanfold.store.items.copy import COPY_CHUNK
@@ -78,7 +80,7 @@ def advance_locked(
     pipelines: Pipelines,
     row: TaskRow,
     actor: str,
-    new_items: Spool | None = None,
+    new_items: NewItems | None = None,
     ahead: Ahead | None = None,
 ) -> TaskState | None:
     """Decide and move, under the task's lock. ``new_items`` are what a split that has just finished gave.
@@ -98,6 +100,9 @@ def advance_locked(
     if row.ending is not None:
         return _end_compensation(tx, pipelines, row, actor, counts, decision)
     if decision is Verdict.GO_ON:
+        merge = overdue_merge(tx, row)
+        if merge is not None and merge_again(tx, pipelines, row, merge, actor, "decisions came while it merged"):
+            return TaskState.ACTIVE
         values: dict[str, Any] = {}
         failed = here[ItemState.FAILED]
         if stage.passed > failed:  # What was made good since must not excuse another failure.
@@ -137,7 +142,7 @@ def _stop(
     failed = here[ItemState.FAILED]
     if decision is Verdict.FAILED:
         return fail(tx, pipelines, row, actor, _why(counts, stage, failed))
-    reason = f"{failed} of {here.total} items of {stage.name} failed"
+    reason = say("some_failed", count=failed, total=here.total, stage=stage.name)
     move(
         tx,
         pipelines,
@@ -160,7 +165,7 @@ def enter(
     *,
     actor: str,
     verb: str,
-    new_items: Spool | None = None,
+    new_items: NewItems | None = None,
     through_gate: bool = False,
     put_back: bool = False,
     values: Mapping[str, Any] | None = None,
@@ -202,7 +207,7 @@ def enter(
 
 
 def _passed_gate(
-    counts: StageCounts, stage: PlannedStage, new_items: Spool | None, put_back: bool, begun: bool | None
+    counts: StageCounts, stage: PlannedStage, new_items: NewItems | None, put_back: bool, begun: bool | None
 ) -> bool:
     """Whether somebody has let the task through the gate of a stage before."""
     if put_back and stage.kind is not Kind.EACH:
@@ -212,7 +217,7 @@ def _passed_gate(
     return counts.have_begun(stage.name) if begun is None else begun
 
 
-def make_items(tx: Transaction, row: TaskRow, stage: PlannedStage, new_items: Spool | None = None) -> bool:
+def make_items(tx: Transaction, row: TaskRow, stage: PlannedStage, new_items: NewItems | None = None) -> bool:
     """The items of a stage that begins, or begins again; False when there are none to be worked on.
 
     What a split gives replaces whatever an earlier split of the same task gave; Leftovers when that is still there. LargeCopy
@@ -310,12 +315,12 @@ def _end_compensation(
 ) -> TaskState:
     target = TaskState(row.ending or TaskState.FAILED)
     values: dict[str, str | None] = {"ending": None}
-    reason = f"{row.stage} is done"
+    reason = say("step_done", stage=row.stage)
     if decision is not Verdict.GO_ON:
-        reason = f"{row.stage} itself failed: {_why(counts, row.plan.stage(row.stage), 1)}"
+        reason = say("step_failed", stage=row.stage, why=_why(counts, row.plan.stage(row.stage), 1))
         values |= {
             "error_code": f"{row.stage}_failed",
-            "error_message": "; ".join(filter(None, (row.error_message, reason))),
+            "error_message": joined(filter(None, (row.error_message, reason))),
         }
     move(
         tx,
@@ -331,10 +336,8 @@ def _end_compensation(
     return target
 
 
-def _why(counts: StageCounts, stage: PlannedStage, failed: int) -> str:
+def _why(counts: StageCounts, stage: PlannedStage, failed: int) -> Sentence:
     worst = counts.why(stage)
-    return (
-        f"{stage.name} failed: {worst}"
-        if stage.kind is not Kind.EACH
-        else f"{failed} items of {stage.name} failed: {worst}"
-    )
+    if stage.kind is not Kind.EACH:
+        return say("stage_failed", stage=stage.name, why=worst)
+    return say("items_failed", count=failed, stage=stage.name, why=worst)

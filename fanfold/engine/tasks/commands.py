@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from fanfold.engine.discovery import find_installed
-from fanfold.engine.queries.views import held_of
+from fanfold.engine.queries.task_view import held_of
 from fanfold.engine.tasks.advance import compensate, enter
 from fanfold.engine.tasks.copy_items import TRIES, make_ready
 from fanfold.engine.tasks.counts import Ahead, Begun, StageCounts, count_ahead
@@ -25,10 +25,11 @@ from fanfold.errors import BadInput, IllegalMove, NotFound
 from fanfold.model.lifecycle import TASK_MOVES, ItemState, TaskState, legal, refusal
 from fanfold.model.plan import ON_CANCELLED
 from fanfold.model.progress import Counts
+from fanfold.model.sentences import say
 from fanfold.model.task import TaskRow
 from fanfold.model.texts import check_keys, check_reason
 from fanfold.model.words import Facts, available_commands, objection, plain_commands
-from fanfold.store.items.query import Marks
+from fanfold.store.items.count import Marks
 from fanfold.store.store import Store, Transaction
 
 AFTER_RESET = ("retry", "rerun", "merge")
@@ -91,7 +92,7 @@ class Commands:
         if options is not None:
             check_mapping(options, "options")
         if degraded and keys:
-            raise BadInput("Name the items to redo, or ask for the degraded ones, not both.")
+            raise BadInput(say("items_or_degraded"))
         with self._without_secrets(number, options) as (plain, inputs):
             redo = Redo(keys, stage, plain, degraded, inputs)
 
@@ -151,7 +152,7 @@ class Commands:
         def decide(tx: Transaction, known: Sequence[Any]) -> Any:
             row = tx.tasks.lock(number)
             if row is None:
-                raise NotFound("The task was deleted meanwhile.")
+                raise NotFound(say("deleted_meanwhile"))
             if row.plan.mirrored:
                 mirror_of(self.pipelines, row)
             if row.resetting is not None and verb in AFTER_RESET:
@@ -169,8 +170,8 @@ class Commands:
                 raise self._refusal(refused.row, verb, refused.fact) from None
             except NotReady as problem:
                 if not make_ready(self.store, problem):
-                    raise IllegalMove("The task is just moving on; try again in a moment.") from None
-        raise IllegalMove("The task is steered by others at the same time; try again.")
+                    raise IllegalMove(say("moving_on")) from None
+        raise IllegalMove(say("steered_by_others"))
 
     def _put_back(self, number: int, verb: str, act: PutBack, *, named: bool) -> Any:
         """Put items back; if there are many, they are noted before the task moves, and brought up to date after it."""
@@ -185,7 +186,7 @@ class Commands:
                     finish_reset(self.store, number)
                 remove_retired(self.store, number)
                 return done
-        raise IllegalMove("The task is steered by others at the same time; try again.")
+        raise IllegalMove(say("steered_by_others"))
 
     def _check(self, tx: Transaction, row: TaskRow, verb: str, named: bool) -> None:
         """Whether the command makes sense. It costs the same for 10 items and for 10 million, as the lock is held."""
@@ -267,9 +268,8 @@ class Commands:
             counts.given_up(row.stage, given_up)
             return self._go_on(tx, row, counts)
         plan = row.plan.passing({row.stage: tx.items.count_failed(row.number, row.stage)}).to_json()
-        self._move(
-            tx, row, "merge", TaskState.ACTIVE, reason=f"without {given_up} held items of {row.stage}", plan=plan
-        )
+        reason = say("merged_without_held", count=given_up, stage=row.stage)
+        self._move(tx, row, "merge", TaskState.ACTIVE, reason=reason, plan=plan)
 
     def _go_on(self, tx: Transaction, row: TaskRow, counts: StageCounts) -> None:
         """From a partial stage to the next one, which is not repeated, nor passed over; what failed on the way is passed."""
@@ -297,12 +297,12 @@ class Commands:
 
 def facts_of(tx: Transaction, row: TaskRow, served: bool = True) -> Facts:
     """What is known of a task, for its words and commands; this counts all of its items."""
-    counts = tx.reading.counts([row.number]).get(row.number, {})
+    counts = tx.counting.counts([row.number]).get(row.number, {})
     failed = sum(counts.get(stage.name, Counts())[ItemState.FAILED] for stage in row.plan.stages)
     done = sum(counts.get(stage.name, Counts())[ItemState.DONE] for stage in row.plan.stages)
     timed = counts.get(row.stage, Counts())
     due = tx.reading.next_due_at(row.number) if timed[ItemState.RETRYING] or timed[ItemState.WAITING] else None
     held = held_of(row, tx.reading.held([row.number])) if timed[ItemState.WAITING] else (0, None)
-    marks = tx.reading.marks([row.number]).get(row.number, Marks())
+    marks = tx.counting.marks([row.number]).get(row.number, Marks())
     facts = Facts(row.state, row.stage, row.plan, timed, row.ending, row.reason, failed, due, served, None, *held)
     return replace(facts, degraded=marks.degraded, accepted=marks.accepted, done_items=done)

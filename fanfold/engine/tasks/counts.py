@@ -16,6 +16,7 @@ from fanfold.engine.tasks.reset_items import is_same
 from fanfold.model.lifecycle import ItemState, TaskState
 from fanfold.model.plan import Kind, PlannedStage
 from fanfold.model.progress import Counts
+from fanfold.model.sentences import say
 from fanfold.model.task import TaskRow
 from fanfold.model.verdict import Verdict, verdict
 from fanfold.store.store import Transaction
@@ -64,10 +65,10 @@ def count_ahead(tx: Transaction, row: TaskRow) -> Ahead:
     """Count the items of a task that was read in this transaction."""
     number = row.number
     event = tx.events.last(number)  # First: on PostgreSQL each statement sees what was committed before it.
-    counts = tx.reading.counts([number]).get(number, {})
+    counts = tx.counting.counts([number]).get(number, {})
     hidden = [draft.stage for draft in tx.drafts.hidden(number).values() if draft.token.startswith(COPIED)]
     planned = [stage for stage in row.plan.stages if stage.name in hidden]
-    copied = {stage.name: tx.reading.of_stage(number, stage.name, hidden=True) for stage in planned}
+    copied = {stage.name: tx.counting.of_stage(number, stage.name, hidden=True) for stage in planned}
     gates = [stage.name for stage in planned if stage.gate]
     begun = frozenset(stage for stage in gates if tx.items.have_begun(number, stage, hidden=True))
     looked_at = {row.stage: counts.get(row.stage, Counts()), **copied}
@@ -79,7 +80,7 @@ def count_ahead(tx: Transaction, row: TaskRow) -> Ahead:
 def most_frequent(tx: Transaction, row: TaskRow, stage: str, *, hidden: bool = False) -> str:
     """Why most of the failed items of a stage failed; it may read all of them."""
     found = tx.reading.failures(row.number, 1, stage, hidden=hidden)
-    return next(((message or code) for _, code, message, _ in found), "unknown")
+    return next(((message or code) for _, code, message, _ in found), say("unknown_reason"))
 
 
 class StageCounts:
@@ -102,12 +103,12 @@ class StageCounts:
             return self._entered[stage]
         if self.ahead is not None and self.row.plan.stage(stage).kind is Kind.EACH:
             return self.ahead.counts.get(stage, Counts())
-        return self.tx.reading.of_stage(self.row.number, stage)
+        return self.tx.counting.of_stage(self.row.number, stage)
 
     def just_entered(self, stage: str) -> Counts:
         """The same for a stage whose items were made, or appeared, in this transaction. Many of them were copied ahead."""
         known = None if self.ahead is None else self.ahead.copied.get(stage)
-        self._entered[stage] = self.tx.reading.of_stage(self.row.number, stage) if known is None else known
+        self._entered[stage] = self.tx.counting.of_stage(self.row.number, stage) if known is None else known
         return self._entered[stage]
 
     def given_up(self, stage: str, count: int) -> None:

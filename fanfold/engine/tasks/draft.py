@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fanfold.engine.tasks.split_file import Spool
+from fanfold.engine.tasks.new_items import NewItems
 from fanfold.store.store import Transaction
 
 Check = Callable[[Transaction], bool]
@@ -13,14 +13,14 @@ Transact = Callable[[Check], bool]
 
 
 def write_items(
-    transact: Transact, task: int, stage: str, token: str, spool: Spool, *, may: Check, note: Note | None = None
+    transact: Transact, task: int, stage: str, token: str, new_items: NewItems, *, may: Check, note: Note | None = None
 ) -> bool:
     """Write all items of a draft, chunk by chunk; False when ``may`` refuses one, or the draft is no longer ours.
 
     ``note`` is called in the transaction of each chunk with its first position and the one behind its last. A chunk that is
     there already is passed over: the answer to its commit may have got lost.
     """
-    for before, rows in spool.chunks():
+    for before, rows in new_items.chunks():
 
         def write(tx: Transaction, before: int = before, rows: list[tuple[str | None, str | None]] = rows) -> bool:
             if not may(tx) or not tx.drafts.refresh(task, stage, token):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from fanfold.errors import BadInput, IllegalMove, NotFound
 from fanfold.model.external import EXTERNAL_COMMANDS, ExternalJob, JobState
+from fanfold.model.sentences import Sentence, say
 from fanfold.model.task import TaskRow
 from fanfold.model.texts import check_reason
 from fanfold.store.store import Store, Transaction
@@ -44,7 +45,7 @@ def decide(store: Store, number: int, wish: Wish, actor: str) -> None:
     crash in between, the same command goes on with the rest.
     """
     if wish.verb not in EXTERNAL_COMMANDS:
-        raise BadInput(f"There is no {wish.verb} for external jobs. There are: {', '.join(EXTERNAL_COMMANDS)}.")
+        raise BadInput(say("no_external_verb", verb=wish.verb, known=EXTERNAL_COMMANDS))
     check_reason(wish.reason)
     lease_seconds = store.settings.lease_seconds
     with store.read() as tx:
@@ -60,7 +61,7 @@ def _decide(
     """Decide some of the jobs, those of them that the verb still fits."""
     row = tx.tasks.lock(number)
     if row is None:
-        raise NotFound("The task was deleted meanwhile.")
+        raise NotFound(say("deleted_meanwhile"))
     fits, state = FITS[wish.verb]
     known = tx.externals.of_items(sorted({item for item, _ in some}), lease_seconds)
     found = [(item, job) for item, job in known if (item, job.name) in some and fits(job, bool(wish.items))]
@@ -75,7 +76,7 @@ def _found(tx: Transaction, number: int, wish: Wish, lease_seconds: float) -> li
     fits, _ = FITS[wish.verb]
     row = tx.tasks.get(number)
     if row is None:
-        raise NotFound("The task was deleted meanwhile.")
+        raise NotFound(say("deleted_meanwhile"))
     known = tx.externals.of_task(number, lease_seconds)
     chosen = [(item, job) for item, job in known if _is_named(job, wish)]
     _check_names(row, [job for _, job in chosen], wish)
@@ -94,17 +95,16 @@ def _check_names(row: TaskRow, jobs: list[ExternalJob], wish: Wish) -> None:
         row.plan.stage(wish.stage)
     unknown = [key for key in wish.items if key not in {job.item for job in jobs}]
     if unknown:
-        raise NotFound(
-            f"Task {row.id} has no external job for item {', '.join(unknown)}. To see them: fanfold external {row.id}"
-        )
+        raise NotFound(say("no_external_jobs_for", task=row.id, keys=unknown))
 
 
-def _nothing(row: TaskRow, jobs: list[ExternalJob], wish: Wish) -> str:
+def _nothing(row: TaskRow, jobs: list[ExternalJob], wish: Wish) -> Sentence:
     """Why the verb fits none of the jobs, and the way out."""
     if any(job.state is JobState.INTENDED for job in jobs):
-        return f"An external job of task {row.id} is being started right now: wait a moment, then try again."
-    fact = "has no external job to check" if wish.verb == "check" else "has no external job of unknown outcome"
-    return f"Task {row.id} {fact}. To see them: fanfold external {row.id}"
+        return say("external_starting", task=row.id)
+    if wish.verb == "check":
+        return say("no_external_to_check", task=row.id)
+    return say("no_external_unknown", task=row.id)
 
 
 def _note(tx: Transaction, row: TaskRow, jobs: list[ExternalJob], wish: Wish, actor: str) -> None:
@@ -116,8 +116,13 @@ def _note(tx: Transaction, row: TaskRow, jobs: list[ExternalJob], wish: Wish, ac
                 "verb": wish.verb,
                 "stage": job.stage,
                 "item": job.item,
-                "reason": f"external job {job.key}" + (f": {wish.reason}" if wish.reason else ""),
+                "reason": _why(job, wish),
             }
             for job in jobs
         ]
     )
+
+
+def _why(job: ExternalJob, wish: Wish) -> Sentence:
+    what = say("external_job", job=job.key)
+    return say("because", what=what, why=wish.reason) if wish.reason else what

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, cast
 from fanfold.errors import BadInput, NotFound
 from fanfold.model import serial
 from fanfold.model.files import File
+from fanfold.model.sentences import say
 from fanfold.store.store import Store
 
 
@@ -42,11 +43,9 @@ def _check_one(value: Any, text_is_path: bool) -> Any:
     except OSError:  # Such a name cannot exist: somebody gave the text itself.
         is_folder = exists = False
     if is_folder:
-        raise BadInput(f"{value} is a folder. Name the files in it.")
+        raise BadInput(say("is_folder", path=value))
     if not exists:
-        raise NotFound(
-            f"There is no file {str(value)[:200]}. An input that is not a file goes into an option: --option NAME=VALUE"
-        )
+        raise NotFound(say("no_such_file", path=str(value)[:200]))
     return value
 
 
@@ -157,7 +156,7 @@ def _opened(value: Path | Upload) -> Iterator[tuple[str, BinaryIO]]:
         with value.open("rb") as source:
             yield shown_name(value), source
     except PermissionError:
-        raise BadInput(f"{value} cannot be read: permission denied.") from None
+        raise BadInput(say("file_not_allowed", path=value)) from None
 
 
 def _canonical(value: Any) -> str:

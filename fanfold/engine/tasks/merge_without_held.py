@@ -7,7 +7,9 @@ between, the rest is still held, and the same command goes on with it.
 from __future__ import annotations
 
 from fanfold.engine.tasks.leftovers import NotReady
+from fanfold.model.endings import Ending
 from fanfold.model.lifecycle import ItemState, TaskState
+from fanfold.model.sentences import say
 from fanfold.model.task import TaskRow
 from fanfold.store.store import Store, Transaction
 
@@ -54,7 +56,7 @@ def give_up_most(store: Store, many: ManyHeld) -> bool:
 
 def _give_up(tx: Transaction, row: TaskRow, actor: str) -> int:
     given_up = tx.settling.give_up_held(row.number, row.stage, actor, AT_ONCE)
-    reasons = {one.id: one.hold or "no reason was kept" for one in given_up}
+    reasons = {one.id: one.hold or say("no_reason_kept") for one in given_up}
     tx.settling.put_data(
         [
             {"item": item, "error_code": "held", "error_message": reason, "error_detail": None, "hold": None}
@@ -66,12 +68,12 @@ def _give_up(tx: Transaction, row: TaskRow, actor: str) -> int:
             {
                 "task": row.number,
                 "actor": actor,
-                "verb": "fail",
+                "verb": Ending.FAIL.event,
                 "source": ItemState.WAITING.value,
                 "target": ItemState.FAILED.value,
                 "stage": row.stage,
                 "item": one.key,
-                "reason": f"merge goes on without it: {reasons[one.id]}",
+                "reason": say("goes_on_without", why=reasons[one.id]),
             }
             for one in given_up
         ]

@@ -8,16 +8,17 @@ from typing import Any
 from fanfold.engine.discovery import find_installed
 from fanfold.engine.tasks.advance import compensated, enter, new_generation
 from fanfold.engine.tasks.leftovers import retire
+from fanfold.engine.tasks.option_checks import check_options
 from fanfold.engine.tasks.reset_items import LargeReset, Noted, Selection, named, refuse_busy
-from fanfold.engine.tasks.submit import check_options
 from fanfold.engine.tasks.transitions import Pipelines, move
 from fanfold.engine.tasks.unlock import NewInputs
 from fanfold.errors import BadInput, IllegalMove
 from fanfold.model import serial
-from fanfold.model.asking import laid_over
 from fanfold.model.lifecycle import OPEN_ITEMS, ItemState, TaskState
 from fanfold.model.pipeline import Pipeline
 from fanfold.model.plan import Kind, Plan
+from fanfold.model.questions import laid_over
+from fanfold.model.sentences import say
 from fanfold.model.task import TaskRow
 from fanfold.store.items import reset as resetting
 from fanfold.store.store import Transaction
@@ -47,7 +48,7 @@ def retry(
     wanted = redo.stage or _stage_of(tx, row, redo)
     if wanted not in [planned.name for planned in row.plan.stages]:
         row.plan.stage(wanted)
-        raise BadInput(f"{wanted} runs once per task, when the task ends; it cannot be retried by itself.")
+        raise BadInput(say("runs_once", stage=wanted))
     if redo.options and (pipeline := pipelines.get(row.pipeline) or find_installed(row.pipeline)):
         check_options(pipeline, laid_over(serial.load(row.options) or {}, redo.options))
     overrides = None if not redo.options else serial.dump(redo.options, "The options")
@@ -55,30 +56,41 @@ def retry(
     selection = Selection(wanted, which, redo.keys, overrides, tuple(row.plan.followers(wanted)))
     moved, resetting = _put_back(tx, row, selection, noted)
     if redo.stage and not moved:
-        raise IllegalMove(f"Task {row.id} has nothing to redo in {wanted}: name done items of it with --item.")
+        raise IllegalMove(say("nothing_to_redo", task=row.id, stage=wanted))
     # Never forward: what is open in an earlier stage would be left behind.
     back = row.plan.index(wanted) < row.plan.index(row.stage)
     target = TaskState.PAUSED if row.state is TaskState.PAUSED else TaskState.ACTIVE
-    reason = f"{moved} items of {wanted}" + (f": {', '.join(redo.keys[:20])}" if redo.keys else "")
+    named = say("items_redone_named", count=moved, stage=wanted, keys=redo.keys[:20])
+    reason = named if redo.keys else say("items_redone", count=moved, stage=wanted)
     values: dict[str, Any] = {"error_code": None, "error_message": None, "ending": None, **resetting}
     if redo.inputs is not None:
         values |= _renew(tx, row, wanted, redo.inputs)
-    if compensated(tx, row) or redo.inputs is not None:
+    values |= _as_task_options(row, wanted, redo)
+    if compensated(tx, row) or redo.inputs is not None or "options" in values:
         values |= new_generation(tx, row)
     stage = wanted if back else row.stage
     move(tx, pipelines, row, "retry", target, actor=actor, stage=stage, reason=reason, values=values)
     return moved
 
 
+def _as_task_options(row: TaskRow, stage: str, redo: Redo) -> dict[str, Any]:
+    """Other options for the step that everything else is made from are the task's own from now on.
+
+    Kept with that step alone they would not reach the items that it makes, and the task would still show the old ones.
+    """
+    first = row.plan.stages[0]
+    if not redo.options or redo.keys or stage != first.name or first.kind is Kind.EACH:
+        return {}
+    merged = laid_over(serial.load(row.options) or {}, redo.options)
+    return {"options": serial.dump({name: value for name, value in merged.items() if value is not None}, "The options")}
+
+
 def _renew(tx: Transaction, row: TaskRow, stage: str, new: NewInputs) -> dict[str, Any]:
     """Take the new inputs. Workers know a task's row by its generation, so this needs a new one."""
     if stage != row.plan.stages[0].name:
-        raise IllegalMove(
-            f"Task {row.id} has read its input already: a password has no effect on {stage}. Start it over, or submit the file "
-            "again with its password."
-        )
+        raise IllegalMove(say("password_too_late", task=row.id, stage=stage))
     if row.input != new.before:
-        raise IllegalMove(f"The input of task {row.id} was changed by somebody else at the same time; try again.")
+        raise IllegalMove(say("input_changed", task=row.id))
     tx.blobs.add_files(row.number, new.files)
     return {"input": new.inputs}
 
@@ -105,7 +117,7 @@ def _release_held(tx: Transaction, pipelines: Pipelines, row: TaskRow, actor: st
     """A compensation step that waits for a person goes on; it stays a compensation."""
     held = [one.id for one in tx.resetting.choose(row.number, row.stage, "failed")]
     moved = tx.resetting.retry(row.number, held)
-    reason = f"{row.stage} goes on"
+    reason = say("step_goes_on", stage=row.stage)
     move(tx, pipelines, row, "retry", TaskState.ACTIVE, actor=actor, stage=row.stage, reason=reason)
     return moved
 
@@ -120,9 +132,7 @@ def _stage_of(tx: Transaction, row: TaskRow, redo: Redo) -> str:
 def _stage_of_keys(row: TaskRow) -> str:
     each = [stage.name for stage in row.plan.stages if stage.kind is Kind.EACH]
     if not each:
-        raise BadInput(
-            f"Task {row.id} has no stage with many items, so it is retried without naming any: fanfold retry {row.id}"
-        )
+        raise BadInput(say("no_many_items_retry", task=row.id))
     return each[-1] if row.stage not in each else row.stage
 
 
@@ -130,11 +140,9 @@ def _degraded_stage(tx: Transaction, row: TaskRow) -> str:
     for stage in row.plan.stages:
         if tx.resetting.choose(row.number, stage.name, "degraded", limit=1):
             return stage.name
-    if tx.reading.marks([row.number]):
-        raise IllegalMove(
-            f"Task {row.id} cannot be retried like this: its degraded items are accepted. Name those to redo with --item."
-        )
-    raise IllegalMove(f"Task {row.id} cannot be retried like this: none of its items is degraded.")
+    if tx.counting.marks([row.number]):
+        raise IllegalMove(say("degraded_accepted", task=row.id))
+    raise IllegalMove(say("not_degraded", task=row.id))
 
 
 def _failed_stage(tx: Transaction, row: TaskRow) -> str:
@@ -189,19 +197,13 @@ def _plan_now(pipeline: Pipeline | None, row: TaskRow) -> Plan:
     The stored plan is no substitute: the workers may have other code, which would skip or repeat stages in silence.
     """
     if pipeline is None:
-        raise BadInput(
-            f"Task {row.id} can be started over only where its pipeline {row.pipeline} is known, since its stages may have "
-            f"changed. Name the pipeline: fanfold rerun {row.id} --target module:pipeline",
-            code="pipeline_needed",
-        )
+        raise BadInput(say("pipeline_needed", task=row.id, pipeline=row.pipeline), code="pipeline_needed")
     plan = pipeline.plan()
     first, before = plan.stages[0], row.plan.stages[0]
     moved = Kind.EACH in (first.kind, before.kind) and (first.name, first.kind) != (before.name, before.kind)
     changed = any(stage.name == first.name and stage.kind is not first.kind for stage in row.plan.stages)
     if moved or changed:
-        raise IllegalMove(
-            f"Task {row.id} began with {before.name}, and its pipeline begins with {first.name} now: submit it again."
-        )
+        raise IllegalMove(say("begins_differently", task=row.id, before=before.name, after=first.name))
     same = [stage.name for stage in plan.stages] == [stage.name for stage in row.plan.stages]
     straight = same and not any(stage.gate for stage in row.plan.stages)
     return plan.without_gates() if straight else plan

@@ -15,6 +15,7 @@ from functools import partial
 from fanfold.engine.tasks.leftovers import NotReady
 from fanfold.errors import IllegalMove, NotFound
 from fanfold.model.lifecycle import ItemState
+from fanfold.model.sentences import say
 from fanfold.model.task import TaskRow
 from fanfold.store.items.drafts import STALE_SECONDS
 from fanfold.store.items.reset import Chosen
@@ -155,7 +156,7 @@ class _Noting:
     def _go_on(self, tx: Transaction) -> None:
         self._check(tx)
         if not tx.resets.refresh(self.row.number, self.token):
-            raise IllegalMove(f"Items of task {self.row.id} are put back by others at the same time; try again.")
+            raise IllegalMove(say("put_back_by_others", task=self.row.id))
 
     def _check(self, tx: Transaction) -> None:
         """The task is as it was, which is looked at under its lock."""
@@ -178,9 +179,7 @@ def named(tx: Transaction, row: TaskRow, stage: str, keys: Sequence[str]) -> lis
     if len(ids) < len(set(keys)):
         known = {item.key for item in tx.reading.page(row.number, stage=stage, keys=keys, limit=len(keys))}
         unknown = [key for key in dict.fromkeys(keys) if key not in known]
-        raise NotFound(
-            f"Task {row.id} has no item {', '.join(unknown)} in {stage}. To see them: fanfold items {row.id}"
-        )
+        raise NotFound(say("no_such_items_in", task=row.id, keys=unknown, stage=stage))
     return tx.resetting.named(ids)
 
 
@@ -188,9 +187,7 @@ def refuse_busy(row: TaskRow, chosen: Sequence[Chosen], options: str | None) -> 
     """Items that a worker has cannot be put back; those that wait for one can only be told of other options."""
     busy = (ItemState.RUNNING,) if options is not None else (ItemState.RUNNING, ItemState.PENDING)
     if any(one.state in busy for one in chosen):
-        raise IllegalMove(
-            f"Some of these items of task {row.id} are pending or being worked on; wait for them, or pause the task."
-        )
+        raise IllegalMove(say("items_busy", task=row.id))
 
 
 def finish_reset(store: Store, number: int, steps: int | None = None) -> bool:

@@ -14,10 +14,12 @@ from fanfold.engine.tasks.counts import Ahead, OutOfDate, count_ahead
 from fanfold.engine.tasks.draft import remove_items, split_token, write_items
 from fanfold.engine.tasks.leftovers import Leftovers
 from fanfold.engine.tasks.transitions import Pipelines
-from fanfold.engine.worker.attempt_result import Settlement, settle, unstorable
+from fanfold.engine.worker.attempt.attempt_result import Settlement, unstorable
+from fanfold.engine.worker.attempt.settle_batch import settle
 from fanfold.errors import BadInput, DatabaseProblem
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.plan import Plan
+from fanfold.model.sentences import say
 from fanfold.store.database_errors import REFUSED
 from fanfold.store.items.drafts import NEW, OLD
 from fanfold.store.store import Store, Transaction
@@ -25,8 +27,8 @@ from fanfold.store.store import Store, Transaction
 
 def finish_split(store: Store, pipelines: Pipelines, worker: str, one: Settlement) -> bool:
     """A split's item is finished, its stage left and the next one entered with all its items; whether the task moved."""
-    spool = one.spool
-    assert spool is not None
+    new_items = one.new_items
+    assert new_items is not None
     try:
         moved = _finish(store, pipelines, worker, one)
     except (BadInput, DatabaseProblem) as problem:
@@ -35,19 +37,15 @@ def finish_split(store: Store, pipelines: Pipelines, worker: str, one: Settlemen
         failed = refused(one, problem)
         store.transact(lambda tx: settle(tx, [failed], worker, store.settings.crash_limit))
         moved = move_on(store, pipelines, one.claimed.task, worker)
-    spool.remove()
+    new_items.remove()
     return moved is not None
 
 
 def refused(one: Settlement, problem: BadInput | DatabaseProblem) -> Settlement:
     """The ending for a split whose items cannot be kept, with the reason."""
-    duplicate = one.spool.first_duplicate() if one.spool is not None and isinstance(problem, BadInput) else None
-    return unstorable(
-        one,
-        f"{one.claimed.stage} yields two items with the key {duplicate!r}; keys must differ."
-        if duplicate
-        else str(problem),
-    )
+    duplicate = one.new_items.first_duplicate() if one.new_items is not None and isinstance(problem, BadInput) else None
+    said = say("split_duplicate", stage=one.claimed.stage, key=duplicate) if duplicate else problem.message
+    return unstorable(one, said)
 
 
 def write_split(store: Store, plan: Plan, one: Settlement, stopped: Callable[[], bool] = lambda: False) -> bool:
@@ -56,21 +54,21 @@ def write_split(store: Store, plan: Plan, one: Settlement, stopped: Callable[[],
     What an earlier split of the task left, and all that was made from it, is removed first. May be called again after the
     database was away: it goes on where it was.
     """
-    claimed, spool = one.claimed, one.spool
+    claimed, new_items = one.claimed, one.new_items
     target = plan.after(claimed.stage)
-    assert spool is not None
+    assert new_items is not None
     assert target is not None
     task, token = claimed.task, split_token(claimed.id, claimed.lease)
 
     def held(tx: Transaction) -> bool:
         return not stopped() and tx.settling.holds(claimed.id, claimed.lease)
 
-    if not spool.cleared:
+    if not new_items.cleared:
         found: list[str] = []
         later = [stage.name for stage in plan.stages[plan.index(target.name) :]]
         # This may read all items, so it is no part of the transaction: nothing behind a split is begun while its lease is held.
         with store.read() as look:
-            spool.begun = spool.begun or look.items.have_begun(task, target.name)
+            new_items.begun = new_items.begun or look.items.have_begun(task, target.name)
 
         def begin(tx: Transaction) -> bool:
             found[:] = [stage for stage in later if tx.drafts.holds_items(task, stage)]
@@ -87,22 +85,22 @@ def write_split(store: Store, plan: Plan, one: Settlement, stopped: Callable[[],
         for stage in found:
             if not remove_items(store.transact, task, stage, token, may=held):
                 return False
-        spool.cleared = True
-    if not write_items(store.transact, task, target.name, token, spool, may=held):
+        new_items.cleared = True
+    if not write_items(store.transact, task, target.name, token, new_items, may=held):
         return False
-    store.transact(lambda tx: tx.items.analyze(spool.count))
-    spool.token = token
+    store.transact(lambda tx: tx.items.analyze(new_items.count))
+    new_items.token = token
     return True
 
 
 def _finish(store: Store, pipelines: Pipelines, worker: str, one: Settlement) -> TaskState | None:
-    assert one.spool is not None
-    if one.spool.token is None and one.spool.fits_one_chunk:
+    assert one.new_items is not None
+    if one.new_items.token is None and one.new_items.fits_one_chunk:
         try:
             return _move(store, pipelines, worker, one)
         except Leftovers:
             pass
-    if one.spool.token is None:
+    if one.new_items.token is None:
         with store.read() as tx:
             row = tx.tasks.get(one.claimed.task)
         if row is None or not write_split(store, row.plan, one):
@@ -136,14 +134,14 @@ def _move_once(
         held = held and bool(settle(tx, [one], worker, store.settings.crash_limit))
         if row is None or not held:
             return None
-        return advance_locked(tx, pipelines, row, worker, new_items=one.spool, ahead=ahead)
+        return advance_locked(tx, pipelines, row, worker, new_items=one.new_items, ahead=ahead)
 
 
 def _is_ours(tx: Transaction, plan: Plan, one: Settlement) -> bool:
     """Whether what was written before, if anything was, is still as it was written."""
     target = plan.after(one.claimed.stage)
-    if one.spool is None or one.spool.token is None or target is None:
+    if one.new_items is None or one.new_items.token is None or target is None:
         return True
     # The item's row is locked before the draft's, as where a chunk is written.
     held = tx.settling.holds(one.claimed.id, one.claimed.lease)
-    return held and tx.drafts.refresh(one.claimed.task, target.name, one.spool.token)
+    return held and tx.drafts.refresh(one.claimed.task, target.name, one.new_items.token)

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fanfold.engine.tasks.split_file import KEY_LENGTH
+from fanfold.engine.tasks.new_items import KEY_LENGTH
 from fanfold.errors import BadInput
 from fanfold.model.retry import MOST_RETRIES
+from fanfold.model.sentences import say
 from fanfold.model.texts import check_text, shown
 
 OWNER_LENGTH = 200
@@ -47,31 +48,31 @@ def checked(wanted: Submission) -> Submission:
     check_mapping(wanted.metadata, "metadata")
     priority = _whole(wanted.priority, "The priority")
     if not -(2**31) < priority < 2**31:
-        raise BadInput(f"The priority {shown(priority)} is out of range; use small numbers, higher first.")
+        raise BadInput(say("priority_range", value=shown(priority)))
     if wanted.retry_limit is not None and not 0 <= _whole(wanted.retry_limit, "The retry limit") <= MOST_RETRIES:
-        raise BadInput(f"The retry limit is {shown(wanted.retry_limit)}; it must be from 0 to {MOST_RETRIES}.")
+        raise BadInput(say("retry_limit_range", value=shown(wanted.retry_limit), most=MOST_RETRIES))
     return replace(wanted, tags=_tags(wanted.tags))
 
 
 def check_items(items: Any) -> None:
     """`items` must give one item after the other; text or a mapping would give its letters or names."""
     if items is not None and (isinstance(items, str | bytes | Mapping) or not hasattr(items, "__iter__")):
-        raise BadInput(f"`items` must be a list or another iterable of items, not {shown(items)}.")
+        raise BadInput(say("items_no_list", value=shown(items)))
 
 
 def check_mapping(values: Any, name: str) -> None:
     """Options and metadata have names."""
     if not isinstance(values, Mapping):
-        raise BadInput(f"`{name}` must be a dict, not {shown(values)}.")
+        raise BadInput(say("not_dict", name=name, value=shown(values)))
 
 
 def _whole(value: Any, what: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise BadInput(f"{what} must be a whole number, not {shown(value)}.")
+        raise BadInput(say("not_whole", what=what, value=shown(value)))
     return value
 
 
 def _tags(tags: Any) -> tuple[str, ...]:
     if isinstance(tags, str | bytes | Mapping) or not hasattr(tags, "__iter__"):
-        raise BadInput(f"`tags` must be a list of text, not {shown(tags)}.")
+        raise BadInput(say("tags_no_list", value=shown(tags)))
     return tuple(check_text(tag, "A tag", least=1, most=TAG_LENGTH) for tag in tags)

@@ -13,18 +13,19 @@ from fanfold.engine.tasks import inputs as given
 from fanfold.engine.tasks.advance import make_items
 from fanfold.engine.tasks.draft import remove_items, write_items
 from fanfold.engine.tasks.inputs import Described
-from fanfold.engine.tasks.split_file import Spool, digest_of
+from fanfold.engine.tasks.new_items import NewItems, digest_of
+from fanfold.engine.tasks.option_checks import check_options
 from fanfold.engine.tasks.submission import TITLE_LENGTH, Submission
 from fanfold.engine.tasks.submission import checked as checked_submission
 from fanfold.engine.tasks.transitions import described, record
 from fanfold.engine.tasks.unlock import applied, taken_out
-from fanfold.errors import BadInput, DatabaseProblem, FanfoldError, HandlerError, KeyReused, KeyTaken
+from fanfold.errors import BadInput, DatabaseProblem, FanfoldError, KeyReused, KeyTaken
 from fanfold.model import serial
 from fanfold.model.files import File
 from fanfold.model.lifecycle import TaskState
-from fanfold.model.options import read_options
 from fanfold.model.pipeline import Pipeline
 from fanfold.model.plan import Kind, Plan
+from fanfold.model.sentences import say
 from fanfold.model.task import TaskRow
 from fanfold.store.items.drafts import CHUNK, NEW
 from fanfold.store.store import Store, Transaction
@@ -75,7 +76,7 @@ def submit_or_find(store: Store, pipeline: Pipeline, wanted: Submission) -> Subm
         made.remove_blobs()
         raise
     finally:
-        made.spool.remove()
+        made.new_items.remove()
 
 
 class Making:
@@ -87,7 +88,7 @@ class Making:
         self.plan = plan
         self.wanted = wanted
         self.task_id = new_id()
-        self.spool = Spool(store.scratch / f"submit-{self.task_id}.jsonl")
+        self.new_items = NewItems(store.scratch / f"submit-{self.task_id}.jsonl")
         self.fingerprint: str | None = None
         self._files: list[File] = []
         """Blobs of the inputs."""
@@ -102,31 +103,31 @@ class Making:
         described = None if self.wanted.key is None else Described(self.pipeline.name, self.wanted.options)
         if self.wanted.items is not None:
             limit = self.store.settings.result_bytes
-            self.spool.fill(self.wanted.items, self._fold, limit, digest=described is not None)
-            if not self.spool.count:
-                raise BadInput("A task needs at least one item, and `items` is empty.")
+            self.new_items.fill(self.wanted.items, self._fold, limit, digest=described is not None)
+            if not self.new_items.count:
+                raise BadInput(say("items_empty"))
         is_same = usable == checked
         if described is not None and not is_same:
             given.describe(described, checked)
         kept = given.copy_in(self.store, self.task_id, usable, self._files, described if is_same else None)
-        self.fingerprint = None if described is None else described.fingerprint(self.spool.digest)
+        self.fingerprint = None if described is None else described.fingerprint(self.new_items.digest)
         row = _row(self.task_id, self.pipeline, self.plan, self.wanted, kept, checked)
         row["fingerprint"] = self.fingerprint
-        return self._keep_few(row) if self.spool.fits_one_chunk else self._keep_many(row)
+        return self._keep_few(row) if self.new_items.fits_one_chunk else self._keep_many(row)
 
     def _fold(self, name: str, text: str) -> str:
         if len(text) * BYTES_PER_CHARACTER <= self.store.settings.inline_bytes:
             return text
         text, file = self.store.fold(self.task_id, name, text)
         if file is not None:
-            self._folded.append((self.spool.count, file))
+            self._folded.append((self.new_items.count, file))
         return text
 
     def _keep_few(self, row: dict[str, Any]) -> TaskRow:
         with self.store.write() as tx:
             number = tx.tasks.add(row, self.wanted.tags)
             tx.blobs.add_files(number, [file for _, file in self._folded])
-            return self._begin(tx, number, self.spool if self.wanted.items is not None else None)
+            return self._begin(tx, number, self.new_items if self.wanted.items is not None else None)
 
     def _keep_many(self, row: dict[str, Any]) -> TaskRow:
         """Write the items under the number of a task that is not there yet, and then the task."""
@@ -141,7 +142,7 @@ class Making:
                 raise
             if begun is not None:
                 return begun
-        raise FanfoldError("The items were not written in time, and were given up. Submit them again.", code="too_slow")
+        raise FanfoldError(say("items_too_slow"), code="too_slow")
 
     def _write(self, number: int, row: dict[str, Any]) -> TaskRow | None:
         """Items, then the task; None when the sweep took this for abandoned, as after a long sleep of the machine."""
@@ -152,11 +153,11 @@ class Making:
             tx.blobs.add_files(number, [file for _, file in some])
 
         if not write_items(
-            self.store.transact, number, stage, self.task_id, self.spool, may=lambda tx: True, note=name_blobs
+            self.store.transact, number, stage, self.task_id, self.new_items, may=lambda tx: True, note=name_blobs
         ):
             return None
         with self.store.write() as tx:
-            tx.items.analyze(self.spool.count)
+            tx.items.analyze(self.new_items.count)
         with self.store.write() as tx:
             if not tx.drafts.refresh(number, stage, self.task_id):
                 return None
@@ -173,7 +174,7 @@ class Making:
         except DatabaseProblem as problem:
             log.warning("Left the items of a submission that failed to the sweep: %s", problem)
 
-    def _begin(self, tx: Transaction, number: int, items: Spool | None) -> TaskRow:
+    def _begin(self, tx: Transaction, number: int, items: NewItems | None) -> TaskRow:
         tx.blobs.add_files(number, self._files)
         row = tx.tasks.get(number)
         assert row is not None
@@ -226,42 +227,27 @@ def _compared(
         options = serial.load(serial.dump(wanted.options, "The options"))
         same = (existing.pipeline, serial.load(existing.options) or {}, kept) == (pipeline.name, options, now)
     if not same:
-        raise KeyReused(
-            f"The key {wanted.key!r} belongs to task {existing.id}, which is other work: its pipeline, options, inputs or "
-            f"items differ. Use a new key for new work; to see that task: fanfold show {existing.id}"
-        )
+        raise KeyReused(say("key_reused", key=wanted.key, task=existing.id))
     return existing
-
-
-def check_options(pipeline: Pipeline, options: dict[str, Any]) -> None:
-    """Whether the pipeline can do something with these options; BadInput says what is wrong.
-
-    First each by itself, as it is declared, then the rules of the application about all of them.
-    """
-    if pipeline.declared:
-        read_options(pipeline.declared, options)
-    if pipeline.check_options is None:
-        return
-    try:
-        pipeline.check_options(options)
-    except HandlerError as problem:
-        raise BadInput(str(problem), code=problem.code) from None
 
 
 def check_submission(pipeline: Pipeline, plan: Plan, wanted: Submission) -> list[Any]:
     """The inputs, with everything that could be wrong said before anything is kept."""
     starts_with_items = plan.stages[0].kind is Kind.EACH
     if starts_with_items and wanted.items is None:
-        raise BadInput(
-            f"Pipeline {pipeline.name} begins with `{plan.stages[0].name}` for each item, so it needs items=[…]."
-        )
+        raise BadInput(say("needs_items", pipeline=pipeline.name, stage=plan.stages[0].name))
     if not starts_with_items and wanted.items is not None:
-        raise BadInput(
-            f"Pipeline {pipeline.name} makes its own items in `{plan.stages[0].name}`; give it inputs, not items."
-        )
+        raise BadInput(say("makes_own_items", pipeline=pipeline.name, stage=plan.stages[0].name))
     serial.dump([wanted.options, wanted.metadata], "What was submitted")
     check_options(pipeline, wanted.options)
-    return given.check(wanted.inputs, text_is_path=not (pipeline.calls_with_arguments or wanted.literal))
+    inputs = given.check(wanted.inputs, text_is_path=not (pipeline.calls_with_arguments or wanted.literal))
+    if pipeline.accepts and not any(isinstance(value, Path | given.Upload | File) for value in inputs):
+        wanted_files = " or ".join(pipeline.accepts)
+        raise BadInput(
+            f"{pipeline.title} needs a file that ends with {wanted_files}, and none was given. Give one as an input.",
+            code="no_file",
+        )
+    return inputs
 
 
 def new_id() -> str:

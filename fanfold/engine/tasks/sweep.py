@@ -13,12 +13,14 @@ from fanfold.engine.tasks.copy_items import move_on
 from fanfold.engine.tasks.delete import SLICE_SECONDS, late_after, prune, remove_deleted
 from fanfold.engine.tasks.reset_items import finish_abandoned
 from fanfold.engine.tasks.transitions import Pipelines, left_for_later
-from fanfold.engine.worker.attempt_result import poison
-from fanfold.engine.worker.host import is_dead
+from fanfold.engine.worker.attempt.settle_batch import poison
+from fanfold.engine.worker.beside.host import is_dead
+from fanfold.model.endings import Ending
 from fanfold.model.lifecycle import ItemState
+from fanfold.model.sentences import say
 from fanfold.store.files.folder import old_entries, remove_file
 from fanfold.store.items import recover as recovery
-from fanfold.store.items.recover import ClockSetBack, Lost
+from fanfold.store.items.recover import ClockSetBack, LostItem
 from fanfold.store.store import Store, Transaction
 
 log = logging.getLogger("fanfold.sweep")
@@ -112,22 +114,22 @@ def recover(store: Store, actor: str) -> int:
         store,
         actor,
         lambda tx: tx.recovery.reclaim_dead(settings.lease_seconds, settings.crash_limit),
-        "its worker died",
+        say("worker_died"),
     )
     hung = _reclaim(
         store,
         actor,
         lambda tx: tx.recovery.reclaim_hung(HANG_GRACE_SECONDS, settings.crash_limit),
-        "its worker hangs past the time limit",
+        say("worker_hangs"),
     )
     idle = _until_none_is_left(lambda: store.transact(lambda tx: _release_idle(tx, settings.look_seconds * 5)))
     store.transact(_tidy)
     return len(lost) + len(hung) + len(idle)
 
 
-def _until_none_is_left(take: Callable[[], list[Lost]]) -> list[Lost]:
+def _until_none_is_left(take: Callable[[], list[LostItem]]) -> list[LostItem]:
     """What ``take`` gives, again and again in short transactions, until it gives less than it could."""
-    found: list[Lost] = []
+    found: list[LostItem] = []
     while some := take():
         found += some
         if len(some) < recovery.AT_ONCE:
@@ -135,7 +137,7 @@ def _until_none_is_left(take: Callable[[], list[Lost]]) -> list[Lost]:
     return found
 
 
-def _release_idle(tx: Transaction, grace_seconds: float) -> list[Lost]:
+def _release_idle(tx: Transaction, grace_seconds: float) -> list[LostItem]:
     """Hand back what tasks no longer want."""
     tx.recovery.see_no_future()
     idle = tx.recovery.release_idle(grace_seconds)
@@ -161,8 +163,8 @@ def bury_dead(store: Store) -> None:
         store.transact(lambda tx: tx.workers.leave(worker))  # noqa: B023
 
 
-def _reclaim(store: Store, actor: str, take: Callable[[Transaction], list[Lost]], why: str) -> list[Lost]:
-    def reclaim(tx: Transaction) -> list[Lost]:
+def _reclaim(store: Store, actor: str, take: Callable[[Transaction], list[LostItem]], why: str) -> list[LostItem]:
+    def reclaim(tx: Transaction) -> list[LostItem]:
         lost = take(tx)
         tx.settling.free_permits([item.id for item in lost])
         given_up = {
@@ -173,7 +175,13 @@ def _reclaim(store: Store, actor: str, take: Callable[[Transaction], list[Lost]]
         )
         tx.settling.add_attempts(
             [
-                {"item": item.id, "lease": item.lease, "outcome": "lost", "error_code": "lost", "error_message": why}
+                {
+                    "item": item.id,
+                    "lease": item.lease,
+                    "outcome": Ending.RECLAIM.outcome,
+                    "error_code": "lost",
+                    "error_message": why,
+                }
                 for item in lost
             ]
         )
@@ -182,8 +190,8 @@ def _reclaim(store: Store, actor: str, take: Callable[[Transaction], list[Lost]]
                 {
                     "task": item.task,
                     "actor": actor,
-                    "verb": "reclaim",
-                    "source": "running",
+                    "verb": Ending.RECLAIM.event,
+                    "source": ItemState.RUNNING.value,
                     "target": item.state,
                     "stage": item.stage,
                     "item": item.key,
@@ -199,8 +207,9 @@ def _reclaim(store: Store, actor: str, take: Callable[[Transaction], list[Lost]]
     lost = _until_none_is_left(lambda: store.transact(reclaim))
     for item in lost[:20]:
         log.warning(
-            "[%s] Reclaimed %s %s: %s; %s",
+            "[%s] %s %s %s: %s; %s",
             actor,
+            Ending.RECLAIM.log_word,
             item.stage,
             item.key,
             why,

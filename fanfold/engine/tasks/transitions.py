@@ -13,6 +13,7 @@ from fanfold.errors import BadInput, DatabaseProblem, FanfoldError, IllegalMove
 from fanfold.model import serial
 from fanfold.model.lifecycle import TASK_MOVES, TaskState, targets
 from fanfold.model.pipeline import Pipeline
+from fanfold.model.sentences import say
 from fanfold.model.task import Change, TaskRow
 from fanfold.store.store import Store, Transaction
 
@@ -34,8 +35,8 @@ class MirrorFailed(FanfoldError):
 
     def __init__(self, row: TaskRow, error: Exception) -> None:
         self.number = row.number
-        self.told = f"on_move failed: {type(error).__name__}: {error}"
-        super().__init__(f"Task {row.id} was not moved, as {self.told}")
+        self.told = say("on_move_failed", error=f"{type(error).__name__}: {error}")
+        super().__init__(say("not_moved", task=row.id, what=self.told))
 
 
 @contextmanager
@@ -58,9 +59,9 @@ def _note_refusal(tx: Transaction, error: MirrorFailed, actor: str) -> float:
     times, _ = tx.events.latest_run(row.number, ON_MOVE, PAUSES_DOUBLED)
     pause = pause_after(times + 1)
     if row.state is TaskState.ACTIVE:
-        told = _storable(error.told)
-        tx.tasks.move(row.number, reason=f"{told}. It is tried again, with growing pauses")
-        reason = f"{told}; trying again in {pause:g} s"
+        told = error.told.changed(_storable)
+        tx.tasks.move(row.number, reason=say("on_move_again", what=told))
+        reason = say("on_move_retried", what=told, seconds=pause)
         kept = described(row, ON_MOVE, row.state, row.state, actor, row.stage, reason)
         tx.events.add([{"task": row.number, **_told(kept)}])
     return pause
@@ -100,7 +101,7 @@ def move(
     """Make one move of a task whose row is locked. ``target`` None says that the task's row is about to go."""
     if target is not None:
         if target not in targets(TASK_MOVES, verb):
-            raise IllegalMove(f"The table of moves has no {verb} to {target}.")
+            raise IllegalMove(say("no_such_move", verb=verb, state=target))
         # Why it was paused, or could not be moved, is over with the move; a pause gives its own reason.
         written = {**({} if target is TaskState.PAUSED else {"reason": None}), **(values or {})}
         tx.tasks.move(row.number, state=target.value, stage=stage or row.stage, **written)
@@ -142,8 +143,7 @@ def mirror_of(pipelines: Pipelines, row: TaskRow) -> Any:
     pipeline = pipelines.get(row.pipeline)
     if pipeline is None or pipeline.mirror is None:
         raise BadInput(
-            f"Task {row.id} keeps a record of its own in step (on_move of {row.pipeline}), so its pipeline is needed here. "
-            "Name it: --target module:pipeline",
+            say("mirror_needed", task=row.id, pipeline=row.pipeline),
             code="mirror_needed",
         )
     return pipeline.mirror

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from fanfold.engine.tasks.inputs import Upload, shown_name
-from fanfold.engine.worker.children import Children
+from fanfold.engine.worker.processes.children import Children
 from fanfold.errors import BadOption, ChildDied, DatabaseProblem, HandlerError
 from fanfold.model import serial
 from fanfold.model.files import File
 from fanfold.model.options import SECRET, Option
 from fanfold.model.pipeline import Pipeline
 from fanfold.model.secrets import is_secret
+from fanfold.model.sentences import Sentence, say
 from fanfold.model.task import TaskRow
 from fanfold.store.files.private import private_folder
 from fanfold.store.store import Store
@@ -45,16 +46,12 @@ def taken_out(pipeline: Pipeline | None, options: Mapping[str, Any] | None) -> t
     """The options that are stored, and the secrets among them, which are not."""
     plain = dict(options or {})
     if pipeline is None and (unsure := [name for name, value in plain.items() if value and is_secret(name)]):
-        raise BadOption(
-            f"The option {unsure[0]} must not be stored, and only the task's pipeline, which is not known here, can use it at "
-            "once. Do it where the pipeline is installed, or name the pipeline.",
-            field=unsure[0],
-        )
+        raise BadOption(say("secret_not_stored", option=unsure[0]), field=unsure[0])
     known = {} if pipeline is None else {name: one for name, one in pipeline.declared.items() if one.kind == SECRET}
     given = {name: plain.pop(name) for name in known if name in plain}
     for name, value in given.items():
         if value is not None and not isinstance(value, str):
-            raise BadOption(f"The option {name} must be text.", field=name)
+            raise BadOption(say("option_not_text", option=name), field=name)
     return plain, Secrets({name: value for name, value in given.items() if value}, known)
 
 
@@ -66,7 +63,7 @@ def applied(store: Store, secrets: Secrets, inputs: Sequence[Any]) -> Iterator[l
         return
     if not any(isinstance(value, Path | Upload | File) for value in inputs):
         name = next(iter(secrets.values))
-        raise BadOption(f"The option {name} is for a file, and none was given.", field=name)
+        raise BadOption(say("option_for_file", option=name), field=name)
     private_folder(store.scratch)
     with ExitStack() as used:
         home = Path(used.enter_context(tempfile.TemporaryDirectory(prefix="unlocked-", dir=store.scratch)))
@@ -116,23 +113,24 @@ def _apply(children: Children, option: Option, secret: str, source: Path, target
         child.run(option.apply, (source, secret, target), {"name": name})
     except ChildDied as error:
         children.discard(child)
-        raise _refused(option, f"{name} cannot be opened here: {error}", error.code) from None
+        raise _refused(option, say("not_opened_here", file=name, why=error.message), error.code) from None
     except HandlerError as error:
         children.give_back(child)
-        raise _refused(option, str(error), error.code) from None
+        raise _refused(option, error.message, error.code) from None
     except Exception as error:
         # Raised by the application's own code. Its text may quote the secret.
         children.give_back(child)
-        raise _refused(option, f"{name} cannot be opened: {type(error).__name__}", "bad_option") from None
+        raise _refused(option, say("not_opened", file=name, why=type(error).__name__), "bad_option") from None
     finally:
         patience.cancel()
     children.give_back(child)
     if not target.is_file():
-        raise _refused(option, f"{name} cannot be opened: its application has made no copy", "bad_option")
+        raise _refused(option, say("not_opened", file=name, why=say("no_copy_made")), "bad_option")
 
 
 def _refused(option: Option, message: str, code: str) -> BadOption:
-    return BadOption(message if message.endswith((".", "!", "?")) else f"{message}.", field=option.name, code=code)
+    is_whole = isinstance(message, Sentence) or message.endswith((".", "!", "?"))
+    return BadOption(message if is_whole else f"{message}.", field=option.name, code=code)
 
 
 @dataclass

@@ -11,7 +11,7 @@ SAID = 5
 MOST_CAUSES = 500
 
 
-class Repeats:
+class LogThrottle:
     """Counts lines by their cause, a minute at a time."""
 
     def __init__(self) -> None:

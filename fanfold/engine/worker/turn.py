@@ -1,10 +1,10 @@
-"""What is one turn of a worker? Settle what has ended and claim what is next, in one commit; then move tasks on."""
+"""One turn of a worker, a list of steps: settle what has ended, advance tasks, look for work, claim. The loop then starts it."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from fanfold.engine.tasks.advance import advance
@@ -13,10 +13,13 @@ from fanfold.engine.tasks.copy_items import move_on
 from fanfold.engine.tasks.leftovers import NotReady
 from fanfold.engine.tasks.split import finish_split
 from fanfold.engine.tasks.transitions import MirrorFailed, Pipelines, left_for_later, pause_after
-from fanfold.engine.worker.attempt_result import MESSAGE_LENGTH, Settlement, clean, settle, unstorable
-from fanfold.engine.worker.claim import Claimer, Room
+from fanfold.engine.worker.attempt.attempt_result import MESSAGE_LENGTH, Settlement, clean, unstorable
+from fanfold.engine.worker.attempt.settle_batch import settle
+from fanfold.engine.worker.claiming.claim import Claimer, Room
 from fanfold.errors import DatabaseProblem, IllegalMove, NotFound
+from fanfold.model.endings import Ending
 from fanfold.model.item import Claimed
+from fanfold.model.sentences import say
 from fanfold.model.task import TaskRow
 from fanfold.store.database_errors import REFUSED
 from fanfold.store.store import Store
@@ -54,55 +57,104 @@ def take_turn(
 
     Tasks that move on only after many items were copied are noted in ``large``, if given, and left to the caller.
     """
-    turn = Turn(settled=len(settled))
-    if pausing := [one for one in settled if one.pause]:
-        # Results of a task count only while it is active, and what is handed back must not be claimed again at once: so
-        # what has ended otherwise comes first, then the pause, then the items that asked for it.
-        others = [one for one in settled if not one.pause]
-        take_turn(store, claimer, pipelines, worker, others, Room(0), in_flight=in_flight, hinted=hinted, large=large)
-        pausing = _pause(store, pipelines, worker, pausing)
-        _settle_and_claim(store, claimer, worker, pausing, Room(0))
-        return replace(turn, again=True)
-    splits = [one for one in settled if one.spool is not None]
-    plain = [one for one in settled if one.spool is None]
-    for one in splits:
-        if _finish_split(store, pipelines, worker, one):
-            claimer.candidates.note_move(one.claimed.task)
-            turn.again = True
-    unsettled = plain
-    if over := {one.claimed.task for one in plain} - in_flight - claimer.known_tasks:
-        # A task that may move on does so before places are given away, so that it does not wait for them in its next stage.
-        _settle_and_claim(store, claimer, worker, plain, Room(0))
-        unsettled = []
-        turn.again = _advance(store, claimer, pipelines, worker, over, large) or turn.again
-    if room.free > 0:
-        claimer.look(hinted, now=turn.again, room=room)
-    if unsettled or (room.free > 0 and claimer.has_candidates):
-        turn.claimed = _settle_and_claim(store, claimer, worker, unsettled, room)
-    busy = in_flight | {row.number for row, _ in turn.claimed} | over
-    left = {one.claimed.task for one in settled} - busy | _failing_fast(plain, pipelines)
-    turn.again = _advance(store, claimer, pipelines, worker, left, large) or turn.again
-    return turn
+    steps = _Steps(store, claimer, pipelines, worker, list(settled), room, in_flight, hinted, large)
+    steps.settle()
+    steps.advance()
+    steps.look()
+    steps.claim()
+    steps.advance_left()
+    steps.pause()
+    return steps.turn
 
 
-def _advance(
-    store: Store, claimer: Claimer, pipelines: Pipelines, worker: str, numbers: set[int], large: set[int] | None
-) -> bool:
-    """Move these tasks on where their stage is over; whether any moved. Those that take long are noted in ``large``, if given."""
-    moved = False
-    for number in sorted(numbers):
-        with left_for_later(store, worker):
-            try:
-                row = advance(store, pipelines, number, worker)
-            except NotReady:
-                if large is not None:
-                    large.add(number)
-                    continue
-                row = move_on(store, pipelines, number, worker)
-            if row is not None:
-                claimer.candidates.note_move(number)
-                moved = True
-    return moved
+class _Steps:
+    """The steps of one turn, in their order; each leaves to the next what it did not settle or advance."""
+
+    def __init__(
+        self,
+        store: Store,
+        claimer: Claimer,
+        pipelines: Pipelines,
+        worker: str,
+        settled: list[Settlement],
+        room: Room,
+        in_flight: set[int],
+        hinted: bool,
+        large: set[int] | None,
+    ) -> None:
+        self.turn = Turn(settled=len(settled))
+        self._store = store
+        self._claimer = claimer
+        self._pipelines = pipelines
+        self._worker = worker
+        self._in_flight = in_flight
+        self._hinted = hinted
+        self._large = large
+        self._room = room
+        self._settled = settled
+        self._pausing: list[Settlement] = []
+        if pausing := [one for one in settled if one.pause]:
+            # Results of a task count only while it is active, and what is handed back must not be claimed again at once: so
+            # what has ended otherwise comes first, then the pause, then the items that asked for it.
+            self._settled, self._pausing = [one for one in settled if not one.pause], pausing
+            self._room = Room(0)
+        self._plain = [one for one in self._settled if one.new_items is None]
+        self._unwritten = self._plain
+        """Endings for the claim's transaction."""
+        self._over = {one.claimed.task for one in self._plain} - in_flight - claimer.known_tasks
+        """Tasks whose stage may be over with these endings."""
+
+    def settle(self) -> None:
+        """Finish splits, and write the endings after which a task may move on; the others are written with the claim."""
+        for one in self._settled:
+            if one.new_items is not None and _finish_split(self._store, self._pipelines, self._worker, one):
+                self._claimer.candidates.note_move(one.claimed.task)
+                self.turn.again = True
+        if self._over:
+            _settle_and_claim(self._store, self._claimer, self._worker, self._plain, Room(0))
+            self._unwritten = []
+
+    def advance(self) -> None:
+        """Move tasks on before places are given away, so that they do not wait for them in their next stage."""
+        self._advance(self._over)
+
+    def look(self) -> None:
+        """Look for tasks with work, if there is room for it."""
+        if self._room.free > 0:
+            self._claimer.look(self._hinted, now=self.turn.again, room=self._room)
+
+    def claim(self) -> None:
+        """Claim for the free places, in one commit with what is not written yet."""
+        if self._unwritten or (self._room.free > 0 and self._claimer.has_candidates):
+            self.turn.claimed = _settle_and_claim(self._store, self._claimer, self._worker, self._unwritten, self._room)
+
+    def advance_left(self) -> None:
+        """Move the other tasks on of which something has ended and nothing is under way."""
+        busy = self._in_flight | {row.number for row, _ in self.turn.claimed} | self._over
+        left = {one.claimed.task for one in self._settled} - busy
+        self._advance(left | _failing_fast(self._plain, self._pipelines))
+
+    def pause(self) -> None:
+        """Pause the tasks whose handlers ask for it, then hand their items back."""
+        if self._pausing:
+            pausing = _pause(self._store, self._pipelines, self._worker, self._pausing)
+            _settle_and_claim(self._store, self._claimer, self._worker, pausing, Room(0))
+            self.turn.again = True
+
+    def _advance(self, numbers: set[int]) -> None:
+        """Move these tasks on where their stage is over. Those that take long are noted in ``large``, if given."""
+        for number in sorted(numbers):
+            with left_for_later(self._store, self._worker):
+                try:
+                    row = advance(self._store, self._pipelines, number, self._worker)
+                except NotReady:
+                    if self._large is not None:
+                        self._large.add(number)
+                        continue
+                    row = move_on(self._store, self._pipelines, number, self._worker)
+                if row is not None:
+                    self._claimer.candidates.note_move(number)
+                    self.turn.again = True
 
 
 def _finish_split(store: Store, pipelines: Pipelines, worker: str, one: Settlement) -> bool:
@@ -113,8 +165,8 @@ def _finish_split(store: Store, pipelines: Pipelines, worker: str, one: Settleme
             moved = finish_split(store, pipelines, worker, one)
         except MirrorFailed as problem:
             later = _refused(one, problem)
-            if one.spool is not None:
-                one.spool.remove()
+            if one.new_items is not None:
+                one.new_items.remove()
             store.transact(lambda tx: settle(tx, [later], worker, store.settings.crash_limit))
             raise
     return moved
@@ -144,7 +196,9 @@ def _refused(one: Settlement, problem: MirrorFailed) -> Settlement:
     """The ending of an item whose task on_move did not let move: tried again later, which uses up no retry."""
     known: dict[str, Any] = {"error_code": problem.code, "error_message": clean(problem.told, MESSAGE_LENGTH)}
     delay = pause_after(max(1, one.claimed.attempts - one.claimed.failures))
-    return one._replace(verb="back_off", counted=False, delay=delay, spool=None, output=None, pause=None, **known)
+    return one._replace(
+        ending=Ending.BACK_OFF, counted=False, delay=delay, new_items=None, output=None, pause=None, **known
+    )
 
 
 def _settle_and_claim(
@@ -156,7 +210,14 @@ def _settle_and_claim(
     """
     while len(settled) > AT_ONCE:
         some, settled = settled[:AT_ONCE], settled[AT_ONCE:]
-        _settle_and_claim(store, claimer, worker, some, Room(0))
+        _commit(store, claimer, worker, some, Room(0))
+    return _commit(store, claimer, worker, settled, room)
+
+
+def _commit(
+    store: Store, claimer: Claimer, worker: str, settled: list[Settlement], room: Room
+) -> list[tuple[TaskRow, Claimed]]:
+    """One transaction; if the database refuses it, the endings one by one, and nothing is claimed."""
     try:
         with store.write() as tx:
             settle(tx, settled, worker, store.settings.crash_limit)
@@ -183,13 +244,13 @@ def _settle_alone(store: Store, worker: str, one: Settlement) -> None:
     if misfit is not None:
         # An upgrade may have brought a constraint that this code does not know: no fault of the result.
         raise misfit
-    failed = unstorable(one, "The database refused its result.")
+    failed = unstorable(one, say("result_refused"))
     store.transact(lambda tx: settle(tx, [failed], worker, limit))
 
 
 def _failing_fast(settled: Sequence[Settlement], pipelines: Pipelines) -> set[int]:
     """Tasks of which an item has failed in a stage that does not wait for the others."""
-    return {one.claimed.task for one in settled if one.verb == "fail" and _is_fail_fast(one, pipelines)}
+    return {one.claimed.task for one in settled if one.ending is Ending.FAIL and _is_fail_fast(one, pipelines)}
 
 
 def _is_fail_fast(one: Settlement, pipelines: Pipelines) -> bool:

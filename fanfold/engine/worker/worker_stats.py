@@ -8,7 +8,7 @@ from collections import deque
 WINDOW_SECONDS = 60.0
 
 
-class Tally:
+class WorkerStats:
     """Endings of the last minute, in buckets of a second."""
 
     def __init__(self) -> None:

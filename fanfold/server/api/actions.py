@@ -7,10 +7,10 @@ from typing import Annotated, Any
 from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from fanfold.engine.actions import offered
+from fanfold.engine.take_action import offered
 from fanfold.server.access import Changing, Looking
 from fanfold.server.api.documented import may_answer
-from fanfold.server.api.shapes import TaskShape, Text
+from fanfold.server.api.shapes import Said, TaskShape, Text
 from fanfold.server.api.tasks import TaskId, harmless
 from fanfold.server.database_threads import Router, making
 from fanfold.server.sentences import without_commands
@@ -41,6 +41,7 @@ class ActionDone(BaseModel):
 
     action: str
     message: str
+    sentence: Said | None = Field(description="The code and parameters of the message, where it has them.")
     task: TaskShape | None = Field(description="The task as it is now; null when the action deleted it.")
 
 
@@ -57,4 +58,5 @@ async def take_action(
     """Take an action, here and now, in the server; its outcome is kept as an event of the task."""
     done = await making(client.do, task_id, name, harmless(wish.options))
     task = TaskShape.of(done.task) if done.task is not None else None
-    return ActionDone.model_construct(action=done.action, message=without_commands(done.message), task=task)
+    said = without_commands(done.message)
+    return ActionDone.model_construct(action=done.action, message=said, sentence=Said.of(said), task=task)

@@ -12,7 +12,7 @@ from fanfold.engine.client import Client
 from fanfold.model.external import ExternalJob, JobState
 from fanfold.server.access import Looking
 from fanfold.server.api.documented import may_answer
-from fanfold.server.api.shapes import TaskShape, Text, plain, shallow
+from fanfold.server.api.shapes import SENTENCES, Said, TaskShape, Text, plain, said_in, shallow
 from fanfold.server.api.tasks import MAY_CHANGE, TaskId
 from fanfold.server.database_threads import Router
 from fanfold.server.sentences import neutral
@@ -32,11 +32,14 @@ class ExternalShape(BaseModel):
     intended_at: datetime
     updated_at: datetime
     held: str | None = Field(description="Why its item waits for a person; null when it does not.")
+    sentences: dict[str, Said] = SENTENCES
 
     @classmethod
     def of(cls, job: ExternalJob, task_id: str) -> ExternalShape:
         """The job for a program."""
-        return cls.model_construct(**shallow(neutral(job)) | {"job": plain(job.job, task_id)})
+        known = shallow(neutral(job))
+        known |= {"job": plain(job.job, task_id), "sentences": said_in(known["sentences"])}
+        return cls.model_construct(**known)
 
 
 class ExternalList(BaseModel):

@@ -10,10 +10,12 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
 from fanfold.engine.client import Client
+from fanfold.engine.queries.page import PageQueries
 from fanfold.errors import NotFound
 from fanfold.model.files import File
 from fanfold.model.item import ItemDetail
 from fanfold.model.lifecycle import ItemState
+from fanfold.model.sentences import say
 from fanfold.model.task import Cells, Event, Timeline
 from fanfold.server.access import At, Looking
 from fanfold.server.api.documented import may_answer
@@ -72,7 +74,7 @@ async def get_image(client: Looking, place: At, task_id: TaskId, key: Key, stage
     picture = kept or await place.pictures.draw(place.pipelines.get(pipeline), name, value)
     kind = next((kind for magic, kind in KINDS if picture.startswith(magic)), None)
     if kind is None:
-        raise NotFound("This item has no picture that a browser can show.", code="no_picture")
+        raise NotFound(say("no_shown_picture"), code="no_picture")
     return Response(picture, media_type=kind, headers={"cache-control": HOUR})
 
 
@@ -121,13 +123,13 @@ def get_cells(client: Looking, task_id: TaskId, stage: Stage = None) -> Cells:
 
     `g`: done, but not as it was asked for.
     """
-    return client.cells(task_id, stage)
+    return PageQueries(client.lookup).cells(task_id, stage)
 
 
 @router.get("/tasks/{task_id}/timeline", responses=may_answer(404, 409))
 def get_timeline(client: Looking, task_id: TaskId) -> Timeline:
     """Get how the task went: its stages, what its workers settled when, and the attempts that failed or were lost."""
-    found = client.timeline(task_id)
+    found = PageQueries(client.lookup).timeline(task_id)
     return replace(found, attempts=tuple(neutral(attempt) for attempt in found.attempts))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from fastapi import Body, Path
@@ -13,8 +14,9 @@ from starlette.responses import Response
 from fanfold.engine import tokens
 from fanfold.engine.queries import doctor
 from fanfold.engine.queries.metrics import Metrics
+from fanfold.engine.queries.page import PageQueries
 from fanfold.engine.tasks.delete import prune
-from fanfold.engine.tasks.submit import check_options
+from fanfold.engine.tasks.option_checks import check_options
 from fanfold.engine.tasks.sweep import clean
 from fanfold.engine.tasks.tick import TickReport, tick
 from fanfold.engine.tasks.unlock import taken_out
@@ -28,6 +30,7 @@ from fanfold.server.api.shapes import NewTokenWish, Text
 from fanfold.server.api.submitting import pipeline_of
 from fanfold.server.database_threads import Router
 from fanfold.server.exposition import exposed
+from fanfold.server.sentences import sentences_of
 from fanfold.store.tokens import TokenRow
 from fanfold.store.workers import WorkerRow
 
@@ -153,7 +156,7 @@ def list_providers(_access: Asking) -> list[ProviderShape]:
 @router.get("/labels", responses=may_answer())
 def list_labels(client: Looking) -> dict[str, list[str]]:
     """List the tags and the owners that tasks have."""
-    return client.labels()
+    return PageQueries(client.lookup).labels()
 
 
 @router.get("/counts", responses=may_answer())
@@ -175,9 +178,9 @@ def get_metrics(client: Looking, _access: Overseeing) -> Metrics:
 
 
 @router.get("/doctor", responses=may_answer())
-def examine(place: At, _access: Overseeing) -> list[doctor.Check]:
+def examine(place: At, _access: Overseeing) -> list[doctor.DoctorCheck]:
     """Check whether everything is all right; each check has a fact and what to do about it."""
-    return doctor.examine(place.store.settings)
+    return [replace(one, **sentences_of(vars(one))) for one in doctor.examine(place.store.settings)]
 
 
 @router.post("/prune", responses=may_answer())
@@ -199,7 +202,7 @@ def do_tick(
     seconds: Annotated[float, Body(embed=True, gt=0, le=TICK_SECONDS, examples=[10])] = 10.0,
 ) -> TickReport:
     """Do what is due for a while: for a server without workers that a timer calls."""
-    return tick(place.store, place.pipelines.values(), budget=seconds)
+    return tick(place.store, place.pipelines.values(), seconds=seconds)
 
 
 @router.get("/tokens", responses=may_answer())
@@ -224,7 +227,7 @@ def revoke_token(place: At, _access: Managing, name: Annotated[Text, Path(max_le
 @plain.get("/health", responses=may_answer(always=(421, 503)), openapi_extra={"security": []})
 async def health(place: At) -> Health:
     """Say whether the server can reach its database; needs no token, and is answered within seconds whatever happens."""
-    return Health(status="ok", workers=await place.pulse.workers())
+    return Health(status="ok", workers=await place.database_health.workers())
 
 
 @plain.get("/metrics", responses={**may_answer(), 200: {"content": {"text/plain": {}}}}, response_class=Response)

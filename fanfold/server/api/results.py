@@ -22,17 +22,19 @@ from starlette.responses import (
 from starlette.types import Receive, Scope, Send
 
 from fanfold.engine.client import Client
-from fanfold.engine.forms import FormFile
-from fanfold.engine.queries.output_stream import Emitted
+from fanfold.engine.make_form import FormFile
+from fanfold.engine.queries.output_stream import OutputStream
+from fanfold.engine.queries.page import PageQueries
 from fanfold.errors import NotFound
 from fanfold.model.files import File
 from fanfold.model.item import BEGAN_AGAIN
+from fanfold.model.sentences import say
 from fanfold.server.access import Asking, At, Looking
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.items import Stage
 from fanfold.server.api.shapes import Text, plain
 from fanfold.server.api.tasks import TaskId
-from fanfold.server.app_state import Place
+from fanfold.server.app_state import AppState
 from fanfold.server.database_threads import making
 
 router = APIRouter(tags=["results"])
@@ -81,15 +83,15 @@ def get_part(
     """Get one entry of a result that has several, by its name."""
     value = client.result(task_id, earlier=earlier)
     if not isinstance(value, dict) or name not in value:
-        known = f" It has: {', '.join(value)}." if isinstance(value, dict) else ""
-        raise NotFound(f"The result of task {task_id} has no {name[:100]}.{known}")
+        known = say("result_has", names=list(value)) if isinstance(value, dict) else ""
+        raise NotFound(say("result_has_no", task=task_id, name=name[:100], known=known))
     return answer(value[name], client.get(task_id).id)
 
 
 @router.get("/tasks/{task_id}/files/{name}", responses={**may_answer(404, 409, 416), **RANGES}, response_class=Response)
 def get_file(client: Looking, task_id: TaskId, name: Annotated[Text, Path(max_length=300)]) -> Response:
     """Get a file of a task, as links name it."""
-    return sent(client.file(task_id, name))
+    return sent(PageQueries(client.lookup).file(task_id, name))
 
 
 @router.get(
@@ -117,11 +119,11 @@ def get_emitted(
     `began_again` in place of `value` says that another attempt of the item has begun: its earlier pieces do not count any more.
     """
     id_ = client.get(task_id).id
-    lines = followed(client.emitted(task_id, follow=follow), place, id_, access.token)
+    lines = followed(PageQueries(client.lookup).emitted(task_id, follow=follow), place, id_, access.token)
     return StreamingResponse(lines, media_type=LINES)
 
 
-async def followed(emitted: Emitted, place: Place, task_id: str, token: str | None) -> AsyncIterator[str]:
+async def followed(emitted: OutputStream, place: AppState, task_id: str, token: str | None) -> AsyncIterator[str]:
     """The pieces as lines; a thread is taken for each look at the database, and none for the time between."""
     watcher = place.live.watch(task_id, token)
     try:
@@ -145,7 +147,7 @@ def sent(file: File) -> FileResponse:
     """A file to be saved, never shown: it may be anything. Ranges are heeded."""
     path = file.path
     if not path.is_file():
-        raise NotFound(f"The file {file.name} is no longer there.", code="file_gone")
+        raise NotFound(say("named_file_gone", file=file.name), code="file_gone")
     kind = KINDS.get(path.suffix.lower(), "application/octet-stream")
     return Sent(path, media_type=kind, filename=file.name, headers=SANDBOX, stat_result=path.stat())
 

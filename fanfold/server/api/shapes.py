@@ -11,10 +11,11 @@ from urllib.parse import quote
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from fanfold.engine.tasks.submission import TITLE_LENGTH
-from fanfold.model.asking import Spending
 from fanfold.model.files import File
 from fanfold.model.item import Attempt, Item, ItemDetail, Result
 from fanfold.model.lifecycle import TaskState
+from fanfold.model.questions import Spending
+from fanfold.model.sentences import Sentence
 from fanfold.model.task import StageView, Task
 from fanfold.server.hiding import without_secrets
 from fanfold.server.sentences import neutral, without_commands
@@ -26,6 +27,26 @@ Text = Annotated[str, Field(pattern=r"^[^\x00]*$")]
 """What every database can keep and compare: anything without a NUL."""
 
 
+class Said(BaseModel):
+    """The code of a sentence and its parameters: for programs, and for other languages. A parameter may be a sentence itself."""
+
+    code: str
+    parameters: dict[str, JsonValue]
+
+    @classmethod
+    def of(cls, text: str | None) -> Said | None:
+        """The code and parameters of a text, if it has them."""
+        return cls(code=text.code, parameters=dict(text.parameters)) if isinstance(text, Sentence) else None
+
+
+def said_in(sentences: dict[str, Any]) -> dict[str, Said]:
+    """The codes and parameters of a record's texts."""
+    return {name: Said.model_construct(**known) for name, known in sentences.items()}
+
+
+SENTENCES: Any = Field(default={}, description="The codes and parameters of the texts that Fanfold made, by field.")
+
+
 class Problem(BaseModel):
     """What went wrong: a stable code, a fact and a way out."""
 
@@ -34,6 +55,7 @@ class Problem(BaseModel):
     status: int
     detail: str
     code: str
+    sentence: Said | None = Field(default=None, description="The code and parameters of the detail, where it has them.")
     available_commands: list[str] = Field(
         default=[], description="With `illegal_move` and `task_stopped`: what can be done with the task instead."
     )
@@ -102,12 +124,14 @@ class TaskShape(BaseModel):
     needs_you: str | None = Field(description="Why a person should look at it; null when it gets on without one.")
     held: int = Field(description="How many items of its stage wait for a person; `wait_reason` says why.")
     cursor: str = Field(description="Its place in the list, for `after`; valid also when the task was deleted.")
+    sentences: dict[str, Said] = SENTENCES
 
     @classmethod
     def of(cls, task: Task) -> TaskShape:
         """The task for a program, its files as links."""
         known = shallow(neutral(task))
         known |= {name: without_secrets(plain(known[name], task.id)) for name in ("options", "metadata", "inputs")}
+        known["sentences"] = said_in(known["sentences"])
         return cls.model_construct(**known)
 
 
@@ -157,11 +181,13 @@ class Failure(BaseModel):
     code: str
     message: str
     count: int
+    sentence: Said | None = None
 
     @classmethod
     def of(cls, stage: str, code: str, message: str, count: int) -> Failure:
         """A group of failures for a program."""
-        return cls(stage=stage, code=code, message=without_commands(message), count=count)
+        said = without_commands(message)
+        return cls(stage=stage, code=code, message=str(said), count=count, sentence=Said.of(said))
 
 
 class GivenFile(BaseModel):
@@ -260,11 +286,13 @@ class Refused(BaseModel):
 
     id: str
     reason: str
+    sentence: Said | None = None
 
     @classmethod
     def of(cls, task_id: str, reason: str) -> Refused:
         """A refusal for a program."""
-        return cls(id=task_id, reason=without_commands(reason))
+        said = without_commands(reason)
+        return cls.model_construct(id=task_id, reason=said, sentence=Said.of(said))
 
 
 class BulkReport(BaseModel):
@@ -306,6 +334,8 @@ def plain(value: Any, task_id: str) -> Any:
         return [plain(inner, task_id) for inner in value]
     if isinstance(value, Enum):
         return value.value
+    if isinstance(value, datetime):
+        return value.isoformat()
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name), task_id) for field in fields(value)}
     return value

@@ -16,6 +16,7 @@ from pydantic import TypeAdapter
 from starlette.concurrency import run_in_threadpool
 
 from fanfold.engine.client import Client
+from fanfold.engine.queries.page import PageQueries
 from fanfold.errors import DatabaseProblem, NotFound
 from fanfold.model.task import Event, Task
 from fanfold.server.access import Asking, At, Looking
@@ -25,7 +26,7 @@ from fanfold.server.api.tasks import WatchedTask
 from fanfold.server.live import Live
 from fanfold.server.memo import Once
 from fanfold.server.sentences import neutral
-from fanfold.server.snapshots import ListMoment, Lost, Moment, New, Watcher
+from fanfold.server.snapshots import DatabaseLost, ListMoment, Moment, New, Watcher
 
 router = APIRouter(tags=["live"])
 SETTLED_SECONDS = 10
@@ -71,11 +72,11 @@ async def stream_list(
     """
     watcher = place.live.watch_list(access.owner, token=access.token)
     after = number(last_event_id)
-    missed = None if after is None else partial(client.changed_since, after)
+    missed = None if after is None else partial(PageQueries(client.lookup).changed_since, after)
     try:
         async with aclosing(told(place.live, watcher, missed)) as news:
             async for new in news:
-                if isinstance(new, Lost):
+                if isinstance(new, DatabaseLost):
                     yield database_message(new)
                 elif isinstance(new, ListMoment):
                     for message in listed(new):
@@ -89,12 +90,12 @@ async def stream_list(
 
 async def told(
     live: Live, watcher: Watcher[New], missed: Callable[[], list[Missed]] | None
-) -> AsyncGenerator[list[Missed] | New | Lost, None]:
+) -> AsyncGenerator[list[Missed] | New | DatabaseLost, None]:
     """First what was missed, then what is new; in between whether the database is lost. Nothing is left out for that."""
     waiting: New | None = None
     async with aclosing(live.follow(watcher)) as news:
         async for new in news:
-            if isinstance(new, Lost):
+            if isinstance(new, DatabaseLost):
                 yield new
             else:
                 waiting = new if waiting is None else waiting.followed_by(new)
@@ -123,12 +124,12 @@ async def read(live: Live, missed: Callable[[], list[Missed]]) -> list[Missed] |
 
 
 async def messages(
-    task: Task, news: AsyncIterator[list[Event] | Moment | Lost], settled: int
+    task: Task, news: AsyncIterator[list[Event] | Moment | DatabaseLost], settled: int
 ) -> AsyncIterator[ServerSentEvent]:
     """What is told of a task, each event once."""
     sent: set[int] = set()
     async for new in news:
-        if isinstance(new, Lost):
+        if isinstance(new, DatabaseLost):
             yield database_message(new)
             continue
         events = new if isinstance(new, list) else [event for event in new.events if event.id not in sent]
@@ -147,7 +148,7 @@ async def messages(
                 return
 
 
-def database_message(lost: Lost) -> ServerSentEvent:
+def database_message(lost: DatabaseLost) -> ServerSentEvent:
     """Since when the database is lost; null says that it is back."""
     return ServerSentEvent(event="database", data={"lost_since": lost.since})
 

@@ -15,17 +15,19 @@ from starlette.exceptions import HTTPException
 
 from fanfold.engine.client import Client
 from fanfold.engine.tasks.inputs import Upload
+from fanfold.engine.tasks.option_checks import check_declared
 from fanfold.engine.tasks.submission import Submission
 from fanfold.errors import BadInput, NotFound
 from fanfold.model import serial
 from fanfold.model.item import NewItem
-from fanfold.model.options import SECRET, read_options
+from fanfold.model.options import SECRET
 from fanfold.model.pipeline import Pipeline
+from fanfold.model.sentences import say
 from fanfold.model.task import Task
 from fanfold.server.access import Access, NotAllowed
 from fanfold.server.api.shapes import GivenFile, NewTask
 from fanfold.server.api.uploading import read_upload
-from fanfold.server.app_state import Place
+from fanfold.server.app_state import AppState
 
 SAID_LENGTH = 64_000
 JSON_FIELDS = ("inputs", "items", "options", "metadata", "tags", "priority", "retry_limit", "straight_through")
@@ -56,7 +58,7 @@ BODY: dict[str, Any] = {
 BODY["requestBody"]["content"]["application/json"]["schema"].pop("$defs", None)
 
 
-async def read_submission(request: Request, place: Place, key: str | None) -> tuple[NewTask, list[UploadFile]]:
+async def read_submission(request: Request, place: AppState, key: str | None) -> tuple[NewTask, list[UploadFile]]:
     """What is wanted, and the files that came with it, already on disk."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "application/json":
@@ -71,20 +73,18 @@ async def read_submission(request: Request, place: Place, key: str | None) -> tu
     return wanted, uploads
 
 
-async def read_form(request: Request, place: Place) -> tuple[NewTask, list[UploadFile]]:
+async def read_form(request: Request, place: AppState) -> tuple[NewTask, list[UploadFile]]:
     """A form: its plain fields say what is wanted, the others are JSON or files."""
 
     def check(name: str, options: dict[str, Any]) -> None:
-        pipeline = pipeline_of(place, name)
-        if pipeline.declared:
-            read_options(pipeline.declared, options)
+        check_declared(pipeline_of(place, name), options)
 
     try:
         form = await read_upload(request, check)
     except HTTPException as error:
         if error.status_code in (408, 413):
             raise
-        raise BadInput(f"The form cannot be read: {error.detail}") from None
+        raise BadInput(say("form_unreadable", why=error.detail)) from None
     try:
         return wanted_by(form), [
             file for _, file in form.multi_items() if isinstance(file, UploadFile) and file.filename
@@ -109,7 +109,7 @@ def json_field(name: str, text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         # Not quoted: there may be a password in it.
-        raise BadInput(f"The field {name} is not JSON.") from None
+        raise BadInput(say("field_not_json", name=name)) from None
 
 
 def parsed(body: bytes) -> NewTask:
@@ -117,9 +117,9 @@ def parsed(body: bytes) -> NewTask:
     try:
         known = json.loads(body)
     except (ValueError, RecursionError):
-        raise BadInput("The body is not JSON.") from None
+        raise BadInput(say("body_not_json")) from None
     if not isinstance(known, dict):
-        raise BadInput("The body must be a JSON object.")
+        raise BadInput(say("body_no_object"))
     return checked(known)
 
 
@@ -133,21 +133,18 @@ def checked(known: dict[str, Any]) -> NewTask:
         raise BadInput(f"{place}: {first['msg']}" if place else first["msg"]) from None
     said = len(json.dumps([wanted.inputs, wanted.options, wanted.metadata], ensure_ascii=False, default=str))
     if said > SAID_LENGTH:
-        raise BadInput(
-            f"Inputs, options and metadata together are {said} characters long; the limit is {SAID_LENGTH}. "
-            "They are shown wherever the task is. Give what is larger as a file, or as items."
-        )
+        raise BadInput(say("said_too_long", length=said, limit=SAID_LENGTH))
     if any(serial.has_marks(value) for value in (wanted.inputs, wanted.items, wanted.options, wanted.metadata)):
-        raise BadInput(f"The names {serial.FILE_MARK} and {serial.LARGE_MARK} are reserved; give files as `files`.")
+        raise BadInput(say("names_reserved", first=serial.FILE_MARK, second=serial.LARGE_MARK))
     return wanted
 
 
 def submitted(
-    place: Place, access: Access, client: Client, wanted: NewTask, uploads: list[UploadFile]
+    place: AppState, access: Access, client: Client, wanted: NewTask, uploads: list[UploadFile]
 ) -> tuple[Task, bool]:
     """The task, and whether it is a new one."""
     if wanted.owner is not None and not access.sees_all and wanted.owner != access.owner:
-        raise NotAllowed(f"The token {access.name} submits tasks of {access.owner}, not of {wanted.owner}.")
+        raise NotAllowed(say("owner_not_allowed", token=access.name, owner=access.owner, wanted=wanted.owner))
     pipeline = pipeline_of(place, wanted.pipeline)
     files = [*map(given, wanted.files), *(Upload(file_name(upload.filename), upload.file) for upload in uploads)]
     check_endings(pipeline, files)
@@ -169,17 +166,14 @@ def submitted(
     return client.submit_or_find(pipeline, submission)
 
 
-def pipeline_of(place: Place, name: str) -> Pipeline:
+def pipeline_of(place: AppState, name: str) -> Pipeline:
     """One of the server's pipelines."""
     if name not in place.pipelines:
-        known = ", ".join(sorted(place.pipelines))
-        raise NotFound(
-            f"There is no pipeline {name[:100]!r} here. There are: {known}. To add one: fanfold serve TARGET"
-        )
+        raise NotFound(say("no_pipeline", pipeline=name[:100], known=sorted(place.pipelines)))
     return place.pipelines[name]
 
 
-def has_secret(place: Place, options: dict[str, Any]) -> bool:
+def has_secret(place: AppState, options: dict[str, Any]) -> bool:
     """Whether an option of any pipeline here is given that is used on the file at once, in a child process."""
     declared = (one for pipeline in place.pipelines.values() for one in pipeline.declared.values())
     return any(one.kind == SECRET and options.get(one.name) for one in declared)
@@ -189,20 +183,20 @@ def check_endings(pipeline: Pipeline, files: list[Upload]) -> None:
     """Whether the pipeline takes such files."""
     for file in files:
         if pipeline.accepts and not file.name.lower().endswith(pipeline.accepts):
-            wanted = " or ".join(pipeline.accepts)
-            raise BadInput(f"{pipeline.title} takes files that end with {wanted}; this one is {file.name}.")
+            endings = " or ".join(pipeline.accepts)
+            raise BadInput(say("file_ending", pipeline=pipeline.title, endings=endings, file=file.name))
 
 
 def given(file: GivenFile) -> Upload:
     """A file that came inside the JSON."""
     if (file.text is None) == (file.base64 is None):
-        raise BadInput(f"The file {file.name} needs either `text` or `base64`.")
+        raise BadInput(say("text_or_base64", file=file.name))
     if file.text is not None:
         return Upload(file_name(file.name), file.text.encode("utf-8", "replace"))
     try:
         return Upload(file_name(file.name), base64.b64decode(file.base64 or "", validate=True))
     except (binascii.Error, ValueError):
-        raise BadInput(f"The file {file.name} is not base64.") from None
+        raise BadInput(say("not_base64", file=file.name)) from None
 
 
 def file_name(name: str | None) -> str:
@@ -217,6 +211,6 @@ def new_item(value: Any) -> Any:
     if isinstance(value, dict) and "input" in value and set(value) <= {"key", "input"}:
         key = value.get("key")
         if key is not None and not isinstance(key, str):
-            raise BadInput(f"The key of an item is text; this one is {key!r}.")
+            raise BadInput(say("item_key_text", key=repr(key)))
         return NewItem(key, value["input"])
     return value

@@ -14,6 +14,7 @@ from fanfold.engine.client import Client
 from fanfold.errors import Ambiguous, BadInput, FanfoldError, NotFound
 from fanfold.model import serial
 from fanfold.model.lifecycle import TaskState
+from fanfold.model.sentences import say
 from fanfold.model.task import Task
 from fanfold.server.access import At, Changing, Looking, changing
 from fanfold.server.api.documented import may_answer
@@ -133,7 +134,7 @@ async def wait_for_task(
         async with asyncio.timeout(seconds):
             while task.state is TaskState.ACTIVE and not task.stalled and (moment := await watcher.next()) is not None:
                 if moment.task is None:
-                    raise NotFound(f"Task {task.id} was deleted.")
+                    raise NotFound(say("task_deleted", task=task.id))
                 task = moment.task
     except TimeoutError:
         log.debug("[server] %s goes on", task.id)
@@ -212,7 +213,7 @@ def bulk(client: Client, wish: BulkWish) -> BulkReport:
     refused = list(meant.unknown)
     for task in meant.tasks:
         if wish.command not in task.plain_commands:
-            reason = f"{wish.command} is not possible: it is {task.status}"
+            reason = say("not_possible", command=wish.command, state=task.status)
             refused.append(Refused.of(task.id, reason))
             continue
         try:
@@ -225,7 +226,7 @@ def bulk(client: Client, wish: BulkWish) -> BulkReport:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenTasks:
     """The tasks that are meant, the ids that are no task's, and whether a filter has more than are taken at once."""
 
     tasks: list[Task]
@@ -233,7 +234,7 @@ class Chosen:
     more: bool = False
 
 
-def chosen(client: Client, wish: BulkWish) -> Chosen:
+def chosen(client: Client, wish: BulkWish) -> ChosenTasks:
     """The tasks that a wish names, or that its filter gives."""
     if wish.tasks:
         return named(client, wish.tasks)
@@ -242,7 +243,7 @@ def chosen(client: Client, wish: BulkWish) -> Chosen:
     return filtered(client, states=wish.states, pipeline=wish.pipeline, tag=wish.tag, text=wish.text)
 
 
-def named(client: Client, ids: Iterable[str]) -> Chosen:
+def named(client: Client, ids: Iterable[str]) -> ChosenTasks:
     """The tasks with these ids, each once, however it was called."""
     found: dict[str, Task] = {}
     unknown: list[Refused] = []
@@ -252,14 +253,14 @@ def named(client: Client, ids: Iterable[str]) -> Chosen:
             found[task.id] = task
         except (NotFound, Ambiguous) as error:
             unknown.append(Refused.of(id_, error.message))
-    return Chosen(list(found.values()), unknown)
+    return ChosenTasks(list(found.values()), unknown)
 
 
-def filtered(client: Client, **wanted: Any) -> Chosen:
+def filtered(client: Client, **wanted: Any) -> ChosenTasks:
     """The newest tasks that a filter gives, as many as are taken at once."""
     found = client.list(**wanted, limit=MOST_AT_ONCE)
     is_full = len(found) == MOST_AT_ONCE
-    return Chosen(found, more=is_full and bool(client.list(**wanted, after=found[-1].cursor, limit=1)))
+    return ChosenTasks(found, more=is_full and bool(client.list(**wanted, after=found[-1].cursor, limit=1)))
 
 
 def carry_out(client: Client, task_id: str, command: str, reason: str | None = None) -> None:
@@ -273,7 +274,7 @@ def carry_out(client: Client, task_id: str, command: str, reason: str | None = N
 def harmless(options: dict[str, Any]) -> dict[str, Any]:
     """Options of a stranger, which must not pretend to be files."""
     if serial.has_marks(options):
-        raise BadInput(f"A name in the options is reserved: {serial.FILE_MARK} and {serial.LARGE_MARK} cannot be used.")
+        raise BadInput(say("option_reserved", first=serial.FILE_MARK, second=serial.LARGE_MARK))
     return options
 
 

@@ -12,6 +12,7 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from fanfold.errors import BadInput
+from fanfold.model.sentences import say
 
 MOST_FILES = 100
 MOST_FIELDS = 100
@@ -50,7 +51,7 @@ async def read_upload(request: Request, check: Check) -> FormData:
         async with aclosing(request.stream()) as stream:
             return await EarlyParser(request, stream, check).parse()
     except MultiPartException as error:
-        raise BadInput(f"The form cannot be read: {error.message}") from None
+        raise BadInput(say("form_unreadable", why=error.message)) from None
 
 
 async def close(uploads: list[UploadFile]) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 from fastapi import Request
 from starlette.responses import Response
 
-from fanfold.engine.actions import find
 from fanfold.engine.client import Client
+from fanfold.engine.take_action import find
 from fanfold.server.access import Changing, Looking
 from fanfold.server.database_threads import Router, making
 from fanfold.server.web.command_answer import answered

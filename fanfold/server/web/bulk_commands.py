@@ -10,7 +10,7 @@ from fastapi import Form, Request
 from starlette.responses import HTMLResponse
 
 from fanfold.errors import BadInput
-from fanfold.model.asking import Spending, money
+from fanfold.model.questions import Spending, money
 from fanfold.model.task import Task
 from fanfold.model.words import ACCEPT
 from fanfold.server.access import Access, Changing, Looking
@@ -18,7 +18,7 @@ from fanfold.server.api.shapes import BulkWish, Command, Text
 from fanfold.server.api.tasks import MOST_AT_ONCE, bulk, filtered, named
 from fanfold.server.database_threads import Router
 from fanfold.server.web.languages import Words, language_of
-from fanfold.server.web.list_filter import Wanted, known
+from fanfold.server.web.list_filter import ListFilter, known
 from fanfold.server.web.task_header import LABELS, failed_items
 from fanfold.server.web.templating import fragment, page
 
@@ -69,7 +69,7 @@ def preview(
     text: Said = "",
 ) -> HTMLResponse:
     """What the command would do to the chosen tasks, or to all that the filter has."""
-    wanted = known(Wanted(show, pipeline, owner, tag, text))
+    wanted = known(ListFilter(show, pipeline, owner, tag, text))
     found = filtered(client, **wanted.asking()) if every else named(client, task)
     if not found.tasks:
         raise BadInput("Choose at least one task first.")

@@ -10,6 +10,7 @@ from starlette.responses import Response
 from fanfold.engine.client import Client
 from fanfold.errors import BadInput
 from fanfold.model.lifecycle import ItemState
+from fanfold.model.sentences import say
 from fanfold.server.access import Changing, Looking
 from fanfold.server.api.shapes import Command
 from fanfold.server.api.tasks import carry_out
@@ -59,9 +60,7 @@ def retry(
     elif (provider or model) and not keys:
         keys = _failed(client, task_id, stage)
     if (positions or group) and not keys:
-        raise BadInput(
-            "None of these items can be retried now: they are pending, under way, or were retried meanwhile."
-        )
+        raise BadInput(say("items_not_retried"))
     client.retry(task_id, keys, stage=stage or None, options=said(provider, model) or None)
     return answered(request, task_id)
 
@@ -90,7 +89,7 @@ def resume(
     if options and has_items(task):
         open_ones = client.items(task.id, states=UNDONE, limit=MOST)
         if len(open_ones) == MOST:
-            raise BadInput(f"More than {MOST} items are not done: start over with the other model instead.")
+            raise BadInput(say("too_many_undone", most=MOST))
         if open_ones:
             client.retry(task.id, [one.key for one in open_ones], stage=open_ones[0].stage, options=options)
     client.resume(task.id)

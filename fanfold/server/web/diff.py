@@ -26,7 +26,7 @@ SAME, ADDED, REMOVED, FOLDED = "same", "added", "removed", "folded"
 
 
 @dataclass(frozen=True)
-class Piece:
+class DiffPiece:
     """A stretch of text that was left, added or removed, or left and is folded away."""
 
     kind: str
@@ -42,7 +42,7 @@ class Piece:
 class Changes:
     """The pieces in order, and how many words came and went."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[DiffPiece, ...]
     added: int
     removed: int
 
@@ -76,17 +76,17 @@ def changes(before: str, after: str) -> Changes | None:
     return Changes(pieces, added, removed)
 
 
-def _compared(before: str, after: str) -> Iterator[Piece]:
+def _compared(before: str, after: str) -> Iterator[DiffPiece]:
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
     budget = Budget()
     for same, old_part, new_part in _blocks(old, new):
         if same:
-            yield Piece(SAME, "".join(old_part))
+            yield DiffPiece(SAME, "".join(old_part))
         else:
             yield from _by_word("".join(old_part), "".join(new_part), budget)
 
 
-def _by_word(before: str, after: str, budget: Budget) -> Iterator[Piece]:
+def _by_word(before: str, after: str, budget: Budget) -> Iterator[DiffPiece]:
     old, new = WORD.findall(before), WORD.findall(after)
     if old and new and budget.pays(len(old), len(new)) and _alike(before, after):
         for same, old_part, new_part in _calmed(_blocks(old, new)):
@@ -122,14 +122,14 @@ def _alike(before: str, after: str) -> bool:
     return not old or not new or Indel.normalized_similarity(old, new) >= ALIKE
 
 
-def _told(same: bool, before: str, after: str) -> Iterator[Piece]:
+def _told(same: bool, before: str, after: str) -> Iterator[DiffPiece]:
     if same:
-        yield Piece(SAME, before)
+        yield DiffPiece(SAME, before)
         return
     if before:
-        yield Piece(REMOVED, before)
+        yield DiffPiece(REMOVED, before)
     if after:
-        yield Piece(ADDED, after)
+        yield DiffPiece(ADDED, after)
 
 
 def _blocks(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[bool, Sequence[str], Sequence[str]]]:
@@ -164,15 +164,15 @@ def _common(old: Sequence[str], new: Sequence[str]) -> tuple[int, int, int]:
     return start, len(old) - end, len(new) - end
 
 
-def _joined(pieces: Iterator[Piece]) -> Iterator[Piece]:
+def _joined(pieces: Iterator[DiffPiece]) -> Iterator[DiffPiece]:
     """Neighbours of one kind as one."""
     for kind, run in groupby(pieces, key=lambda piece: piece.kind):
         text = "".join(piece.text for piece in run)
         if text:
-            yield Piece(kind, text)
+            yield DiffPiece(kind, text)
 
 
-def _folded(pieces: Iterator[Piece]) -> Iterator[Piece]:
+def _folded(pieces: Iterator[DiffPiece]) -> Iterator[DiffPiece]:
     """Long unchanged stretches with only the lines next to a change left open."""
     known = list(pieces)
     for at, piece in enumerate(known):
@@ -186,9 +186,9 @@ def _folded(pieces: Iterator[Piece]) -> Iterator[Piece]:
             yield piece
             continue
         end = len(lines) - tail
-        yield Piece(SAME, "".join(lines[:head]))
-        yield Piece(FOLDED, "".join(lines[head:end]))
-        yield Piece(SAME, "".join(lines[end:]))
+        yield DiffPiece(SAME, "".join(lines[:head]))
+        yield DiffPiece(FOLDED, "".join(lines[head:end]))
+        yield DiffPiece(SAME, "".join(lines[end:]))
 
 
 def _words(text: str) -> list[str]:

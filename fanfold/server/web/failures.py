@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from fanfold.engine.client import Client
+from fanfold.engine.queries.page import PageQueries
+from fanfold.model.lifecycle import ItemState
+from fanfold.model.plan import Kind
 from fanfold.model.task import Task
 from fanfold.server.web.languages import Words
 from fanfold.server.web.task_header import ask_retry
@@ -28,23 +31,29 @@ class Group:
     stage: str
     code: str
     message: str
+    """The one message of the group, or one of several that differ in numbers or ids."""
     count: int
     keys: tuple[str, ...]
+    is_one: bool = True
 
     @property
     def mark(self) -> str:
         """Names the group in a form: a message may be long, and browsers change the ends of lines."""
         return mark_of(self.stage, self.code, masked(self.message))
 
-    @property
-    def is_long(self) -> bool:
-        """Whether the message is shown with its beginning first."""
-        return len(self.message) > LONG or self.message.count("\n") > 2
+    def shown(self, t: Words) -> str:
+        """The message in the language of the reader, without what differs."""
+        said = t.sentence(self.message)
+        return said if self.is_one else masked(said)
 
-    @property
-    def beginning(self) -> str:
+    def is_long(self, t: Words) -> bool:
+        """Whether the message is shown with its beginning first."""
+        said = self.shown(t)
+        return len(said) > LONG or said.count("\n") > 2
+
+    def beginning(self, t: Words) -> str:
         """The first words of a long message."""
-        return " ".join(self.message[:LONG].split()) + " …"
+        return " ".join(self.shown(t)[:LONG].split()) + " …"
 
     def asks(self, task: Task, t: Words) -> str:
         """What is asked before they are retried."""
@@ -63,33 +72,47 @@ def groups(client: Client, task_id: str) -> list[Group]:
         Group(
             stage,
             code,
-            example if kinds == 1 else mask,
+            example,
             count,
             tuple(_first_keys(client, task_id, stage, code, example)),
+            kinds == 1,
         )
-        for (stage, code, mask), (example, count, kinds) in chosen
+        for (stage, code, _), (example, count, kinds) in chosen
     ]
 
 
-def shortfalls(client: Client, task_id: str) -> list[tuple[str, int]]:
+def asks_models(client: Client, task: Task, group: Group) -> bool:
+    """Whether another model could help: it works on single items there, or a model was asked.
+
+    What splits or merges works on files; a file that is encrypted or empty is so for every model.
+    """
+    kind = next((stage.kind for stage in task.stages if stage.name == group.stage), None)
+    if kind == Kind.EACH:
+        return True
+    failed = client.items(task.id, stage=group.stage, states=[ItemState.FAILED], limit=1)
+    return any(item.spending for item in failed)
+
+
+def shortfalls(client: Client, task_id: str, t: Words) -> list[tuple[str, int]]:
     """Why items are not what was asked for, and how many each; reasons that differ in numbers or ids only are one."""
     found: dict[str, tuple[str, int, int]] = {}
-    for _, reason, count in client.shortfalls(task_id, READ_GROUPS):
+    for _, reason, count in PageQueries(client.lookup).shortfalls(task_id, READ_GROUPS):
         example, before, kinds = found.get(masked(reason), (reason, 0, 0))
         found[masked(reason)] = (example, before + count, kinds + 1)
-    many = sorted(found.items(), key=lambda pair: -pair[1][1])[:SHOWN_REASONS]
-    return [(example if kinds == 1 else mask, count) for mask, (example, count, kinds) in many]
+    many = sorted(found.values(), key=lambda one: -one[1])[:SHOWN_REASONS]
+    said = [(t.sentence(example), count, kinds) for example, count, kinds in many]
+    return [(reason if kinds == 1 else masked(reason), count) for reason, count, kinds in said]
 
 
 def _first_keys(client: Client, task_id: str, stage: str, code: str, message: str) -> list[str]:
-    return client.failed_keys(task_id, stage, code, message, SHOWN_KEYS)
+    return PageQueries(client.lookup).failed_keys(task_id, stage, code, message, SHOWN_KEYS)
 
 
 def keys_of(client: Client, task_id: str, mark: str) -> tuple[str, list[str]]:
     """The stage and all keys of a group; no keys when there is no such group any more."""
     for group in groups(client, task_id):
         if group.mark == mark:
-            failed = client.failed_like(task_id, group.stage, group.code)
+            failed = PageQueries(client.lookup).failed_like(task_id, group.stage, group.code)
             wanted = masked(group.message)
             return group.stage, [key for key, message in failed if masked(message) == wanted]
     return "", []

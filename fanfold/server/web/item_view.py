@@ -9,6 +9,7 @@ from urllib.parse import quote, urlencode
 from fastapi import APIRouter, Query, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 
+from fanfold.model.decision import Decision
 from fanfold.model.item import ItemDetail
 from fanfold.model.lifecycle import ItemState
 from fanfold.model.pipeline import Pipeline
@@ -16,7 +17,7 @@ from fanfold.model.plan import Kind
 from fanfold.model.task import Task
 from fanfold.server.access import Access, Asking, At, Looking
 from fanfold.server.api.shapes import file_url
-from fanfold.server.app_state import Place
+from fanfold.server.app_state import AppState
 from fanfold.server.hiding import without_secrets
 from fanfold.server.web import result_view as outcome
 from fanfold.server.web.diff import changes
@@ -29,6 +30,7 @@ from fanfold.server.web.views.shown import Shown
 
 router = APIRouter()
 SHOWN_CHARACTERS = 400_000
+SHOWN_DECISIONS = 500
 Tab = Literal["rendered", "source", "changes"]
 Key = Annotated[str, Query(max_length=1_000)]
 Stage = Annotated[str | None, Query(max_length=100)]
@@ -58,11 +60,18 @@ def show(
         found = {"key": key_at(client, task.id, stage, position), "stage": stage}
         return RedirectResponse(f"/tasks/{task.id}/item?{urlencode(found)}", 303)
     detail = client.item(task.id, key, stage)
-    return _page(request, access, place, task, detail, tab)
+    decided = client.decisions(task.id, stage=detail.item.stage, item=detail.item.key, limit=SHOWN_DECISIONS)
+    return _page(request, access, place, task, detail, decided, tab)
 
 
 def _page(
-    request: Request, access: Access, place: Place, task: Task, detail: ItemDetail, tab: Tab | None
+    request: Request,
+    access: Access,
+    place: AppState,
+    task: Task,
+    detail: ItemDetail,
+    decided: list[Decision],
+    tab: Tab | None,
 ) -> HTMLResponse:
     view = view_of(place.pipelines, task)
     made, before = show_output(view, detail.output, task.id), show_output(view, detail.previous, task.id)
@@ -96,6 +105,7 @@ def _page(
         given=outcome.as_text(without_secrets(detail.input), task.id),
         fallback=detail.item.degraded or _said(detail.output, "fallback"),
         note=_said(detail.output, "note"),
+        decisions=decided,
     )
 
 

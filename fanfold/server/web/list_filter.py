@@ -33,7 +33,7 @@ Said = Annotated[str, Query(max_length=500)]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ListFilter:
     """What the list is filtered by; an empty word filters nothing."""
 
     show: str = "all"
@@ -80,15 +80,15 @@ class Wanted:
         return counts.get(NEEDS, 0) if show == NEEDS else sum(counts.get(state, 0) for state in states)
 
 
-def wanted_of(show: Said = "all", pipeline: Said = "", owner: Said = "", tag: Said = "", text: Said = "") -> Wanted:
+def wanted_of(show: Said = "all", pipeline: Said = "", owner: Said = "", tag: Said = "", text: Said = "") -> ListFilter:
     """The filter that an address says; a group that does not exist shows all."""
-    return known(Wanted(show, pipeline, owner, tag, text.strip()))
+    return known(ListFilter(show, pipeline, owner, tag, text.strip()))
 
 
-def known(wanted: Wanted) -> Wanted:
+def known(wanted: ListFilter) -> ListFilter:
     """The filter, with a group that exists and nothing that no database can compare."""
     clean = {name: value.replace("\0", "") for name, value in asdict(wanted).items()}
     return replace(wanted, **(clean | {"show": clean["show"] if clean["show"] in GROUPS else "all"}))
 
 
-Filtered = Annotated[Wanted, Depends(wanted_of)]
+Filtered = Annotated[ListFilter, Depends(wanted_of)]

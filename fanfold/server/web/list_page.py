@@ -15,21 +15,22 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, Response
 
 from fanfold.engine.client import Client
-from fanfold.engine.queries.views import number_in
+from fanfold.engine.queries.page import PageQueries
+from fanfold.engine.queries.task_view import number_in
 from fanfold.errors import DatabaseProblem, NotFound
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.task import Task
 from fanfold.model.words import ACCEPT
 from fanfold.server.access import Access, Asking, At, Looking
 from fanfold.server.memo import Once
-from fanfold.server.snapshots import ListMoment, Lost, seconds_left
+from fanfold.server.snapshots import DatabaseLost, ListMoment, Locked, seconds_left
 from fanfold.server.web import bulk_commands as bulk
 from fanfold.server.web import new_task as submitting
 from fanfold.server.web.languages import Words, language_of
-from fanfold.server.web.list_filter import GROUPS, LABELS, NEEDS, Filtered, Wanted
+from fanfold.server.web.list_filter import GROUPS, LABELS, NEEDS, Filtered, ListFilter
 from fanfold.server.web.page_stream import lost_message, reachable
 from fanfold.server.web.task_header import LABELS as COMMAND_WORDS
-from fanfold.server.web.task_header import Command, commands, download, strip, unit_of
+from fanfold.server.web.task_header import OfferedCommand, commands, download, took, unit_of
 from fanfold.server.web.templating import fragment, page
 
 router = APIRouter()
@@ -43,16 +44,33 @@ rows: Once[str] = Once()
 
 
 @dataclass(frozen=True)
-class Row:
+class ListRow:
     """A task in the list: what is drawn of it beside what it says itself."""
 
     task: Task
     left: float | None
-    main: list[Command]
-    others: list[Command]
-    strip: list[Any]
+    main: list[OfferedCommand]
+    others: list[OfferedCommand]
     unit: tuple[str, str]
     """What its application calls one item, and several."""
+    why: str
+    """Why it waits or has failed, in one sentence; empty when it gets on."""
+
+    @property
+    def has_bar(self) -> bool:
+        """Whether there is progress to show: what has ended for good has none."""
+        return not self.task.finished or self.task.state is TaskState.PARTIAL
+
+    @property
+    def stage_now(self) -> str:
+        """The stage of a task that is under way, where its state does not name it."""
+        is_named = self.task.stage in self.task.status or self.task.finished
+        return "" if is_named or len(self.task.stages) < 2 else self.task.stage
+
+    @property
+    def took(self) -> float | None:
+        """How long it took, or has been under way."""
+        return took(self.task)
 
     @property
     def download(self) -> str | None:
@@ -60,11 +78,19 @@ class Row:
         return download(self.task)
 
 
-def row_of(task: Task, t: Words, left: float | None, unit: tuple[str, str]) -> Row:
+def row_of(task: Task, t: Words, left: float | None, unit: tuple[str, str]) -> ListRow:
     """A task as the list shows it; the commands one looks for first are buttons, the others are in the menu."""
     found = commands(task, t)
     main = [command for command in found if _first(task, command.verb)]
-    return Row(task, left, main, [command for command in found if command not in main], strip(task, ()), unit)
+    others = [command for command in found if command not in main]
+    return ListRow(task, left, main, others, unit, _why(task, t))
+
+
+def _why(task: Task, t: Words) -> str:
+    # What a partial task waits for is said by its counts and its buttons.
+    if task.wait_reason and task.wait_reason != task.status and task.state is not TaskState.PARTIAL:
+        return t.why(task.wait_reason)
+    return t.sentence(task.error_message) if task.state is TaskState.FAILED else ""
 
 
 def _first(task: Task, verb: str) -> bool:
@@ -88,13 +114,14 @@ def tasks(
     place: At,
     wanted: Filtered,
     after: Annotated[str | None, Query(max_length=64)] = None,
+    new: bool = False,
 ) -> Response:
-    """The page with the tasks; for a script that refreshes it only the list."""
+    """The page with the tasks; for a script that refreshes it only the list. ``new`` has the form for new tasks open."""
     t = Words(language_of(request))
     values = listed(client, t, access, wanted, cursor(client, after))
     if "hx-request" in request.headers:
         return HTMLResponse(fragment("_task_list.html", t, access=access, **values))
-    return page(request, "tasks.html", access, **values, **submitting.offered(place))
+    return page(request, "tasks.html", access, **values, **submitting.offered(place), opened=new)
 
 
 def cursor(client: Client, after: str | None) -> str | None:
@@ -105,11 +132,11 @@ def cursor(client: Client, after: str | None) -> str | None:
         return None
 
 
-def listed(client: Client, t: Words, access: Access, wanted: Wanted, after: str | None) -> dict[str, Any]:
+def listed(client: Client, t: Words, access: Access, wanted: ListFilter, after: str | None) -> dict[str, Any]:
     """What the list needs: one page of rows, the counts of the groups, and what can be filtered by."""
     found = client.list(**wanted.asking(), after=after, limit=PAGE + 1)
     counts = client.counts()
-    groups = counts | {NEEDS: client.count_needing()}
+    groups = counts | {NEEDS: PageQueries(client.lookup).count_needing()}
     return {
         "tasks": found[:PAGE],
         "drawn": [draw(client, task, t, access, seconds_left(task)) for task in found[:PAGE]],
@@ -118,7 +145,7 @@ def listed(client: Client, t: Words, access: Access, wanted: Wanted, after: str 
         "wanted": wanted,
         "groups": [(name, LABELS[name], wanted.counted(groups, name)) for name in GROUPS],
         "total": sum(counts.values()),
-        "labels": client.labels(),
+        "labels": PageQueries(client.lookup).labels(),
         "commands": bulk.COMMANDS,
         "command_words": COMMAND_WORDS,
         "place_pipelines": sorted((one.name, one.title) for one in client.pipelines.values()),
@@ -138,7 +165,7 @@ class Watching:
     client: Client
     access: Access
     words: Words
-    wanted: Wanted
+    wanted: ListFilter
     after: str | None
     ids: frozenset[str]
 
@@ -174,20 +201,21 @@ async def live_tasks(
     if once:
         for event in await run_in_threadpool(asked_once, who):
             yield event
+        yield lost_message(Locked(place.live.locked_since))
         return
     watcher = place.live.watch_list(who.access.owner, who.ids, who.access.token)
     try:
         try:
             now = await run_in_threadpool(who.now)
         except DatabaseProblem:
-            yield lost_message(Lost(datetime.now(UTC)))
+            yield lost_message(DatabaseLost(datetime.now(UTC)))
             return  # The browser tries again by itself.
         states = {task.id: group_of(task) for task in now}
         for event in first_events(who, now):
             yield event
-        async with aclosing(place.live.follow(watcher)) as news:
+        async with aclosing(place.live.follow(watcher, locks=True)) as news:
             async for new in news:
-                for event in [lost_message(new)] if isinstance(new, Lost) else events_of(who, new, states):
+                for event in [lost_message(new)] if isinstance(new, DatabaseLost) else events_of(who, new, states):
                     yield event
     finally:
         place.live.unwatch_list(watcher)
@@ -198,7 +226,7 @@ def asked_once(who: Watching) -> list[ServerSentEvent]:
     try:
         return first_events(who, who.now())
     except DatabaseProblem:
-        return [lost_message(Lost(datetime.now(UTC)))]
+        return [lost_message(DatabaseLost(datetime.now(UTC)))]
 
 
 def first_events(who: Watching, now: list[Task]) -> list[ServerSentEvent]:

@@ -12,6 +12,7 @@ from starlette.responses import RedirectResponse, Response
 
 from fanfold.engine import tokens
 from fanfold.errors import NotFound
+from fanfold.model.sentences import say
 from fanfold.server.access import COOKIE, At
 from fanfold.server.database_threads import Router
 from fanfold.server.web import languages as words
@@ -77,7 +78,7 @@ async def choose(request: Request, code: str, next: NextField = "/") -> Response
 def chosen(request: Request, code: str, next: str) -> Response:
     """The page that was looked at, from now on in the language."""
     if code not in LANGUAGES:
-        raise NotFound(f"There is no language {code[:20]!r}. There are: {', '.join(LANGUAGES)}.")
+        raise NotFound(say("no_language", language=code[:20], known=list(LANGUAGES)))
     answer = RedirectResponse(local(next), 303)
     secure = request.url.scheme == "https"
     answer.set_cookie(words.COOKIE, code, max_age=365 * 86_400, samesite="lax", secure=secure, path="/")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from functools import cache
 from urllib.parse import urlsplit
 
@@ -26,6 +28,8 @@ TAGS = {
 ATTRIBUTES = {"a": {"href"}, "td": {"colspan", "rowspan", "align"}, "th": {"colspan", "rowspan", "align"}}
 DROPPED_WHOLE = {"script", "style", "svg", "math", "iframe", "object", "template", "noscript", "textarea", "title"}
 """Of these nothing is kept, of other unknown elements their text."""
+HEADING = re.compile(r"<h([1-6])>(.*?)</h\1>", re.DOTALL)
+"""As the cleaning leaves it: without attributes."""
 SCHEMES = {"http", "https", "mailto"}
 MOST_SPANNED = 1_000
 
@@ -39,6 +43,37 @@ def rendered(text: str) -> Markup | None:
     for token in tokens:
         _align(token)
     return harmless(parser.renderer.render(tokens, parser.options, {}))
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading of a rendered text: how deep it stands, what it says, as harmless HTML, and where it is."""
+
+    level: int
+    text: Markup
+    anchor: str
+
+
+def with_contents(text: str, prefix: str, below: int = 0) -> tuple[Markup, tuple[Heading, ...]] | None:
+    """The text as harmless HTML whose headings can be jumped to, and the headings; None when it is too long.
+
+    The headings stand ``below`` so many levels of the page's own. Anchors are set behind the cleaning, so that no text can
+    bring one of its own.
+    """
+    if (html := rendered(text)) is None:
+        return None
+    found: list[Heading] = []
+
+    def anchored(match: re.Match[str]) -> str:
+        level, inner = int(match[1]), match[2]
+        said = Markup(nh3.clean(inner, tags=set()).strip())
+        anchor = f"{prefix}{len(found) + 1}"
+        if said:
+            found.append(Heading(level, said, anchor))
+        deep = min(level + below, 6)
+        return f'<h{deep} class="level-{level}" id="{anchor}">{inner}</h{deep}>'
+
+    return Markup(HEADING.sub(anchored, html)), tuple(found)
 
 
 def is_too_much(text: str) -> bool:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fanfold.errors import FanfoldError
+from fanfold.model.options import LOCAL
 from fanfold.model.task import Task
-from fanfold.providers.configuration import LOCAL, load
-from fanfold.server.app_state import Place
+from fanfold.providers.configuration import load
+from fanfold.server.app_state import AppState
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class Choice:
     ready: bool
 
 
-def choices(place: Place, task: Task) -> tuple[Choice, ...]:
+def choices(place: AppState, task: Task) -> tuple[Choice, ...]:
     """The providers for a task; none where its pipeline does not ask for one."""
     pipeline = place.pipelines.get(task.pipeline)
     if pipeline is None or "provider" not in pipeline.options:

@@ -11,23 +11,26 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.responses import RedirectResponse
 
 from fanfold.errors import BadInput
-from fanfold.model.options import Option
+from fanfold.model.options import FILE, SECRET, Option
 from fanfold.model.pipeline import Pipeline
 from fanfold.model.plan import Kind
+from fanfold.model.sentences import say
 from fanfold.model.task import Task
 from fanfold.server.access import Access, At, Changing
 from fanfold.server.api.shapes import NewTask
 from fanfold.server.api.submitting import checked, has_secret, pipeline_of, submitted
 from fanfold.server.api.uploading import MOST_FILES
-from fanfold.server.app_state import Place
+from fanfold.server.app_state import AppState
 from fanfold.server.database_threads import Router, unlocking, writing
 from fanfold.server.web.languages import Words
 from fanfold.server.web.model_choices import all_choices
 from fanfold.server.web.retry_form import shown
 
 router = Router()
-PLAIN = ("provider", "model", "pages")
-"""The options that have a field of their own, where the pipeline knows them."""
+PLAIN = ("provider", "model")
+"""The options that all pipelines share: one field for each, where the pipeline knows them."""
+FRONT = 3
+"""So many declared options of a pipeline stand beside its files: the first that belong to no group."""
 
 
 @dataclass(frozen=True)
@@ -41,15 +44,17 @@ class Offered:
     takes_items: bool
     takes_files: bool
     """Whether files can be dropped on it; what names the files it takes is given nothing else."""
+    front: tuple[tuple[Option, str], ...] = ()
+    """Its declared options that have a field beside the files, with what the field offers."""
     fields: tuple[tuple[Option, str], ...] = ()
-    """Its declared options that have a field under "More options", with what the field offers."""
+    """Those that have one under "More options"."""
 
     def meanings(self, t: Words) -> dict[str, str]:
         """What its options mean, in a language."""
         return {name: t(meaning) for name, meaning in self.options.items()}
 
 
-def offered(place: Place) -> dict[str, Any]:
+def offered(place: AppState) -> dict[str, Any]:
     """What the form offers; pipelines for files come first, for they are what one drops files for."""
     pipelines = sorted(map(_offer, place.pipelines.values()), key=lambda one: (not one.accepts, one.title))
     services = all_choices() if any("provider" in one.options for one in pipelines) else ()
@@ -60,8 +65,19 @@ def offered(place: Place) -> dict[str, Any]:
 def _offer(pipeline: Pipeline) -> Offered:
     takes_items = pipeline.plan().stages[0].kind is Kind.EACH
     takes_files = bool(pipeline.accepts) or not (takes_items or pipeline.calls_with_arguments)
-    fields = tuple((one, shown(one, None)) for name, one in pipeline.declared.items() if name not in PLAIN)
-    return Offered(pipeline.name, pipeline.title, pipeline.accepts, pipeline.options, takes_items, takes_files, fields)
+    fields = [(one, shown(one, None)) for name, one in pipeline.declared.items() if name not in PLAIN]
+    front = [pair for pair in fields if not pair[0].group and pair[0].kind not in (SECRET, FILE)][:FRONT]
+    more = [pair for pair in fields if pair not in front]
+    return Offered(
+        pipeline.name,
+        pipeline.title,
+        pipeline.accepts,
+        pipeline.options,
+        takes_items,
+        takes_files,
+        tuple(front),
+        tuple(more),
+    )
 
 
 @router.post("/submit")
@@ -76,13 +92,13 @@ async def submit(request: Request, place: At, access: Changing) -> RedirectRespo
     return RedirectResponse(f"/tasks/{tasks[0].id}" if len(tasks) == 1 else "/", 303)
 
 
-def submit_form(place: Place, access: Access, form: FormData) -> list[Task]:
+def submit_form(place: AppState, access: Access, form: FormData) -> list[Task]:
     """The tasks that a form asks for."""
     pipeline = pipeline_of(place, _text(form, "pipeline"))
     wanted = checked({"pipeline": pipeline.name, "options": options_of(pipeline, form)})
     files = [file for file in form.getlist("file") if isinstance(file, UploadFile) and file.filename]
     if pipeline.accepts and not files:
-        raise BadInput(f"Choose at least one file for {pipeline.title}.")
+        raise BadInput(say("choose_file", pipeline=pipeline.title))
     client = place.client(access.owner, access.name)
     if not files:
         return [submitted(place, access, client, with_values(pipeline, wanted, _text(form, "values")), [])[0]]
@@ -94,7 +110,7 @@ def with_values(pipeline: Pipeline, wanted: NewTask, text: str) -> NewTask:
     try:
         value = json.loads(text) if text.strip() else []
     except (ValueError, RecursionError):
-        raise BadInput(f"This is not JSON: {text.strip()[:100]}") from None
+        raise BadInput(say("text_not_json", text=text.strip()[:100])) from None
     values = value if isinstance(value, list) else [value]
     name = "items" if pipeline.plan().stages[0].kind is Kind.EACH else "inputs"
     return checked(wanted.model_dump(exclude_unset=True) | {name: values})

@@ -10,10 +10,10 @@ from fastapi import APIRouter, Request
 from starlette.responses import HTMLResponse, Response
 
 from fanfold.engine.queries import doctor
-from fanfold.engine.queries.doctor import Check
-from fanfold.engine.worker.host import is_dead
+from fanfold.engine.queries.doctor import DoctorCheck
+from fanfold.engine.worker.beside.host import is_dead
 from fanfold.server.access import Overseeing
-from fanfold.server.app_state import Place, place_of
+from fanfold.server.app_state import AppState, place_of
 from fanfold.server.samples import SAMPLE_SECONDS, SAMPLES, Sample
 from fanfold.server.web.languages import Words, language_of
 from fanfold.server.web.templating import fragment, page
@@ -60,7 +60,7 @@ def workers(request: Request, access: Overseeing) -> Response:
     return page(request, "workers.html", access, **values)
 
 
-def seen(place: Place) -> dict[str, Any]:
+def seen(place: AppState) -> dict[str, Any]:
     """Everything the page shows."""
     client = place.client()
     return {
@@ -86,10 +86,10 @@ def living(row: WorkerRow) -> Living:
     return Living(row, state, word, serves, row.busy_seconds / settled if settled else None)
 
 
-def checked(place: Place) -> list[Check]:
+def checked(place: AppState) -> list[DoctorCheck]:
     """The checks of `fanfold doctor`, over the store that is open anyway; what needs somebody comes first."""
     folder = place.store.settings.data_folder
-    found: Iterable[Check] = (
+    found: Iterable[DoctorCheck] = (
         *doctor.database(place.store, thorough=False),
         doctor.data_folder(folder),
         doctor.disk(folder),

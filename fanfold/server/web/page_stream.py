@@ -14,15 +14,16 @@ from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from fanfold.engine.client import Client
+from fanfold.engine.queries.page import PageQueries
 from fanfold.errors import DatabaseProblem, NotFound
 from fanfold.model.task import Cells, Event, Task
 from fanfold.server.access import Asking, At, Looking
-from fanfold.server.app_state import Place
+from fanfold.server.app_state import AppState
 from fanfold.server.memo import Once
-from fanfold.server.snapshots import Lost, Moment
+from fanfold.server.snapshots import DatabaseLost, Locked, Moment
 from fanfold.server.web.languages import Words, language_of
 from fanfold.server.web.positions import in_ranges, in_runs
-from fanfold.server.web.task_fragments import Shown, events_html, failures_html, head_html
+from fanfold.server.web.task_fragments import ShownTask, events_html, failures_html, head_html
 from fanfold.server.web.templating import iso
 from fanfold.store.database_errors import PUBLIC
 
@@ -38,14 +39,14 @@ renderings: Once[asyncio.Future[str]] = Once()
 class Reader:
     """One open page: what it may see, and what it was told last."""
 
-    place: Place
+    place: AppState
     words: Words
     may_change: bool
     told: dict[str, str] = field(default_factory=dict)
 
-    def shown(self, task: Task, seconds_left: float | None) -> Shown:
+    def shown(self, task: Task, seconds_left: float | None) -> ShownTask:
         """The task for this reader; the task's own rights were checked before the stream began."""
-        return Shown(self.place, self.place.client(), self.words, task, self.may_change, seconds_left)
+        return ShownTask(self.place, self.place.client(), self.words, task, self.may_change, seconds_left)
 
     async def fragments(self, moment: Moment) -> AsyncIterator[ServerSentEvent]:
         """The head and the failures, if they are others than before."""
@@ -130,9 +131,9 @@ async def watch(
     since = max(after, int(last_event_id) if last_event_id.isdecimal() else 0)
     watcher = place.live.watch(task.id, access.token)
     try:
-        async with aclosing(place.live.follow(watcher)) as news:
+        async with aclosing(place.live.follow(watcher, locks=True)) as news:
             async for new in news:
-                if isinstance(new, Lost):
+                if isinstance(new, DatabaseLost):
                     yield lost_message(new)
                     continue
                 if since and show == "task":
@@ -143,6 +144,8 @@ async def watch(
                         yield message
                 async for message in _messages(reader, new, show):
                     yield message
+                if once:
+                    yield lost_message(Locked(place.live.locked_since))
                 if new.task is None or once:
                     return
     finally:
@@ -155,27 +158,31 @@ async def watch_state(
 ) -> AsyncIterator[ServerSentEvent]:
     """Whether the database can be read, for pages that ask for their figures now and then."""
     if once:
-        yield lost_message(Lost(place.live.lost_since))
+        yield lost_message(DatabaseLost(place.live.lost_since))
+        yield lost_message(Locked(place.live.locked_since))
         return
     watcher = place.live.watch_list(access.owner, ("-",), access.token)
     try:
-        async with aclosing(place.live.follow(watcher)) as news:
+        async with aclosing(place.live.follow(watcher, locks=True)) as news:
             async for new in news:
-                if isinstance(new, Lost):
+                if isinstance(new, DatabaseLost):
                     yield lost_message(new)
     finally:
         place.live.unwatch_list(watcher)
 
 
-def lost_message(lost: Lost) -> ServerSentEvent:
-    """Since when the database is lost, or `ok`; a browser drops messages without data."""
-    return ServerSentEvent(event="database", raw_data="ok" if lost.since is None else iso(lost.since))
+def lost_message(lost: DatabaseLost) -> ServerSentEvent:
+    """Since when the database is lost, or its lock held, or `ok`; a browser drops messages without data."""
+    event = "lock" if isinstance(lost, Locked) else "database"
+    return ServerSentEvent(event=event, raw_data="ok" if lost.since is None else iso(lost.since))
 
 
 def events_since(client: Client, task_id: str, since: int) -> tuple[Event, ...]:
     """The latest events behind ``since``; none when the task was deleted meanwhile."""
     try:
-        return tuple(event for event in client.latest_events(task_id, limit=SHOWN) if event.id > since)
+        return tuple(
+            event for event in PageQueries(client.lookup).latest_events(task_id, limit=SHOWN) if event.id > since
+        )
     except (NotFound, DatabaseProblem):
         return ()
 

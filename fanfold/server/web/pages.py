@@ -15,6 +15,7 @@ from fanfold.server.web import list_page as listing
 from fanfold.server.web import login_page as login
 from fanfold.server.web import operating_pages as operating
 from fanfold.server.web import task_page as task
+from fanfold.server.web.languages import Words, language_of
 from fanfold.server.web.static_files import STATIC, KeptFiles
 from fanfold.server.web.templating import here, page
 
@@ -35,6 +36,11 @@ async def tell_error(request: Request, status: int, code: str, detail: str) -> R
         return RedirectResponse(f"/login?{urlencode({'next': here(request)})}", 303)
     # In a thread as a whole: the frame of the page may look at the database as well.
     return await run_in_threadpool(error_page, request, status, code, detail)
+
+
+def speak(request: Request, detail: str) -> str:
+    """What went wrong, in the language of the reader."""
+    return Words(language_of(request)).sentence(detail)
 
 
 def error_page(request: Request, status: int, code: str, detail: str) -> Response:

@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from fanfold.engine.client import Client
+from fanfold.engine.queries.page import PageQueries
 from fanfold.errors import BadInput, NotFound
+from fanfold.model.sentences import say
 
 RANGES = re.compile(r"\d{1,9}(-\d{1,9})?(,\d{1,9}(-\d{1,9})?)*")
 MOST = 10_000
@@ -15,16 +17,16 @@ MOST = 10_000
 
 def key_at(client: Client, task_id: str, stage: str, position: int) -> str:
     """The key of the item at a position."""
-    found = client.items_from(task_id, stage, position)
+    found = PageQueries(client.lookup).items_from(task_id, stage, position)
     if not found or found[0].seq != position + 1:
-        raise NotFound(f"Task {task_id} has no item at position {position + 1} of {stage}.")
+        raise NotFound(say("no_position", task=task_id, position=position + 1, stage=stage))
     return found[0].key
 
 
 def keys_at(client: Client, task_id: str, stage: str, ranges: str, states: Sequence[str]) -> list[str]:
     """The keys of the items at positions such as ``0-36,40`` that are in one of the states."""
     positions = [at for first, last in parsed(ranges) for at in range(first, last + 1)]
-    return client.keys_at(task_id, stage, positions, states)
+    return PageQueries(client.lookup).keys_at(task_id, stage, positions, states)
 
 
 def parsed(ranges: str) -> list[tuple[int, int]]:
@@ -36,7 +38,7 @@ def parsed(ranges: str) -> list[tuple[int, int]]:
     if any(last < first for first, last in found):
         raise BadInput("A range of positions begins with the smaller one.")
     if sum(last - first + 1 for first, last in found) > MOST:
-        raise BadInput(f"At most {MOST} items can be named at once.")
+        raise BadInput(say("too_many_named", most=MOST))
     return found
 
 

@@ -10,17 +10,21 @@ from fastapi import Request
 from starlette.responses import Response
 
 from fanfold.engine.client import Client
+from fanfold.errors import BadInput
 from fanfold.model.options import SECRET, Option
+from fanfold.model.plan import Kind
 from fanfold.model.task import Task
 from fanfold.server.access import At, Changing, Looking
 from fanfold.server.api.submitting import has_secret
 from fanfold.server.database_threads import Router, unlocking, writing
 from fanfold.server.hiding import without_secrets
 from fanfold.server.web.command_answer import answered
+from fanfold.server.web.failures import keys_of
 from fanfold.server.web.languages import Words
 
 router = Router()
 MOST_FIELDS = 200
+MARK_LENGTH = 64
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,10 @@ class OptionField:
     meaning: str
     value: str
     option: Option | None = None
+
+    def helps(self, code: str) -> bool:
+        """Whether another value may put a failure of this code right, as the application declares it."""
+        return self.option is not None and code in self.option.helps
 
     def said(self, text: str) -> Any:
         """What a person means by a text in this field: a declared option is read as it is declared."""
@@ -80,14 +88,21 @@ def as_value(text: str) -> Any:
 async def retry_with(request: Request, place: At, client: Looking, access: Changing, task_id: str) -> Response:
     """Redo what failed with the options of the form; they are checked before anything is changed."""
     form = await request.form(max_fields=MOST_FIELDS)
-    said = {name.removeprefix("option:"): value for name, value in form.items() if isinstance(value, str)}
+    said = {
+        name.removeprefix("option:"): value
+        for name, value in form.items()
+        if isinstance(value, str) and name.startswith("option:")
+    }
     run = unlocking if has_secret(place, said) else writing
-    await run(retried, client, task_id, said)
+    await run(retried, client, task_id, said, str(form.get("group", ""))[:MARK_LENGTH])
     return answered(request, task_id)
 
 
-def retried(client: Client, task_id: str, given: dict[str, str]) -> None:
-    """Retry with the options that are others than before; a field that was emptied means the default."""
+def retried(client: Client, task_id: str, given: dict[str, str], group: str = "") -> None:
+    """Retry with the options that are others than before; a field that was emptied means the default.
+
+    ``group`` narrows it to what failed for one reason.
+    """
     task = client.get(task_id)
     options: dict[str, Any] = {}
     for field in fields_of(client, task, Words("en")):
@@ -96,4 +111,8 @@ def retried(client: Client, task_id: str, given: dict[str, str]) -> None:
         text = text if is_secret else text.strip().replace("\r\n", "\n")
         if text != field.value:
             options[field.name] = field.said(text)
-    client.retry(task.id, options=options or None)
+    stage, keys = keys_of(client, task.id, group) if group else ("", [])
+    if group and not keys:
+        raise BadInput("These items were retried meanwhile.")
+    of_items = any(one.name == stage and one.kind == Kind.EACH for one in task.stages)
+    client.retry(task.id, keys if of_items else (), stage=stage or None, options=options or None)

@@ -21,7 +21,7 @@ FOREVER = "public, max-age=31536000, immutable"
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptFile:
     """A file: its bytes as they are and compressed, its kind, and a mark of its content."""
 
     body: bytes
@@ -45,7 +45,7 @@ class KeptFiles:
             raise HTTPException(404)
         await self.answer(self.files[name], Headers(scope=scope), scope["query_string"])(scope, receive, send)
 
-    def answer(self, file: Kept, asked: Headers, mark: bytes) -> Response:
+    def answer(self, file: KeptFile, asked: Headers, mark: bytes) -> Response:
         """A file. One that a script imports by its bare name has no mark: the browser asks whether it has changed."""
         headers = {"cache-control": FOREVER if mark else "no-cache", "etag": f'W/"{file.mark}"'}
         if file.small:
@@ -56,14 +56,14 @@ class KeptFiles:
 
 
 @cache
-def kept(path: Path) -> Kept:
+def kept(path: Path) -> KeptFile:
     """A file, read once."""
     body = path.read_bytes()
     kind = (
         "text/javascript" if path.suffix == ".js" else mimetypes.guess_type(path.name)[0] or "application/octet-stream"
     )
     small = gzip.compress(body, 9, mtime=0) if kind in COMPRESSED else b""
-    return Kept(body, small, kind, sha256(body).hexdigest()[:10])
+    return KeptFile(body, small, kind, sha256(body).hexdigest()[:10])
 
 
 def static(name: str) -> str:

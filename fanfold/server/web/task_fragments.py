@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fanfold.engine.actions import offered
 from fanfold.engine.client import Client
+from fanfold.engine.queries.page import PageQueries
+from fanfold.engine.take_action import offered
 from fanfold.model.actions import Action
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.options import Option
 from fanfold.model.plan import Kind
 from fanfold.model.task import Event, StageSpan, Task
 from fanfold.model.words import ACCEPT
-from fanfold.server.app_state import Place
+from fanfold.server.app_state import AppState
 from fanfold.server.memo import Once
 from fanfold.server.web import task_header as headline
-from fanfold.server.web.failures import groups, shortfalls
+from fanfold.server.web.failures import asks_models, groups, shortfalls
 from fanfold.server.web.languages import Words
 from fanfold.server.web.model_choices import choices
 from fanfold.server.web.retry_form import fields_of
@@ -27,10 +28,10 @@ SPANS: Once[tuple[StageSpan, ...]] = Once(200)
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownTask:
     """A task for one kind of reader."""
 
-    place: Place
+    place: AppState
     client: Client
     words: Words
     task: Task
@@ -41,7 +42,7 @@ class Shown:
 def spans_of(client: Client, task: Task) -> tuple[StageSpan, ...]:
     """How long the stages took: asked again only when the task has gone on to another one."""
     seen = (task.id, task.stage, task.state, task.started_at, task.finished_at)
-    return SPANS.get(client.store, seen, lambda: client.stages(task.id))
+    return SPANS.get(client.store, seen, lambda: PageQueries(client.lookup).stages(task.id))
 
 
 HELD = 50
@@ -50,7 +51,7 @@ COUNTED = 20_000
 """Of so many items it is told who made them; of more it would cost too much at every change."""
 
 
-def head_html(shown: Shown) -> str:
+def head_html(shown: ShownTask) -> str:
     """What the page says first, and the counts below the grid."""
     task = shown.task
     return fragment(
@@ -65,7 +66,7 @@ def head_html(shown: Shown) -> str:
         forms=headline.forms_of(shown.client, task),
         actions=action_fields(shown),
         choices=choices(shown.place, task) if shown.may_change and _can_go_on_otherwise(task) else (),
-        makers=shown.client.makers(task.id) if 0 < task.done <= COUNTED else {},
+        makers=PageQueries(shown.client.lookup).makers(task.id) if 0 < task.done <= COUNTED else {},
         took=headline.took(task),
         counts=grid_counts(task),
         unit=headline.unit_of(shown.client, task),
@@ -77,24 +78,24 @@ def _can_go_on_otherwise(task: Task) -> bool:
     return task.state is TaskState.PAUSED and headline.has_items(task)
 
 
-def _commands(shown: Shown) -> list[headline.Command]:
+def _commands(shown: ShownTask) -> list[headline.OfferedCommand]:
     """The buttons of the head. What can be kept as it is has its button further down, beside its reasons."""
     found = headline.commands(shown.task, shown.words) if shown.may_change else []
     return [command for command in found if command.verb != ACCEPT]
 
 
-def action_fields(shown: Shown) -> list[tuple[Action, list[tuple[Option, str]]]]:
+def action_fields(shown: ShownTask) -> list[tuple[Action, list[tuple[Option, str]]]]:
     """The application's actions that can be taken now, each with its options and what their fields offer."""
     found = offered(shown.client, shown.task) if shown.may_change else []
     return [(one, [(option, default_of(option, None)) for option in one.options.values()]) for one in found]
 
 
-def failures_html(shown: Shown) -> str:
+def failures_html(shown: ShownTask) -> str:
     """What waits for a person, what failed and why, and what is not as it was asked for."""
     return held_html(shown) + failed_html(shown) + degraded_html(shown)
 
 
-def held_html(shown: Shown) -> str:
+def held_html(shown: ShownTask) -> str:
     """The items that wait for a person: of external jobs, with what a person can say about them."""
     task, t = shown.task, shown.words
     jobs = [job for job in shown.client.external_jobs(task.id) if job.held] if task.held else []
@@ -108,7 +109,7 @@ def held_html(shown: Shown) -> str:
     return fragment("_held.html", t, task=task, unit=unit, jobs=jobs[:HELD], verbs=verbs, may_change=shown.may_change)
 
 
-def degraded_html(shown: Shown) -> str:
+def degraded_html(shown: ShownTask) -> str:
     """What is done, but not as it was asked for, why, and the way to do it again with another model."""
     task = shown.task
     again = task.unaccepted or task.degraded
@@ -117,7 +118,7 @@ def degraded_html(shown: Shown) -> str:
         shown.words,
         task=task,
         unit=headline.unit_of(shown.client, task),
-        shortfalls=shortfalls(shown.client, task.id) if task.degraded else [],
+        shortfalls=shortfalls(shown.client, task.id, shown.words) if task.degraded else [],
         may_retry_degraded=shown.may_change and task.state is not TaskState.CANCELLED,
         choices=choices(shown.place, task) if shown.may_change and task.degraded else (),
         again=again,
@@ -125,10 +126,11 @@ def degraded_html(shown: Shown) -> str:
     )
 
 
-def failed_html(shown: Shown) -> str:
+def failed_html(shown: ShownTask) -> str:
     """What failed and why."""
     task = shown.task
     found = groups(shown.client, task.id) if headline.failed_items(task) else []
+    fields = fields_of(shown.client, task, shown.words) if shown.may_change and found else []
     return fragment(
         "_failures.html",
         shown.words,
@@ -138,7 +140,9 @@ def failed_html(shown: Shown) -> str:
         others=headline.failed_items(task) - sum(group.count for group in found),
         may_retry=shown.may_change and "retry" in task.available_commands,
         choices=choices(shown.place, task) if shown.may_change else (),
-        fields=fields_of(shown.client, task, shown.words) if shown.may_change and found else [],
+        fields=fields,
+        helping={group.mark: [one for one in fields if one.helps(group.code)] for group in found},
+        by_model={group.mark for group in found if asks_models(shown.client, task, group)},
     )
 
 

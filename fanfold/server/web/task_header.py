@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from fanfold.engine.client import Client
-from fanfold.model.asking import Spending, money
 from fanfold.model.forms import Form
 from fanfold.model.lifecycle import ItemState, TaskState
 from fanfold.model.plan import Kind
+from fanfold.model.questions import Spending, money
 from fanfold.model.task import StageSpan, Task
 from fanfold.server.web.languages import Words
 
@@ -24,7 +24,7 @@ ITEM = ("item", "items")
 
 
 @dataclass(frozen=True)
-class Command:
+class OfferedCommand:
     """A button: what it sends, what is written on it, its key, and what is asked before."""
 
     verb: str
@@ -118,7 +118,7 @@ def failed_items(task: Task) -> int:
     return sum(stage.counts.get(ItemState.FAILED, 0) for stage in task.stages)
 
 
-def commands(task: Task, t: Words) -> list[Command]:
+def commands(task: Task, t: Words) -> list[OfferedCommand]:
     """The buttons for what is possible now, those that one looks for first at the beginning."""
     # Before the merge both would do the same; one word for it is enough.
     at_merge = task.state is TaskState.WAITING and "merge" in task.available_commands
@@ -127,24 +127,24 @@ def commands(task: Task, t: Words) -> list[Command]:
     return sorted(made, key=lambda command: order.index(command.verb) if command.verb in order else len(order))
 
 
-def _command(task: Task, verb: str, t: Words) -> Command:
+def _command(task: Task, verb: str, t: Words) -> OfferedCommand:
     key = KEYS.get(verb, "")
     if verb == "retry":
         failed = failed_items(task)
         label = t("retry {count} failed", count=failed) if failed else t("retry")
-        return Command(verb, label, key, ask_retry(task, failed, t), t("Retry"), primary=task.finished)
+        return OfferedCommand(verb, label, key, ask_retry(task, failed, t), t("Retry"), primary=task.finished)
     if verb == "merge":
         anyway = task.state is TaskState.PARTIAL
         label = t("merge anyway") if anyway else t("merge again") if task.state is TaskState.COMPLETED else t("merge")
         sentence = _ask_merge(task, t) if anyway else ""
-        return Command(verb, label, key, sentence, t("Merge"), primary=task.state is TaskState.WAITING)
+        return OfferedCommand(verb, label, key, sentence, t("Merge"), primary=task.state is TaskState.WAITING)
     if verb == "resume":
-        return Command(verb, t("resume"), key, primary=True)
+        return OfferedCommand(verb, t("resume"), key, primary=True)
     asked = {"cancel": _ask_cancel, "rerun": _ask_rerun, "delete": _ask_delete}.get(verb)
     label = t(LABELS.get(verb, verb))
     if asked is None:
-        return Command(verb, label, key)
-    return Command(verb, label, key, asked(task, t), label[:1].upper() + label[1:], dangerous=True)
+        return OfferedCommand(verb, label, key)
+    return OfferedCommand(verb, label, key, asked(task, t), label[:1].upper() + label[1:], dangerous=True)
 
 
 def ask_retry(task: Task, items: int, t: Words) -> str:
@@ -160,14 +160,14 @@ def ask_retry(task: Task, items: int, t: Words) -> str:
 def _ask_merge(task: Task, t: Words) -> str:
     return _sentences(
         t("Merge: the result will be without {count} items that failed.", count=failed_items(task)),
-        t("They can be retried later; the merge is then done again."),
+        t("What failed can be retried later; the merge is then done again."),
     )
 
 
 def _ask_cancel(task: Task, t: Words) -> str:
     return _sentences(
-        t("Cancel: {open} of {total} items are not done and will not be.", open=task.open, total=task.total)
-        if task.open
+        t("Cancel: {count} of {total} items are not done and will not be.", count=task.open, total=task.total)
+        if task.open and task.total > 1
         else t("Cancel: nothing more is done for this task."),
         t("What is done is kept. To go on later: retry."),
     )

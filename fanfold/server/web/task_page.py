@@ -7,9 +7,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
+from fanfold.engine.queries.page import PageQueries
 from fanfold.errors import NotFound
 from fanfold.model.files import File
 from fanfold.model.lifecycle import ItemState
+from fanfold.model.sentences import say
 from fanfold.model.task import Task
 from fanfold.server.access import Asking, At, Looking
 from fanfold.server.api.shapes import file_url
@@ -23,7 +25,7 @@ from fanfold.server.web import retry_form as retrying
 from fanfold.server.web.languages import Words, language_of
 from fanfold.server.web.model_choices import choices
 from fanfold.server.web.positions import in_runs
-from fanfold.server.web.task_fragments import Shown, failures_html, head_html
+from fanfold.server.web.task_fragments import ShownTask, failures_html, head_html
 from fanfold.server.web.templating import page
 from fanfold.server.web.timeline import drawn
 
@@ -43,9 +45,9 @@ Stage = Annotated[str | None, Query(max_length=100)]
 def show(request: Request, access: Asking, client: Looking, place: At, task_id: str, stage: Stage = None) -> Response:
     """The page of one task."""
     task = client.get(task_id)
-    cells = client.cells(task.id, stage)
-    shown = Shown(place, client, Words(language_of(request)), task, access.may_change, seconds_left(task))
-    latest = client.latest_events(task.id, limit=1)
+    cells = PageQueries(client.lookup).cells(task.id, stage)
+    shown = ShownTask(place, client, Words(language_of(request)), task, access.may_change, seconds_left(task))
+    latest = PageQueries(client.lookup).latest_events(task.id, limit=1)
     return page(
         request,
         "task.html",
@@ -78,7 +80,7 @@ def facts(task: Task) -> dict[str, Any]:
 @router.get("/tasks/{task_id}/cells")
 def cells(client: Looking, task_id: str, stage: Stage = None) -> JSONResponse:
     """All cells of a stage."""
-    found = client.cells(task_id, stage)
+    found = PageQueries(client.lookup).cells(task_id, stage)
     return JSONResponse(
         {"stage": found.stage, "total": found.total, "width": found.width, "all": in_runs(found.letters)}
     )
@@ -95,10 +97,10 @@ def cell(
     width: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
 ) -> HTMLResponse:
     """What one cell is about; for a cell that stands for several items, how many of them are in which state."""
-    items = client.items_from(task_id, stage, position * width, min(width, 500))
+    items = PageQueries(client.lookup).items_from(task_id, stage, position * width, min(width, 500))
     items = [item for item in items if item.seq <= (position + 1) * width]
     if not items:
-        raise NotFound(f"Task {task_id} has no item at position {position + 1} of {stage}.")
+        raise NotFound(say("no_position", task=task_id, position=position + 1, stage=stage))
     counts = {state: n for state in ItemState if (n := sum(item.state == state for item in items))}
     words = {item.state: item.word for item in items}
     return page(request, "_cell.html", access, items=items, counts=counts, item_words=words)
@@ -118,9 +120,9 @@ def listed(
 ) -> HTMLResponse:
     """The items as a table, page by page; it needs no scripts."""
     task = client.get(task_id)
-    name = stage or client.cells(task.id).stage
+    name = stage or PageQueries(client.lookup).cells(task.id).stage
     if position and after is None:
-        before = client.items_from(task.id, name, position - 1)
+        before = PageQueries(client.lookup).items_from(task.id, name, position - 1)
         after = before[0].key if before else None
     states = [state] if state else []
     items = client.items(task.id, stage=name, states=states, degraded=degraded or None, after=after, limit=LISTED + 1)
@@ -142,7 +144,7 @@ def listed(
 def timeline(request: Request, access: Asking, client: Looking, task_id: str) -> HTMLResponse:
     """How it went, drawn."""
     task = client.get(task_id)
-    kept = client.timeline(task.id)
+    kept = PageQueries(client.lookup).timeline(task.id)
     return page(request, "_timeline.html", access, task=task, timeline=kept, drawing=drawn(kept, task.finished_at))
 
 
@@ -156,7 +158,7 @@ def events(
 ) -> HTMLResponse:
     """The latest events, or those before one, the newest first."""
     task = client.get(task_id)
-    found = client.latest_events(task.id, before, EVENTS + 1)
+    found = PageQueries(client.lookup).latest_events(task.id, before, EVENTS + 1)
     older = found[EVENTS - 1].id if len(found) > EVENTS else None
     name = "_events_page.html" if before is None else "_events_older.html"
     return page(request, name, access, task=task, events=found[:EVENTS], older=older)
@@ -172,10 +174,14 @@ def calls(request: Request, access: Asking, client: Looking, task_id: str) -> HT
 
 
 @router.get("/tasks/{task_id}/result")
-def result(request: Request, access: Asking, client: Looking, task_id: str) -> HTMLResponse:
-    """What came out so far."""
+def result(
+    request: Request, access: Asking, client: Looking, task_id: str, source: Annotated[bool, Query()] = False
+) -> HTMLResponse:
+    """What came out so far: rendered where that is possible, or as its source."""
     task = client.get(task_id)
-    values: dict[str, Any] = {"outcome": outcome.outcome(client, task), "missing": outcome.missing(client, task)}
+    found = outcome.outcome(client, task)
+    values: dict[str, Any] = {"outcome": found, "missing": outcome.missing(client, task)}
+    values["rendered"] = None if source else outcome.rendered(found)
     return page(request, "_results.html", access, task=task, **values)
 
 
@@ -185,5 +191,5 @@ def download(client: Looking, task_id: str) -> RedirectResponse:
     task = client.get(task_id)
     found = outcome.outcome(client, task, most_bytes=None)
     if not found.downloads:
-        raise NotFound(found.problem or f"Task {task.id} has no result yet.", code="no_result")
+        raise NotFound(found.problem or say("no_result_yet", task=task.id), code="no_result")
     return RedirectResponse(found.downloads[0].address, 303)

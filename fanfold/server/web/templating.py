@@ -14,10 +14,9 @@ from starlette.responses import HTMLResponse
 
 from fanfold.engine.discovery import applications
 from fanfold.errors import DatabaseProblem
-from fanfold.model.asking import money
+from fanfold.model.questions import money
 from fanfold.server.access import COOKIE, Access
-from fanfold.server.app_state import Place, place_of
-from fanfold.server.sentences import without_commands
+from fanfold.server.app_state import AppState, place_of
 from fanfold.server.web.languages import LANGUAGES, Words, language_of
 from fanfold.server.web.static_files import static
 
@@ -33,7 +32,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"duration": duration, "count": count, "size": size, "clock": clock, "iso": iso, "money": money}
-    made.filters |= {"rough": rough, "without_commands": without_commands}
+    made.filters |= {"rough": rough}
     made.globals |= {"static": static, "languages": LANGUAGES, "token_cookie": COOKIE}
     made.globals |= {"here": here, "living_workers": living_workers, "typed_example": typed_example}
     return made
@@ -63,7 +62,7 @@ def typed_example() -> str:
     return next(filter(None, known), "run demo")
 
 
-def living_workers(place: Place) -> int | None:
+def living_workers(place: AppState) -> int | None:
     """How many workers live, as the live reader saw it last: every page shows it, so it must cost nothing.
 
     That it saw none may be because they have just begun: an alarm is worth a look at the database. None when that cannot be

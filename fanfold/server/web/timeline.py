@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from fanfold.model.item import Attempt
-from fanfold.model.task import Lane, Timeline
+from fanfold.model.task import Timeline, WorkerPace
 
 SHADES = 4
 """So many steps of heat are told apart."""
@@ -14,7 +14,7 @@ THINNEST = 0.35
 
 
 @dataclass(frozen=True)
-class Block:
+class TimelineBlock:
     """A rectangle: where it begins and how wide it is, in percent; what it looks like, and what it says."""
 
     x: float
@@ -29,11 +29,11 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Row:
+class TimelineRow:
     """One line of the picture with its sums."""
 
     name: str
-    blocks: tuple[Block, ...]
+    blocks: tuple[TimelineBlock, ...]
     done: int = 0
     failed: int = 0
 
@@ -42,9 +42,9 @@ class Row:
 class Drawing:
     """The whole picture: stages, workers, mishaps, and ticks of time below."""
 
-    stages: tuple[Block, ...]
-    lanes: tuple[Row, ...]
-    mishaps: tuple[Block, ...]
+    stages: tuple[TimelineBlock, ...]
+    lanes: tuple[TimelineRow, ...]
+    mishaps: tuple[TimelineBlock, ...]
     seconds: float
     most: int
 
@@ -69,26 +69,28 @@ def drawn(timeline: Timeline, finished_at: datetime | None = None) -> Drawing:
 
 def _block(
     timeline: Timeline, start: datetime, end: datetime, look: str, name: str = "", attempt: Attempt | None = None
-) -> Block:
+) -> TimelineBlock:
     whole = (timeline.ended_at - timeline.started_at).total_seconds()
     first = min(1.0, max(0.0, (start - timeline.started_at).total_seconds() / whole))
     last = min(1.0, max(first, (end - timeline.started_at).total_seconds() / whole))
     width = max(THINNEST, 100 * (last - first))
     x = min(100 * first, 100 - width)
-    return Block(
+    return TimelineBlock(
         round(x, 2), round(width, 2), look, (end - start).total_seconds(), name=name, at=start, attempt=attempt
     )
 
 
-def _row(timeline: Timeline, lane: Lane, most: int) -> Row:
+def _row(timeline: Timeline, lane: WorkerPace, most: int) -> TimelineRow:
     count = len(lane.done)
     each = 100 / count
     blocks = tuple(
-        Block(round(at * each, 2), round(each, 2), _look(done, failed, most), timeline.seconds_per_span, done, failed)
+        TimelineBlock(
+            round(at * each, 2), round(each, 2), _look(done, failed, most), timeline.seconds_per_span, done, failed
+        )
         for at, (done, failed) in enumerate(zip(lane.done, lane.failed, strict=True))
         if done or failed
     )
-    return Row(lane.worker or "", blocks, sum(lane.done), sum(lane.failed))
+    return TimelineRow(lane.worker or "", blocks, sum(lane.done), sum(lane.failed))
 
 
 def _look(done: int, failed: int, most: int) -> str:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine.interfaces import Dialect
 
-NOTHING: sa.ColumnElement[int] = sa.literal_column("0", sa.Integer())
+from fanfold.store.dialects.known import named
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import interfaces
+
+    from fanfold.store.dialects.dialect import Dialect
 
 
 class UtcTime(sa.types.TypeDecorator[datetime]):
@@ -19,15 +23,15 @@ class UtcTime(sa.types.TypeDecorator[datetime]):
     impl = sa.Float
     cache_ok = True
 
-    def load_dialect_impl(self, dialect: Dialect) -> sa.types.TypeEngine[Any]:
+    def load_dialect_impl(self, dialect: interfaces.Dialect) -> sa.types.TypeEngine[Any]:
         """The column's type on each database."""
-        return dialect.type_descriptor(sa.DateTime(timezone=True) if dialect.name == "postgresql" else sa.Float())
+        return dialect.type_descriptor(named(dialect.name).time_type)
 
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> Any:
+    def process_bind_param(self, value: datetime | None, dialect: interfaces.Dialect) -> Any:
         """A time on its way to the database."""
-        return value.timestamp() if value is not None and dialect.name != "postgresql" else value
+        return None if value is None else named(dialect.name).time_sent(value)
 
-    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
+    def process_result_value(self, value: Any, dialect: interfaces.Dialect) -> datetime | None:
         """A time on its way back."""
         if value is None or isinstance(value, datetime):
             return value if value is None else value.astimezone(UTC)
@@ -39,43 +43,24 @@ def host_time() -> datetime:
     return datetime.fromtimestamp(time.time(), UTC)
 
 
-class Clock:
+class Clock(ABC):
     """The current time and times near it, as SQL expressions for one database."""
 
-    def __init__(self, dialect: str, read: Callable[[], datetime] | None = None) -> None:
-        self.dialect = dialect
-        if read is None and dialect == "postgresql":
-            self.now: sa.ColumnElement[datetime] = sa.type_coerce(sa.func.statement_timestamp(), UtcTime())
-        else:
-            self.now = sa.bindparam("now", type_=UtcTime(), callable_=read or host_time)
-        self._seconds = sa.bindparam(
-            "now_seconds", type_=sa.Float(), callable_=lambda: (read or host_time)().timestamp()
-        )
+    dialect: Dialect
+    now: sa.ColumnElement[datetime]
 
-    def _span(self, seconds: Any) -> sa.ColumnElement[Any]:
-        """So many seconds as an interval of PostgreSQL."""
-        return sa.func.make_interval(*[NOTHING] * 6, seconds, type_=sa.Interval())
-
+    @abstractmethod
     def after(self, seconds: Any) -> sa.ColumnElement[datetime]:
         """The time so many seconds from now; a number, or an expression."""
-        if self.dialect == "postgresql":
-            return sa.type_coerce(self.now + self._span(seconds), UtcTime())
-        return sa.type_coerce(self._seconds + seconds, UtcTime())
 
+    @abstractmethod
     def before(self, seconds: Any) -> sa.ColumnElement[datetime]:
         """The time so many seconds ago."""
-        if self.dialect == "postgresql":
-            return sa.type_coerce(self.now - self._span(seconds), UtcTime())
-        return sa.type_coerce(self._seconds - seconds, UtcTime())
 
+    @abstractmethod
     def seconds_between(self, start: Any, end: Any) -> sa.ColumnElement[float]:
         """How many seconds passed from one moment to the other."""
-        if self.dialect == "postgresql":
-            return sa.func.date_part("epoch", end - start, type_=sa.Float)
-        return sa.type_coerce(end, sa.Float) - sa.type_coerce(start, sa.Float)
 
+    @abstractmethod
     def seconds_since(self, moment: Any) -> sa.ColumnElement[float]:
         """How many seconds have passed since ``moment``."""
-        if self.dialect == "postgresql":
-            return sa.func.date_part("epoch", self.now - moment, type_=sa.Float)
-        return self._seconds - sa.type_coerce(moment, sa.Float)

@@ -33,7 +33,7 @@ class Connections:
 
     A connection whose other end is gone without a word (a pulled cable, a frozen server, a forgetful firewall) looks like
     one on which the server still thinks. The kernel tells the first two apart only sometimes, so others decide here which
-    connections are ended: see ``Database.end_silent`` and the worker's pulse.
+    connections are ended: see ``Database.end_silent`` and the worker's heartbeat.
     """
 
     def __init__(self) -> None:

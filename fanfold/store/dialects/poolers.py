@@ -7,10 +7,20 @@ next transaction may not get.
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
 
 log = logging.getLogger("fanfold.store")
 DIRECT = "FANFOLD_DIRECT_DATABASE"
+POOLERS = {"transaction": True, "session": False, "none": False}
+"""What a URL may say with ``?pooler=``, and whether connections are then shared between transactions."""
+
+
+def split_pooler(url: sa.URL) -> tuple[sa.URL, bool | None]:
+    """The URL as the driver takes it, and whether it says that a pooler shares connections; None when it does not say."""
+    return url.difference_update_query(["pooler"]), POOLERS.get(str(url.query.get("pooler")))
 
 
 class Pooler:

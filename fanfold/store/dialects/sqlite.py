@@ -1,132 +1,237 @@
-"""What is particular to SQLite: its module, how a connection is prepared, how a transaction begins."""
+"""SQLite: one writer at a time, lists travel as JSON, times are numbers, and the clock is the host's."""
 
 from __future__ import annotations
 
-import importlib
-import time
-from contextlib import suppress
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from functools import cache
+from typing import Any, cast
 
 import sqlalchemy as sa
-from sqlalchemy import event
+from sqlalchemy.dialects import sqlite
 
 from fanfold.errors import DatabaseProblem
-from fanfold.store.database_errors import UNREACHABLE, drop_spoiled
-from fanfold.store.files.private import private_file, private_folder
-from fanfold.store.urls import is_in_memory
+from fanfold.model.sentences import say
+from fanfold.store.database_errors import DAMAGED, MISFIT, REFUSED, UNREACHABLE
+from fanfold.store.dialects.access import Wishes
+from fanfold.store.dialects.bulk import Rows, replacing
+from fanfold.store.dialects.clock import Clock, UtcTime, host_time
+from fanfold.store.dialects.dialect import Columns, Dialect, Errors, Places, Row, Spoiled, Upsert, Version
+from fanfold.store.dialects.poolers import POOLERS
+from fanfold.store.dialects.sqlite_file import SAFE_SQLITE, SqliteFile, sqlite_version
+from fanfold.store.statements import run, run_many
 
-SAFE_SQLITE = (3, 51, 3)
-"""Older versions have a bug in which resetting the WAL can corrupt the file."""
-BUSY_SECONDS = 60
-"""How long a writer waits for others; each holds the lock for a moment only, but there may be many, and slow disks."""
-
-
-def sqlite_module() -> Any:
-    """The bundled, safe SQLite where there is a wheel of it, Python's own otherwise."""
-    try:
-        return importlib.import_module("pysqlite3")
-    except ImportError:
-        return importlib.import_module("sqlite3")
-
-
-def sqlite_version() -> tuple[int, ...]:
-    """The version of SQLite in use."""
-    return tuple(int(part) for part in sqlite_module().sqlite_version.split("."))
+CODES = {
+    REFUSED: (18, 19, 20, 25),  # too big, constraint, mismatch, range
+    DAMAGED: (11, 26),  # corrupt, not a database
+}
+PLAIN_ERROR = 1
+MISFITS = ("no such ", "has no column", "syntax error", "already exists", "values for")
+READ_ONLY_FILE = "readonly database"
 
 
-class OpenedFile:
-    """The file that the first connection has opened, told by its number on the disk.
+class SqliteErrors(Errors):
+    """SQLite's errors have numbers, and texts where one number has several meanings."""
 
-    SQLite goes on writing to a file that was moved away or removed, and nobody who opens the name again sees any of that. So
-    every transaction looks whether the name still stands for the same file.
-    """
+    ways_out: Mapping[str, str] = {
+        "disk is full": say("way_disk_full"),
+        READ_ONLY_FILE: say("way_read_only"),
+        "disk I/O error": say("way_disk_error"),
+        "unable to open database file": say("way_not_opened"),
+        "no error details": say("way_open_files"),
+        "is locked": say("way_locked"),
+    }
 
-    def __init__(self, url: sa.URL) -> None:
-        self.path = None if is_in_memory(url) else Path(str(url.database))
-        self._opened: tuple[int, int] | None = None
+    def meaning(self, error: BaseException) -> str:
+        """By the number; a text of over a gigabyte is refused before anything is sent, without one."""
+        number = getattr(error, "sqlite_errorcode", None)
+        if number is None:
+            refused = type(error).__name__ in ("DataError", "IntegrityError") or "binding parameter" in str(error)
+            return REFUSED if refused else UNREACHABLE
+        primary = number & 0xFF
+        if primary == PLAIN_ERROR and any(sign in str(error) for sign in MISFITS):
+            return MISFIT
+        return next((code for code, numbers in CODES.items() if primary in numbers), UNREACHABLE)
 
-    def note(self) -> None:
-        """A connection was made."""
-        if self.path is not None and self._opened is None:
-            self._opened = self._now()
+    def spoils(self, error: BaseException, connection: Any) -> Spoiled:
+        """All connections to a file that has become read-only stay so, also when it can be written again."""
+        read_only = READ_ONLY_FILE in str(error)
+        return Spoiled(connection=read_only, pool=read_only)
 
-    def check(self) -> None:
-        """DatabaseProblem when the name stands for another file, or for none."""
-        if self._opened is not None and self._now() != self._opened:
-            way = "Put it back and the work goes on by itself; to use another file, start again."
+
+class HostClock(Clock):
+    """The host's clock: each statement is told the time."""
+
+    def __init__(self, dialect: Dialect, read: Callable[[], datetime] | None) -> None:
+        reading = read or host_time
+        self.dialect = dialect
+        self.now = sa.bindparam("now", type_=UtcTime(), callable_=reading)
+        self._seconds = sa.bindparam("now_seconds", type_=sa.Float(), callable_=lambda: reading().timestamp())
+
+    def after(self, seconds: Any) -> sa.ColumnElement[datetime]:
+        """The time so many seconds from now."""
+        return sa.type_coerce(self._seconds + seconds, UtcTime())
+
+    def before(self, seconds: Any) -> sa.ColumnElement[datetime]:
+        """The time so many seconds ago."""
+        return sa.type_coerce(self._seconds - seconds, UtcTime())
+
+    def seconds_between(self, start: Any, end: Any) -> sa.ColumnElement[float]:
+        """Times are seconds already."""
+        return sa.type_coerce(end, sa.Float) - sa.type_coerce(start, sa.Float)
+
+    def seconds_since(self, moment: Any) -> sa.ColumnElement[float]:
+        """How many seconds have passed since ``moment``."""
+        return self._seconds - sa.type_coerce(moment, sa.Float)
+
+
+class Sqlite(Dialect):
+    """What differs on SQLite."""
+
+    name = "sqlite"
+    errors = SqliteErrors()
+    locks_rows = False
+    indexes_end_with_id = True
+    joins_updates = False
+    time_type = sa.Float()
+    beginning = -1.0
+
+    def checked(self, url: sa.URL) -> sa.URL:
+        """A path comes behind three slashes; behind two it would be a host."""
+        if (mode := url.query.get("pooler")) is not None:
+            raise DatabaseProblem(f"pooler={mode} is not possible here: a PostgreSQL URL takes {', '.join(POOLERS)}.")
+        if url.host:
             raise DatabaseProblem(
-                f"The file of the database, {self.path}, was moved away or replaced while it was in use. {way}",
-                code=UNREACHABLE,
-                public=f"The file of the database was moved away or replaced while it was in use. {way}",
+                f"A SQLite URL has three slashes before a relative path: sqlite:///{url.host}/{url.database or ''}"
             )
+        return url.set(drivername="sqlite")
 
-    def _now(self) -> tuple[int, int] | None:
-        assert self.path is not None
-        try:
-            found = self.path.stat()
-        except FileNotFoundError:
-            return None
-        except OSError:  # SQLite tells better than this what is wrong with the place.
-            return self._opened
-        return found.st_dev, found.st_ino
+    def access(self, url: sa.URL, wishes: Wishes) -> SqliteFile:
+        """The way to the file."""
+        return SqliteFile(url, wishes)
+
+    def clock(self, read: Callable[[], datetime] | None = None) -> Clock:
+        """The host's clock."""
+        return HostClock(self, read)
+
+    def time_sent(self, value: datetime) -> float:
+        """Seconds since 1970."""
+        return value.timestamp()
+
+    def insert(self, table: sa.Table) -> Upsert:
+        """SQLite's own INSERT."""
+        return cast("Upsert", sqlite.insert(table))
+
+    def unfolded(self, columns: Columns) -> sa.FromClause:
+        """From a JSON list, field by field."""
+        rows = sa.bindparam("rows", type_=Rows())
+        value = sa.func.json_each(rows).table_valued("value", name="each_row").c.value
+        fields = (
+            sa.type_coerce(sa.func.json_extract(value, f"$.{name}"), kind).label(name) for name, kind in columns.items()
+        )
+        return sa.select(*fields).subquery("batch")
+
+    def unnested(self, columns: Columns) -> sa.FromClause:
+        """There is but one way."""
+        return self.unfolded(columns)
+
+    def short_values(self, names: Sequence[str], rows: Sequence[Row]) -> dict[str, Any]:
+        """The rows themselves, without what else they have."""
+        whole = len(rows[0]) == len(names)
+        return {"rows": rows if whole else [{name: row[name] for name in names} for row in rows]}
+
+    def listed(self, name: str) -> sa.Select[Any]:
+        """From a JSON list."""
+        return sa.select(sa.func.json_each(sa.bindparam(name, type_=Rows())).table_valued("value").c.value)
+
+    def among(self, column: sa.ColumnElement[Any], name: str = "ids") -> sa.ColumnElement[bool]:
+        """In the list."""
+        return column.in_(self.listed(name))
+
+    def one_of(self, column: sa.ColumnElement[Any], limited: sa.Select[Any]) -> sa.ColumnElement[bool]:
+        """SQLite runs it once anyway."""
+        return column.in_(limited)
+
+    def append_rows(
+        self, connection: sa.Connection, table: sa.Table, names: Sequence[str], rows: Sequence[Sequence[Any]]
+    ) -> None:
+        """The driver's own executemany."""
+        driver = connection.connection.driver_connection
+        assert driver is not None
+        columns = ", ".join(f'"{name}"' for name in names)
+        marks = ", ".join("?" for _ in names)
+        driver.executemany(f"INSERT INTO {table.name} ({columns}) VALUES ({marks})", rows)
+
+    def put_rows(self, connection: sa.Connection, table: sa.Table, rows: Sequence[Row]) -> None:
+        """The driver's own executemany."""
+        run_many(connection, _put(table, tuple(rows[0])), rows)
+
+    def add_listed(
+        self, connection: sa.Connection, table: sa.Table, names: tuple[str, ...], places: Places, values: Row
+    ) -> Sequence[int]:
+        """All rows with one statement, which is told their ids.
+
+        A statement for each would note the last id each time, which takes longer than the row.
+        """
+        noted = sa.text(f"SELECT seq FROM sqlite_sequence WHERE name = '{table.name}'")
+        first = int(connection.execute(noted).scalar() or 0) + 1
+        run(connection, _add_listed(table, names, places), {**values, "first_id": first})
+        return range(first, first + len(values["keys"]))
+
+    def reserve_number(self, connection: sa.Connection, column: sa.Column[int]) -> int:
+        """SQLite notes the last number of a table once it has had a row."""
+        table = column.table.name
+        counted = f"UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = '{table}' RETURNING seq"
+        number = connection.execute(sa.text(counted)).scalar()
+        if number is None:
+            connection.execute(sa.text(f"INSERT INTO sqlite_sequence (name, seq) VALUES ('{table}', 1)"))
+        return int(number or 1)
+
+    def json_list(self, document: sa.ColumnElement[str], field: str, name: str) -> sa.FromClause:
+        """Its elements, one per row."""
+        return sa.func.json_each(document, _path(field)).table_valued("value", name=name, joins_implicitly=True)
+
+    def json_field(self, value: sa.ColumnElement[Any], field: str) -> sa.ColumnElement[Any]:
+        """As number or text, as it is."""
+        return sa.func.json_extract(value, _path(field))
+
+    def hidden(self, number: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+        """`+ 0` makes it an expression, which is in no index."""
+        return number + 0
+
+    def trigger_statements(self, refused: Mapping[str, str]) -> list[str]:
+        """A trigger for each table."""
+        return [
+            f"CREATE TRIGGER {table}_legal_move BEFORE UPDATE OF state ON {table} WHEN {illegal} "
+            f"BEGIN SELECT RAISE(ABORT, 'illegal move in {table}'); END"
+            for table, illegal in refused.items()
+        ]
+
+    @property
+    def version(self) -> Version:
+        """SQLite must be free of the bug that can corrupt its log."""
+        version = ".".join(map(str, sqlite_version()))
+        if sqlite_version() >= SAFE_SQLITE:
+            return Version(say("sqlite_version", version=version))
+        safe = ".".join(map(str, SAFE_SQLITE))
+        return Version(say("sqlite_unsafe", version=version), say("sqlite_advice", safe=safe))
 
 
-def sqlite_engine(
-    url: sa.URL, synchronous: str, sizes: dict[str, int], file: OpenedFile, busy_seconds: float = BUSY_SECONDS
-) -> sa.Engine:
-    """A pool of connections to a file; in memory there is one connection for everybody."""
-    memory = is_in_memory(url)
-    if not memory:
-        folder = Path(str(url.database)).parent
-        try:
-            private_folder(folder)
-        except OSError as error:
-            raise DatabaseProblem(f"Cannot make the folder of the database, {folder}: {error.strerror}.") from None
-    pool: dict[str, Any] = {"poolclass": sa.pool.StaticPool} if memory else sizes
-    engine = sa.create_engine(
-        url, module=sqlite_module(), connect_args={"check_same_thread": False, "timeout": busy_seconds}, **pool
-    )
-    pragmas = (
-        "journal_mode=WAL",
-        f"synchronous={synchronous}",
-        f"busy_timeout={int(busy_seconds * 1000)}",
-        "temp_store=MEMORY",
-        "cache_size=-32768",
-    )
-
-    if not memory:
-        # SQLite gives its -wal and -shm the rights of the file itself.
-        @event.listens_for(engine, "do_connect")
-        def _make_private(*_: Any) -> None:
-            file.check()  # Else an empty file would be made in the place of one that was moved away.
-            with suppress(OSError):  # SQLite tells better than this what is wrong with the place.
-                private_file(Path(str(url.database)))
-
-    @event.listens_for(engine, "connect")
-    def _prepare(connection: Any, _record: Any) -> None:
-        file.note()
-        connection.isolation_level = None
-        for pragma in pragmas:
-            _persistently(connection, f"PRAGMA {pragma}")
-
-    @event.listens_for(engine, "begin")
-    def _begin(connection: sa.Connection) -> None:
-        file.check()
-        reading = connection.get_execution_options().get("fanfold_read", False)
-        connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
-
-    event.listen(engine, "handle_error", drop_spoiled)
-    return engine
+def _path(field: str) -> sa.ColumnElement[str]:
+    return sa.literal_column(f"'$.{field}'", sa.Text())
 
 
-def _persistently(connection: Any, statement: str) -> None:
-    """Run a pragma; switching a new file to WAL ignores the busy time-out when two processes do it at once."""
-    for attempt in range(50):
-        try:
-            connection.execute(statement).fetchall()
-            return
-        except sqlite_module().OperationalError as error:
-            if "locked" not in str(error) or attempt == 49:
-                raise
-            time.sleep(0.05)
+@cache
+def _put(table: sa.Table, names: tuple[str, ...]) -> sa.Executable:
+    made = DIALECT.insert(table).values({name: sa.bindparam(name) for name in names})
+    return replacing(made, table, names)
+
+
+@cache
+def _add_listed(table: sa.Table, names: tuple[str, ...], places: Places) -> sa.Executable:
+    each = sa.func.json_each(sa.bindparam("keys", type_=Rows())).table_valued("key", "value", name="each_key")
+    new = sa.bindparam("first_id", type_=sa.Integer) + each.c.key
+    return sa.insert(table).from_select(("id", *names), sa.select(new, *places(each.c.key, each.c.value)))
+
+
+DIALECT = Sqlite()

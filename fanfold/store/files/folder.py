@@ -17,6 +17,7 @@ import sqlalchemy as sa
 
 from fanfold.errors import DatabaseProblem, NotFound
 from fanfold.model.files import File
+from fanfold.model.sentences import Sentence, say
 from fanfold.store.dialects.clock import Clock
 from fanfold.store.files.private import opener, private_folder
 from fanfold.store.tables import blobs, items, tasks
@@ -57,10 +58,7 @@ class BlobGone(FileNotFoundError, NotFound):
 
     def __init__(self, key: str, folder: Path) -> None:
         task = key.partition("/")[0]
-        NotFound.__init__(
-            self,
-            f"The file {key} is gone from the data folder {folder}. Put it back, or make it again: fanfold rerun {task}",
-        )
+        NotFound.__init__(self, say("file_gone", file=key, folder=folder, task=task))
         self.filename = str(folder / key)
 
     def __str__(self) -> str:
@@ -101,9 +99,9 @@ class Directory:
             with suppress(OSError):
                 partial.unlink(missing_ok=True)
             raise DatabaseProblem(
-                f"Cannot write to the data folder {self.folder}: {error.strerror}.{_way_out(error)}",
+                _with_way_out(say("folder_not_written", folder=self.folder, why=error.strerror), error),
                 code="data_folder",
-                public=f"Cannot write to the data folder: {error.strerror}.{_way_out(error)}",
+                public=_with_way_out(say("folder_not_written_public", why=error.strerror), error),
             ) from error
         return size
 
@@ -205,13 +203,13 @@ def _opened(path: Path) -> BinaryIO:
     raise AssertionError("unreachable")
 
 
-def _way_out(error: OSError) -> str:
-    """What a person does about it, where that is known."""
+def _with_way_out(sentence: Sentence, error: OSError) -> Sentence:
+    """The sentence with what a person does about it, where that is known."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return " Free some space there; the work then goes on by itself."
+        return say("database_way_out", what=sentence, way=say("way_folder_full"))
     if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
-        return " Make it writable for the account of the workers; the work then goes on by itself."
-    return ""
+        return say("database_way_out", what=sentence, way=say("way_folder_writable"))
+    return sentence
 
 
 class Blobs:

@@ -13,7 +13,11 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from fanfold.model.lifecycle import ItemState
-from fanfold.store.dialects.bulk import among, put_rows, remove_all, remove_rows
+from fanfold.store.dialects.bulk import put_rows, remove_all, remove_rows
+from fanfold.store.dialects.dialect import Dialect
+from fanfold.store.dialects.known import of
+from fanfold.store.items.pending import NEW_COLUMNS, new_item
+from fanfold.store.items.reset import started_over
 from fanfold.store.statements import changed_by, run
 from fanfold.store.tables import attempts, emissions, externals, in_states, item_data, items, permits
 
@@ -22,7 +26,7 @@ COPY_CHUNK = 1_000
 Generations = list[dict[str, Any]]
 
 
-class Place(NamedTuple):
+class CopyRange(NamedTuple):
     """Which positions of which stages."""
 
     of: int
@@ -35,9 +39,9 @@ class Place(NamedTuple):
 class Copying:
     """One copy, inside one transaction."""
 
-    def __init__(self, connection: sa.Connection, place: Place) -> None:
+    def __init__(self, connection: sa.Connection, place: CopyRange) -> None:
         self.connection = connection
-        self.dialect = connection.dialect.name
+        self.dialect = of(connection)
         self.values = place._asdict()
 
     def copy(self) -> bool:
@@ -83,7 +87,7 @@ class Copying:
         if not ids:
             return []
         found = run(self.connection, _generations(self.dialect), {"ids": ids})
-        changed_by(self.connection, _begun_again(self.dialect), {"ids": ids})
+        changed_by(self.connection, started_over(self.dialect), {"ids": ids})
         for column in (item_data.c.item, permits.c.item):
             remove_all(self.connection, column, ids)
         return [{"item": item, "generation": generation} for item, generation in found]
@@ -118,17 +122,9 @@ ORPHANS = (
     .where(_THERE, sa.or_(_BEFORE.c.id.is_(None), ~_IS_DONE))
 )
 """Items of the target that nothing is a source of any more."""
-_NEW_COLUMNS = ("task", "stage", "state", "lease", "attempts", "failures", "crashes", "seq", "key")
 NEW = sa.insert(items).from_select(
-    _NEW_COLUMNS,
-    sa.select(
-        _OF,
-        _TARGET,
-        sa.literal_column(f"'{ItemState.PENDING}'"),
-        *[sa.literal_column("0")] * 4,
-        _BEFORE.c.seq,
-        _BEFORE.c.key,
-    )
+    NEW_COLUMNS,
+    sa.select(*new_item(_OF, _TARGET, _BEFORE.c.seq, _BEFORE.c.key))
     .where(_DONE, ~sa.exists(sa.select(items.c.id).where(_SAME).correlate(_BEFORE)))
     .order_by(_BEFORE.c.seq),
 )
@@ -142,22 +138,12 @@ NEW_DATA = sa.insert(item_data).from_select(
     .where(~sa.exists(sa.select(_KNOWN.c.item).where(_KNOWN.c.item == items.c.id).correlate(items))),
 )
 """A new item has the generation of the one before it: an item at this position may have been removed since."""
-FRESH: dict[str, Any] = {
-    "state": ItemState.PENDING.value,
-    **dict.fromkeys(("attempts", "failures", "crashes"), 0),
-    **dict.fromkeys(("worker", "available_at", "deadline_at", "finished_at")),
-}
 
 
 @cache
-def _generations(dialect: str) -> sa.Select[Any]:
+def _generations(dialect: Dialect) -> sa.Select[Any]:
     # What a retry has put back already was counted then; its number is kept, or its key would be used again.
     tried = sa.or_(~in_states((ItemState.PENDING,)), items.c.attempts > 0)
     grown = sa.func.coalesce(item_data.c.generation, 0) + sa.case((tried, 1), else_=0)
     begun = sa.select(items.c.id, grown.label("generation")).outerjoin(item_data, item_data.c.item == items.c.id)
-    return begun.where(among(dialect, items.c.id), items.c.lease > 0)
-
-
-@cache
-def _begun_again(dialect: str) -> sa.Executable:
-    return sa.update(items).where(among(dialect, items.c.id)).values(FRESH)
+    return begun.where(dialect.among(items.c.id), items.c.lease > 0)

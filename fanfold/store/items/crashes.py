@@ -18,27 +18,22 @@ import sqlalchemy as sa
 
 from fanfold.model.lifecycle import ItemState
 from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.dialect import Dialect
 from fanfold.store.items.create import MOST_ATTEMPTS
-from fanfold.store.tables import item_data, items
+from fanfold.store.items.pending import HANDED_BACK
+from fanfold.store.tables import item_data, items, tasks
 
 PROGRESS_STEP = 0.01
 MEMORY_FORGIVES = 10
 """Growing memory alone is forgiven this many crashes."""
 
-STAGE_LIMIT = {
-    "sqlite": sa.literal_column(
-        "(SELECT json_extract(planned.value, '$.crash_limit') FROM tasks, json_each(tasks.plan, '$.stages') AS planned "
-        "WHERE tasks.number = items.task AND json_extract(planned.value, '$.name') = items.stage)",
-        sa.Integer(),
-    ),
-    "postgresql": sa.literal_column(
-        "(SELECT CAST(planned.value ->> 'crash_limit' AS integer) "
-        "FROM tasks, jsonb_array_elements(CAST(tasks.plan AS jsonb) -> 'stages') AS planned(value) "
-        "WHERE tasks.number = items.task AND planned.value ->> 'name' = items.stage)",
-        sa.Integer(),
-    ),
-}
-"""The limit of the item's stage, from the task's plan: a process that sweeps need not have the pipeline's code."""
+
+def _stage_limit(dialect: Dialect) -> sa.ColumnElement[int]:
+    """The limit of the item's stage, from the task's plan: a process that sweeps need not have the pipeline's code."""
+    planned = dialect.json_list(tasks.c.plan, "stages", "planned")
+    limit = sa.cast(dialect.json_field(planned.c.value, "crash_limit"), sa.Integer)
+    mine = sa.and_(tasks.c.number == items.c.task, dialect.json_field(planned.c.value, "name") == items.c.stage)
+    return sa.select(limit).select_from(tasks, planned).where(mine).correlate(items).scalar_subquery()
 
 
 def _got_further(crashes: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
@@ -60,13 +55,11 @@ def crash_values(clock: Clock, limit: Any) -> dict[str, Any]:
     forgiven = sa.select(sa.case((_got_further(items.c.crashes), items.c.crashes), else_=known))
     forgiven = forgiven.where(item_data.c.item == items.c.id).correlate(items)
     in_a_row = items.c.crashes + 1 - sa.func.coalesce(forgiven.scalar_subquery(), 0)
-    poison = in_a_row >= sa.func.coalesce(STAGE_LIMIT[clock.dialect], limit)
-    return {
-        "state": sa.case((poison, ItemState.FAILED.value), else_=ItemState.PENDING.value),
+    poison = in_a_row >= sa.func.coalesce(_stage_limit(clock.dialect), limit)
+    return HANDED_BACK | {
+        "state": sa.case((poison, ItemState.FAILED.value), else_=HANDED_BACK["state"]),
         "finished_at": sa.case((poison, clock.now), else_=sa.null()),
         "crashes": counted(items.c.crashes, 1),
-        "worker": None,
-        "deadline_at": None,
     }
 
 

@@ -6,19 +6,20 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import lru_cache
 from itertools import islice
-from typing import Any, cast
+from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql
 
 from fanfold.errors import BadInput
 from fanfold.model.item import Claimed
 from fanfold.model.lifecycle import ItemState
-from fanfold.store.dialects.bulk import Rows, append_rows, listed
+from fanfold.model.sentences import say
+from fanfold.store.dialects.bulk import append_rows
 from fanfold.store.dialects.clock import Clock
-from fanfold.store.items.copy import Copying, Place
+from fanfold.store.items.copy import Copying, CopyRange
 from fanfold.store.items.drafts import counts_at
 from fanfold.store.items.find_work import Ready
+from fanfold.store.items.pending import NEW_COLUMNS, new_item
 from fanfold.store.statements import run
 from fanfold.store.tables import (
     ACTIVE,
@@ -32,11 +33,8 @@ from fanfold.store.tables import (
 
 BATCH = 2_000
 MOST_POSITIONS = 2**31 - 1
-MANY, MUCH = 200, 0.1
-"""So many new items at once, and so large a share of all, are news for the planner."""
 MOST_ATTEMPTS = 32_767
 """What the narrow column holds; a job that is looked at every second for ten hours gets there."""
-NEW_COLUMNS = ("task", "stage", "state", "lease", "attempts", "failures", "crashes", "seq", "key")
 
 
 class Items:
@@ -57,23 +55,13 @@ class Items:
         return count
 
     def analyze(self, count: int) -> None:
-        """Have PostgreSQL look at the table if ``count`` new items are news for its planner.
-
-        A table that grew so much at once is unknown to the planner until its server gets round to it, a minute later: until
-        then a claim reads every pending item (some 33 ms at 60 000 of them).
-        """
-        if count >= MANY and self.clock.dialect == "postgresql" and count > self._known_items() * MUCH:
-            self.connection.execute(sa.text("ANALYZE items, item_data (item)"))
+        """Have the database look at the table if ``count`` new items are news for its planner."""
+        self.clock.dialect.analyze(self.connection, items, count, "item_data (item)")
 
     def has_position(self, task: int, stage: str, seq: int) -> bool:
         """Whether there is an item at a position of a stage, hidden or not."""
         there = sa.select(items.c.id).where(items.c.task == task, items.c.stage == stage, items.c.seq == seq)
         return self.connection.execute(there).first() is not None
-
-    def _known_items(self) -> float:
-        """How many items PostgreSQL's planner knows of; none when it never looked."""
-        known = self.connection.execute(sa.text("SELECT reltuples FROM pg_class WHERE oid = 'items'::regclass"))
-        return max(0.0, float(known.scalar_one()))
 
     def add_some(self, task: int, stage: str, before: int, rows: list[tuple[str | None, str | None]]) -> None:
         """New pending items behind the first ``before`` ones of a stage, from (key, input) pairs."""
@@ -81,23 +69,15 @@ class Items:
             ids = self._insert(task, stage, before + 1, [key for key, _ in rows])
         except Exception as error:
             if "items_key" in str(error) or "items.key" in str(error):
-                raise BadInput("two of its items have the same key", code="duplicate_key") from error
+                raise BadInput(say("same_key"), code="duplicate_key") from error
             raise
         inputs = [(id_, text) for id_, (_, text) in zip(ids, rows, strict=True) if text is not None]
         append_rows(self.connection, item_data, ("item", "input"), inputs)
 
     def _insert(self, task: int, stage: str, first: int, keys: list[str | None]) -> Sequence[int]:
-        """Many items with one statement; their ids, ascending.
-
-        On SQLite a statement for each would note the last id each time, which takes longer than the row.
-        """
+        """Many items with one statement; their ids, ascending."""
         values: dict[str, Any] = {"of": task, "at_stage": stage, "first_seq": first, "keys": keys}
-        if self.clock.dialect == "postgresql":
-            [(ids,)] = run(self.connection, NEW_ITEMS_POSTGRESQL, values)
-            return cast("list[int]", ids)
-        last = self.connection.execute(sa.text("SELECT seq FROM sqlite_sequence WHERE name = 'items'")).scalar() or 0
-        run(self.connection, NEW_ITEMS, values | {"first_id": int(last) + 1})
-        return range(int(last) + 1, int(last) + len(keys) + 1)
+        return self.clock.dialect.add_listed(self.connection, items, NEW_COLUMNS, listed_item, values)
 
     def last_position(self, task: int, stage: str) -> int:
         """The last position of a stage, hidden or not; 0 when it has no items."""
@@ -111,7 +91,7 @@ class Items:
         something that has no result any more is removed. Only for positions above ``after``, up to ``upto``. False when what
         is to be removed has so many rows that another call must go on with it; nothing is copied until then.
         """
-        return Copying(self.connection, Place(task, source, target, after + 1, upto)).copy()
+        return Copying(self.connection, CopyRange(task, source, target, after + 1, upto)).copy()
 
     def claim(
         self,
@@ -130,7 +110,7 @@ class Items:
         """
         values = {"wanted": ready.task, "at_stage": ready.stage, "by": worker, "count": count, "seconds": timeout}
         found = run(self.connection, claim_statement(self.clock, timed), values | {"cursor": cursor})
-        if self.clock.dialect == "sqlite" and found:  # It cannot join what it has just updated.
+        if found and not self.clock.dialect.joins_updates:
             found = run(self.connection, load_statement(self.clock), values | {"ids": [id_ for (id_,) in found]})
         return sorted(map(Claimed._make, found))
 
@@ -180,30 +160,6 @@ class Items:
         )
 
 
-_START: tuple[sa.ColumnElement[Any], ...] = (
-    sa.bindparam("of", type_=sa.BigInteger),
-    sa.bindparam("at_stage", type_=sa.Text),
-    sa.literal_column(f"'{ItemState.PENDING}'"),
-    *[sa.literal_column("0")] * 4,
-)
-_FIRST_SEQ = sa.bindparam("first_seq", type_=sa.Integer)
-_EACH_KEY = sa.func.json_each(sa.bindparam("keys", type_=Rows())).table_valued("key", "value", name="each_key")
-NEW_ITEMS = sa.insert(items).from_select(
-    ("id", *NEW_COLUMNS),
-    sa.select(
-        sa.bindparam("first_id", type_=sa.Integer) + _EACH_KEY.c.key,
-        *_START,
-        _FIRST_SEQ + _EACH_KEY.c.key,
-        _EACH_KEY.c.value,
-    ),
-)
-_KEYS = sa.func.unnest(sa.bindparam("keys", type_=postgresql.ARRAY(sa.Text)))
-_NUMBERED = _KEYS.table_valued(sa.column("key", sa.Text), with_ordinality="place").render_derived(name="each_key")
-_SEQ = _FIRST_SEQ + sa.cast(_NUMBERED.c.place, sa.Integer) - 1
-_NEW = sa.insert(items).from_select(NEW_COLUMNS, sa.select(*_START, _SEQ, _NUMBERED.c.key).order_by(_NUMBERED.c.place))
-_NUMBERS = _NEW.returning(items.c.id).cte("added")
-NEW_ITEMS_POSTGRESQL = sa.select(sa.func.array_agg(postgresql.aggregate_order_by(_NUMBERS.c.id, _NUMBERS.c.id)))
-"""Rows are numbered in the order in which they come, ascending also when others take numbers meanwhile; ids in one value."""
 _WANTED, _AT_STAGE = sa.bindparam("wanted", type_=sa.BigInteger), sa.bindparam("at_stage", type_=sa.Text)
 ANY_AT_ALL = sa.select(items.c.id).where(items.c.task == _WANTED, items.c.stage == _AT_STAGE).limit(1)
 ANY_OF = ANY_AT_ALL.where(counts_at(_WANTED, _AT_STAGE))
@@ -217,6 +173,12 @@ OPEN_PROBE = (
 )
 
 
+def listed_item(place: sa.ColumnElement[int], key: sa.ColumnElement[str]) -> Sequence[sa.ColumnElement[Any]]:
+    """The columns of a pending item, given its place among those that are new."""
+    task, stage = sa.bindparam("of", type_=sa.BigInteger), sa.bindparam("at_stage", type_=sa.Text)
+    return new_item(task, stage, sa.bindparam("first_seq", type_=sa.Integer) + place, key)
+
+
 def task_is_active(number: Any, stage: Any, *conditions: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
     """The item's task is active and stands in the item's stage: otherwise no result is taken and nothing is claimed."""
     standing = sa.select(tasks.c.number).where(tasks.c.number == number, ACTIVE, tasks.c.stage == stage, *conditions)
@@ -225,10 +187,7 @@ def task_is_active(number: Any, stage: Any, *conditions: sa.ColumnElement[bool])
 
 @lru_cache(maxsize=64)
 def claim_statement(clock: Clock, timed: bool) -> sa.Executable:
-    """The claim; on PostgreSQL it gives the items with their data, on SQLite their ids.
-
-    `= ANY(ARRAY(…))` keeps PostgreSQL from running the limited sub-select more than once.
-    """
+    """The claim; it gives the items with their data, or only their ids where these cannot be joined in the same statement."""
     candidate = items.alias("candidate")
 
     def translate(condition: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
@@ -244,11 +203,7 @@ def claim_statement(clock: Clock, timed: bool) -> sa.Executable:
     else:
         picked = picked.where(translate(PENDING), candidate.c.id > sa.bindparam("cursor")).order_by(candidate.c.id)
     picked = picked.limit(sa.bindparam("count", type_=sa.Integer)).with_for_update(skip_locked=True)
-    chosen = (
-        items.c.id == sa.any_(sa.func.array(picked.scalar_subquery()))
-        if clock.dialect == "postgresql"
-        else items.c.id.in_(picked)
-    )
+    chosen = clock.dialect.one_of(items.c.id, picked)
     values = {
         "state": ItemState.RUNNING.value,
         "worker": sa.bindparam("by"),
@@ -262,7 +217,7 @@ def claim_statement(clock: Clock, timed: bool) -> sa.Executable:
     # of the table, goes from the task to all of its items.
     active = task_is_active(sa.bindparam("wanted"), sa.bindparam("at_stage"), tasks.c.resetting.is_(None))
     claim = sa.update(items).where(chosen, active).values(values)
-    if clock.dialect == "sqlite":
+    if not clock.dialect.joins_updates:
         return claim.returning(items.c.id)
     return with_data(
         clock, claim.returning(*(items.c[name] for name in Claimed._fields if name in items.c)).cte("claimed")
@@ -272,7 +227,7 @@ def claim_statement(clock: Clock, timed: bool) -> sa.Executable:
 @lru_cache(maxsize=16)
 def load_statement(clock: Clock) -> sa.Select[Any]:
     """Claimed items with their data, by their ids."""
-    return with_data(clock, items).where(items.c.id.in_(listed(clock.dialect, "ids")))
+    return with_data(clock, items).where(items.c.id.in_(clock.dialect.listed("ids")))
 
 
 def with_data(clock: Clock, claimed: sa.FromClause) -> sa.Select[Any]:

@@ -12,10 +12,10 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
 from fanfold.store.dialects.bulk import remove_all, remove_rows
 from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.dialect import Dialect
 from fanfold.store.statements import run
 from fanfold.store.tables import attempts, drafts, emissions, externals, item_data, items, permits
 
@@ -52,8 +52,9 @@ class Drafts:
         A draft of somebody else is taken over when it is stale. Without ``stale_seconds`` it is taken over in any case: the
         caller holds a lease or the task's lock, which decides who may write.
         """
-        insert = postgresql.insert if self.clock.dialect == "postgresql" else sqlite.insert
-        made = insert(drafts).values(task=task, stage=stage, kind=kind, token=token, at=self.clock.now)
+        made = self.clock.dialect.insert(drafts).values(
+            task=task, stage=stage, kind=kind, token=token, at=self.clock.now
+        )
         mine = sa.true() if stale_seconds is None else drafts.c.at <= self.clock.before(stale_seconds)
         taken = made.on_conflict_do_update(
             index_elements=["task", "stage"],
@@ -119,10 +120,10 @@ class Drafts:
 
 
 @cache
-def _some_of(dialect: str) -> sa.Select[Any]:
+def _some_of(dialect: Dialect) -> sa.Select[Any]:
     some = sa.select(items.c.id).where(items.c.task == sa.bindparam("of"), items.c.stage == sa.bindparam("at_stage"))
     # PostgreSQL locks rows by id. SQLite has the stage in order of position: by id, it would read and sort all of it.
-    some = some.order_by(items.c.id if dialect == "postgresql" else items.c.seq)
+    some = some.order_by(items.c.id if dialect.locks_rows else items.c.seq)
     return some.limit(sa.bindparam("most", type_=sa.Integer)).with_for_update()
 
 

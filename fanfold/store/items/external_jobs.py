@@ -11,14 +11,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
 from fanfold.model import serial
 from fanfold.model.external import ExternalJob, JobRow, JobState
 from fanfold.model.item import HELD_FROM
 from fanfold.model.lifecycle import ItemState
+from fanfold.model.sentences import restored
 from fanfold.store.dialects.clock import Clock
 from fanfold.store.items.create import task_is_active
+from fanfold.store.items.pending import HANDED_BACK
 from fanfold.store.tables import HELD, RUNNING, externals, item_data, items, workers
 
 OPEN_STATES = (JobState.INTENDED, JobState.UNKNOWN)
@@ -63,8 +64,7 @@ class Externals:
             return False
         values: dict[str, Any] = {"lease": lease, "key": key, "state": JobState.INTENDED.value, "job": None}
         values |= {"worker": row.worker, "intended_at": self.clock.now, "updated_at": self.clock.now}
-        insert = postgresql.insert if self.clock.dialect == "postgresql" else sqlite.insert
-        made = insert(externals).values(item=item, name=name, task=row.task, **values)
+        made = self.clock.dialect.insert(externals).values(item=item, name=name, task=row.task, **values)
         self.connection.execute(made.on_conflict_do_update(index_elements=["item", "name"], set_=values))
         return True
 
@@ -135,7 +135,7 @@ class Externals:
         flying = self._in_flight(lease_seconds).label("in_flight")
         found = (
             sa.select(externals, flying, items.c.stage, items.c.seq, items.c.key.label("item_key"))
-            .add_columns(items.c.available_at, item_data.c.hold)
+            .add_columns(items.c.available_at, item_data.c.hold, item_data.c.hold_sentence)
             .join(items, items.c.id == externals.c.item)
             .outerjoin(item_data, item_data.c.item == items.c.id)
             .where(chosen)
@@ -149,7 +149,7 @@ class Externals:
         waiting → pending for the item; what it remembers, its retries and its idempotency key stay.
         """
         waiting = sa.and_(items.c.id == item, items.c.state == ItemState.WAITING)
-        moved = sa.update(items).where(waiting).values(state=ItemState.PENDING.value, available_at=None)
+        moved = sa.update(items).where(waiting).values(HANDED_BACK)
         if self.connection.execute(moved).rowcount:
             fresh = {"hold": None, "handed_back": None, "waiting_since": None}
             self.connection.execute(sa.update(item_data).where(item_data.c.item == item).values(fresh))
@@ -171,5 +171,5 @@ def _shown(row: sa.Row[Any]) -> ExternalJob:
         job=serial.load(row.job),
         intended_at=row.intended_at,
         updated_at=row.updated_at,
-        held=row.hold if held else None,
+        held=restored(row.hold, row.hold_sentence) if held else None,
     )

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import sqlalchemy as sa
 
+from fanfold.model.endings import Ending
 from fanfold.model.item import Attempt
 from fanfold.model.lifecycle import ItemState
+from fanfold.model.sentences import restored
 from fanfold.model.words import PATIENCE_SECONDS, Trouble
 from fanfold.store.dialects.clock import Clock
 from fanfold.store.items.drafts import counts_at, counts_in_group, counts_of
@@ -27,12 +30,13 @@ SHOWN = tuple(
         "error_message",
         "error_detail",
         "model",
+        "error_sentence",
     )
 )
-"""The columns of an attempt, in the order of ``Attempt``."""
+"""The columns of an attempt, in the order of ``Attempt``; behind them what belongs to its message."""
 
 
-class Mishaps:
+class FailedAttempts:
     """Questions about what failed, inside one transaction."""
 
     def __init__(self, connection: sa.Connection, clock: Clock) -> None:
@@ -42,32 +46,37 @@ class Mishaps:
     def retries(self, tasks: Sequence[int]) -> dict[int, int]:
         """Failures that were, or will be, tried again, per task."""
         summed = sa.select(attempts.c.task, sa.func.count()).where(
-            attempts.c.task.in_(tasks), attempts.c.outcome == "retrying"
+            attempts.c.task.in_(tasks), attempts.c.outcome == Ending.BACK_OFF.outcome
         )
         return {row[0]: row[1] for row in self.connection.execute(summed.group_by(attempts.c.task))}
 
     def shortfalls(self, task: int, limit: int) -> list[tuple[str, str, int]]:
         """(stage, reason, how many) of the degraded items, the most frequent first."""
-        counted = sa.select(items.c.stage, items.c.degraded, sa.func.count()).where(DEGRADED, items.c.task == task)
+        sentence = sa.func.max(items.c.degraded_sentence)
+        counted = sa.select(items.c.stage, items.c.degraded, sentence, sa.func.count())
+        counted = counted.where(DEGRADED, items.c.task == task)
         grouped = counted.where(counts_of(task), ~is_reset()).group_by(items.c.stage, items.c.degraded)
         rows = self.connection.execute(grouped.order_by(sa.func.count().desc(), items.c.degraded).limit(limit))
-        return [(stage, reason, many) for stage, reason, many in rows]
+        return [(stage, restored(reason, kept) or "", many) for stage, reason, kept, many in rows]
 
     def trouble(self, task: int, stage: str) -> Trouble | None:
         """Why the item that is tried again next has failed, and how long and for whom the task has been waiting."""
-        kept = (item_data.c.error_message, item_data.c.error_code, item_data.c.troubled_by, item_data.c.troubled_since)
+        data = item_data.c
+        kept = (data.error_message, data.error_code, data.troubled_by, data.troubled_since, data.error_sentence)
         mine = (items.c.task == task, items.c.stage == stage, counts_at(task, stage), ~is_reset())
         joined = sa.select(*kept).join(items, items.c.id == item_data.c.item).where(*mine)
         retried = joined.where(items.c.state == ItemState.RETRYING)
         row = self.connection.execute(retried.order_by(items.c.available_at).limit(1)).first()
+        message = None if row is None else restored(row.error_message, row.error_sentence)
         if row is None or row.troubled_since is None:
-            return None if row is None else Trouble(row.error_message, row.error_code)
+            return None if row is None else Trouble(message, row.error_code)
         fresh = sa.select(items.c.id).outerjoin(item_data, item_data.c.item == items.c.id)
         fresh = fresh.where(*mine, items.c.state == ItemState.RUNNING, item_data.c.troubled_since.is_(None)).limit(1)
         longest = retried.where(item_data.c.troubled_since <= self.clock.before(PATIENCE_SECONDS)).limit(1)
         stuck = self.connection.execute(longest).first()
         others_move = self.connection.execute(fresh).first() is not None
-        return Trouble(*row, stuck_since=None if stuck is None else stuck.troubled_since, others_move=others_move)
+        stuck_since = None if stuck is None else stuck.troubled_since
+        return Trouble(message, row.error_code, row.troubled_by, row.troubled_since, stuck_since, others_move)
 
     def held(self, tasks: Sequence[int]) -> dict[tuple[int, str], tuple[int, str | None]]:
         """By (task, stage): how many items wait for a person, and why one of them does."""
@@ -78,24 +87,31 @@ class Mishaps:
             .group_by(items.c.task, items.c.stage)
             .having(counts_in_group())
         )
-        return {(task, stage): (many, why) for task, stage, many, why in self.connection.execute(found)}
+        rows = self.connection.execute(found).all()
+        return {(task, stage): (many, self._hold(task, stage, why)) for task, stage, many, why in rows}
+
+    def _hold(self, task: int, stage: str, why: str | None) -> str | None:
+        """The reason for which items are held, with its code and parameters."""
+        mine = sa.and_(HELD, items.c.task == task, items.c.stage == stage, item_data.c.hold == why)
+        found = sa.select(item_data.c.hold_sentence).join(items, items.c.id == item_data.c.item).where(mine)
+        return None if why is None else restored(why, self.connection.execute(found.limit(1)).scalar())
 
     def attempts(self, item: int, limit: int = 100) -> list[Attempt]:
         """The attempts of an item that are kept, in order."""
         kept = sa.select(*SHOWN).where(attempts.c.item == item).order_by(attempts.c.id.desc()).limit(limit)
-        return [Attempt(*row) for row in reversed(self.connection.execute(kept).all())]
+        return [_attempt(row) for row in reversed(self.connection.execute(kept).all())]
 
     def lost_attempts(self, task: int, limit: int = 500) -> list[Attempt]:
         """The attempts of a task that failed or were lost, with their stage and key, the latest first."""
         kept = (
             sa.select(items.c.stage, items.c.key, items.c.seq, *SHOWN)
             .join(items, items.c.id == attempts.c.item)
-            .where(attempts.c.task == task, attempts.c.outcome != "done", counts_of(task))
+            .where(attempts.c.task == task, attempts.c.outcome != Ending.FINISH.outcome, counts_of(task))
             .order_by(attempts.c.id.desc())
             .limit(limit)
         )
         rows = self.connection.execute(kept)
-        return [replace(Attempt(*row[3:]), stage=row.stage, key=row.key or str(row.seq)) for row in rows]
+        return [replace(_attempt(row[3:]), stage=row.stage, key=row.key or str(row.seq)) for row in rows]
 
     def failed_keys(self, task: int, stage: str, code: str, message: str, limit: int) -> list[str]:
         """The keys of the items of a stage that failed for this very reason, in order."""
@@ -133,7 +149,13 @@ class Mishaps:
         With ``hidden`` also those of drafts.
         """
         grouped = (
-            sa.select(items.c.stage, item_data.c.error_code, item_data.c.error_message, sa.func.count().label("many"))
+            sa.select(
+                items.c.stage,
+                item_data.c.error_code,
+                item_data.c.error_message,
+                sa.func.max(item_data.c.error_sentence).label("sentence"),
+                sa.func.count().label("many"),
+            )
             .join(item_data, item_data.c.item == items.c.id)
             .where(items.c.task == task, items.c.state == ItemState.FAILED, ~is_reset())
             .group_by(items.c.stage, item_data.c.error_code, item_data.c.error_message)
@@ -145,6 +167,12 @@ class Mishaps:
         if not hidden:
             grouped = grouped.where(counts_of(task))
         return [
-            (row.stage, row.error_code or "error", row.error_message or "", row.many)
+            (row.stage, row.error_code or "error", restored(row.error_message, row.sentence) or "", row.many)
             for row in self.connection.execute(grouped)
         ]
+
+
+def _attempt(row: Sequence[Any]) -> Attempt:
+    *known, sentence = row
+    found = Attempt(*known)
+    return replace(found, error_message=restored(found.error_message, sentence))

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
 from fanfold.model.lifecycle import ItemState
-from fanfold.store.dialects.bulk import listed
 from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.dialect import Dialect
 from fanfold.store.statements import run
 from fanfold.store.tables import ACTIVE, DUE_SOME_TIME, OPEN, TIMED, items, tasks
 
@@ -136,7 +135,7 @@ class Looking:
 
     def due(self, served: Served, size: int, after: tuple[Any, int] | None = None) -> Ripe:
         """Active tasks with an item that is due (a back-off is over, a job wants a look), among the next ``size`` timed items."""
-        moment, number = after or (beginning(self.clock.dialect), 0)
+        moment, number = after or (self.clock.dialect.beginning, 0)
         values = {"size": size, "moment": moment, "number": number}
         found: list[Ready] = []
         end: tuple[Any, int] | None = None
@@ -166,14 +165,14 @@ def first_open(number: Any, stage: Any) -> sa.ColumnElement[str]:
 
 
 @lru_cache(maxsize=64)
-def walk_statement(dialect: str, stages: int) -> sa.Select[Any]:
+def walk_statement(dialect: Dialect, stages: int) -> sa.Select[Any]:
     """A page of each of so many stages; built once, since building costs more than asking. A page of size 0 costs nothing.
 
     Known tasks are not probed: to find the first pending item of one that is being worked on, PostgreSQL walks over the dead
     entries of everything that was claimed of it before.
     """
     walked = sa.union_all(*map(_page, range(stages))).subquery("walked")
-    is_known = (walked.c.number * CODES + walked.c.place).in_(listed(dialect, "known"))
+    is_known = (walked.c.number * CODES + walked.c.place).in_(dialect.listed("known"))
     has_work = sa.case((is_known, sa.false()), else_=_is_pending(first_open(walked.c.number, walked.c.stage)))
     probed = sa.select(walked, has_work.label("has_work")).subquery("probed")
     columns = (probed.c[name] for name in ("place", "number", "priority", "owner", "has_work", "row"))
@@ -213,13 +212,13 @@ def _is_pending(state: sa.ColumnElement[str]) -> sa.ColumnElement[bool]:
 
 
 @lru_cache(maxsize=4)
-def news_statement(dialect: str) -> sa.CompoundSelect[Any]:
+def news_statement(dialect: Dialect) -> sa.CompoundSelect[Any]:
     """Tasks submitted since, and tasks that have moved, whatever became of them."""
     has_work = sa.case((ACTIVE, _is_pending(first_open(tasks.c.number, tasks.c.stage))), else_=sa.false())
     columns = (tasks.c.number, tasks.c.pipeline, tasks.c.stage, tasks.c.priority, tasks.c.owner)
     news = sa.select(*columns, has_work.label("has_work"))
     submitted = news.where(tasks.c.number > sa.bindparam("newest", type_=sa.BigInteger)).order_by(tasks.c.number)
-    moved = news.where(tasks.c.number.in_(listed(dialect, "moved")))
+    moved = news.where(tasks.c.number.in_(dialect.listed("moved")))
     limited = submitted.limit(sa.bindparam("size", type_=sa.Integer)).subquery()
     return sa.union_all(sa.select(limited), moved)
 
@@ -227,7 +226,7 @@ def news_statement(dialect: str) -> sa.CompoundSelect[Any]:
 @lru_cache(maxsize=64)
 def due_statement(clock: Clock) -> sa.Select[Any]:
     """The tasks of the next items that are due, by the time since when; those of paused tasks are among them, and passed."""
-    moment = sa.bindparam("moment", type_=sa.Float() if clock.dialect == "sqlite" else sa.DateTime(timezone=True))
+    moment = sa.bindparam("moment", type_=clock.dialect.time_type)
     position = sa.tuple_(moment, sa.bindparam("number", type_=sa.BigInteger))
     order = (items.c.available_at, items.c.task)
     passed = sa.tuple_(sa.type_coerce(items.c.available_at, moment.type), items.c.task) > position
@@ -245,11 +244,6 @@ def due_statement(clock: Clock) -> sa.Select[Any]:
     latest = sa.type_coerce(sa.func.max(ripe.c.available_at), moment.type)
     found = sa.select(ripe.c.task, *task, latest, sa.func.max(ripe.c.row)).select_from(ripe.outerjoin(tasks, mine))
     return found.group_by(ripe.c.task, *task)
-
-
-def beginning(dialect: str) -> float | datetime:
-    """Before any time that an item can have."""
-    return -1.0 if dialect == "sqlite" else datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @lru_cache(maxsize=64)

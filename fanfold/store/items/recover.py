@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
-from fanfold.model.lifecycle import ItemState
 from fanfold.store.dialects.clock import Clock
 from fanfold.store.items.crashes import crash_values, note_crashes
+from fanfold.store.items.pending import HANDED_BACK
 from fanfold.store.tables import ACTIVE, DUE_SOME_TIME, OPEN, RUNNING, TIMED, duties, items, tasks, workers
 
 AT_ONCE = 300
@@ -29,7 +28,7 @@ class ClockSetBack(Exception):
 
 
 @dataclass(frozen=True)
-class Lost:
+class LostItem:
     """An item taken back from a worker that died or hangs."""
 
     id: int
@@ -108,34 +107,32 @@ class Recovery:
             self.connection.execute(sa.update(column.table).where(column > now).values({column.name: now}))
 
     def _first_time(self, name: str) -> bool:
-        insert = postgresql.insert if self.clock.dialect == "postgresql" else sqlite.insert
-        made = insert(duties).values(name=name, ran_at=self.clock.now).on_conflict_do_nothing().returning(duties.c.name)
-        return self.connection.execute(made).first() is not None
+        made = self.clock.dialect.insert(duties).values(name=name, ran_at=self.clock.now).on_conflict_do_nothing()
+        return self.connection.execute(made.returning(duties.c.name)).first() is not None
 
     def see_no_future(self) -> None:
         """A worker that was seen in the future was seen before the clock was set back: its lease begins again, now."""
         ahead = workers.c.seen_at > self.clock.after(SAME_TIME_SECONDS)
         self.connection.execute(sa.update(workers).where(ahead).values(seen_at=self.clock.now))
 
-    def reclaim_dead(self, lease_seconds: float, limit: int) -> list[Lost]:
+    def reclaim_dead(self, lease_seconds: float, limit: int) -> list[LostItem]:
         """running → pending (or failed, at the crash limit) for items whose worker was not seen for the lease's time."""
         alive = sa.select(workers.c.id).where(
             workers.c.id == items.c.worker, workers.c.seen_at > self.clock.before(lease_seconds)
         )
         return self._reclaim(~sa.exists(alive.correlate(items)), limit)
 
-    def reclaim_hung(self, grace_seconds: float, limit: int) -> list[Lost]:
+    def reclaim_hung(self, grace_seconds: float, limit: int) -> list[LostItem]:
         """The same for items far past their deadline: their worker lives, but no longer watches them."""
         return self._reclaim(items.c.deadline_at < self.clock.before(grace_seconds), limit)
 
-    def release_idle(self, grace_seconds: float) -> list[Lost]:
+    def release_idle(self, grace_seconds: float) -> list[LostItem]:
         """running → pending, unharmed, where the task no longer wants it and the worker did not hand it back."""
         standing = sa.select(tasks.c.number).where(
             tasks.c.number == items.c.task, ACTIVE, tasks.c.stage == items.c.stage
         )
         stale = sa.and_(items.c.started_at < self.clock.before(grace_seconds), ~sa.exists(standing.correlate(items)))
-        values = {"state": ItemState.PENDING.value, "worker": None, "deadline_at": None}
-        return self._returned(sa.update(items).where(RUNNING, self._some(stale)).values(values))
+        return self._returned(sa.update(items).where(RUNNING, self._some(stale)).values(HANDED_BACK))
 
     def unclosed(self, limit: int) -> list[int]:
         """Active tasks whose stage is over and that nobody has advanced: a worker died between its commit and its probe."""
@@ -153,7 +150,7 @@ class Recovery:
         )
         return list(self.connection.execute(found).scalars())
 
-    def _reclaim(self, gone: sa.ColumnElement[bool], limit: int) -> list[Lost]:
+    def _reclaim(self, gone: sa.ColumnElement[bool], limit: int) -> list[LostItem]:
         values = crash_values(self.clock, limit)
         lost = self._returned(sa.update(items).where(RUNNING, self._some(gone)).values(values))
         note_crashes(self.connection, sorted(item.id for item in lost))
@@ -162,17 +159,16 @@ class Recovery:
     def _some(self, condition: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
         """The first items that fit, without those that somebody writes just now: the sweep waits for nobody; it comes again."""
         free = sa.select(items.c.id).where(RUNNING, condition).limit(AT_ONCE).correlate(None)
-        if self.clock.dialect == "sqlite":  # Asked for an order, it would walk the whole table in that order.
-            return items.c.id.in_(free)
-        # As an array, so that PostgreSQL runs the limited sub-select once.
-        locked = free.order_by(items.c.id).with_for_update(skip_locked=True, key_share=True, of=items)
-        return items.c.id == sa.any_(sa.func.array(locked.scalar_subquery()))
+        dialect = self.clock.dialect
+        if dialect.locks_rows:  # Asked for an order, SQLite would walk the whole table in that order.
+            free = free.order_by(items.c.id).with_for_update(skip_locked=True, key_share=True, of=items)
+        return dialect.one_of(items.c.id, free)
 
-    def _returned(self, statement: sa.Update) -> list[Lost]:
+    def _returned(self, statement: sa.Update) -> list[LostItem]:
         names = ("id", "lease", "task", "stage", "seq", "key", "state", "crashes")
         columns = [items.c[name] for name in names]
         rows = self.connection.execute(statement.returning(*columns))
         return [
-            Lost(row.id, row.lease, row.task, row.stage, row.key or str(row.seq), row.state, row.crashes)
+            LostItem(row.id, row.lease, row.task, row.stage, row.key or str(row.seq), row.state, row.crashes)
             for row in rows
         ]

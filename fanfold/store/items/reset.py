@@ -9,34 +9,21 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
 from fanfold.model.item import REDONE
 from fanfold.model.lifecycle import TIMED_ITEMS, ItemState
-from fanfold.store.dialects.bulk import among, put_rows, remove_all, remove_rows
+from fanfold.store.dialects.bulk import put_rows, remove_all, remove_rows
 from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.dialect import Dialect
 from fanfold.store.items.drafts import counts_at
+from fanfold.store.items.locks import lock_items
+from fanfold.store.items.pending import FORGOTTEN, STARTED_OVER, without_results
 from fanfold.store.items.reset_queue import OUTDATE, OVER, REDO, Note, Resets
 from fanfold.store.statements import changed_by, run
 from fanfold.store.tables import HELD, UNACCEPTED, emissions, held_of, in_states, item_data, items, permits
 
 AT_ONCE = 400
 """Most items that one transaction puts back: each is up to five rows, some 20 ms on SQLite for all."""
-FRESH: dict[str, Any] = {
-    "state": ItemState.PENDING.value,
-    "available_at": None,
-    "finished_at": None,
-    "attempts": 0,
-    "failures": 0,
-    "crashes": 0,
-    "degraded": None,
-}
-"""What an item starts over with. Its lease is kept: it only grows."""
-CRASHES = ("crash_progress", "crash_memory", "forgiven_crashes")
-FORGOTTEN = dict.fromkeys(
-    ("memory", "waiting_since", "progress", "message", "hold", "handed_back", "troubled_since", "troubled_by", *CRASHES)
-)
-"""What it no longer knows of its earlier attempts."""
 SET_ASIDE = {"previous": item_data.c.output, "previous_model": item_data.c.model}
 """The output of a done item is kept when it is made again, so that old and new can be compared."""
 BEGUN = items.c.lease > 0
@@ -71,7 +58,7 @@ class Resetting:
         """
         limit = AT_ONCE + 1 if limit is None else limit
         mine = sa.and_(items.c.task == task, items.c.stage == stage)
-        if which != "failed" or self.clock.dialect == "postgresql":
+        if which != "failed" or not self.clock.dialect.indexes_end_with_id:
             return self._chosen(task, stage, sa.and_(mine, WHICH[which]), self._place(which), after, limit)
         # Each from its own index.
         failed = self._chosen(task, stage, sa.and_(mine, HAS_FAILED), items.c.id, after, limit)
@@ -96,7 +83,7 @@ class Resetting:
         return one.seq if self._place(which) is items.c.seq else one.id
 
     def _place(self, which: str) -> sa.Column[Any]:
-        return items.c.seq if which == "all" or self.clock.dialect == "postgresql" else items.c.id
+        return items.c.id if which != "all" and self.clock.dialect.indexes_end_with_id else items.c.seq
 
     def named(self, ids: Sequence[int]) -> list[Chosen]:
         """The items with these ids."""
@@ -120,7 +107,7 @@ class Resetting:
         were done are marked: who has a good answer and asks again wants another one. What the stages named as
         ``followers`` made from these items is out of date from now on.
         """
-        self._lock(ids)
+        lock_items(self.connection, ids)
         told = self._in_state(ids, ItemState.PENDING) if options is not None else set()
         moved = self._redo(ids, options)
         # Those that wait for a worker need no move, only to be told what is wanted of them now.
@@ -133,7 +120,7 @@ class Resetting:
         resets = Resets(self.connection, self.clock)
         notes = resets.notes(task, token, AT_ONCE)
         ids = {kind: [note.item for note in notes if note.kind == kind] for kind in (REDO, OUTDATE, OVER)}
-        self._lock([note.item for note in notes])
+        lock_items(self.connection, [note.item for note in notes])
         if not self._drop_emitted(ids[OVER]):
             return False
         self._outdate(ids[OUTDATE])
@@ -169,7 +156,7 @@ class Resetting:
         """
         if ids:
             changed_by(self.connection, _generation_of_some(self.clock.dialect), {"ids": list(ids)})
-            self._forget(ids, kept=("item", "input", "generation", "options"))
+            self._forget(ids, OUTDATE)
 
     def reopen(self, number: int, stage: str, *, redo: bool = False) -> None:
         """Any state → pending for the one item of a stage that begins again (the merge, after an item was redone).
@@ -179,7 +166,7 @@ class Resetting:
         mine = (items.c.task == number, items.c.stage == stage)
         if redo:
             self.count_generation(sa.and_(*mine))
-        self.connection.execute(sa.update(items).where(*mine).values(FRESH | {"worker": None, "deadline_at": None}))
+        self.connection.execute(sa.update(items).where(*mine).values(STARTED_OVER))
         ids = sa.select(items.c.id).where(*mine)
         self.connection.execute(sa.update(item_data).where(item_data.c.item.in_(ids)).values(FORGOTTEN))
         self.connection.execute(sa.delete(permits).where(permits.c.item.in_(ids)))
@@ -187,7 +174,7 @@ class Resetting:
     def start_over(self, ids: Sequence[int]) -> None:
         """Any state → pending for items of the first stage, with nothing known but their input."""
         if ids:
-            self._forget(ids, kept=("item", "input"))
+            self._forget(ids, OVER)
             self._drop_emitted(ids)
 
     def _drop_emitted(self, ids: Sequence[int]) -> bool:
@@ -197,19 +184,14 @@ class Resetting:
         """
         return not ids or remove_rows(self.connection, emissions, ids, 2 * AT_ONCE) < 2 * AT_ONCE
 
-    def _forget(self, ids: Sequence[int], kept: tuple[str, ...]) -> None:
-        for statement in (_fresh(self.clock.dialect), _data_forgotten(self.clock.dialect, kept)):
+    def _forget(self, ids: Sequence[int], kind: str) -> None:
+        for statement in (started_over(self.clock.dialect), _data_forgotten(self.clock.dialect, kind)):
             changed_by(self.connection, statement, {"ids": list(ids)})
         remove_all(self.connection, permits.c.item, ids)
 
     def count_generation(self, chosen: sa.ColumnElement[bool]) -> None:
         """What was begun of the chosen items belongs to an earlier generation: the next attempt has a new idempotency key."""
         self.connection.execute(_generation(self.clock.dialect, chosen))
-
-    def _lock(self, ids: Sequence[int]) -> None:
-        """Lock items by id: workers that settle some of them wait here, and nobody waits for each other."""
-        if ids and self.clock.dialect == "postgresql":
-            run(self.connection, LOCKED, {"ids": list(ids)})
 
     def _in_state(self, ids: Sequence[int], state: ItemState) -> set[int]:
         return {one.id for one in self.named(ids) if one.state == state}
@@ -233,60 +215,56 @@ class Resetting:
 
 
 CHOSEN = tuple(items.c[name] for name in Chosen._fields)
-LOCKED = (
-    sa.select(items.c.id).where(among("postgresql", items.c.id)).order_by(items.c.id).with_for_update(key_share=True)
-)
 
 
 @cache
-def _named(dialect: str) -> sa.Select[Any]:
-    return sa.select(*CHOSEN).where(among(dialect, items.c.id))
+def _named(dialect: Dialect) -> sa.Select[Any]:
+    return sa.select(*CHOSEN).where(dialect.among(items.c.id))
 
 
 @cache
-def _at_positions(dialect: str) -> sa.Select[Any]:
+def _at_positions(dialect: Dialect) -> sa.Select[Any]:
     of_stage = sa.and_(items.c.task == sa.bindparam("of"), items.c.stage == sa.bindparam("at_stage"))
-    return sa.select(items.c.id).where(of_stage, among(dialect, items.c.seq, "positions"))
+    return sa.select(items.c.id).where(of_stage, dialect.among(items.c.seq, "positions"))
 
 
 @cache
-def _options(dialect: str) -> sa.Select[Any]:
+def _options(dialect: Dialect) -> sa.Select[Any]:
     known = sa.select(items.c.id, items.c.lease, item_data.c.options, item_data.c.generation)
     known = known.outerjoin(item_data, item_data.c.item == items.c.id)
-    return known.where(among(dialect, items.c.id)).order_by(items.c.id)
+    return known.where(dialect.among(items.c.id)).order_by(items.c.id)
 
 
 @cache
-def _redone(dialect: str) -> sa.Executable:
+def _redone(dialect: Dialect) -> sa.Executable:
     settled = in_states((ItemState.DONE, ItemState.FAILED, *TIMED_ITEMS))
-    return sa.update(items).where(among(dialect, items.c.id), settled).values(FRESH).returning(items.c.id)
+    return sa.update(items).where(dialect.among(items.c.id), settled).values(STARTED_OVER).returning(items.c.id)
 
 
 @cache
-def _data_redone(dialect: str, was_done: bool) -> sa.Executable:
+def _data_redone(dialect: Dialect, was_done: bool) -> sa.Executable:
     values = FORGOTTEN | SET_ASIDE if was_done else FORGOTTEN
-    return sa.update(item_data).where(among(dialect, item_data.c.item)).values(values)
+    return sa.update(item_data).where(dialect.among(item_data.c.item)).values(values)
 
 
 @cache
-def _fresh(dialect: str) -> sa.Executable:
-    return sa.update(items).where(among(dialect, items.c.id)).values(FRESH | {"worker": None, "deadline_at": None})
+def started_over(dialect: Dialect) -> sa.Executable:
+    """Any state → pending, for the items with these ids."""
+    return sa.update(items).where(dialect.among(items.c.id)).values(STARTED_OVER)
 
 
 @cache
-def _data_forgotten(dialect: str, kept: tuple[str, ...]) -> sa.Executable:
-    nothing = {column.name: None for column in item_data.c if column.name not in kept}
-    return sa.update(item_data).where(among(dialect, item_data.c.item)).values(nothing)
+def _data_forgotten(dialect: Dialect, kind: str) -> sa.Executable:
+    return sa.update(item_data).where(dialect.among(item_data.c.item)).values(without_results(kind))
 
 
-def _generation(dialect: str, chosen: sa.ColumnElement[bool]) -> sa.Executable:
-    insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
+def _generation(dialect: Dialect, chosen: sa.ColumnElement[bool]) -> sa.Executable:
     begun = sa.select(items.c.id, sa.literal(1)).where(chosen, BEGUN).order_by(items.c.id)
-    counted = insert(item_data).from_select(["item", "generation"], begun)
+    counted = dialect.insert(item_data).from_select(["item", "generation"], begun)
     grown = sa.func.coalesce(item_data.c.generation, 0) + 1
     return counted.on_conflict_do_update(index_elements=["item"], set_={"generation": grown})
 
 
 @cache
-def _generation_of_some(dialect: str) -> sa.Executable:
-    return _generation(dialect, among(dialect, items.c.id))
+def _generation_of_some(dialect: Dialect) -> sa.Executable:
+    return _generation(dialect, dialect.among(items.c.id))

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
+from fanfold.model.lifecycle import ItemState
 from fanfold.store.dialects.bulk import append_rows, remove_all
 from fanfold.store.dialects.clock import Clock
 from fanfold.store.tables import items, reset_items, resets, tasks
@@ -49,8 +49,7 @@ class Resets:
 
     def begin(self, task: int, token: str, options: str | None = None) -> None:
         """Begin a reset. One that was begun before and never decided is taken over: its notes are to be cleared first."""
-        insert = postgresql.insert if self.clock.dialect == "postgresql" else sqlite.insert
-        made = insert(resets).values(task=task, token=token, options=options, at=self.clock.now)
+        made = self.clock.dialect.insert(resets).values(task=task, token=token, options=options, at=self.clock.now)
         new = {name: made.excluded[name] for name in ("token", "options", "at")}
         self.connection.execute(made.on_conflict_do_update(index_elements=["task"], set_=new))
 
@@ -129,3 +128,7 @@ def counted_back() -> sa.Select[Any]:
         .where(_is_decided())
         .group_by(items.c.task, items.c.stage, items.c.state)
     )
+
+
+STATE_NOW = sa.case((is_reset(), ItemState.PENDING.value), else_=items.c.state)
+"""The state of an item as readers see it."""

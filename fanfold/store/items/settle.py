@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
+from fanfold.model.endings import Ending
 from fanfold.model.item import HELD_SECONDS
-from fanfold.model.lifecycle import ItemState
-from fanfold.store.dialects.bulk import LEASE_COLUMNS, Row, put_rows, short_values, unfolded, unnested
+from fanfold.model.lifecycle import TIMED_ITEMS, ItemState
+from fanfold.model.sentences import kept, restored
+from fanfold.store.dialects.bulk import LEASE_COLUMNS, put_rows
 from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.dialect import Row
 from fanfold.store.items.crashes import counted, crash_values, note_crashes
 from fanfold.store.items.create import task_is_active
 from fanfold.store.items.drafts import counts_at
+from fanfold.store.items.locks import lock_items
+from fanfold.store.items.pending import HANDED_BACK
 from fanfold.store.statements import run
 from fanfold.store.tables import RUNNING, attempts, held_of, item_data, items, permits, tasks
 
@@ -39,25 +43,29 @@ class Settling:
         self.connection = connection
         self.clock = clock
 
+    def settle(self, ending: Ending, rows: Sequence[Row]) -> set[int]:
+        """The verb of this ending."""
+        verb: Callable[[Sequence[Row]], set[int]] = getattr(self, ending)
+        return verb(rows)
+
     def finish(self, rows: Sequence[Row]) -> set[int]:
         """running → done, for the leases still held of tasks still active."""
-        return self._move("finish", rows)
+        return self._move(Ending.FINISH, rows)
 
     def fail(self, rows: Sequence[Row]) -> set[int]:
         """running → failed: no more retries, or no use in them."""
-        return self._move("fail", rows)
+        return self._move(Ending.FAIL, rows)
 
     def back_off(self, rows: Sequence[Row]) -> set[int]:
         """running → retrying, until ``delay`` seconds from now; ``counted`` is 1 when it uses up a retry."""
-        return self._move("back_off", rows)
+        return self._move(Ending.BACK_OFF, rows)
 
     def postpone(self, rows: Sequence[Row]) -> set[int]:
         """running → waiting, until ``delay`` seconds from now: an external job is under way."""
-        moved = self._move("postpone", rows)
+        moved = self._move(Ending.POSTPONE, rows)
         if moved:
-            insert = postgresql.insert if self.clock.dialect == "postgresql" else sqlite.insert
             chosen = sa.select(items.c.id, self.clock.now).where(items.c.id.in_(list(moved)))
-            began = insert(item_data).from_select(["item", "waiting_since"], chosen)
+            began = self.clock.dialect.insert(item_data).from_select(["item", "waiting_since"], chosen)
             since = sa.func.coalesce(item_data.c.waiting_since, began.excluded.waiting_since)
             kept = {"waiting_since": since, "handed_back": None}
             self.connection.execute(began.on_conflict_do_update(index_elements=["item"], set_=kept))
@@ -65,7 +73,7 @@ class Settling:
 
     def hold(self, rows: Sequence[Row]) -> set[int]:
         """running → waiting, until a person says so. Time spent like this does not count as waiting for an external job."""
-        return self._move("postpone", [{**row, "delay": HELD_SECONDS} for row in rows])
+        return self._move(Ending.POSTPONE, [{**row, "delay": HELD_SECONDS} for row in rows])
 
     def count_held(self, task: int, stage: str, most: int) -> int:
         """How many items of a stage wait for a person, counted up to ``most``."""
@@ -78,7 +86,7 @@ class Settling:
 
         They are claimed first: with the new lease nothing counts any more that an earlier attempt still has in hand.
         """
-        held = sa.select(items.c.id, items.c.seq, items.c.key, item_data.c.hold).outerjoin(
+        held = sa.select(items.c.id, items.c.seq, items.c.key, item_data.c.hold, item_data.c.hold_sentence).outerjoin(
             item_data, item_data.c.item == items.c.id
         )
         held = held.where(held_of(self.clock.dialect, task, stage)).order_by(items.c.id + 0).limit(limit)
@@ -88,21 +96,21 @@ class Settling:
         self.connection.execute(mine.values(taken))
         failed = {"state": ItemState.FAILED.value, "worker": None, "finished_at": self.clock.now}
         self.connection.execute(mine.values(failed))
-        return [GivenUp(row.id, row.key or str(row.seq), row.hold) for row in rows]
+        return [GivenUp(row.id, row.key or str(row.seq), restored(row.hold, row.hold_sentence)) for row in rows]
 
     def release(self, rows: Sequence[Row]) -> set[int]:
         """running → pending, unharmed; possible whatever became of the task."""
-        return self._move("release", rows)
+        return self._move(Ending.RELEASE, rows)
 
-    def crash(self, rows: Sequence[Row]) -> set[int]:
+    def reclaim(self, rows: Sequence[Row]) -> set[int]:
         """running → pending, or → failed at the ``limit``: the process that ran it died."""
-        moved = self._move("crash", rows)
+        moved = self._move(Ending.RECLAIM, rows)
         note_crashes(self.connection, sorted(moved))
         return moved
 
     def unlocked(self, rows: Sequence[Row]) -> Sequence[Row]:
         """Those of the rows that nobody else writes just now; they stay locked."""
-        if self.clock.dialect == "sqlite" or not rows:
+        if not self.clock.dialect.locks_rows or not rows:
             return rows
         mine = sa.select(items.c.id).where(items.c.id.in_([row["id"] for row in rows]))
         free = set(self.connection.execute(mine.with_for_update(skip_locked=True, key_share=True)).scalars())
@@ -113,25 +121,27 @@ class Settling:
         chosen = sa.select(items.c.id, items.c.crashes).where(items.c.id.in_(ids), items.c.state == ItemState.FAILED)
         return {row.id: row.crashes for row in self.connection.execute(chosen)}
 
-    def _move(self, verb: str, rows: Sequence[Row]) -> set[int]:
+    def _move(self, ending: Ending, rows: Sequence[Row]) -> set[int]:
         if not rows:
             return set()
-        sent = short_values(self.clock.dialect, (*LEASE_COLUMNS, *MOVE_COLUMNS[verb]), rows)
-        return {id_ for (id_,) in run(self.connection, move_statement(self.clock, verb), sent)}
+        sent = self.clock.dialect.short_values((*LEASE_COLUMNS, *MOVE_COLUMNS[ending]), rows)
+        return {id_ for (id_,) in run(self.connection, move_statement(self.clock, ending), sent)}
 
     def lock(self, ids: Sequence[int]) -> None:
         """Lock these items by id, before statements that would take them in another order."""
-        if self.clock.dialect == "postgresql":
-            self.connection.execute(LOCK_BY_ID, {"ids": list(ids)})
+        lock_items(self.connection, ids)
 
     def put_data(self, rows: Sequence[Row]) -> None:
         """Keep what is known of items: outputs, errors, usage. Rows are of equal shape and name their ``item``."""
+        if rows and not SENTENCES.keys().isdisjoint(rows[0]):
+            rows = [{**row, **{SENTENCES[name]: kept(row[name]) for name in SENTENCES if name in row}} for row in rows]
         put_rows(self.connection, item_data, rows)
 
     def mark_degraded(self, rows: Sequence[Row]) -> None:
         """Note why items that were finished in this transaction are not what was asked for: rows of ``id`` and ``reason``."""
         if rows:
-            run(self.connection, degraded_statement(self.clock), {"rows": list(rows)})
+            noted = [{**row, "sentence": kept(row["reason"])} for row in rows]
+            run(self.connection, degraded_statement(self.clock), {"rows": noted})
 
     def note_trouble(self, rows: Sequence[Row]) -> None:
         """Items wait for something that is no fault of theirs: since when, if not already, and for which service (``by``)."""
@@ -143,6 +153,8 @@ class Settling:
         if not rows:
             return
         sent = [{name: row.get(name) for name in ATTEMPT_COLUMNS} for row in rows]
+        for row in sent:
+            row["error_sentence"] = kept(row["error_message"])
         run(self.connection, attempts_statement(self.clock), {"rows": sent})
 
     def free_permits(self, ids: Sequence[int]) -> None:
@@ -156,8 +168,12 @@ class Settling:
         grown = {"handed_back": None} if share > (so_far or 0.0) else {}
         return self._while_held(item, lease, {"progress": max(share, so_far or 0.0), "message": message, **grown})
 
+    def note_decided(self, item: int, lease: int, number: int) -> bool:
+        """A merge begins with this decision as the last one; False when the lease was lost."""
+        return self._while_held(item, lease, {"decided": number})
+
     def count_hand_back(self, item: int, lease: int) -> int | None:
-        """How often an item was cut off by the end of a budget without getting on in between, this time included.
+        """How often an item was cut off by the end of a tick without getting on in between, this time included.
 
         None when the lease was lost, or when its task is not active and nobody is kept waiting.
         """
@@ -237,28 +253,25 @@ HELD_ITEM = (
     .with_for_update()
 )
 ATTEMPT_COLUMNS: dict[str, sa.types.TypeEngine[Any]] = {"item": sa.BigInteger(), "lease": sa.Integer()} | {
-    name: sa.Text() for name in ("worker", "outcome", "error_code", "error_message", "error_detail", "model", "usage")
+    name: sa.Text()
+    for name in ("worker", "outcome", "error_code", "error_message", "error_detail", "model", "usage", "error_sentence")
 }
-MOVE_COLUMNS: dict[str, dict[str, sa.types.TypeEngine[Any]]] = {
-    "finish": {},
-    "fail": {},
-    "back_off": {"delay": sa.Float(), "counted": sa.Integer()},
-    "postpone": {"delay": sa.Float()},
-    "release": {},
-    "crash": {"limit": sa.Integer()},
+SENTENCES = {"error_message": "error_sentence", "hold": "hold_sentence"}
+"""The columns of an item's data with sentences, and those that have their codes and parameters."""
+MOVE_COLUMNS: dict[Ending, dict[str, sa.types.TypeEngine[Any]]] = {
+    Ending.FINISH: {},
+    Ending.FAIL: {},
+    Ending.BACK_OFF: {"delay": sa.Float(), "counted": sa.Integer()},
+    Ending.POSTPONE: {"delay": sa.Float()},
+    Ending.RELEASE: {},
+    Ending.RECLAIM: {"limit": sa.Integer()},
 }
-LOCK_BY_ID = (
-    sa.select(items.c.id)
-    .where(items.c.id == sa.func.any(sa.bindparam("ids", type_=postgresql.ARRAY(sa.BigInteger))))
-    .order_by(items.c.id)
-    .with_for_update(key_share=True)
-)
 
 
 @lru_cache(maxsize=64)
 def attempts_statement(clock: Clock) -> sa.Insert:
     """Many attempts in one statement."""
-    batch = unfolded(clock.dialect, ATTEMPT_COLUMNS)
+    batch = clock.dialect.unfolded(ATTEMPT_COLUMNS)
     chosen = sa.select(*batch.c, items.c.task, items.c.started_at, clock.now).join(items, items.c.id == batch.c.item)
     return sa.insert(attempts).from_select([*ATTEMPT_COLUMNS, "task", "started_at", "ended_at"], chosen)
 
@@ -266,7 +279,7 @@ def attempts_statement(clock: Clock) -> sa.Insert:
 @lru_cache(maxsize=16)
 def trouble_statement(clock: Clock) -> sa.Update:
     """Since when many items wait, and for whom, in one statement."""
-    batch = unfolded(clock.dialect, {"item": sa.BigInteger(), "by": sa.Text()})
+    batch = clock.dialect.unfolded({"item": sa.BigInteger(), "by": sa.Text()})
     since = sa.func.coalesce(item_data.c.troubled_since, clock.now)
     noted = sa.update(item_data).where(item_data.c.item == batch.c.item)
     return noted.values(troubled_since=since, troubled_by=batch.c.by)
@@ -275,44 +288,42 @@ def trouble_statement(clock: Clock) -> sa.Update:
 @lru_cache(maxsize=16)
 def degraded_statement(clock: Clock) -> sa.Update:
     """The reasons of many degraded items in one statement."""
-    batch = unfolded(clock.dialect, {"id": sa.BigInteger(), "reason": sa.Text()})
-    return sa.update(items).where(items.c.id == batch.c.id).values(degraded=batch.c.reason)
+    batch = clock.dialect.unfolded({"id": sa.BigInteger(), "reason": sa.Text(), "sentence": sa.Text()})
+    marked = {"degraded": batch.c.reason, "degraded_sentence": batch.c.sentence}
+    return sa.update(items).where(items.c.id == batch.c.id).values(marked)
 
 
 @lru_cache(maxsize=64)
-def move_statement(clock: Clock, verb: str) -> sa.Update:
-    """The one UPDATE behind each verb of settling.
+def move_statement(clock: Clock, ending: Ending) -> sa.Update:
+    """The one UPDATE behind each ending.
 
     PostgreSQL is kept from finding the items by what they have in common, as it likes to: it would go through all that runs of
     their tasks, once for each of them.
     """
-    batch = unnested(clock.dialect, {**LEASE_COLUMNS, **MOVE_COLUMNS[verb]})
-    by_id = clock.dialect == "postgresql"
-    running = items.c.state + "" == ItemState.RUNNING.value if by_id else RUNNING
+    dialect = clock.dialect
+    batch = dialect.unnested({**LEASE_COLUMNS, **MOVE_COLUMNS[ending]})
+    running = dialect.only_equal(items.c.state, ItemState.RUNNING.value)
     held = [items.c.id == batch.c.id, items.c.lease == batch.c.lease, running]
-    if verb not in ("release", "crash"):
-        active = task_is_active(items.c.task, items.c.stage)
-        held.append(active.is_(sa.true()) if by_id else active)
-    values: dict[str, Any] = {"worker": None, "deadline_at": None, **_values(clock, verb, batch)}
+    if ending.needs_task:
+        held.append(dialect.only_checked(task_is_active(items.c.task, items.c.stage)))
+    values: dict[str, Any] = {"worker": None, "deadline_at": None, **_values(clock, ending, batch)}
     return sa.update(items).where(*held).values(values).returning(items.c.id)
 
 
-def _values(clock: Clock, verb: str, batch: sa.FromClause) -> dict[str, Any]:
-    if verb == "finish":
+def _values(clock: Clock, ending: Ending, batch: sa.FromClause) -> dict[str, Any]:
+    if ending.state is None:
+        return crash_values(clock, batch.c.limit)
+    if ending is Ending.RELEASE:
+        return HANDED_BACK
+    values: dict[str, Any] = {"state": ending.state.value}
+    if ending is Ending.FINISH:
         # A mark of an earlier result does not belong to this one; the few that are degraded are marked right after.
         # Who did it is noted here: an item without an output has no row of data that could tell.
-        noted: dict[str, Any] = {"settled_by": items.c.worker}
-        return noted | {"state": ItemState.DONE.value, "finished_at": clock.now, "degraded": None}
-    if verb == "fail":
-        return {"state": ItemState.FAILED.value, "finished_at": clock.now, "failures": counted(items.c.failures, 1)}
-    if verb == "back_off":
-        return {
-            "state": ItemState.RETRYING.value,
-            "available_at": clock.after(batch.c.delay),
-            "failures": counted(items.c.failures, batch.c.counted),
-        }
-    if verb == "postpone":
-        return {"state": ItemState.WAITING.value, "available_at": clock.after(batch.c.delay)}
-    if verb == "release":
-        return {"state": ItemState.PENDING.value}
-    return crash_values(clock, batch.c.limit)
+        values |= {"settled_by": items.c.worker, "finished_at": clock.now, "degraded": None}
+    if ending is Ending.FAIL:
+        values |= {"finished_at": clock.now, "failures": counted(items.c.failures, 1)}
+    if ending.state in TIMED_ITEMS:
+        values["available_at"] = clock.after(batch.c.delay)
+    if ending is Ending.BACK_OFF:
+        values["failures"] = counted(items.c.failures, batch.c.counted)
+    return values

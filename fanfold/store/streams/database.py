@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
 from fanfold.store.dialects.bulk import put_rows
 from fanfold.store.dialects.clock import Clock
-from fanfold.store.tables import emissions
+from fanfold.store.items.drafts import counts_of
+from fanfold.store.tables import emissions, items
 
+PAGE = 500
 AT_ONCE = 1_000
 """Most pieces that one transaction writes, or removes."""
+
+
+class EmittedPiece(NamedTuple):
+    """A piece of streamed output, and where it stands."""
+
+    item: int
+    lease: int
+    position: int
+    key: str
+    body: str
 
 
 class Streams:
@@ -28,6 +41,26 @@ class Streams:
             for offset, body in enumerate(bodies)
         ]
         put_rows(self.connection, emissions, rows)
+
+    def read(self, task: int, after: tuple[int, int, int], limit: int = PAGE) -> list[EmittedPiece]:
+        """Streamed pieces of the leases that count, in order, behind ``after``: an item, its lease and a position in it.
+
+        When that item has another lease meanwhile, its pieces come from the beginning.
+        """
+        item, lease, position = after
+        here = sa.and_(emissions.c.item == item, sa.or_(emissions.c.lease != lease, emissions.c.position > position))
+        rows = self.connection.execute(
+            sa.select(items.c.id, emissions.c.lease, emissions.c.position, items.c.key, items.c.seq, emissions.c.body)
+            .join(items, sa.and_(items.c.id == emissions.c.item, items.c.lease == emissions.c.lease))
+            .where(
+                emissions.c.task == task,
+                counts_of(task),
+                sa.or_(emissions.c.item > item, here),
+            )
+            .order_by(emissions.c.item, emissions.c.position)
+            .limit(limit)
+        )
+        return [EmittedPiece(row.id, row.lease, row.position, row.key or str(row.seq), row.body) for row in rows]
 
     def drop_stale(self, item: int, lease: int) -> bool:
         """Forget what earlier attempts of the item emitted, a bounded number of pieces; True when none is left."""

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 import sqlalchemy as sa
 
 from fanfold.errors import DatabaseProblem
 from fanfold.store.database import Database
 from fanfold.store.tables import metadata, revisions
-from fanfold.store.urls import shown
 
 VERSION_TABLE = "alembic_version"
 
@@ -34,16 +31,15 @@ class Revision:
 
 HISTORY: tuple[Revision, ...] = (
     Revision("0001", "0001"),
-    Revision("0002", "0001", adds=("answers", "calls")),
-    Revision("0003", "0001", adds=("tokens",)),
-    Revision("0004", "0001", adds=("revisions",)),
-    Revision("0005", "0001"),
-    Revision("0006", "0001", adds=("drafts", "deleted_tasks", "externals", "resets", "reset_items")),
-    Revision("0007", "0001"),
+    Revision("0010", "0001", adds=("drafts", "deleted_tasks", "externals", "resets", "reset_items", "decisions")),
 )
-"""Every revision this version knows, oldest first; tests compare it with the migrations."""
+"""Every revision this version knows, oldest first: 0.1 and 0.2. Tests compare it with the migrations."""
 REVISIONS = tuple(revision.name for revision in HISTORY)
 NEWEST = REVISIONS[-1]
+UNRELEASED = ("0006", "0007", "0008", "0009")
+"""Steps between 0.1 and 0.2 that only development versions had; no migration leads on from them."""
+OTHER_NAMES = {"0005": "0001"}
+"""What the databases of 0.1 say of themselves: there were five steps to its tables, which are one now."""
 
 
 def revision_of(connection: sa.Connection) -> str | None:
@@ -93,6 +89,12 @@ def standing(connection: sa.Connection) -> str | None:
     """The revision of a database that is whole, older ones included; None when it is empty, DatabaseProblem otherwise."""
     present = set(sa.inspect(connection).get_table_names())
     revision = _written(connection) if VERSION_TABLE in present else None
+    if revision in UNRELEASED:
+        raise DatabaseProblem(
+            f"The database is of revision {revision}, which only a development version between 0.1 and 0.2 made. Nothing was "
+            "changed. Finish its tasks with that version, or begin with an empty database: --database URL",
+            code="unreleased_database",
+        )
     if revision not in REVISIONS and not (revision and _lets_us_go_on(connection, revision)):
         _refuse_unknown(connection, present, revision)
         return None
@@ -111,21 +113,6 @@ def tables_of(revision: str) -> set[str]:
     return set(metadata.tables) - added_later
 
 
-def refuse_read_only(database: Database) -> None:
-    """SQLite must be able to write to its file, and to the log beside it."""
-    path = Path(str(database.url.database or ""))
-    if database.dialect != "sqlite" or not path.is_file():
-        return
-    for place, what in ((path, "file"), (path.parent, "folder")):
-        if not os.access(place, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
-            raise DatabaseProblem(
-                f"The database {shown(database.url)} cannot be written to: the {what} {place} is read-only for this user. "
-                f"SQLite writes to the file and to its log beside it. Give both back their rights, or copy the file to a "
-                "folder of your own: --database sqlite:///COPY",
-                code="read_only",
-            )
-
-
 def oldest_after(revision: str | None) -> str:
     """The oldest code that may go on with a database of that revision."""
     return next((step.compatible_from for step in HISTORY if step.name == revision), REVISIONS[0])
@@ -133,7 +120,15 @@ def oldest_after(revision: str | None) -> str:
 
 def _written(connection: sa.Connection) -> str | None:
     found = connection.execute(sa.text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()
-    return None if found is None else str(found)
+    return None if found is None else OTHER_NAMES.get(str(found), str(found))
+
+
+def rename(connection: sa.Connection) -> None:
+    """Have the database say the name by which the migrations know its revision."""
+    if sa.inspect(connection).has_table(VERSION_TABLE):
+        said = sa.text(f"UPDATE {VERSION_TABLE} SET version_num = :new WHERE version_num = :old")
+        for old, new in OTHER_NAMES.items():
+            connection.execute(said, {"old": old, "new": new})
 
 
 def _lets_us_go_on(connection: sa.Connection, revision: str | None) -> bool:

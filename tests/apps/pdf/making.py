@@ -9,7 +9,7 @@ from pathlib import Path
 import pypdfium2
 from PIL import Image
 
-from fanfold.apps.pdf.writing import LEFT, Pdf, Sheet
+from tests.apps.pdf.writing import LEFT, Pdf, Sheet
 
 # From the PDF specification, for passwords shorter than 32 bytes.
 PADDING = bytes.fromhex("28bf4e5e4e758a4164004e56fffa01082e2e00b6d0683e802f0ca9fe6453697a")

@@ -8,7 +8,7 @@ import pytest
 import fanfold as ff
 from fanfold.apps.pdf.binding import facts, write_pages
 from fanfold.apps.pdf.options import Options
-from fanfold.model.asking import Spending
+from fanfold.model.questions import Spending
 
 
 def page(number: int, markdown: str | None, error: str | None = None, **more: Any) -> ff.Result:

@@ -11,7 +11,6 @@ from PIL import Image, ImageDraw
 
 import fanfold as ff
 from fanfold.apps.pdf import document
-from fanfold.apps.pdf.writing import Pdf, Sheet
 from tests.apps.pdf.making import (
     make_blank,
     make_blank_scan,
@@ -21,6 +20,7 @@ from tests.apps.pdf.making import (
     make_pdf,
     make_scan,
 )
+from tests.apps.pdf.writing import Pdf, Sheet
 
 
 def refusal(path: Path, limit_pages: int = 5000) -> ff.Permanent:

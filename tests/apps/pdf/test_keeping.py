@@ -9,12 +9,12 @@ from fanfold.apps.pdf import angles as turning
 from fanfold.apps.pdf import document, layout, textlayer
 from fanfold.apps.pdf import kept_text as keeping
 from fanfold.apps.pdf import page_pieces as reading
-from fanfold.apps.pdf.demo_document import CHINESE
 from fanfold.apps.pdf.pieces import Piece, RawPage
 from fanfold.apps.pdf.textlayer import PageText
-from fanfold.apps.pdf.writing import LEFT, Sheet
 from tests.apps.pdf.making import make_pdf, text_sheet
+from tests.apps.pdf.sample_document import CHINESE
 from tests.apps.pdf.test_textlayer import PROSE, converted, sheet_of
+from tests.apps.pdf.writing import LEFT, Sheet
 
 LINES = [
     "The first line of a page that is read to its end,",

@@ -11,8 +11,8 @@ from PIL import Image
 
 import fanfold as ff
 from fanfold.apps.pdf import document, ocr
-from fanfold.apps.pdf.writing import Pdf, Sheet
 from tests.apps.pdf.making import make_scan
+from tests.apps.pdf.writing import Pdf, Sheet
 
 TEXT = "The quick brown fox jumps over the lazy dog and\nruns away before the slow dog wakes up again."
 

@@ -10,14 +10,16 @@ import pytest
 
 import fanfold as ff
 from fanfold.apps.pdf import ocr, pdf
-from fanfold.apps.pdf.demo_document import write_sample
 from fanfold.apps.pdf.options import Options
 from fanfold.apps.pdf.textlayer import PageText
 from fanfold.apps.pdf.windows import Windows
 from tests.ai_protocol import Call
 from tests.ai_server import AIServer
 from tests.apps.pdf.making import make_blank, make_encrypted, make_pdf, make_scan
+from tests.apps.pdf.sample_document import write_sample
 from tests.engine.live import Live
+
+pytestmark = pytest.mark.one_database
 
 WORDS = (
     "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma tau upsilon phi chi"
@@ -246,8 +248,12 @@ def test_pages_and_facts_come_as_files_of_their_own(live: Live, book: Path) -> N
     assert report["pages"][0]["model"] == "text layer"
 
 
-def test_a_task_wants_one_file(live: Live) -> None:
-    task = live.client.submit(pdf)
+def test_a_task_wants_one_file(live: Live, tmp_path: Path) -> None:
+    with pytest.raises(ff.BadInput, match=r"needs a file that ends with \.pdf") as caught:
+        live.client.submit(pdf)
+    assert caught.value.code == "no_file"
+    several = [make_pdf(tmp_path / f"{name}.pdf", ["One page of text."]) for name in "ab"]
+    task = live.client.submit(pdf, *several)
     with live.working(children=1):
         failed = live.until(task, "failed", 60)
     assert "one PDF file per task" in str(failed.error_message)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fanfold as ff
-from fanfold.apps.pdf.ranges import parse
+from fanfold.apps.pdf.ranges import check, parse
 
 
 @pytest.mark.parametrize(
@@ -39,11 +39,20 @@ def test_what_is_no_range_is_refused_with_the_syntax(text: str) -> None:
     assert repr(text) in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["0", "11", "11-", "12-20", "last-10", "1,11"])
+@pytest.mark.parametrize("text", ["11", "11-", "12-20", "last-10", "1,11"])
 def test_pages_beyond_the_document_are_refused_with_what_there_is(text: str) -> None:
     with pytest.raises(ff.Permanent, match=r"of 10 pages\. Choose from 1-10\.") as caught:
         parse(text, 10)
     assert caught.value.code == "no_such_pages"
+
+
+@pytest.mark.parametrize("text", ["0", "0-3", "2,0", "-0", "００"])
+def test_page_0_is_refused_before_the_document_is_known(text: str) -> None:
+    for look in (check, lambda text: parse(text, 10)):
+        with pytest.raises(ff.Permanent, match=r"pages begin at 1\. Write pages like") as caught:
+            look(text)
+        assert caught.value.code == "bad_range"
+    check("10,20-30")
 
 
 @given(st.integers(1, 400), st.data())

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from fanfold.apps.pdf import document, textlayer
-from fanfold.apps.pdf.demo_document import CHINESE, CHINESE_HEADING, CODE, RUNNING_HEADER, TITLE, write_sample
 from fanfold.apps.pdf.textlayer import PageText, convert
-from fanfold.apps.pdf.writing import Pdf, Sheet
 from tests.apps.pdf.making import make_blank, make_pdf, make_scan, photograph
+from tests.apps.pdf.sample_document import CHINESE, CHINESE_HEADING, CODE, RUNNING_HEADER, TITLE, write_sample
+from tests.apps.pdf.writing import Pdf, Sheet
 
 PROSE = (
     "Paper is patient, says a proverb, and a printer is not. What both have in common is that they "

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from fanfold.server.web.chinese import frame, listing, operating, task
+from fanfold.server.web.chinese import frame, listing, nouns, operating, task
 
-WORDS: dict[str, str] = {**frame.WORDS, **listing.WORDS, **operating.WORDS, **task.WORDS}
+WORDS: dict[str, str] = {**frame.WORDS, **listing.WORDS, **operating.WORDS, **task.WORDS, **nouns.WORDS}

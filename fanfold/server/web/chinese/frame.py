@@ -36,32 +36,6 @@ WORDS: dict[str, str] = {
     "start over": "从头再来",
     "merge": "合并",
     "delete": "删除",
-    "waits for you before {stage}": "在 {stage} 之前等你确认",
-    "paused: {reason}": "已暂停：{reason}",
-    "{count} failed: retry them": "{count} 个失败：可以重试",
-    "{count} failed: retry them, or merge without them": "{count} 个失败：可以重试，或不含它们直接合并",
-    "{count} items wait for you": "{count} 项在等您处理",
-    " You can: ": " 您可以：",
-    ", ": "、",
-    "retry it": "重试",
-    "merge without it": "不含它们直接合并",
-    "cancel the task": "取消任务",
-    "no worker serves stage {stage}": "没有工作进程处理阶段 {stage}",
-    "the database takes no writes; the work goes on by itself when it does again": (
-        "数据库暂时不接受写入；恢复后任务会自动继续"
-    ),
-    "no worker serves stage {stage}; a tick starts it only with a budget above {seconds} s": (
-        "没有工作进程处理阶段 {stage}；时间预算超过 {seconds} 秒的 tick 才会启动它"
-    ),
-    "rate limited by {name}": "被 {name} 限流",
-    "{name} unreachable since {time} UTC": "{name} 自 {time} UTC 起无法连接",
-    "waits for {name}": "等待 {name}",
-    ", next try in {seconds} s": "，{seconds} 秒后重试",
-    ", trying now": "，正在重试",
-    "waits for an external job": "等待外部作业",
-    "waits for the next try": "等待下一次重试",
-    " at {time} UTC": "（{time} UTC）",
-    "unknown cost": "费用未知",
     "Skip to the content": "跳到正文",
     "Main pages": "主要页面",
     "Tasks": "任务",
@@ -82,10 +56,14 @@ WORDS: dict[str, str] = {
     "tasks": "任务",
     "workers": "工作进程",
     "this help": "本帮助",
-    "1 worker": "1 个工作进程",
     "{count} workers": "{count} 个工作进程",
     "no workers": "没有工作进程",
-    "No worker is running, so nothing moves. Start one where the work shall be done:": (
+    "Another program has kept the database locked since {time}. What you see is true, but nothing can be changed until it "
+    "lets go; then all goes on by itself.": (
+        "自 {time} 起另一个程序一直锁定数据库。所见内容是真实的，但在其释放之前无法更改；之后一切自动继续。"
+    ),
+    "copy {what}": "复制 {what}",
+    "No worker is running: nothing moves until one is started where the work shall be done.": (
         "没有工作进程在运行，任务不会推进。请在要执行工作的机器上启动："
     ),
     "This did not work": "操作未成功",

@@ -167,7 +167,7 @@ export class Choosing {
     document.getElementById("chosen-said").textContent = filled(form.dataset.said, { count: chosen.length, failed });
     retry.textContent = filled(form.dataset.retry, { count: failed });
     retry.hidden = !failed;
-    again.textContent = filled(form.dataset.again, { count: chosen.length });
+    again.textContent = chosen.length === 1 ? form.dataset.againOne : filled(form.dataset.again, { count: chosen.length });
     again.dataset.confirm = filled(form.dataset.ask, { count: chosen.length });
   }
 }

@@ -16,9 +16,14 @@ async function copy(text) {
 }
 
 document.addEventListener("click", async ({ target }) => {
-  const button = target.closest?.("[data-copy]");
+  const button = target.closest?.("[data-copy], [data-copy-text]");
   if (!button) return;
-  const { copied, uncopied } = document.getElementById("item").dataset;
+  const { copied, uncopied } = document.getElementById("notice").dataset;
+  const put = (text) => copy(text).then(() => notify(copied), () => notify(uncopied, "error"));
+  if (button.dataset.copyText) {
+    await put(button.dataset.copyText);
+    return;
+  }
   const answer = await fetch(button.dataset.copy).catch(() => null);
   if (!answer) {
     unreachable();
@@ -26,5 +31,5 @@ document.addEventListener("click", async ({ target }) => {
   }
   const text = await answer.text();
   if (!answer.ok) refused(answer.status, text);
-  else await copy(text).then(() => notify(copied), () => notify(uncopied, "error"));
+  else await put(text);
 });

@@ -39,7 +39,7 @@ function messagesIn(text) {
 class News {
   constructor(url, handlers, onreconnect) {
     this.url = url;
-    this.handlers = { ...handlers, database: (since) => this.passOn(since) };
+    this.handlers = { ...handlers, database: (since) => this.passOn(since), lock: (since) => this.heardLock(since) };
     // The page with the stream hears first that the database is lost, and tells the others, which would ask only later.
     this.pages = new BroadcastChannel(DATABASE);
     this.pages.addEventListener("message", ({ data }) => { if (this.awake && !this.source) this.heard(data); });
@@ -125,6 +125,7 @@ class News {
     this.complaint = null;
     this.failedAt = null;
     tell("news", "");
+    tell("lock", "");
     if (this.missed) this.onreconnect();
     this.missed = false;
   }
@@ -152,6 +153,12 @@ class News {
     tell("news", isLost ? "database" : "", isLost ? new Date(said) : null);
     if (!isLost && this.wasLost) this.onreconnect();
     this.wasLost = isLost;
+  }
+
+  /** The server says whether somebody keeps the database locked. */
+  heardLock(said) {
+    const isHeld = said !== "ok";
+    tell("lock", isHeld ? "locked" : "", isHeld ? new Date(said) : null);
   }
 
   async poll(signal) {

@@ -7,7 +7,7 @@ const pipeline = document.getElementById("pipeline");
 const more = document.getElementById("more");
 const meanings = document.getElementById("meanings");
 const KEPT = "fanfold.choices";
-const PLAIN = ["provider", "model", "pages"];
+const PLAIN = ["provider", "model"];
 
 /** The chosen pipeline: its name, title, endings of files, the meanings of its options, and whether it wants items. */
 export function chosen() {
@@ -20,6 +20,7 @@ export function chosen() {
     items: Boolean(option.dataset.items),
     files: Boolean(option.dataset.files),
     declared: form.querySelector(`[data-declared="${CSS.escape(option.value)}"]`),
+    front: form.querySelector(`[data-front="${CSS.escape(option.value)}"]`),
   };
 }
 
@@ -38,7 +39,7 @@ export function options() {
     const value = form.elements[name].value.trim();
     if (name in known && value) found[name] = value;
   }
-  if (now.declared) return Object.assign(found, saidIn(now.declared));
+  if (now.declared) return Object.assign(found, now.front ? saidIn(now.front) : {}, saidIn(now.declared));
   for (const line of more.value.split("\n").map((one) => one.trim()).filter(Boolean)) {
     const at = line.indexOf("=");
     const name = line.slice(0, Math.max(0, at)).trim();
@@ -87,6 +88,7 @@ function show() {
   model.hidden ||= form.elements.provider.value === "local" && "provider" in now.meanings;
   if (model.hidden) form.elements.model.value = "";
   for (const place of form.querySelectorAll("[data-declared]")) place.hidden = place !== now.declared;
+  for (const place of form.querySelectorAll("[data-front]")) place.hidden = place !== now.front;
   document.getElementById("free").hidden = Boolean(now.declared);
   const said = now.declared ? Object.keys(saidIn(now.declared)).length : more.value.trim().split("\n").filter(Boolean).length;
   document.getElementById("more-count").textContent = said ? ` (${said})` : "";

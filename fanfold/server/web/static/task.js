@@ -48,6 +48,8 @@ async function refresh() {
 function renewFolds(page) {
   for (const fold of page.querySelectorAll(".fold")) {
     const old = document.getElementById(fold.id);
+    const facts = fold.querySelector("#facts");
+    if (old && facts) morph(document.getElementById("facts"), facts.outerHTML);
     if (old) old.querySelector("h2").textContent = fold.querySelector("h2").textContent;
     else {
       document.querySelector(".folds").append(document.adoptNode(fold));
@@ -55,7 +57,8 @@ function renewFolds(page) {
     }
   }
   if (!page.querySelector(".leave")) document.querySelector(".leave")?.remove();
-  if (document.getElementById("fold-result")?.open) window.htmx.ajax("GET", `${address}/result`, { target: "#result" });
+  const asSource = document.getElementById("result-view")?.dataset.source === "true" ? "?source=true" : "";
+  if (document.getElementById("fold-result")?.open) window.htmx.ajax("GET", `${address}/result${asSource}`, { target: "#result" });
 }
 
 /** The head in its new form; with another state more than the head has changed. */

@@ -112,6 +112,22 @@ function finish(upload, trouble) {
   upload.state.className = "upload-state state state-failed";
   upload.button.textContent = form.dataset.dismiss;
   upload.request = null;
+  const again = document.createElement("button");
+  again.type = "button";
+  again.className = "button";
+  again.textContent = form.dataset.again;
+  again.addEventListener("click", () => tryAgain(upload));
+  upload.button.before(again);
+}
+
+/** Send a file once more, with the options as they are now: they may have been the trouble. */
+function tryAgain(upload) {
+  upload.row.remove();
+  if (chosen().name === upload.pipeline) take([upload.file]);
+  else {
+    add(upload.file, upload.pipeline, upload.said);
+    begin();
+  }
 }
 
 function cancel(upload) {
@@ -146,19 +162,45 @@ async function sendValues() {
   }
 }
 
+// What was wrong is being put right.
+form.addEventListener("input", () => complain([]));
 form.addEventListener("submit", (event) => {
   event.preventDefault();
   if (chosen().accepts.length) input.click();
   else sendValues();
 });
 input.addEventListener("change", () => {
+  unfold(true);
   take([...input.files]);
   input.value = "";
 });
 
+// Once there are tasks the form is folded into the header. Its button opens it, and so does a file over the window.
+const opener = document.getElementById("upload-open");
+function unfold(open) {
+  form.hidden = !open;
+  opener?.setAttribute("aria-expanded", open);
+}
+opener?.addEventListener("click", (event) => {
+  event.preventDefault();
+  unfold(form.hidden);
+  if (!form.hidden) (chosen().files ? input : form.elements.pipeline).focus();
+});
+opener?.addEventListener("keydown", (event) => {
+  if (event.key === " ") {
+    event.preventDefault();
+    opener.click();
+  }
+});
+
+let foldAgain = false;
 const hasFiles = (event) => event.dataTransfer?.types.includes("Files");
 let inside = 0;
 const veiled = (shown) => {
+  if (shown && form.hidden) {
+    foldAgain = true;
+    unfold(true);
+  }
   veil.hidden = !shown;
   if (!shown) inside = 0;
 };
@@ -168,7 +210,10 @@ document.addEventListener("dragenter", (event) => {
   veiled(true);
 });
 document.addEventListener("dragleave", (event) => {
-  if (hasFiles(event) && (inside -= 1) <= 0) veiled(false);
+  if (!hasFiles(event) || (inside -= 1) > 0) return;
+  veiled(false);
+  if (foldAgain) unfold(false);
+  foldAgain = false;
 });
 document.addEventListener("dragover", (event) => {
   if (hasFiles(event)) event.preventDefault();
@@ -177,6 +222,7 @@ document.addEventListener("drop", (event) => {
   if (!hasFiles(event)) return;
   event.preventDefault();
   veiled(false);
+  foldAgain = false;
   take([...event.dataTransfer.files]);
 });
 window.addEventListener("beforeunload", (event) => {

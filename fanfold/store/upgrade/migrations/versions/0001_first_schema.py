@@ -1,4 +1,4 @@
-"""The first schema."""
+"""The first schema, that of 0.1."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,16 +8,18 @@ from fanfold.store.dialects.clock import UtcTime
 revision = "0001"
 down_revision = None
 
+NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+
 TRIGGERS = {
-    "sqlite": [
-        "CREATE TRIGGER items_legal_move BEFORE UPDATE OF state ON items WHEN OLD.state <> NEW.state AND OLD.state || '>' || NEW.state NOT IN ('done>pending', 'failed>pending', 'pending>running', 'retrying>pending', 'retrying>running', 'running>done', 'running>failed', 'running>pending', 'running>retrying', 'running>waiting', 'waiting>pending', 'waiting>running') BEGIN SELECT RAISE(ABORT, 'illegal move in items'); END",
-        "CREATE TRIGGER tasks_legal_move BEFORE UPDATE OF state ON tasks WHEN OLD.state <> NEW.state AND OLD.state || '>' || NEW.state NOT IN ('active>cancelled', 'active>completed', 'active>failed', 'active>partial', 'active>paused', 'active>waiting', 'cancelled>active', 'cancelled>waiting', 'completed>active', 'completed>waiting', 'failed>active', 'failed>waiting', 'partial>active', 'partial>cancelled', 'partial>waiting', 'paused>active', 'paused>cancelled', 'paused>waiting', 'waiting>active', 'waiting>cancelled') BEGIN SELECT RAISE(ABORT, 'illegal move in tasks'); END",
-    ],
-    "postgresql": [
+    "sqlite": (
+        "CREATE TRIGGER items_legal_move BEFORE UPDATE OF state ON items WHEN OLD.state <> NEW.state AND NOT (OLD.state = 'done' AND NEW.state = 'pending' OR OLD.state = 'failed' AND NEW.state = 'pending' OR OLD.state = 'pending' AND NEW.state = 'running' OR OLD.state = 'retrying' AND NEW.state = 'pending' OR OLD.state = 'retrying' AND NEW.state = 'running' OR OLD.state = 'running' AND NEW.state = 'done' OR OLD.state = 'running' AND NEW.state = 'failed' OR OLD.state = 'running' AND NEW.state = 'pending' OR OLD.state = 'running' AND NEW.state = 'retrying' OR OLD.state = 'running' AND NEW.state = 'waiting' OR OLD.state = 'waiting' AND NEW.state = 'pending' OR OLD.state = 'waiting' AND NEW.state = 'running') BEGIN SELECT RAISE(ABORT, 'illegal move in items'); END",
+        "CREATE TRIGGER tasks_legal_move BEFORE UPDATE OF state ON tasks WHEN OLD.state <> NEW.state AND NOT (OLD.state = 'active' AND NEW.state = 'cancelled' OR OLD.state = 'active' AND NEW.state = 'completed' OR OLD.state = 'active' AND NEW.state = 'failed' OR OLD.state = 'active' AND NEW.state = 'partial' OR OLD.state = 'active' AND NEW.state = 'paused' OR OLD.state = 'active' AND NEW.state = 'waiting' OR OLD.state = 'cancelled' AND NEW.state = 'active' OR OLD.state = 'cancelled' AND NEW.state = 'waiting' OR OLD.state = 'completed' AND NEW.state = 'active' OR OLD.state = 'completed' AND NEW.state = 'waiting' OR OLD.state = 'failed' AND NEW.state = 'active' OR OLD.state = 'failed' AND NEW.state = 'waiting' OR OLD.state = 'partial' AND NEW.state = 'active' OR OLD.state = 'partial' AND NEW.state = 'cancelled' OR OLD.state = 'partial' AND NEW.state = 'waiting' OR OLD.state = 'paused' AND NEW.state = 'active' OR OLD.state = 'paused' AND NEW.state = 'cancelled' OR OLD.state = 'paused' AND NEW.state = 'waiting' OR OLD.state = 'waiting' AND NEW.state = 'active' OR OLD.state = 'waiting' AND NEW.state = 'cancelled') BEGIN SELECT RAISE(ABORT, 'illegal move in tasks'); END",
+    ),
+    "postgresql": (
         "CREATE FUNCTION fanfold_refuse_move() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'illegal move in %: % to %', TG_TABLE_NAME, OLD.state, NEW.state USING ERRCODE = 'check_violation'; END $$",
-        "CREATE TRIGGER items_legal_move BEFORE UPDATE OF state ON items FOR EACH ROW WHEN (OLD.state <> NEW.state AND OLD.state || '>' || NEW.state NOT IN ('done>pending', 'failed>pending', 'pending>running', 'retrying>pending', 'retrying>running', 'running>done', 'running>failed', 'running>pending', 'running>retrying', 'running>waiting', 'waiting>pending', 'waiting>running')) EXECUTE FUNCTION fanfold_refuse_move()",
-        "CREATE TRIGGER tasks_legal_move BEFORE UPDATE OF state ON tasks FOR EACH ROW WHEN (OLD.state <> NEW.state AND OLD.state || '>' || NEW.state NOT IN ('active>cancelled', 'active>completed', 'active>failed', 'active>partial', 'active>paused', 'active>waiting', 'cancelled>active', 'cancelled>waiting', 'completed>active', 'completed>waiting', 'failed>active', 'failed>waiting', 'partial>active', 'partial>cancelled', 'partial>waiting', 'paused>active', 'paused>cancelled', 'paused>waiting', 'waiting>active', 'waiting>cancelled')) EXECUTE FUNCTION fanfold_refuse_move()",
-    ],
+        "CREATE TRIGGER items_legal_move BEFORE UPDATE OF state ON items FOR EACH ROW WHEN (OLD.state <> NEW.state AND NOT (OLD.state = 'done' AND NEW.state = 'pending' OR OLD.state = 'failed' AND NEW.state = 'pending' OR OLD.state = 'pending' AND NEW.state = 'running' OR OLD.state = 'retrying' AND NEW.state = 'pending' OR OLD.state = 'retrying' AND NEW.state = 'running' OR OLD.state = 'running' AND NEW.state = 'done' OR OLD.state = 'running' AND NEW.state = 'failed' OR OLD.state = 'running' AND NEW.state = 'pending' OR OLD.state = 'running' AND NEW.state = 'retrying' OR OLD.state = 'running' AND NEW.state = 'waiting' OR OLD.state = 'waiting' AND NEW.state = 'pending' OR OLD.state = 'waiting' AND NEW.state = 'running')) EXECUTE FUNCTION fanfold_refuse_move()",
+        "CREATE TRIGGER tasks_legal_move BEFORE UPDATE OF state ON tasks FOR EACH ROW WHEN (OLD.state <> NEW.state AND NOT (OLD.state = 'active' AND NEW.state = 'cancelled' OR OLD.state = 'active' AND NEW.state = 'completed' OR OLD.state = 'active' AND NEW.state = 'failed' OR OLD.state = 'active' AND NEW.state = 'partial' OR OLD.state = 'active' AND NEW.state = 'paused' OR OLD.state = 'active' AND NEW.state = 'waiting' OR OLD.state = 'cancelled' AND NEW.state = 'active' OR OLD.state = 'cancelled' AND NEW.state = 'waiting' OR OLD.state = 'completed' AND NEW.state = 'active' OR OLD.state = 'completed' AND NEW.state = 'waiting' OR OLD.state = 'failed' AND NEW.state = 'active' OR OLD.state = 'failed' AND NEW.state = 'waiting' OR OLD.state = 'partial' AND NEW.state = 'active' OR OLD.state = 'partial' AND NEW.state = 'cancelled' OR OLD.state = 'partial' AND NEW.state = 'waiting' OR OLD.state = 'paused' AND NEW.state = 'active' OR OLD.state = 'paused' AND NEW.state = 'cancelled' OR OLD.state = 'paused' AND NEW.state = 'waiting' OR OLD.state = 'waiting' AND NEW.state = 'active' OR OLD.state = 'waiting' AND NEW.state = 'cancelled')) EXECUTE FUNCTION fanfold_refuse_move()",
+    ),
 }
 
 
@@ -25,11 +27,9 @@ def upgrade() -> None:
     """Make every table, index, constraint and trigger."""
     op.create_table(
         "attempts",
-        sa.Column(
-            "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), sa.Identity(always=False), nullable=False
-        ),
-        sa.Column("task", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
-        sa.Column("item", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column("id", NUMBER, sa.Identity(always=False), nullable=False),
+        sa.Column("task", NUMBER, nullable=False),
+        sa.Column("item", NUMBER, nullable=False),
         sa.Column("lease", sa.Integer(), nullable=False),
         sa.Column("worker", sa.String(length=100), nullable=True),
         sa.Column("outcome", sa.String(length=16), nullable=False),
@@ -48,8 +48,8 @@ def upgrade() -> None:
     op.create_table(
         "blobs",
         sa.Column("key", sa.String(length=300), nullable=False),
-        sa.Column("task", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
-        sa.Column("item", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=True),
+        sa.Column("task", NUMBER, nullable=False),
+        sa.Column("item", NUMBER, nullable=True),
         sa.Column("lease", sa.Integer(), nullable=True),
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("size", sa.BigInteger(), nullable=False),
@@ -65,20 +65,18 @@ def upgrade() -> None:
     )
     op.create_table(
         "emissions",
-        sa.Column("item", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=False, nullable=False),
+        sa.Column("item", NUMBER, autoincrement=False, nullable=False),
         sa.Column("lease", sa.Integer(), autoincrement=False, nullable=False),
         sa.Column("position", sa.Integer(), autoincrement=False, nullable=False),
-        sa.Column("task", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column("task", NUMBER, nullable=False),
         sa.Column("body", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("item", "lease", "position", name=op.f("pk_emissions")),
     )
     op.create_index("emissions_task", "emissions", ["task", "item", "position"], unique=False)
     op.create_table(
         "events",
-        sa.Column(
-            "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), sa.Identity(always=False), nullable=False
-        ),
-        sa.Column("task", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column("id", NUMBER, sa.Identity(always=False), nullable=False),
+        sa.Column("task", NUMBER, nullable=False),
         sa.Column("at", UtcTime(), nullable=False),
         sa.Column("actor", sa.String(length=100), nullable=False),
         sa.Column("verb", sa.String(length=16), nullable=False),
@@ -93,7 +91,7 @@ def upgrade() -> None:
     op.create_index("events_task", "events", ["task", "id"], unique=False)
     op.create_table(
         "item_data",
-        sa.Column("item", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=False, nullable=False),
+        sa.Column("item", NUMBER, autoincrement=False, nullable=False),
         sa.Column("input", sa.Text(), nullable=True),
         sa.Column("output", sa.Text(), nullable=True),
         sa.Column("error_code", sa.String(length=100), nullable=True),
@@ -106,14 +104,15 @@ def upgrade() -> None:
         sa.Column("options", sa.Text(), nullable=True),
         sa.Column("memory", sa.Text(), nullable=True),
         sa.Column("waiting_since", UtcTime(), nullable=True),
+        sa.Column("made_by", sa.String(length=100), nullable=True),
+        sa.Column("previous", sa.Text(), nullable=True),
+        sa.Column("previous_model", sa.String(length=200), nullable=True),
         sa.PrimaryKeyConstraint("item", name=op.f("pk_item_data")),
     )
     op.create_table(
         "items",
-        sa.Column(
-            "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), sa.Identity(always=False), nullable=False
-        ),
-        sa.Column("task", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column("id", NUMBER, sa.Identity(always=False), nullable=False),
+        sa.Column("task", NUMBER, nullable=False),
         sa.Column("stage", sa.String(length=63), nullable=False),
         sa.Column("seq", sa.Integer(), nullable=False),
         sa.Column("key", sa.String(length=200), nullable=True),
@@ -143,17 +142,20 @@ def upgrade() -> None:
         postgresql_with={"fillfactor": "70"},
         sqlite_autoincrement=True,
     )
-    op.create_index("items_key", "items", ["task", "stage", "key"], unique=True)
-    op.create_index("items_order", "items", ["task", "stage", "seq"], unique=True)
+    keyed = sa.text('"key" IS NOT NULL')
     op.create_index(
-        "items_pending",
-        "items",
-        ["task", "stage", "id"],
-        unique=False,
-        postgresql_where=sa.text("state = 'pending'"),
-        sqlite_where=sa.text("state = 'pending'"),
+        "items_key", "items", ["task", "stage", "key"], unique=True, postgresql_where=keyed, sqlite_where=keyed
     )
-    op.create_index("items_progress", "items", ["task", "stage", "state"], unique=False)
+    op.create_index("items_order", "items", ["task", "stage", "seq"], unique=True, postgresql_include=["state"])
+    if op.get_context().dialect.name == "postgresql":
+        op.create_index(
+            "items_open",
+            "items",
+            ["task", "stage", "state", "id"],
+            postgresql_where=sa.text("state IN ('pending', 'running', 'retrying', 'waiting')"),
+        )
+    else:
+        op.create_index("items_progress", "items", ["task", "stage", "state"])
     op.create_index(
         "items_running",
         "items",
@@ -178,7 +180,7 @@ def upgrade() -> None:
     )
     op.create_table(
         "permits",
-        sa.Column("item", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=False, nullable=False),
+        sa.Column("item", NUMBER, autoincrement=False, nullable=False),
         sa.Column("lease", sa.Integer(), nullable=False),
         sa.Column("name", sa.String(length=200), nullable=False),
         sa.PrimaryKeyConstraint("item", name=op.f("pk_permits")),
@@ -187,15 +189,13 @@ def upgrade() -> None:
     op.create_table(
         "task_tags",
         sa.Column("tag", sa.String(length=100), nullable=False),
-        sa.Column("task", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=False, nullable=False),
+        sa.Column("task", NUMBER, autoincrement=False, nullable=False),
         sa.PrimaryKeyConstraint("tag", "task", name=op.f("pk_task_tags")),
     )
     op.create_index("task_tags_task", "task_tags", ["task"], unique=False)
     op.create_table(
         "tasks",
-        sa.Column(
-            "number", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), sa.Identity(always=False), nullable=False
-        ),
+        sa.Column("number", NUMBER, sa.Identity(always=False), nullable=False),
         sa.Column("id", sa.String(length=32), nullable=False),
         sa.Column("pipeline", sa.String(length=63), nullable=False),
         sa.Column("title", sa.Text(), nullable=False),
@@ -245,6 +245,58 @@ def upgrade() -> None:
     op.create_index("tasks_pipeline", "tasks", ["pipeline", "number"], unique=False)
     op.create_index("tasks_state", "tasks", ["state", "number"], unique=False)
     op.create_table(
+        "answers",
+        sa.Column("key", sa.String(length=64), nullable=False),
+        sa.Column("body", sa.Text(), nullable=True),
+        sa.Column("asked_by", sa.String(length=100), nullable=True),
+        sa.Column("worker", sa.String(length=100), nullable=True),
+        sa.Column("asked_until", UtcTime(), nullable=True),
+        sa.Column("answered_at", UtcTime(), nullable=True),
+        sa.PrimaryKeyConstraint("key", name=op.f("pk_answers")),
+    )
+    op.create_index("answers_age", "answers", ["answered_at"], unique=False)
+    op.create_table(
+        "calls",
+        sa.Column("id", NUMBER, sa.Identity(always=False), nullable=False),
+        sa.Column("task", NUMBER, nullable=False),
+        sa.Column("item", NUMBER, nullable=False),
+        sa.Column("lease", sa.Integer(), nullable=False),
+        sa.Column("at", UtcTime(), nullable=False),
+        sa.Column("provider", sa.String(length=63), nullable=False),
+        sa.Column("model", sa.String(length=200), nullable=False),
+        sa.Column("outcome", sa.String(length=100), nullable=False),
+        sa.Column("input_tokens", sa.Integer(), nullable=True),
+        sa.Column("output_tokens", sa.Integer(), nullable=True),
+        sa.Column("cached_tokens", sa.Integer(), nullable=True),
+        sa.Column("cost", sa.Float(), nullable=True),
+        sa.Column("seconds", sa.Float(), nullable=False),
+        sa.Column("answer", sa.String(length=64), nullable=True),
+        sa.Column("raw", sa.Text(), nullable=True),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_calls")),
+        sqlite_autoincrement=True,
+    )
+    op.create_index("calls_answer", "calls", ["answer"], unique=False)
+    op.create_index("calls_item", "calls", ["item"], unique=False)
+    op.create_index("calls_task", "calls", ["task"], unique=False)
+    op.create_table(
+        "tokens",
+        sa.Column("name", sa.String(length=100), nullable=False),
+        sa.Column("hash", sa.String(length=64), nullable=False),
+        sa.Column("owner", sa.String(length=200), nullable=True),
+        sa.Column("role", sa.String(length=16), nullable=False),
+        sa.Column("created_at", UtcTime(), nullable=False),
+        sa.Column("expires_at", UtcTime(), nullable=True),
+        sa.PrimaryKeyConstraint("name", name=op.f("pk_tokens")),
+        sa.UniqueConstraint("hash", name=op.f("uq_tokens_hash")),
+    )
+    op.create_table(
+        "revisions",
+        sa.Column("revision", sa.String(length=32), nullable=False),
+        sa.Column("compatible_from", sa.String(length=32), nullable=False),
+        sa.Column("upgraded_at", UtcTime(), nullable=False),
+        sa.PrimaryKeyConstraint("revision", name=op.f("pk_revisions")),
+    )
+    op.create_table(
         "workers",
         sa.Column("id", sa.String(length=100), nullable=False),
         sa.Column("host", sa.Text(), nullable=False),
@@ -258,7 +310,8 @@ def upgrade() -> None:
         sa.Column("busy_seconds", sa.Float(), nullable=False),
         sa.Column("started_at", UtcTime(), nullable=False),
         sa.Column("seen_at", UtcTime(), nullable=False),
+        sa.Column("revision", sa.String(length=32), nullable=True),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_workers")),
     )
-    for statement in TRIGGERS[op.get_bind().dialect.name]:
+    for statement in TRIGGERS[op.get_context().dialect.name]:
         op.execute(statement)

@@ -1,0 +1,64 @@
+"""`fanfold decisions`: what did people decide about parts of results?"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from fanfold.model.decision import DecisionVerdict
+from fanfold.running import output_format as printing
+from fanfold.running.invocation import Command, Invocation
+
+if TYPE_CHECKING:
+    from fanfold.model.decision import Decision
+
+HEADINGS = ("number", "time", "who", "item", "part", "decision", "value")
+
+
+@click.command("decisions", cls=Command)
+@click.argument("task_id", metavar="ID")
+@click.option("--item", metavar="KEY", help="Only about this item.")
+@click.option("--part", metavar="KEY", help="Only about this part.")
+@click.option("--stage", help="Only about items of this stage.")
+@click.option("--verdict", type=click.Choice([*DecisionVerdict]), help="Only these.")
+@click.option("--history", is_flag=True, help="Also those that were taken back, or that later ones replace.")
+@click.option(
+    "--after", type=click.IntRange(min=0), default=0, metavar="NUMBER", help="Only those with a higher number."
+)
+@click.option("--limit", type=click.IntRange(1, 100_000), default=1_000, show_default=True, help="How many.")
+@click.pass_obj
+def command(
+    invocation: Invocation,
+    task_id: str,
+    item: str | None,
+    part: str | None,
+    stage: str | None,
+    verdict: str | None,
+    history: bool,
+    after: int,
+    limit: int,
+) -> None:
+    """List what people have decided about parts of a task's results: the latest decision about each part.
+
+    `fanfold decide ID --from FILE` takes what --json prints.
+    """
+    found = invocation.client().decisions(
+        task_id, stage=stage, item=item, part=part, verdict=verdict, history=history, after=after, limit=limit
+    )
+    if invocation.json:
+        printing.print_json(found)
+    elif not found:
+        click.echo("No decisions.", err=True)
+    else:
+        printing.print_table(HEADINGS, map(row, found), right=("number",))
+        if len(found) == limit:
+            click.echo(f"More: --after {found[-1].number}", err=True)
+
+
+def row(one: Decision) -> tuple[str, ...]:
+    """A decision as a line of the table."""
+    shown = one.value if isinstance(one.value, str) else json.dumps(one.value, ensure_ascii=False)
+    value = printing.one_line(shown) if one.verdict == DecisionVerdict.REPLACE else ""
+    return str(one.number), printing.short_time(one.at), one.actor, one.item, one.part, one.verdict.value, value

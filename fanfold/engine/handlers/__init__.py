@@ -1,0 +1,1 @@
+"""What handlers hold in their hands: the task or item they work on."""

@@ -1,0 +1,81 @@
+"""Asks a model for a handler: the question with the options of task and item, and the marks that its answer leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from fanfold.engine.discovery import service
+from fanfold.model.files import File
+from fanfold.model.item import REDONE
+from fanfold.model.questions import Answer, Check, Question, chain_of
+from fanfold.model.sentences import say
+
+if TYPE_CHECKING:
+    from fanfold.engine.handlers.work import Work
+
+ASKED_IN_VAIN = "$asked_in_vain"
+"""Where an item remembers which models gave no answer that could be taken."""
+
+
+class AskingWork:
+    """An attempt, as the room that answers sees it."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+        self.task_id = work.task_id
+        self.item = work._claimed.id
+        self.lease = work._claimed.lease
+        self.retries_left = work.retries_left
+
+    def spent(self, fingerprint: str) -> list[str]:
+        """Why a model was asked in vain in an earlier attempt."""
+        found: list[str] = self._work._memory.get(ASKED_IN_VAIN, {}).get(fingerprint, [])
+        return found
+
+    async def spend(self, fingerprint: str, reasons: list[str]) -> None:
+        """Remember it with the item; a retry by a person forgets it."""
+        known = self._work._memory.get(ASKED_IN_VAIN, {}) | {fingerprint: reasons}
+        await asyncio.to_thread(self._work.remember, **{ASKED_IN_VAIN: known})
+
+
+async def ask(
+    work: Work,
+    prompt: str,
+    *,
+    images: Sequence[bytes | File],
+    system: str | None,
+    model: str | None,
+    fallback: Sequence[str] | None,
+    check: Check | None,
+    parameters: dict[str, Any],
+) -> Answer:
+    """The answer; what it used is noted with the attempt, and an answer of a later model marks the result as degraded."""
+    options = work.options
+    chain = chain_of(options, model, fallback)
+    pictures = tuple(image if isinstance(image, bytes) else image.read_bytes() for image in images)
+    question = Question(
+        prompt,
+        pictures,
+        system,
+        chain,
+        check,
+        parameters,
+        salt=_salt(work, options),
+        keep_raw=bool(options.get("keep_raw")),
+        chosen=chain_of(options, None, ())[0],
+    )
+    answer: Answer = await service("ask")(work._store, AskingWork(work), question)
+    work.used(model=answer.source)
+    if answer.fallback:
+        tried = list(dict.fromkeys(answer.tried))
+        work.degraded(say("answered_by_other", model=answer.source, asked=answer.asked, tried=tried))
+    return answer
+
+
+def _salt(work: Work, options: dict[str, Any]) -> str:
+    """What an answer that is kept must have been asked with: another text after each redo of a good result."""
+    redone = json.loads(work._claimed.options or "{}").get(REDONE) or ""
+    return "/".join(str(part) for part in (options.get("fresh"), redone) if part)

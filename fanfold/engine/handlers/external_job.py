@@ -1,0 +1,309 @@
+"""Runs an external job for an item: intent first, then the call, then its id, each durable before the next step.
+
+A crash, a pause or a cut connection between two steps leaves an intent without an id. Nobody knows then whether the job was
+started, so it is never started again blindly: the service is asked by key, or a person decides.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import socket
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from fanfold.errors import (
+    BadInput,
+    Cancelled,
+    DatabaseProblem,
+    HandlerError,
+    HoldItem,
+    JobFailed,
+    Permanent,
+)
+from fanfold.model import serial
+from fanfold.model.external import JobRow, JobState
+from fanfold.model.idempotency import job_key
+from fanfold.model.item import Later
+from fanfold.model.lifecycle import TaskState
+from fanfold.model.sentences import Sentence, say
+
+if TYPE_CHECKING:
+    from fanfold.engine.handlers.work import Work
+
+log = logging.getLogger("fanfold.worker")
+JOB_BYTES = 10_000
+NAME_LENGTH = 63
+GRACE_SECONDS = 4.0
+"""An attempt that is told to stop waits this long for a start that is under way; its worker waits a little longer."""
+IN_FLIGHT_SECONDS = 2.0
+"""How often to look whether a start that an earlier attempt left under way has ended."""
+KEEP_SECONDS = 600.0
+"""How long to try to keep a job's id while the database cannot be reached."""
+_left_behind: set[asyncio.Task[Any]] = set()
+"""Starts whose attempt has ended; the loop itself keeps no reference to them."""
+
+
+class LookLater(BaseException):
+    """Ends the attempt: the item waits, without a worker, until it is time to look again.
+
+    Not an Exception, so that a handler that catches all of them does not go on without a result.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(seconds)
+        self.seconds = seconds
+
+
+@dataclass(frozen=True)
+class ExternalService:
+    """How to talk to the service that does the job; each function may be `def` or `async def`."""
+
+    start: Callable[[str], Any]
+    look: Callable[[Any], Any]
+    find: Callable[[str], Any] | None = None
+    cancel: Callable[[Any], Any] | None = None
+
+
+class External:
+    """One external job of one item, as one attempt sees it."""
+
+    def __init__(self, work: Work, name: str, service: ExternalService) -> None:
+        if not name or len(name) > NAME_LENGTH:
+            raise BadInput(say("external_name", most=NAME_LENGTH, length=len(name)))
+        self.work = work
+        self.name = name
+        self.service = service
+        self._item, self._lease = work._claimed.id, work._claimed.lease
+        self._unwanted = False
+
+    async def result(self) -> Any:
+        """What the job made, once it is done; until then LookLater."""
+        row = await self._read()
+        if row is None or not self._is_ours(row):
+            if row is not None and row.state in (JobState.INTENDED, JobState.UNKNOWN):
+                log.warning("[%s] Leaves the job %s of unknown outcome: redone on purpose", self.work.task_id, row.key)
+            job = await self._start(self._key(1))
+        elif row.state is JobState.OVER:
+            job = await self._start(self._key(self._number(row.key) + 1))
+        elif row.state is JobState.RESEND:
+            job = await self._start(row.key)
+        elif row.state is JobState.STARTED:
+            job = serial.load(row.job)
+        else:
+            job = await self._resolve(row)
+        return await self._look(job)
+
+    def _key(self, number: int) -> str:
+        """The idempotency key of the item, with the job's name, and a number once a job was lost or came to a bad end."""
+        return job_key(self.work.idempotency_key, self.name, number)
+
+    def _number(self, key: str) -> int:
+        number = key.removeprefix(self._key(1)).removeprefix("~")
+        return int(number) if number else 1
+
+    def _is_ours(self, row: JobRow) -> bool:
+        """Whether the job belongs to this generation of the item; after a redo or rerun the old one does not count."""
+        rest = row.key.removeprefix(self._key(1))
+        return row.key.startswith(self._key(1)) and (rest == "" or (rest[0] == "~" and rest[1:].isdecimal()))
+
+    async def _resolve(self, row: JobRow) -> Any:
+        """The job of an intent without an id: ask the service by key, or let a person decide."""
+        if row.in_flight:
+            raise LookLater(IN_FLIGHT_SECONDS)
+        if self.service.find is None:
+            raise HoldItem(self._unclear(row.key))
+        found = await _call(self.service.find, row.key)
+        if found is None:
+            return await self._start(row.key)
+        text = serial.dump(found, "The id of an external job", JOB_BYTES)
+        if not await self._write(lambda tx: tx.externals.found(self._item, self._lease, row, text)):
+            raise self._stopped()
+        return found
+
+    def _unclear(self, key: str, error: BaseException | None = None) -> Sentence:
+        task = self.work.task_id
+        if error is None:
+            return say("external_unclear", job=key, task=task)
+        return say("external_unclear_error", job=key, error=f"{type(error).__name__}: {error}", task=task)
+
+    async def _start(self, key: str) -> Any:
+        """Intent, call and id, as one piece that a pause, a cancel or a shutdown does not cut in two."""
+        starting = asyncio.get_running_loop().create_task(self._started(key))
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            self._unwanted = True
+            await self._wind_up(starting)
+            raise
+
+    async def _wind_up(self, starting: asyncio.Task[Any]) -> None:
+        """Give a start that is under way some time to end; the intent says that its outcome is unknown if it does not."""
+        _left_behind.add(starting)
+        starting.add_done_callback(_forget)
+        until = time.monotonic() + self.work.grace_seconds
+        while not starting.done() and (left := until - time.monotonic()) > 0:
+            try:
+                await asyncio.wait({starting}, timeout=left)
+            except asyncio.CancelledError:
+                continue  # Told once more, as by a shutdown after a pause: the time to wait is the same.
+        if starting.done() and not starting.cancelled() and starting.exception() is None:
+            await self._cancel_if_task_is(starting.result())
+
+    async def _started(self, key: str) -> Any:
+        if not await self._write(lambda tx: tx.externals.intend(self._item, self._lease, self.name, key)):
+            raise self._stopped()
+        mine = (self._item, self._lease, self.name, key)
+        if self._unwanted:
+            await self._write(lambda tx: tx.externals.withdraw(*mine))
+            raise self._stopped()
+        try:
+            job = await _call(self.service.start, key)
+            if job is None:
+                raise BadInput(say("external_no_id"))
+            text = serial.dump(job, "The id of an external job", JOB_BYTES)
+        except BaseException as error:
+            if _is_refusal(error):
+                await self._write(lambda tx: tx.externals.withdraw(*mine))
+                raise
+            await self._write(lambda tx: tx.externals.not_known(*mine))
+            if self.service.find is None and not isinstance(error, asyncio.CancelledError):
+                raise HoldItem(self._unclear(key, error)) from error
+            raise
+        await self._keep(mine, text)
+        return job
+
+    async def _keep(self, mine: tuple[int, int, str, str], text: str) -> None:
+        """Keep the job's id, trying again while the database cannot be reached: it is known nowhere else."""
+        pause, until = 0.1, time.monotonic() + KEEP_SECONDS
+        while True:
+            try:
+                kept = await self._write(lambda tx: tx.externals.started(*mine, text))
+                break
+            except DatabaseProblem as problem:
+                if time.monotonic() > until:
+                    raise
+                log.warning("[%s] Job %s is not kept yet: %s", self.work.task_id, text, problem)
+                await asyncio.sleep(pause)
+                pause = min(5.0, pause * 2)
+        if not kept:
+            log.warning("[%s] Job %s (key %s) came too late: it is not looked at", self.work.task_id, text, mine[3])
+
+    async def _look(self, job: Any) -> Any:
+        try:
+            found = await _call(self.service.look, job)
+        except (Permanent, JobFailed):
+            await self._end()
+            raise
+        except asyncio.CancelledError:
+            await self._cancel_if_task_is(job)
+            raise
+        if not isinstance(found, Later):
+            return found
+        row = await self._read()
+        waited = row.seconds if row is not None else 0.0
+        if waited > self.work.wait_limit:
+            await self._cancel(job)
+            await self._end()
+            limit = self.work.wait_limit
+            raise Permanent(
+                say("external_job_gave_up", job=serial.dump(job, "The id"), waited=waited, limit=limit),
+                code="gave_up",
+            )
+        raise LookLater(found.seconds)
+
+    async def _cancel_if_task_is(self, job: Any) -> None:
+        """Cancel the job, if it was the task that was cancelled, and not only this attempt."""
+        if self.service.cancel is None:
+            return
+        row = await asyncio.to_thread(self._task_state)
+        if row is not None and (row.state is TaskState.CANCELLED or row.ending == TaskState.CANCELLED):
+            await self._cancel(job)
+
+    def _task_state(self) -> Any:
+        with self.work._store.read() as tx:
+            return tx.tasks.get(self.work._row.number)
+
+    async def _cancel(self, job: Any) -> None:
+        """Tell the service, as well as that goes: the attempt is over either way."""
+        if self.service.cancel is None:
+            return
+        try:
+            async with asyncio.timeout(self.work.grace_seconds):
+                await _call(self.service.cancel, job)
+        except Exception as error:
+            log.warning("[%s] The external job %s could not be cancelled: %r", self.work.task_id, job, error)
+
+    async def _end(self) -> None:
+        row = await self._read()
+        if row is not None and self._is_ours(row):
+            await self._write(lambda tx: tx.externals.end(self._item, self.name, row.key))
+
+    async def _read(self) -> JobRow | None:
+        store = self.work._store
+
+        def read() -> JobRow | None:
+            with store.read() as tx:
+                return tx.externals.get(self._item, self.name, store.settings.lease_seconds)
+
+        return await asyncio.to_thread(read)
+
+    async def _write(self, verb: Callable[[Any], Any]) -> Any:
+        return await asyncio.to_thread(self.work._store.transact, verb)
+
+    def _stopped(self) -> Cancelled:
+        self.work._stop.set()
+        return Cancelled(say("external_stopped"))
+
+
+def _forget(starting: asyncio.Task[Any]) -> None:
+    _left_behind.discard(starting)
+    if not starting.cancelled() and (error := starting.exception()) is not None:
+        log.warning("A start of an external job ended after its attempt: %r", error)
+
+
+def _is_refusal(error: BaseException | None) -> bool:
+    """Whether the job was surely not started: the handler says so, or nothing was sent."""
+    if isinstance(error, HandlerError):
+        return True
+    while error is not None:
+        if isinstance(error, ConnectionRefusedError | socket.gaierror):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+async def _call(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function of the handler's: `async def` in the loop, `def` in a thread that nobody has to wait for."""
+    if inspect.iscoroutinefunction(function):
+        return await function(*arguments)
+    found = await asyncio.wrap_future(_in_thread(partial(function, *arguments)))
+    return await found if isinstance(found, Awaitable) else found
+
+
+def _in_thread(function: Callable[[], Any]) -> Future[Any]:
+    """In a daemon thread, so that a service that does not answer cannot keep a worker from leaving."""
+    future: Future[Any] = Future()
+
+    def run() -> None:
+        try:
+            found = function()
+        except BaseException as error:
+            _settle(future, error=error)
+        else:
+            _settle(future, found)
+
+    threading.Thread(target=run, daemon=True, name="external").start()
+    return future
+
+
+def _settle(future: Future[Any], found: Any = None, error: BaseException | None = None) -> None:
+    """Nobody may be interested any more: the future was cancelled with the loop."""
+    if future.set_running_or_notify_cancel():
+        future.set_exception(error) if error is not None else future.set_result(found)

@@ -1,0 +1,38 @@
+"""Files that an attempt keeps with its task: written first, then named in the database under the lease, or removed again."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import TYPE_CHECKING, BinaryIO
+
+from fanfold.errors import DatabaseProblem, Temporary
+from fanfold.model import serial
+from fanfold.model.files import File
+
+if TYPE_CHECKING:
+    from fanfold.engine.handlers.work import Work
+
+
+def keep(work: Work, name: str, source: BinaryIO) -> File:
+    """Keep a file; LeaseLost, and no file, when somebody else has the item now."""
+    store, row, claimed = work._store, work._row, work._claimed
+    try:
+        file = store.keep(row.id, name, source)
+    except DatabaseProblem as problem:  # A full disk, or a folder that is not there, is no fault of the item.
+        raise Temporary(str(problem), code=problem.code, counts=False) from problem
+    with store.write() as tx:
+        held = tx.settling.holds(claimed.id, claimed.lease)
+        if held:
+            tx.blobs.add(file.key, row.number, file.name, file.size, claimed.id, claimed.lease)
+    if not held:
+        store.shelf.delete([file.key])
+    work._still(held)
+    return file
+
+
+def folded(work: Work, name: str, text: str) -> str:
+    """The text itself, or where it is kept if it is too large for the database."""
+    limit = work._store.settings.inline_bytes
+    if len(text) * 4 <= limit or len(text.encode()) <= limit:
+        return text
+    return serial.dump({"$large": keep(work, name, BytesIO(text.encode()))}, name)

@@ -1,0 +1,113 @@
+"""What split, step and merge handlers get: the task. What `each` handlers get: the item."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fanfold.engine.handlers.work import Work
+from fanfold.engine.queries.results import Results
+from fanfold.errors import BadInput
+from fanfold.model import serial
+from fanfold.model.plan import Kind
+from fanfold.model.sentences import say
+
+NOT_YET: Any = object()
+
+
+class TaskWork(Work):
+    """What split, step and merge handlers get: the task."""
+
+    _has_noted = False
+
+    @property
+    def id(self) -> str:
+        """The task's public id."""
+        return self._row.id
+
+    @property
+    def title(self) -> str:
+        """The task's title, by default the name of its first file."""
+        return self._row.title
+
+    @property
+    def inputs(self) -> list[Any]:
+        """Everything the task was submitted with, files as ``File``."""
+        found: list[Any] = serial.load(self._row.input, self._store.bind) or []
+        return found
+
+    @property
+    def input(self) -> Any:
+        """The one input; the list of them when there are several; None when there is none."""
+        found = self.inputs
+        return found[0] if len(found) == 1 else (found or None)
+
+    @property
+    def previous(self) -> Any:
+        """The output of the step before this one, or None."""
+        before = self._row.plan.before(self._claimed.stage)
+        return None if before is None or before.kind is Kind.EACH else self.output(before.name)
+
+    def output(self, stage: str) -> Any:
+        """The output of an earlier stage of one item."""
+        self._row.plan.stage(stage)
+        with self._store.read() as tx:
+            rows = tx.reading.page(self._row.number, stage=stage, limit=1)
+        return self._store.unfold(rows[0].output) if rows else None
+
+    def results(self, stage: str | None = None) -> Results:
+        """The results of an `each` stage, by default of the nearest one before this stage."""
+        source = self._row.plan.stage(stage) if stage else self._row.plan.last_each(self._claimed.stage)
+        if source is None:
+            raise BadInput(say("no_each_before", stage=self._claimed.stage))
+        self._note_decisions()
+        before = self._row.plan.leading_to(source.name) if source.kind is Kind.EACH else ()
+        return Results(self._store, self._row.number, source.name, before)
+
+    def _note_decisions(self) -> None:
+        """Note, before a merge reads any result, which decisions there are: whatever comes later leads to one more merge."""
+        if self._has_noted or self._row.plan.stage(self._claimed.stage).kind is not Kind.MERGE:
+            return
+        self._has_noted = True
+        with self._store.read() as tx:
+            last, noted, goes_on = tx.decisions.before_merge(self._claimed.id)
+        if last is None or last == noted or goes_on:
+            return
+        with self._store.write() as tx:
+            held = tx.settling.note_decided(self._claimed.id, self._claimed.lease, last)
+        self._still(held)
+
+
+class ItemWork(Work):
+    """What an `each` handler gets: the item, and its task."""
+
+    _unfolded: Any = NOT_YET
+
+    @property
+    def key(self) -> str:
+        """The item's key, or its position when it has none."""
+        return self._claimed.key
+
+    @property
+    def seq(self) -> int:
+        """The item's position, from 1."""
+        return self._claimed.seq
+
+    @property
+    def input(self) -> Any:
+        """What the split, or the stage before, made for this item."""
+        if self._unfolded is NOT_YET:  # Not a cached_property, see ``_memory``: a large input is read from a file.
+            self._unfolded = self._store.unfold(self._claimed.input)
+        return self._unfolded
+
+    @property
+    def task(self) -> TaskWork:
+        """The task this item belongs to."""
+        return TaskWork(
+            self._store,
+            self._row,
+            self._claimed,
+            self._stop,
+            wait_limit=self.wait_limit,
+            grace_seconds=self.grace_seconds,
+            attempt_of=self,
+        )

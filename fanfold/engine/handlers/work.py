@@ -1,0 +1,348 @@
+"""One attempt as its handler sees it: memory, files, progress, streamed output, models, external jobs, child processes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from functools import cached_property, lru_cache
+from io import BytesIO
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
+
+from fanfold.engine.handlers.ask import ASKED_IN_VAIN, ask
+from fanfold.engine.handlers.external_job import GRACE_SECONDS, External, ExternalService
+from fanfold.engine.handlers.kept_files import folded, keep
+from fanfold.engine.handlers.streamed_output import StreamedOutput
+from fanfold.engine.worker.attempt.attempt_result import MESSAGE_LENGTH, clean
+from fanfold.errors import BadInput, Cancelled, JobFailed, LeaseLost, Permanent
+from fanfold.model import serial
+from fanfold.model.files import File
+from fanfold.model.idempotency import item_key, redone_splits
+from fanfold.model.item import REDONE, Claimed
+from fanfold.model.plan import Kind
+from fanfold.model.questions import Answer, Check, laid_over
+from fanfold.model.sentences import Sentence, say
+from fanfold.model.task import TaskRow
+from fanfold.model.usage import added, kept
+from fanfold.store.files.private import private_folder
+from fanfold.store.store import Store
+
+log = logging.getLogger("fanfold.worker")
+PROGRESS_SECONDS = 0.5
+Found = TypeVar("Found")
+
+
+class Stop:
+    """Says across threads that a result is no longer wanted; nobody waits for it, so it is lighter than an event."""
+
+    __slots__ = ("_said",)
+
+    def __init__(self) -> None:
+        self._said = False
+
+    def set(self) -> None:
+        """From now on."""
+        self._said = True
+
+    def is_set(self) -> bool:
+        """Whether it was said."""
+        return self._said
+
+
+class Work:
+    """One attempt at one item; the base of what handlers get. Every write carries the lease and is refused once it is lost."""
+
+    def __init__(
+        self,
+        store: Store,
+        row: TaskRow,
+        claimed: Claimed,
+        stop: Stop | None = None,
+        *,
+        run_errand: Callable[..., Awaitable[Any]] | None = None,
+        retries_left: int = 0,
+        wait_limit: float = 600.0,
+        grace_seconds: float = GRACE_SECONDS,
+        attempt_of: Work | None = None,
+    ) -> None:
+        self._store = store
+        self._row = row
+        self._claimed = claimed
+        self._stop = stop or Stop()
+        self._run_errand = run_errand
+        self.retries_left = retries_left
+        """How many more failures this item may have before it counts as failed."""
+        self.wait_limit = wait_limit
+        """How many seconds an external job may take in all."""
+        self.grace_seconds = grace_seconds
+        """How long an attempt that is told to stop may wait for the start of an external job that is under way."""
+        self._attempt_of = attempt_of
+        """The item through whose `task` this was reached: marks and usage belong to its attempt."""
+
+    # What most attempts never touch is not made for each of them.
+    _streamed: StreamedOutput | None = None
+    _progress_at = 0.0
+    _used_scratch = False
+    usage: dict[str, Any] | None = None
+    model: str | None = None
+    _remembered: dict[str, Any] | None = None
+    _jobs: frozenset[str] = frozenset()
+    """The names of the external jobs that this attempt has asked for."""
+    shortfalls: tuple[str, ...] = ()
+    """Why the result of this attempt is not what was asked for; empty when it is."""
+
+    @property
+    def _memory(self) -> dict[str, Any]:
+        # Not a cached_property: before Python 3.12 all instances share its lock, so one slow read would hold up every handler.
+        if self._remembered is None:
+            self._remembered = self._load_memory()
+        return self._remembered
+
+    def _load_memory(self) -> dict[str, Any]:
+        text = self._claimed.memory
+        if self._claimed.lease > 1:
+            # The attempt before may have remembered something after it was handed back, while this one was being claimed.
+            with self._store.read() as tx:
+                text = tx.settling.memory(self._claimed.id)
+        return serial.load(text, self._store.bind) or {}
+
+    @property
+    def task_id(self) -> str:
+        """The task's public id."""
+        return self._row.id
+
+    @cached_property
+    def options(self) -> dict[str, Any]:
+        """The task's options, with what was said for this item laid over them."""
+        own: dict[str, Any] = serial.load(self._row.options, self._store.bind) or {}
+        said: dict[str, Any] = serial.load(self._claimed.options, self._store.bind) or {}
+        said.pop(REDONE, None)
+        return laid_over(own, said)
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The task's metadata."""
+        return serial.load(self._row.extra) or {}
+
+    @property
+    def attempt(self) -> int:
+        """1 for the first try of this item, 2 for the second …"""
+        return self._claimed.attempts
+
+    @property
+    def idempotency_key(self) -> str:
+        """The same for every attempt at this item: give it to services that charge, so that a crash is not charged twice.
+
+        It is a new one for work that is redone on purpose: after `rerun`, for an item with a result, with other options.
+        """
+        claimed, plan = self._claimed, self._row.plan
+        splits: list[int] = []
+        if claimed.lineage:
+            before = plan.stages[: plan.index(claimed.stage)]
+            splits = redone_splits(claimed.lineage, [stage.name for stage in before if stage.kind is Kind.SPLIT])
+        return item_key(self._row.id, claimed.stage, claimed.key, (self._row.generation, claimed.generation), splits)
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the result is no longer wanted: paused, cancelled, timed out or handed on."""
+        return self._stop.is_set()
+
+    def check(self) -> None:
+        """Raise Cancelled if the result is no longer wanted; long loops call this now and then."""
+        if self._stop.is_set():
+            raise Cancelled(say("attempt_stopped"))
+
+    @property
+    def memory(self) -> dict[str, Any]:
+        """What ``remember`` kept, in this attempt or an earlier one."""
+        return {name: value for name, value in self._memory.items() if name != ASKED_IN_VAIN}
+
+    def remember(self, **values: Any) -> None:
+        """Keep values durably, at once, for later attempts; also when the task was paused or cancelled just now.
+
+        To start external jobs, use ``external``: between a call and ``remember`` a process can die.
+        """
+        self._memory.update(values)
+        text = serial.dump(self._memory, "What is to be remembered", self._store.settings.inline_bytes)
+        with self._store.write() as tx:
+            held = tx.settling.remember(self._claimed.id, self._claimed.lease, text, self._claimed.generation)
+        self._still(held)
+
+    def progress(self, share: float, message: str | None = None) -> None:
+        """Say how far this item is, from 0 to 1; written at most twice a second, except for the end."""
+        self.check()
+        now = time.monotonic()
+        if now - self._progress_at < PROGRESS_SECONDS and share < 1:
+            return
+        self._progress_at = now
+        told = None if message is None else clean(str(message), MESSAGE_LENGTH)
+        with self._store.write() as tx:
+            held = tx.settling.note_progress(
+                self._claimed.id, self._claimed.lease, min(1.0, max(0.0, float(share))), told
+            )
+        self._still(held)
+
+    def emit(self, value: Any) -> None:
+        """Stream a piece of output that others can read while this runs; pieces of a lost attempt do not count."""
+        self.check()
+        if self._streamed is None:
+            self._streamed = StreamedOutput(self._store, self._claimed)
+        self._still(self._streamed.add(value))
+
+    def flush(self) -> None:
+        """Write out the streamed pieces that are still held back; done by itself when the handler returns."""
+        if self._streamed is not None:
+            self._still(self._streamed.flush())
+
+    def write(self, name: str, data: str | bytes | Path | BinaryIO) -> File:
+        """Keep a file with the task; return it (or put it into what is returned) to make it part of the result."""
+        if "/" in name or "\\" in name or name in ("", ".", ".."):
+            raise BadInput(say("not_a_file_name", name=name))
+        if isinstance(data, Path):
+            with data.open("rb") as source:
+                return keep(self, name, source)
+        return keep(
+            self,
+            name,
+            BytesIO(data.encode() if isinstance(data, str) else data) if isinstance(data, str | bytes) else data,
+        )
+
+    @property
+    def scratch(self) -> Path:
+        """A folder for files that need not outlive this attempt."""
+        folder = self._scratch()
+        private_folder(folder)
+        self._used_scratch = True
+        return folder
+
+    def used(self, *, model: str | None = None, **usage: Any) -> None:
+        """Note which model did the work and what it used (tokens, cost), also when the attempt fails later.
+
+        Numbers are added to those noted before in this attempt; of other values the latest counts. What cannot be kept (NaN,
+        negative or absurd numbers, values that are not JSON) is left out with a warning in the log: a slip here never costs
+        the result.
+        """
+        if self._attempt_of is not None:
+            self._attempt_of.used(model=model, **usage)
+            return
+        if model is not None:
+            self.model = _name_of(model) or self.model
+        fitting, left_out = kept(usage)
+        self.usage = added(self.usage or {}, fitting)
+        for name in left_out:
+            _warn_once(self._row.pipeline, self._claimed.stage, name)
+
+    def degraded(self, reason: str) -> None:
+        """Mark the result of this attempt as not what was asked for, and say why: people see it, and can redo just these.
+
+        The item is done all the same. Several reasons are joined; a later attempt starts without any.
+        """
+        if self._attempt_of is not None:
+            self._attempt_of.degraded(reason)
+            return
+        said = reason if isinstance(reason, Sentence) else str(reason).strip()
+        self.shortfalls = (*self.shortfalls, said or say("no_reason_given"))
+
+    async def in_child(self, function: Callable[..., Found], *arguments: Any, **named: Any) -> Found:
+        """Run a plain function in a child process and await what it returns: for parts that compute, crash or leak.
+
+        The function must be importable by its name, and what goes in and comes out must be picklable. A child that dies
+        costs only this attempt.
+        """
+        found: Found = await (self._run_errand or _run_here)(function, arguments, named)
+        return found
+
+    async def ask(
+        self,
+        prompt: str,
+        *,
+        images: Sequence[bytes | File] = (),
+        system: str | None = None,
+        model: str | None = None,
+        fallback: Sequence[str] | None = None,
+        check: Check | None = None,
+        **parameters: Any,
+    ) -> Answer:
+        """Ask a model; the answer is checked, kept, and not paid for again when the same is asked later.
+
+        ``model`` is `provider:model`, `provider` or a model of the default provider; without it the options `provider` and
+        `model` of the task or item decide. ``fallback`` (or the option) names the models to ask when that one fails.
+        ``check`` gets the text and returns it, cleaned, or raises BadAnswer. Rate limits do not use up retries, and a
+        refused key pauses the task. An answer of a later model of the chain marks the result as degraded. Raises NoAnswer
+        when no model gave an answer that could be taken.
+        """
+        return await ask(
+            self,
+            prompt,
+            images=images,
+            system=system,
+            model=model,
+            fallback=fallback,
+            check=check,
+            parameters=parameters,
+        )
+
+    async def external(
+        self,
+        *,
+        start: Callable[[str], Any],
+        look: Callable[[Any], Any],
+        find: Callable[[str], Any] | None = None,
+        cancel: Callable[[Any], Any] | None = None,
+        name: str = "job",
+    ) -> Any:
+        """Have an external service do a job, start it once, and return its result; until then the item waits without a worker.
+
+        ``start(key)`` starts the job and returns its id; ``look(id)`` returns the result or ``later(seconds)``. ``find(key)``
+        returns the id of a job that may have been started before, or None if there is surely none; without it, a person
+        decides when that is not known. ``cancel(id)`` is called when the task is cancelled while this runs, and when the job
+        takes too long. All may be `def` or `async def`. ``name`` tells several jobs of one item apart: each needs its own.
+        """
+        if name in self._jobs:
+            raise Permanent(
+                say("external_twice", name=name),
+                code="job_name",
+            )
+        self._jobs = self._jobs | {name}
+        try:
+            return await External(self, name, ExternalService(start, look, find, cancel)).result()
+        except (JobFailed, Permanent):
+            self._jobs = self._jobs - {name}  # That job is over; who catches this may start another one.
+            raise
+
+    def _scratch(self) -> Path:
+        return self._store.scratch / f"{self._row.id}-{self._claimed.id}-{self._claimed.lease}"
+
+    def _fold(self, name: str, text: str) -> str:
+        return folded(self, name, text)
+
+    def _still(self, held: bool) -> None:
+        if not held:
+            self._stop.set()
+            raise LeaseLost(say("lease_lost", key=self.idempotency_key))
+
+    def close(self) -> None:
+        """Leave no scratch files behind."""
+        if self._used_scratch:
+            shutil.rmtree(self._scratch(), ignore_errors=True)
+
+
+def _name_of(model: Any) -> str:
+    try:
+        return str(model)
+    except Exception:
+        return type(model).__name__
+
+
+@lru_cache(maxsize=1_000)
+def _warn_once(pipeline: str, stage: str, field: str) -> None:
+    """One line per field, however many items say it."""
+    log.warning("[%s] %s: used(%s=…) is not a value that can be kept; it is left out", pipeline, stage, field[:100])
+
+
+async def _run_here(function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """In a child already: a thread is far enough away from the loop."""
+    return await asyncio.to_thread(function, *arguments, **named)

@@ -1,0 +1,195 @@
+"""Makes the forms of a result: the application's function runs here and now, outside transactions, in the calling thread."""
+
+from __future__ import annotations
+
+import logging
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from fanfold.engine.queries.outputs import no_result
+from fanfold.engine.queries.results import Results
+from fanfold.engine.tasks.reset_items import is_same
+from fanfold.errors import FanfoldError, FormFailed, HandlerError, NotFound, TaskStopped
+from fanfold.model.files import File
+from fanfold.model.forms import Form
+from fanfold.model.item import Result
+from fanfold.model.lifecycle import TaskState
+from fanfold.model.sentences import Sentence, say
+from fanfold.model.task import Task
+
+if TYPE_CHECKING:
+    from fanfold.engine.client import Client
+    from fanfold.model.pipeline import Pipeline
+
+log = logging.getLogger("fanfold.forms")
+UNFIT = re.compile(r"[\x00-\x1f\x7f/\\]")
+MOST_NAME = 120
+
+
+class FormWork:
+    """What a form is made from: the task, its result, and the results of its items; nothing is read before it is used."""
+
+    def __init__(self, client: Client, task: Task, scratch: Path, *, earlier: bool = False) -> None:
+        self._client = client
+        self._earlier = earlier
+        self.task = task
+        """The task as people see it."""
+        self.scratch = scratch
+        """A folder for files on the way; it is removed when the form was delivered."""
+
+    @cached_property
+    def result(self) -> Any:
+        """What the last stage made."""
+        return self._client.result(self.task.id, earlier=self._earlier)
+
+    def results(self, stage: str | None = None) -> Results:
+        """The results of an `each` stage, as a merge reads them; by default of the last one."""
+        return self._client.results(self.task.id, stage)
+
+    def missing(self) -> Iterator[Result]:
+        """The items without a result, with the reason."""
+        return self._client.missing(self.task.id)
+
+
+class FormFile:
+    """A form that was made: a file in a folder of its own, which goes with ``close`` (or ``with``)."""
+
+    def __init__(self, form: Form, name: str, path: Path, folder: Path) -> None:
+        self.form = form
+        self.name = name
+        """What a download is called."""
+        self.path = path
+        self._folder = folder
+
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+        return self.path.stat().st_size
+
+    def content(self) -> str | bytes:
+        """All of it: text for a form that is text, bytes otherwise."""
+        return self.path.read_text(encoding="utf-8") if self.form.is_text else self.path.read_bytes()
+
+    def save(self, target: str | Path) -> Path:
+        """Copy it to ``target``, a file or an existing folder, and return where it went."""
+        place = Path(target)
+        place = place / self.name if place.is_dir() else place
+        shutil.copyfile(self.path, place)
+        return place
+
+    def close(self) -> None:
+        """Remove it."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def __enter__(self) -> FormFile:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def pipeline_of(client: Client, task: Task, what: str) -> Pipeline:
+    """The code of a task's pipeline: one that the client was given, or an installed one; NotFound says what it is needed for."""
+    from fanfold.engine.discovery import find_installed
+
+    known = client.pipelines.get(task.pipeline)
+    if known is None:
+        try:
+            known = find_installed(task.pipeline)
+        except Exception as error:
+            problem = f"{type(error).__name__}: {error}"
+            raise NotFound(
+                say("pipeline_not_loaded", pipeline=task.pipeline, task=task.id, what=what, error=problem),
+                code="unknown_pipeline",
+            ) from error
+    if known is None:
+        raise NotFound(say("pipeline_not_known", pipeline=task.pipeline, what=what), code="unknown_pipeline")
+    return known
+
+
+def make_form(client: Client, task_id: str, name: str, *, earlier: bool = False) -> FormFile:
+    """The result of a task in one of its forms; FormFailed when the application cannot make it."""
+    task = client.get(task_id)
+    forms = pipeline_of(client, task, say("form_not_made", form=name, task=task.id)).forms
+    if name not in forms:
+        none = say("no_forms", pipeline=task.pipeline, form=name[:100])
+        others = say("no_form", pipeline=task.pipeline, form=name[:100], known=list(forms))
+        raise NotFound(others if forms else none, code="no_form")
+    if task.state is not TaskState.COMPLETED and not earlier:
+        raise TaskStopped(
+            no_result(task), task_id=task.id, state=task.state, available_commands=task.available_commands
+        )
+    before = client.lookup.row(task.id)
+    made = _made(forms[name], client, task, earlier)
+    if not earlier and not is_same(before, client.lookup.row(task.id)):
+        made.close()
+        raise TaskStopped(
+            say("form_changed", task=task.id, form=name),
+            task_id=task.id,
+            state=task.state,
+        )
+    return made
+
+
+def _made(form: Form, client: Client, task: Task, earlier: bool) -> FormFile:
+    folder = Path(tempfile.mkdtemp(prefix="fanfold-form-"))
+    try:
+        scratch = folder / "scratch"
+        scratch.mkdir()
+        value = _called(form, FormWork(client, task, scratch, earlier=earlier))
+        return FormFile(form, file_name(task, form), _written(form, value, folder), folder)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _called(form: Form, work: FormWork) -> Any:
+    try:
+        return form.make(work)
+    except FanfoldError:
+        raise  # No result, or one whose file is gone: that is said better than we could.
+    except HandlerError as problem:
+        raise FormFailed(_failed(form, work.task, problem.message)) from problem
+    except Exception as error:
+        log.info("[forms] The form %s of task %s failed.", form.name, work.task.id, exc_info=error)
+        text = " ".join(str(error).split())
+        raise FormFailed(
+            _failed(form, work.task, type(error).__name__ + (f": {text[:300]}" if text else ""))
+        ) from error
+
+
+def _written(form: Form, value: Any, folder: Path) -> Path:
+    """Where the bytes are: what is text or bytes is written, a path or a file of the task is taken as it is."""
+    if isinstance(value, File):
+        return value.path
+    if isinstance(value, Path):
+        if not value.is_file():
+            raise FormFailed(say("form_no_file", form=form.name, name=value.name))
+        return value
+    path = folder / f"made{form.ending}"
+    if isinstance(value, str):
+        path.write_text(value, encoding="utf-8", newline="\n")
+    elif isinstance(value, bytes):
+        path.write_bytes(value)
+    else:
+        raise FormFailed(say("form_returned", form=form.name, type=type(value).__name__))
+    return path
+
+
+def _failed(form: Form, task: Task, why: str) -> Sentence:
+    return say("form_failed", form=form.name, task=task.id, why=why)
+
+
+def file_name(task: Task, form: Form) -> str:
+    """What a download is called: the task's title with the form's ending instead of that of the file it came from."""
+    title = UNFIT.sub("_", task.title).strip(" .") or task.id
+    stem = re.sub(r"\.[A-Za-z0-9]{1,5}$", "", title) or title
+    return stem[:MOST_NAME] + form.ending

@@ -1,0 +1,64 @@
+"""Finds tasks and items by what people call them; an owner, where there is one, restricts it to the tasks of that owner."""
+
+from __future__ import annotations
+
+from fanfold.engine.queries.task_view import counted_stage, view
+from fanfold.errors import BadInput, NotFound
+from fanfold.model.sentences import say
+from fanfold.model.task import Task, TaskRow
+from fanfold.model.texts import shown
+from fanfold.store.items.query import ItemRow
+from fanfold.store.store import Store, Transaction
+
+
+class Lookup:
+    """What all questions begin with: which task, which item."""
+
+    def __init__(self, store: Store, owner: str | None = None) -> None:
+        self.store = store
+        self.owner = owner
+
+    def row(self, task_id: str) -> TaskRow:
+        """The task with this id, which may be shortened."""
+        if not isinstance(task_id, str):
+            raise BadInput(say("id_not_text", value=shown(task_id)))
+        with self.store.read() as tx:
+            return tx.tasks.resolve(task_id, self.owner)
+
+    def view(self, row: TaskRow) -> Task:
+        """The task as people see it."""
+        with self.store.read() as tx:
+            return view(self.store, tx, [row])[0]
+
+    def item(self, tx: Transaction, row: TaskRow, key: str, stage: str | None) -> ItemRow:
+        """The item with this key, by default of the stage people count."""
+        name = chosen_stage(tx, row, stage)
+        rows = tx.reading.page(row.number, stage=name, keys=[key], limit=1)
+        if not rows:
+            raise no_item(row, key, name)
+        return rows[0]
+
+    def item_id(self, tx: Transaction, row: TaskRow, stage: str, key: str) -> int:
+        """The number of the item with this key."""
+        found = tx.reading.ids(row.number, stage, [key])
+        if not found:
+            raise no_item(row, key, stage)
+        return found[0]
+
+
+def chosen_stage(tx: Transaction, row: TaskRow, stage: str | None) -> str:
+    """The stage of that name, or else the one people count."""
+    if stage:
+        return row.plan.stage(stage).name
+    return counted_stage(row.plan, row.stage, tx.counting.counts([row.number]).get(row.number, {}))
+
+
+def no_item(row: TaskRow, key: str, stage: str) -> NotFound:
+    """The error that says so, and where to look."""
+    return NotFound(say("no_such_items_in", task=row.id, keys=key[:200], stage=stage))
+
+
+def check_limit(limit: int | None) -> None:
+    """BadInput when a page would have no rows at all."""
+    if limit is not None and limit < 1:
+        raise BadInput(say("limit_low", limit=limit))

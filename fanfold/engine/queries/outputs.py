@@ -1,0 +1,100 @@
+"""What a task has made: its result, the stream of results of its items, what is missing, what items emit while they run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from fanfold.engine.queries.lookup import Lookup
+from fanfold.engine.queries.output_stream import OutputStream
+from fanfold.engine.queries.results import Results
+from fanfold.engine.queries.tasks import POLL_SECONDS
+from fanfold.engine.tasks.reset_items import is_same
+from fanfold.errors import BadInput, TaskStopped
+from fanfold.model.item import Result
+from fanfold.model.lifecycle import TaskState
+from fanfold.model.plan import Kind
+from fanfold.model.sentences import Sentence, say
+from fanfold.model.task import Task, TaskRow
+from fanfold.store.items.query import ItemRow
+
+
+class OutputQueries:
+    """Questions about results; nothing is changed."""
+
+    def __init__(self, look: Lookup) -> None:
+        self._look = look
+        self.store = look.store
+        self.owner = look.owner
+
+    def result(self, task_id: str, *, earlier: bool = False) -> Any:
+        """What the last stage made: a value or a ``File``; for a pipeline that ends with `each`, the list of outputs.
+
+        TaskStopped while the task is not completed: what it made before is out of date as soon as something is redone. With
+        ``earlier`` that is given all the same.
+        """
+        row = self._look.row(task_id)
+        last = row.plan.stages[-1]
+        while last.kind is Kind.EACH and row.state is TaskState.COMPLETED:
+            outputs = [result.output for result in Results(self.store, row.number, last.name)]
+            before, row = row, self._look.row(task_id)
+            if is_same(before, row):  # Else items may have been redone between two pages, and be missing or mixed.
+                return outputs
+        return self.store.unfold(last_output(self._look, row, earlier=earlier))
+
+    def results(self, task_id: str, stage: str | None = None) -> Results:
+        """The results of an `each` stage, as a lazy, ordered stream; by default of the last one."""
+        row = self._look.row(task_id)
+        each = [planned.name for planned in row.plan.stages if planned.kind is Kind.EACH]
+        if stage is None and not each:
+            raise BadInput(say("no_many_items", task=row.id))
+        source = row.plan.stage(stage or each[-1])
+        before = row.plan.leading_to(source.name) if source.kind is Kind.EACH else ()
+        return Results(self.store, row.number, source.name, before)
+
+    def missing(self, task_id: str) -> Iterator[Result]:
+        """The items without a result, of every `each` stage, in order, with the reason; each where it failed first."""
+        row = self._look.row(task_id)
+        for chain in row.plan.chains():
+            seen: set[int] = set()
+            for stage in chain:
+                for gap in Results(self.store, row.number, stage).missing():
+                    if gap.seq not in seen:
+                        seen.add(gap.seq)
+                        yield gap
+
+    def stream(self, task_id: str, *, follow: bool = True, poll: float = POLL_SECONDS) -> Iterator[tuple[str, Any]]:
+        """Pieces that items emit, as (key, value): in the order of the items, each item's in its own order, while they run.
+
+        ``(key, ff.BEGAN_AGAIN)`` says that another attempt of the item has begun: its earlier pieces do not count any more.
+        """
+        emitted = OutputStream(self.store, self._look.row(task_id), follow)
+        while not emitted.over:
+            pieces = emitted.next()
+            yield from pieces
+            if not pieces and not emitted.over:
+                time.sleep(poll)
+
+
+def last_output(look: Lookup, row: TaskRow, *, earlier: bool) -> str | None:
+    """What a last stage of one item has made, as kept; of a task that is not completed only with ``earlier``."""
+    last = row.plan.stages[-1]
+    rows: list[ItemRow] = []
+    if last.kind is not Kind.EACH:
+        with look.store.read() as tx:
+            rows = tx.reading.page(row.number, stage=last.name, states=["done"], limit=1)
+    if not rows or not (earlier or row.state is TaskState.COMPLETED):
+        task = look.view(row)
+        said = say("earlier_result", what=no_result(task), task=row.id) if rows else no_result(task)
+        raise TaskStopped(said, task_id=row.id, state=row.state, available_commands=task.available_commands)
+    return rows[0].output
+
+
+def no_result(task: Task) -> Sentence:
+    """Why a task has no result, and what to do about it."""
+    commands = [f"fanfold {command} {task.id}" for command in task.plain_commands]
+    ways = say("possible_now", ways=commands) if commands else ""
+    if task.error_message:
+        return say("no_result_because", task=task.id, state=task.status, why=task.error_message, ways=ways)
+    return say("no_result", task=task.id, state=task.status, ways=ways)

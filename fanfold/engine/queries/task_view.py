@@ -1,0 +1,220 @@
+"""How does a task look to people? Its row, counts, words and commands put together, many tasks with few queries."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fanfold.engine.tasks.advance import unfinished_stage
+from fanfold.model import serial
+from fanfold.model.item import HELD_FROM, Item
+from fanfold.model.lifecycle import ItemState, TaskState
+from fanfold.model.plan import Kind, Plan
+from fanfold.model.progress import Counts, percent
+from fanfold.model.questions import NOTHING_SPENT, Spending
+from fanfold.model.sentences import say
+from fanfold.model.task import StageView, Task, TaskRow
+from fanfold.model.words import Facts, available_commands, needs_you, phase, state_word, wait_reason
+from fanfold.store.items.count import Marks
+from fanfold.store.items.query import ItemRow
+from fanfold.store.store import Store, Transaction
+
+Held = Mapping[tuple[int, str], tuple[int, str | None]]
+"""By task and stage: how many items wait for a person, and why."""
+
+
+@dataclass(frozen=True)
+class TaskFigures:
+    """What is known of some tasks besides their rows, asked for all of them at once."""
+
+    counts: Mapping[int, Mapping[str, Counts]]
+    retries: Mapping[int, int]
+    held: Held
+    spending: Mapping[int, Spending]
+    marks: Mapping[int, Marks]
+    served: Collection[tuple[str, str]]
+    """The (pipeline, stage) pairs that a living worker serves."""
+    read_only: bool
+    """Whether the database takes no writes, where that may be why nobody serves a task."""
+
+
+def view(store: Store, tx: Transaction, rows: Sequence[TaskRow]) -> list[Task]:
+    """The tasks as people see them."""
+    known = _known(store, tx, rows)
+    return [_task(tx, row, known) for row in rows]
+
+
+def _known(store: Store, tx: Transaction, rows: Sequence[TaskRow]) -> TaskFigures:
+    numbers = [row.number for row in rows]
+    counts = tx.counting.counts(numbers)
+    timed = [row.number for row in rows if counts.get(row.number, {}).get(row.stage, Counts())[ItemState.WAITING]]
+    # Only what is done can be degraded: a task that begins costs no look.
+    worked = [number for number in numbers if any(here[ItemState.DONE] for here in counts.get(number, {}).values())]
+    served = {pair for worker in tx.workers.all(store.settings.lease_seconds) if worker.alive for pair in worker.serves}
+    unserved = any(row.state is TaskState.ACTIVE and (row.pipeline, row.stage) not in served for row in rows)
+    return TaskFigures(
+        counts=counts,
+        retries=tx.reading.retries(numbers),
+        held=tx.reading.held(timed) if timed else {},
+        spending=tx.calls.of_tasks(numbers),
+        marks=tx.counting.marks(worked),
+        served=served,
+        read_only=unserved and tx.is_read_only(),
+    )
+
+
+def held_of(row: TaskRow, held: Held) -> tuple[int, str | None]:
+    """How many items of the stage that a task is in wait for a person, and why."""
+    unfinished = row.state in (TaskState.ACTIVE, TaskState.PAUSED)
+    return held.get((row.number, row.stage), (0, None)) if unfinished else (0, None)
+
+
+def _task(tx: Transaction, row: TaskRow, known: TaskFigures) -> Task:
+    stages = known.counts.get(row.number, {})
+    here, message = _here(tx, row, stages)
+    held = held_of(row, known.held)
+    marks = known.marks.get(row.number, Marks())
+    facts = _facts(tx, row, stages, here, held, marks, known)
+    standing = unfinished_stage(row, stages) if row.ending else row.stage
+    shown = stages.get(counted_stage(row.plan, row.stage, stages), Counts())
+    return Task(
+        **{name: getattr(row, name) for name in STORED},
+        **_words(facts),
+        stages=tuple(_stage(stage.name, stage.kind, stages) for stage in row.plan.stages),
+        progress=percent(row.plan, row.state, standing, stages.get(standing, here) if row.ending else here),
+        message=message,
+        total=shown.total,
+        done=shown[ItemState.DONE],
+        failed=shown[ItemState.FAILED],
+        open=shown.total - shown.settled,
+        options=serial.load(row.options) or {},
+        metadata=serial.load(row.extra) or {},
+        inputs=tuple(serial.load(row.input) or ()),
+        retries=known.retries.get(row.number, 0),
+        started_at=row.started_at or tx.items.first_started_at(row.number, row.plan.stages[0].name),
+        held=held[0],
+        degraded=marks.degraded,
+        accepted=marks.accepted,
+        item_words=dict(row.plan.item_words),
+        cursor=cursor_of(row),
+        spending=known.spending.get(row.number, NOTHING_SPENT),
+    )
+
+
+STORED = (
+    "id", "pipeline", "title", "state", "stage", "owner", "priority", "tags", "key", "retry_limit", "error_code", "error_message",
+    "missing", "created_at", "updated_at", "finished_at",
+)  # fmt: skip
+"""What people see of a task as its row has it."""
+
+
+def _here(tx: Transaction, row: TaskRow, stages: Mapping[str, Counts]) -> tuple[Counts, str | None]:
+    """The counts of the stage a task is in, with how far its item is and what it says, if it is the only one."""
+    here = stages.get(row.stage, Counts())
+    if here.total != 1 or row.state is not TaskState.ACTIVE:
+        return here, None
+    share, message = tx.reading.single(row.number, row.stage)
+    return replace(here, share=share), message
+
+
+def _facts(
+    tx: Transaction,
+    row: TaskRow,
+    stages: Mapping[str, Counts],
+    here: Counts,
+    held: tuple[int, str | None],
+    marks: Marks,
+    known: TaskFigures,
+) -> Facts:
+    """What the words and commands of a task are made from."""
+    settled = [stages.get(stage.name, Counts()) for stage in row.plan.stages]
+    due = tx.reading.next_due_at(row.number) if here[ItemState.RETRYING] or here[ItemState.WAITING] else None
+    trouble = tx.reading.trouble(row.number, row.stage) if here[ItemState.RETRYING] else None
+    is_merge = row.plan.stage(row.stage).kind is Kind.MERGE
+    gathers = is_merge and here[ItemState.WAITING] > 0 and tx.decisions.is_gathering(row.number, row.stage)
+    return Facts(
+        row.state,
+        row.stage,
+        row.plan,
+        here,
+        row.ending,
+        row.reason,
+        sum(counts[ItemState.FAILED] for counts in settled),
+        due,
+        (row.pipeline, row.stage) in known.served,
+        trouble,
+        *held,
+        tx.time() if trouble or due else None,
+        marks.degraded,
+        known.read_only,
+        sum(counts[ItemState.DONE] for counts in settled),
+        marks.accepted,
+        gathers,
+    )
+
+
+def _words(facts: Facts) -> dict[str, Any]:
+    """How a task is called, what it waits for, and what can be done with it."""
+    word = state_word(facts)
+    return {
+        "status": word,
+        "word": word,
+        "phase": phase(facts),
+        "wait_reason": wait_reason(facts),
+        "available_commands": available_commands(facts),
+        "needs_you": needs_you(facts),
+    }
+
+
+def cursor_of(row: TaskRow) -> str:
+    """A task's place in the list, which is by number. Its id is random, and says nothing once the task is gone."""
+    return f"{row.id}.{row.number}"
+
+
+def number_in(cursor: str) -> int | None:
+    """The number in a cursor; None for an id alone."""
+    _, dot, number = cursor.rpartition(".")
+    return int(number) if dot and number.isascii() and number.isdigit() and len(number) < 19 else None
+
+
+def counted_stage(plan: Plan, stage: str, stages: Mapping[str, Counts]) -> str:
+    """The stage whose items people count: the `each` stage a task is in, or came through last; else the one it is in."""
+    standing = plan.stage(stage)
+    if standing.kind is Kind.EACH:
+        return stage
+    before = plan.last_each(stage) or next((found for found in reversed(plan.stages) if found.kind is Kind.EACH), None)
+    return before.name if before is not None and before.name in stages else stage
+
+
+def _stage(name: str, kind: str, stages: Mapping[str, Counts]) -> StageView:
+    counts = stages.get(name, Counts())
+    return StageView(name, str(kind), counts.total, dict(counts.by_state))
+
+
+def item_view(store: Store, plan: Plan, row: ItemRow, spending: Spending) -> Item:
+    """An item as people see it."""
+    return Item(
+        key=row.key,
+        stage=row.stage,
+        seq=row.seq,
+        state=ItemState(row.state),
+        attempts=row.attempts,
+        failures=row.failures,
+        crashes=row.crashes,
+        worker=row.worker,
+        available_at=row.available_at,
+        started_at=row.started_at,
+        finished_at=row.finished_at,
+        progress=row.progress,
+        message=row.message,
+        error_code=row.error_code,
+        error_message=row.error_message,
+        model=row.model,
+        usage=store.unfold(row.usage),
+        spending=spending,
+        degraded=row.degraded,
+        accepted=row.degraded is not None and row.accepted == row.lease,
+        word=dict(plan.item_words).get(row.state, row.state),
+        held=(row.hold or say("no_reason_kept")) if row.available_at and row.available_at >= HELD_FROM else None,
+    )

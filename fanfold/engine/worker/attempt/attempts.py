@@ -1,0 +1,286 @@
+"""What runs here right now? The attempts under way in one worker, from their start to their settlement."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from fanfold.engine.worker.attempt.attempt_result import OutOfTime, Settlement
+from fanfold.engine.worker.attempt.call import Call
+from fanfold.engine.worker.attempt.caller import Caller
+from fanfold.engine.worker.attempt.threads import Watch
+from fanfold.engine.worker.log_throttle import LogThrottle
+from fanfold.engine.worker.shortages import Shortages
+from fanfold.engine.worker.worker_stats import WorkerStats
+from fanfold.model.endings import Ending
+
+log = logging.getLogger("fanfold.worker")
+
+Held = dict[int, tuple[int, bool]]
+"""What the database thinks a worker runs: item → (lease, whether its task still wants it)."""
+
+NEXT = {Ending.FAIL: "; giving up", Ending.HOLD: " It waits for a person", Ending.RECLAIM: " It runs again"}
+"""How a log line goes on, where it does not depend on the attempt."""
+DEAF_SECONDS = 5.0
+"""A coroutine that was cancelled has so long to end. One that does not listen is left behind, as a thread would be."""
+
+
+@dataclass(slots=True)
+class RunningAttempt:
+    """One attempt under way."""
+
+    call: Call
+    task: asyncio.Task[Settlement]
+    started_at: float
+    unwanted: str | None = None
+    """`release` when it is to be handed back, `out_of_time` when that is because a tick is over,
+    `lost` when its lease is gone, `late` when it took too long; set before the task
+    is cancelled."""
+    over: bool = False
+
+
+class Attempts:
+    """Starts calls in the loop, ends those that are no longer wanted, and collects how they ended. Lives in the loop's thread."""
+
+    def __init__(
+        self,
+        caller: Caller,
+        worker: Callable[[], str],
+        wake: Callable[[], None],
+        scratch: Path = Path(),
+    ) -> None:
+        self.stats = WorkerStats()
+        self.endings: Counter[Ending] = Counter()
+        self._caller = caller
+        self._worker = worker
+        self._wake = wake
+        self.shortages = Shortages(worker, scratch)
+        self._running: dict[int, RunningAttempt] = {}
+        """By item: the attempt that holds its lease, as far as this worker knows."""
+        self._superseded: list[RunningAttempt] = []
+        """Attempts whose item was claimed again by this very worker while they still ran: they have lost their lease."""
+        self._settled: deque[Settlement] = deque()
+        # The watchdog takes from it as well, in its own thread.
+        self._strays: dict[int, int] = {}
+        self._per_stage: dict[tuple[str, str], int] = {}
+        self._per_task: dict[int, int] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._throttle = LogThrottle()
+        self._watch = Watch()
+        self._out_of_time: OutOfTime | None = None
+
+    def __len__(self) -> int:
+        return len(self._running) + len(self._superseded)
+
+    @property
+    def settled(self) -> int:
+        """How many endings wait to be written."""
+        return len(self._settled)
+
+    def take_settled(self) -> list[Settlement]:
+        """The endings since the last time; in any thread."""
+        settled: list[Settlement] = []
+        while self._settled:
+            try:
+                settled.append(self._settled.popleft())
+            except IndexError:  # Another thread was faster.
+                break
+        return settled
+
+    def put_back(self, settled: Sequence[Settlement]) -> None:
+        """Endings that could not be written yet; in any thread."""
+        self._settled.extend(settled)
+
+    def all(self) -> list[RunningAttempt]:
+        """Everything under way; in any thread."""
+        while True:
+            try:
+                return [*self._running.values(), *self._superseded]
+            except RuntimeError:  # Changed meanwhile.
+                continue
+
+    def of(self, task: asyncio.Task[Any] | None) -> RunningAttempt | None:
+        """The attempt that a task of the loop runs; in any thread."""
+        return next((one for one in self.all() if one.task is task), None)
+
+    def per_stage(self) -> Counter[tuple[str, str]]:
+        """How many run in each (pipeline, stage)."""
+        return Counter(self._per_stage)
+
+    def per_task(self) -> Counter[int]:
+        """How many run of each task."""
+        return Counter(self._per_task)
+
+    def start(self, call: Call) -> None:
+        """Begin one attempt."""
+        in_loop, now = self._caller.runs_in_loop(call), time.monotonic()
+        if in_loop:
+            call.time.begin()
+        task = asyncio.get_running_loop().create_task(call.run_async() if in_loop else self._caller.run(call))
+        attempt = RunningAttempt(call, task, now)
+        self._watch_time(call.time.due(now))
+        if (earlier := self._running.get(call.claimed.id)) is not None:
+            self._superseded.append(earlier)
+            self._end(earlier, "lost")
+        self._running[call.claimed.id] = attempt
+        _count(self._per_stage, (call.row.pipeline, call.stage.name), 1)
+        _count(self._per_task, call.claimed.task, 1)
+        # Not a coroutine around the call: one that is cancelled before its first step never runs at all.
+        task.add_done_callback(partial(self._ended, attempt))
+
+    async def hand_back(self, out_of_time: OutOfTime | None = None) -> None:
+        """End everything that still runs; each is given back unharmed. ``out_of_time`` says that the time of a tick is over."""
+        self._out_of_time = out_of_time
+        for attempt in self.all():
+            had_time = out_of_time is not None and attempt.started_at <= out_of_time.begun_by
+            attempt.unwanted = attempt.unwanted or ("out_of_time" if had_time else "release")
+            attempt.task.cancel()
+        if running := self.all():
+            await asyncio.wait({attempt.task for attempt in running}, timeout=DEAF_SECONDS)
+            for attempt in running:
+                self._leave_behind(attempt)
+
+    def lose_all(self) -> None:
+        """The leases are gone: end everything, settle nothing."""
+        for attempt in self.all():
+            self._end(attempt, "lost")
+
+    def compare(self, held: Held, asked_at: float, *, turning: bool) -> list[dict[str, int]]:
+        """End what was taken away or is no longer wanted; returns strays, which the database thinks run here but do not.
+
+        What began after the database was asked is not in its answer, and is left alone until the next one.
+        A stray comes from a claim whose commit went through while its answer got lost. It must be seen twice, and not
+        while a turn is under way, before it is handed back.
+        """
+        for item, attempt in list(self._running.items()):
+            if attempt.started_at >= asked_at:
+                continue
+            lease, wanted = held.get(item, (None, False))
+            if lease != attempt.call.claimed.lease:
+                self._end(attempt, "lost")
+            elif not wanted:
+                self._end(attempt, "release")
+        here = set(self._running) | {one.claimed.id for one in list(self._settled)}
+        strays = {} if turning else {item: lease for item, (lease, _) in held.items() if item not in here}
+        confirmed = [{"id": item, "lease": lease} for item, lease in strays.items() if self._strays.get(item) == lease]
+        self._strays = strays
+        return confirmed
+
+    def _watch_time(self, deadline: float | None) -> None:
+        """One timer for all: set for whoever is first to have taken too long."""
+        if deadline is not None and (self._timer is None or deadline < self._timer.when()):
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = asyncio.get_running_loop().call_at(deadline, self._end_late)
+
+    def _end_late(self) -> None:
+        self._timer, now = None, time.monotonic()
+        next_due: float | None = None
+        for attempt in list(self._running.values()):
+            due = attempt.call.time.due(now)
+            if due is not None and due <= now:
+                attempt.call.time.end()
+                self._cancel(attempt, "late")
+            elif due is not None and (next_due is None or due < next_due):
+                next_due = due
+        self._watch_time(next_due)
+
+    def _leave_behind(self, attempt: RunningAttempt) -> None:
+        """Go on without a coroutine that does not listen."""
+        if attempt.over or attempt.task.done():
+            return
+        call = attempt.call
+        log.warning("%s %s of %s does not end: left behind", call.stage.name, call.claimed.key, call.row.id)
+        asyncio._unregister_task(attempt.task)  # Else the loop would wait for it when the worker stops.
+        self._ended(attempt, attempt.task)
+
+    def _ended(self, attempt: RunningAttempt, task: asyncio.Task[Settlement]) -> None:
+        """Keep the settlement of an attempt that is over; a lost lease leaves nothing to settle."""
+        if attempt.over:
+            if not task.cancelled():
+                task.exception()  # What was left behind has ended after all; nobody asks how.
+            return
+        attempt.over = True
+        call = attempt.call
+        holds_lease = self._running.get(call.claimed.id) is attempt
+        if holds_lease:
+            del self._running[call.claimed.id]
+        else:
+            self._superseded.remove(attempt)
+        _count(self._per_stage, (call.row.pipeline, call.stage.name), -1)
+        _count(self._per_task, call.claimed.task, -1)
+        settlement = self._settlement(attempt)
+        if settlement is not None and holds_lease:
+            now, ending = time.monotonic(), settlement.ending
+            self._say(call, settlement)
+            self.endings[ending] += 1
+            if settlement.short:
+                self.shortages.note()
+            if ending in (Ending.FINISH, Ending.FAIL):
+                self.stats.add(ending is Ending.FINISH, now, now - attempt.started_at)
+            self._settled.append(settlement)
+        elif attempt.call.work.usage is not None:
+            self._settled.append(attempt.call.release()._replace(ending=Ending.LOST))
+        self._wake()
+
+    def _settlement(self, attempt: RunningAttempt) -> Settlement | None:
+        if attempt.task.cancelled() or not attempt.task.done():
+            if attempt.unwanted == "late":
+                return attempt.call.time_out()
+            cut_off = self._out_of_time if attempt.unwanted == "out_of_time" else None
+            released = attempt.call.release(out_of_time=cut_off)
+            return None if attempt.unwanted == "lost" else released
+        error = attempt.task.exception()
+        return attempt.task.result() if error is None else attempt.call.fail(error)
+
+    def _end(self, attempt: RunningAttempt, unwanted: str) -> None:
+        if attempt.unwanted is None:
+            call, why = attempt.call, "no longer ours" if unwanted == "lost" else "no longer wanted"
+            log.info(
+                "[%s] Stopping %s %s of %s: %s", self._worker(), call.stage.name, call.claimed.key, call.row.id, why
+            )
+            self._cancel(attempt, unwanted)
+
+    def _cancel(self, attempt: RunningAttempt, unwanted: str) -> None:
+        if attempt.unwanted is None:
+            attempt.unwanted = unwanted
+            attempt.task.cancel()
+            asyncio.get_running_loop().call_later(DEAF_SECONDS, self._leave_behind, attempt)
+
+    def _say(self, call: Call, settlement: Settlement) -> None:
+        """One line that says what happens next; the plain course of things only where somebody listens closely."""
+        if (piled_up := self._watch.look(call.stage.name, len(self._running))) is not None:
+            log.warning("[%s] %s", self._worker(), piled_up)
+        ending = settlement.ending
+        if not ending.warns and not log.isEnabledFor(logging.DEBUG):
+            return
+        what = f"{ending.log_word} {call.stage.name} {call.claimed.key} of {call.row.id}"
+        if not ending.warns:
+            log.debug("[%s] %s", self._worker(), what)
+            return
+        why = settlement.hold or settlement.error_message
+        said, like_it = self._throttle.count(call.stage.name, ending, settlement.error_code, why)
+        line = f"{what}: {why}{self._next(call, settlement)}{like_it}"
+        log.log(logging.WARNING if said else logging.DEBUG, "[%s] %s", self._worker(), line)
+
+    def _next(self, call: Call, settlement: Settlement) -> str:
+        if settlement.ending in NEXT:
+            return NEXT[settlement.ending]
+        limit = call.stage.retry.limit if call.row.retry_limit is None else call.row.retry_limit
+        tries = f"({call.claimed.failures + 1} of {limit})" if settlement.counted else "(not counted)"
+        return f"; trying again in {settlement.delay:.1f} s {tries}"
+
+
+def _count(counts: dict[Any, int], key: Any, change: int) -> None:
+    now = counts.get(key, 0) + change
+    if now:
+        counts[key] = now
+    else:
+        del counts[key]

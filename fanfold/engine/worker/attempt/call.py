@@ -1,0 +1,215 @@
+"""One attempt: the handler is called, and whatever it returns or raises becomes a settlement."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import os
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from fanfold.engine.handlers.external_job import GRACE_SECONDS, LookLater
+from fanfold.engine.handlers.task_and_item import ItemWork, TaskWork
+from fanfold.engine.handlers.work import Work
+from fanfold.engine.tasks.new_items import NewItems
+from fanfold.engine.worker.attempt.attempt_result import (
+    MESSAGE_LENGTH,
+    OutOfTime,
+    Settlement,
+    clean,
+    failed,
+    said_by,
+    shortfall,
+)
+from fanfold.engine.worker.attempt.time_limit import LoopBlocked, TimeLimit
+from fanfold.engine.worker.processes.child import OUT_OF_MEMORY
+from fanfold.engine.worker.processes.forks import end_copy, in_one_process
+from fanfold.engine.worker.processes.main_script import Unguarded
+from fanfold.errors import BadInput, Cancelled, ChildDied, HoldItem, PauseTask, Permanent, Temporary
+from fanfold.model import serial
+from fanfold.model.endings import Ending
+from fanfold.model.item import Claimed, Later
+from fanfold.model.pipeline import Pipeline, Stage
+from fanfold.model.plan import Kind, PlannedStage
+from fanfold.model.sentences import say
+from fanfold.model.task import TaskRow
+from fanfold.model.usage import kept
+from fanfold.store.store import Store
+
+log = logging.getLogger("fanfold.worker")
+
+
+class Call:
+    """One attempt: a claimed item with the stage and pipeline that know what to do with it."""
+
+    outcome: Settlement | None = None
+    """How it ended in its thread or child, also while the loop is blocked and cannot hear of it."""
+
+    def __init__(
+        self,
+        store: Store,
+        pipeline: Pipeline,
+        stage: Stage,
+        row: TaskRow,
+        claimed: Claimed,
+        run_errand: Callable[..., Awaitable[Any]] | None = None,
+        grace_seconds: float = GRACE_SECONDS,
+    ) -> None:
+        self.store = store
+        self.stage = stage
+        self.row = row
+        self.claimed = claimed
+        self.with_arguments = pipeline.calls_with_arguments
+        self.time = TimeLimit(stage.timeout)
+        self._run_errand = run_errand
+        kind = ItemWork if stage.kind is Kind.EACH else TaskWork
+        limit = stage.retry.limit if row.retry_limit is None else row.retry_limit
+        self.work: Work = kind(
+            store,
+            row,
+            claimed,
+            run_errand=None if run_errand is None else self.run_errand,
+            retries_left=max(0, limit - claimed.failures),
+            wait_limit=stage.wait_limit,
+            grace_seconds=grace_seconds,
+        )
+
+    def handler_arguments(self) -> tuple[list[Any], dict[str, Any]]:
+        """What the handler is called with; HoldItem when the code has made another kind of stage of it meanwhile."""
+        for planned in self.row.plan.stages:  # Written out: it is done for every item.
+            if planned.name == self.stage.name and planned.kind is not self.stage.kind:
+                raise self._other_kind(planned)
+        if self.with_arguments and isinstance(self.work, TaskWork):
+            first = next(iter(inspect.signature(self.stage.handler).parameters), None)
+            return [*([self.work] if first == "task" else []), *self.work.inputs], self.work.options
+        if isinstance(self.work, TaskWork) and self.stage.kind is Kind.MERGE:
+            return [self.work, self.work.results()], {}
+        return [self.work], {}
+
+    async def run_errand(self, function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """Run a plain function in a child process for the handler, within its time limit."""
+        assert self._run_errand is not None
+        return await self._run_errand(self, function, arguments, named)
+
+    def _other_kind(self, planned: PlannedStage) -> HoldItem:
+        return HoldItem(say("stage_changed_kind", stage=self.stage.name, before=planned.kind, now_kind=self.stage.kind))
+
+    def run_sync(self) -> Settlement:
+        """Call a plain handler, here; whatever happens becomes a settlement."""
+        home = os.getpid()
+        try:
+            arguments, named = self.handler_arguments()
+            value = self.stage.handler(*arguments, **named)
+            end_copy(home)
+            return self.conclude(value)
+        except BaseException as error:
+            end_copy(home, error)
+            return self.end(error)
+        finally:
+            self.work.close()
+
+    async def run_async(self) -> Settlement:
+        """Await an `async def` handler; only being cancelled from outside gets out of here."""
+        home = os.getpid()
+        try:
+            arguments, named = self.handler_arguments()
+            made = self.stage.handler(*arguments, **named)
+            value = [one async for one in made] if inspect.isasyncgen(made) else await made
+            end_copy(home)
+            return self.conclude(value)
+        except asyncio.CancelledError as error:
+            end_copy(home, error)
+            attempt = asyncio.current_task()
+            if attempt is not None and not attempt.cancelling():
+                return self.fail(error)  # Raised in the handler, not from outside: releasing it would run it forever.
+            self.work._stop.set()
+            raise
+        except BaseException as error:
+            end_copy(home, error)
+            return self.end(error)
+        finally:
+            self.work.close()
+
+    def conclude(self, value: Any) -> Settlement:
+        """The settlement for what a handler returned."""
+        if isinstance(value, Later):
+            return self._postponed(value)
+        self.work.flush()
+        if self.stage.kind is Kind.SPLIT:
+            return self._split(value)
+        output = None
+        if value is not None:
+            text = serial.dump(
+                value, lambda: say("returned_by", stage=self.stage.name), self.store.settings.result_bytes
+            )
+            output = self.work._fold(f"{self.claimed.key}.json", text)
+        work = self.work
+        if work.usage is None and work.model is None and not work.shortfalls:
+            return Settlement(self.claimed, Ending.FINISH, output)
+        return Settlement(self.claimed, Ending.FINISH, output, **self._cost(), degraded=shortfall(work.shortfalls))
+
+    def end(self, error: BaseException) -> Settlement:
+        """The settlement for what a handler raised: handed back if it was told to stop, else failed."""
+        if isinstance(error, Cancelled) and self.work.cancelled:
+            return self.release()
+        if isinstance(error, LookLater):
+            return Settlement(self.claimed, Ending.POSTPONE, delay=error.seconds, **self._cost())
+        if isinstance(error, PauseTask):
+            return self.release(pause=clean(said_by(error) or say("no_reason_given"), 1_000))
+        if isinstance(error, HoldItem):
+            why = clean(said_by(error) or say("no_reason_given"), 1_000)
+            return Settlement(self.claimed, Ending.HOLD, hold=why, **self._cost())
+        if isinstance(error, ChildDied):
+            return self.lose(error)
+        if isinstance(error, Unguarded):
+            return self.release()
+        if isinstance(error, LoopBlocked):
+            return self.time_out() if self.time.is_over else self.release()
+        return self.fail(error)
+
+    def lose(self, death: ChildDied) -> Settlement:
+        """The settlement for the death of the child process: lost, or failed for want of memory, which would happen again."""
+        if death.code == OUT_OF_MEMORY:
+            return self.fail(Permanent(death.message, code=OUT_OF_MEMORY))
+        message = clean(death.message, MESSAGE_LENGTH)
+        return Settlement(self.claimed, Ending.RECLAIM, error_code="crash", error_message=message)
+
+    def fail(self, error: BaseException) -> Settlement:
+        """The settlement for a failure; what was used counts all the same."""
+        try:
+            cost = self._cost()
+        except BadInput:
+            cost = {}
+        return failed(self.claimed, self.stage, error, self.row.retry_limit)._replace(**cost)
+
+    def time_out(self) -> Settlement:
+        """The settlement for an attempt that took too long."""
+        self.work._stop.set()
+        return self.fail(Temporary(say("time_limit", seconds=self.stage.timeout), code="timeout"))
+
+    def _postponed(self, value: Later) -> Settlement:
+        if self.claimed.waiting_seconds > self.stage.wait_limit:
+            raise Permanent(
+                say("external_gave_up", waited=self.claimed.waiting_seconds, limit=self.stage.wait_limit),
+                code="gave_up",
+            )
+        return Settlement(self.claimed, Ending.POSTPONE, delay=value.seconds, **self._cost())
+
+    def _split(self, value: Any) -> Settlement:
+        if value is None or isinstance(value, str | bytes | dict) or not hasattr(value, "__iter__"):
+            raise BadInput(say("split_yields", stage=self.stage.name, type=type(value).__name__), code="bad_split")
+        path = self.store.scratch / f"split-{self.row.id}-{self.claimed.id}-{self.claimed.lease}.jsonl"
+        new_items = NewItems(path, self.claimed.generation)
+        new_items.fill(in_one_process(value), self.work._fold, self.store.settings.result_bytes)
+        return Settlement(
+            self.claimed, Ending.FINISH, new_items=new_items, **self._cost(), degraded=shortfall(self.work.shortfalls)
+        )
+
+    def release(self, pause: str | None = None, out_of_time: OutOfTime | None = None) -> Settlement:
+        """Hand the item back unharmed. What the attempt has spent is spent all the same."""
+        return Settlement(self.claimed, Ending.RELEASE, pause=pause, out_of_time=out_of_time, **self._cost())
+
+    def _cost(self) -> dict[str, Any]:
+        usage = None if self.work.usage is None else serial.dump(kept(self.work.usage)[0], "The usage")
+        return {"model": None if self.work.model is None else clean(str(self.work.model), 200), "usage": usage}

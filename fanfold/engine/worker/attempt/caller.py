@@ -1,0 +1,209 @@
+"""Runs calls where they belong: in the loop, in a thread, or in a child process, each within its time limit."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from fanfold.engine.tasks.split import refused, write_split
+from fanfold.engine.worker.attempt.attempt_result import Settlement
+from fanfold.engine.worker.attempt.call import Call
+from fanfold.engine.worker.attempt.threads import Threads
+from fanfold.engine.worker.attempt.time_limit import Held
+from fanfold.engine.worker.processes.children import Children
+from fanfold.engine.worker.processes.main_script import Unguarded, is_reachable
+from fanfold.errors import BadInput, ChildDied, DatabaseProblem
+from fanfold.model.plan import Kind
+from fanfold.model.shortage import told
+from fanfold.store.database_errors import REFUSED
+from fanfold.store.store import Store
+
+log = logging.getLogger("fanfold.worker")
+
+
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.1, 5.0
+SUSPECT_CRASHES = 2
+"""Not after the first crash: most items in flight were innocent, and a child for each would slow down every restart."""
+SUSPECTS_AT_ONCE = 2
+"""When a worker of 500 slots dies, 500 items are suspect: a child for each at once would take the next worker down as well."""
+SUSPECT_WAIT_SECONDS = 20.0
+"""Shorter than the sweep's patience with items past their deadline, so that waiting never looks like hanging."""
+
+
+class Caller:
+    """Runs calls where they belong, with their time limits, so that each ends in a settlement or in CancelledError."""
+
+    def __init__(
+        self,
+        store: Store,
+        name: str,
+        children: Children | None = None,
+        on_unguarded: Callable[[Unguarded], None] = lambda _: None,
+    ) -> None:
+        self.threads = Threads(name)
+        self.children = children or Children(store.settings)
+        self._on_unguarded = on_unguarded
+        self._unguarded: Unguarded | None = None
+        self._errands = asyncio.Semaphore(self.children.at_once)
+        self._suspects = asyncio.Semaphore(SUSPECTS_AT_ONCE)
+
+    def runs_in_loop(self, call: Call) -> bool:
+        """Whether it is a coroutine for the worker's own loop: then it needs nothing of `run`, and is spared what that costs."""
+        plain = call.stage.runs_in_loop and call.stage.kind is not Kind.SPLIT
+        return plain and not call.stage.isolate and not self._is_suspect(call)
+
+    async def run(self, call: Call) -> Settlement:
+        """One attempt from start to settlement; of a split that gave many items, with these written."""
+        settlement = await self._run_in_turn(call)
+        call.time.end()
+        if settlement.new_items is None or settlement.new_items.fits_one_chunk:
+            return settlement
+        return await self._write(call, settlement)
+
+    async def _write(self, call: Call, one: Settlement) -> Settlement:
+        """Write many items beside the turns of the worker, which must not wait for them; the item is still leased meanwhile."""
+        assert one.new_items is not None
+        pause = FIRST_PAUSE_SECONDS
+        while True:
+            try:
+                written = await asyncio.wrap_future(
+                    self.threads.submit(lambda: write_split(call.store, call.row.plan, one, call.work._stop.is_set))
+                )
+                return one if written else call.release()
+            except asyncio.CancelledError:
+                call.work._stop.set()
+                one.new_items.remove()
+                raise
+            except BadInput as problem:
+                return refused(one, problem)
+            except DatabaseProblem as problem:
+                if problem.code == REFUSED:
+                    return refused(one, problem)
+                log.warning("%s Going on with the items of %s in %g s", problem, call.row.id, pause)
+            except OSError as error:
+                if (why := told(error)) is None:
+                    raise
+                log.warning("%s. Going on with the items of %s in %g s", why, call.row.id, pause)
+            await asyncio.sleep(pause)
+            pause = min(LONGEST_PAUSE_SECONDS, pause * 2)
+
+    async def _run_in_turn(self, call: Call) -> Settlement:
+        """A suspect waits for its turn, or is handed back unharmed."""
+        if not self._is_suspect(call):
+            return await self._run(call)
+        try:
+            async with asyncio.timeout(SUSPECT_WAIT_SECONDS):
+                await self._suspects.acquire()
+        except TimeoutError:
+            return call.release()
+        try:
+            return await self._run(call)
+        finally:
+            self._suspects.release()
+
+    async def run_errand(
+        self, call: Call, function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]
+    ) -> Any:
+        """Run a plain function in a child process; so many at a time as there are cores, or as the settings say."""
+
+        def run() -> Any:
+            with Held(call.time) as held:
+                return child.run(function, arguments, named, held.release, partial(self._ask_for_time, call))
+
+        async with self._errands:
+            child = self.children.take()
+            try:
+                found = await asyncio.wrap_future(self.threads.submit(run))
+            except (ChildDied, asyncio.CancelledError):
+                self.children.discard(child)
+                raise
+            except Unguarded as problem:
+                self.children.discard(child)
+                self._on_unguarded(problem)
+                raise
+            except BaseException:
+                self.children.give_back(child)
+                raise
+            self.children.give_back(child)
+            return found
+
+    async def _run(self, call: Call) -> Settlement:
+        try:
+            if call.stage.isolate or self._is_suspect(call):
+                try:
+                    return await self._in_child(call)
+                except Unguarded as problem:
+                    self._unguarded = problem
+                    if call.stage.isolate:
+                        self._on_unguarded(problem)
+                        return call.release()
+            if not call.stage.runs_in_loop:
+                return await self._in_thread(call)
+            call.time.begin()
+            return await call.run_async()
+        except ChildDied as death:
+            return call.lose(death)
+
+    def close(self) -> None:
+        """End idle threads and all child processes."""
+        self.threads.close()
+        self.children.close()
+
+    def _is_suspect(self, call: Call) -> bool:
+        """Whether the item was running when a process died, more than once, and may have been the reason."""
+        if call.claimed.crashes < SUSPECT_CRASHES or call.stage.isolate or self._unguarded is not None:
+            return False
+        return call.stage.can_be_isolated and is_reachable(call.stage)
+
+    async def _in_thread(self, call: Call) -> Settlement:
+        def run() -> Settlement:
+            call.time.begin()  # Not before: it may have waited for a thread.
+            call.outcome = call.run_sync()
+            return call.outcome
+
+        try:
+            settlement: Settlement = await asyncio.wrap_future(self.threads.submit(run))
+        except asyncio.CancelledError:
+            call.work._stop.set()
+            raise
+        return settlement
+
+    async def _in_child(self, call: Call) -> Settlement:
+        child = self.children.take()
+
+        def run() -> Settlement:
+            call.outcome = child.call(call, call.time.begin, partial(self._ask_for_time, call))
+            return call.outcome
+
+        try:
+            settlement: Settlement = await asyncio.wrap_future(self.threads.submit(run))
+        except BaseException:
+            self.children.discard(child)
+            self.threads.submit(lambda: _tell_external_jobs(call))
+            raise
+        self.children.give_back(child)
+        return settlement
+
+    def _ask_for_time(self, call: Call) -> None:
+        """A child takes long to start: the sweep, which knows the time limit only, must not take the item for one that hangs."""
+        seconds = call.store.settings.child_start_seconds
+        what = f"{call.stage.name} {call.claimed.key} of {call.row.id}"
+        log.warning("The child process for %s takes long to start; it has %g s for that", what, seconds)
+        try:
+            call.store.transact(lambda tx: tx.settling.put_off_deadline(call.claimed.id, call.claimed.lease, seconds))
+        except DatabaseProblem as problem:
+            log.warning("Could not ask for more time for %s: %s", what, problem)
+
+
+def _tell_external_jobs(call: Call) -> None:
+    """Say that the process which was starting external jobs for this attempt is gone, though its worker lives.
+
+    Else the next attempt would wait for a call that nobody makes. What the process wrote before it was killed stays.
+    """
+    try:
+        call.store.transact(lambda tx: tx.externals.cut_off(call.claimed.id, call.claimed.lease))
+    except DatabaseProblem as problem:
+        log.warning("Could not say that the child process of %s is gone: %s", call.row.id, problem)

@@ -1,0 +1,237 @@
+"""Writes how attempts ended, a batch in one transaction: states under their leases, outputs, errors, events, attempts, costs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from fanfold.engine.worker.attempt.attempt_result import MESSAGE_LENGTH, Settlement, clean
+from fanfold.model.endings import Ending
+from fanfold.model.lifecycle import ItemState
+from fanfold.model.sentences import say
+from fanfold.model.usage import ledger
+from fanfold.store.answers import OWN, TAKEN
+from fanfold.store.store import Transaction
+
+LONGEST_WAIT = 10 * 365 * 86_400.0
+"""Seconds; beyond this a time cannot be told."""
+NO_TROUBLE = {"troubled_since": None, "troubled_by": None}
+FIRST_KEPT = 20
+"""Of failures that do not count, so many are kept of an item, then the 32nd, the 64th …: a rate limit may last for days."""
+
+
+def settle(tx: Transaction, batch: Sequence[Settlement], worker: str, crash_limit: int) -> set[int]:
+    """Write the endings whose lease still holds; returns the items that really moved.
+
+    An item whose task no longer wants the result is handed back at once, with its permit. Where the lease is lost nothing
+    changes, but what the attempt has spent is counted.
+    """
+    moved: set[int] = set()
+    everything, batch = batch, _newest(batch)
+    if any(one.out_of_time for one in batch):
+        batch = [*(one for one in batch if not one.out_of_time), *_cut_off(tx, batch, worker)]
+    groups: dict[Ending, list[Settlement]] = {}
+    for one in sorted(batch, key=lambda one: one.claimed.id):
+        groups.setdefault(one.ending, []).append(one)
+    if len(groups) > 1:
+        # Each ending is a statement of its own: lock by id first, as everybody else does.
+        tx.settling.lock([one.claimed.id for one in batch])
+    for ending in Ending:
+        if ending.move and (group := groups.get(ending)):
+            done = tx.settling.settle(ending, [_move_row(one, crash_limit) for one in group])
+            kept = group if len(done) == len(group) else [one for one in group if one.claimed.id in done]
+            _keep(tx, ending, kept, worker)
+            moved |= done
+    left = [one for one in batch if one.claimed.id not in moved]
+    handed_back = _hand_back(tx, [one for one in left if one.ending.needs_task], worker) if left else set()
+    if left or len(batch) < len(everything):
+        settled = {(one.claimed.id, one.claimed.lease) for one in batch if one.claimed.id in moved | handed_back}
+        _count_spent(tx, [one for one in everything if (one.claimed.id, one.claimed.lease) not in settled])
+    permits = [one.claimed.id for one in batch if one.claimed.has_permit and one.claimed.id in moved | handed_back]
+    if permits:
+        tx.settling.free_permits(permits)
+        tx.announce()
+    return moved
+
+
+def _hand_back(tx: Transaction, left: Sequence[Settlement], worker: str) -> set[int]:
+    """running → pending for items whose task was paused or cancelled, or stands elsewhere: their result does not count.
+
+    Items that somebody else writes just now are left to the sweep: waiting for them here could end in a deadlock.
+    """
+    if not left:
+        return set()
+    rows = [{"id": one.claimed.id, "lease": one.claimed.lease} for one in left]
+    done = tx.settling.release(tx.settling.unlocked(rows))
+    group = [one._replace(ending=Ending.RELEASE, output=None, new_items=None) for one in left if one.claimed.id in done]
+    _keep(tx, Ending.RELEASE, group, worker)
+    return done
+
+
+def _count_spent(tx: Transaction, lost: Sequence[Settlement]) -> None:
+    """Keep what attempts have spent whose lease is lost; once, also when a turn is repeated after a lost connection."""
+    spent = {(one.claimed.id, one.claimed.lease): one for one in lost if one.usage}
+    if spent:
+        known = tx.calls.own([item for item, _ in spent])
+        rows = [_own_call(one, Ending.LOST) for pair, one in spent.items() if pair not in known]
+        tx.calls.add([row for row in rows if row is not None])
+
+
+def _newest(batch: Sequence[Settlement]) -> Sequence[Settlement]:
+    """One ending per item: an item that was reset and claimed again by the same worker may have two in one batch."""
+    newest: dict[int, Settlement] = {}
+    for one in batch:
+        known = newest.get(one.claimed.id)
+        if known is None or known.claimed.lease < one.claimed.lease:
+            newest[one.claimed.id] = one
+    return batch if len(newest) == len(batch) else list(newest.values())
+
+
+def _cut_off(tx: Transaction, batch: Sequence[Settlement], worker: str) -> list[Settlement]:
+    """Count how often these items were cut off by the end of a tick; those at the limit wait for a person from now on.
+
+    Otherwise a step that takes longer than a tick would begin again with every tick, for ever. An item whose task is no
+    longer active is only handed back.
+    """
+    endings: list[Settlement] = []
+    for one in sorted(batch, key=lambda one: one.claimed.id):
+        if one.out_of_time is None:
+            continue
+        count = tx.settling.count_hand_back(one.claimed.id, one.claimed.lease)
+        if count is not None:
+            tx.events.add([_event(one._replace(hold=one.out_of_time.reason), Ending.RELEASE, worker)])
+        is_held = count is not None and count >= one.out_of_time.limit
+        endings.append(one._replace(ending=Ending.HOLD, hold=one.out_of_time.reason) if is_held else one)
+    return endings
+
+
+def _move_row(one: Settlement, crash_limit: int) -> dict[str, Any]:
+    if one.ending is Ending.FINISH:
+        return {"id": one.claimed.id, "lease": one.claimed.lease}
+    return {
+        "id": one.claimed.id,
+        "lease": one.claimed.lease,
+        "delay": min(max(0.0, one.delay), LONGEST_WAIT),
+        "counted": int(one.counted),
+        "limit": crash_limit,
+    }
+
+
+def _keep(tx: Transaction, ending: Ending, group: Sequence[Settlement], worker: str) -> None:
+    """What is kept besides the state: outputs, errors, attempts, and an event for what is not the plain course of things."""
+    if ending is Ending.FINISH:
+        _keep_outputs(tx, group, worker)
+    if ending is Ending.RECLAIM:
+        group = _told_of_poison(tx, group)
+    if ending.is_error:
+        _keep_errors(tx, ending, group)
+        group = [one for one in group if _is_kept(one)]
+    if ending is Ending.HOLD:
+        tx.settling.put_data([{"item": one.claimed.id, "hold": one.hold} for one in group])
+    if ending.warns:
+        tx.events.add([_event(one, ending, worker) for one in group])
+    tx.calls.add([call for one in group if one.usage and (call := _own_call(one, ending))])
+    if ending.is_error or any(one.usage for one in group):
+        tx.settling.add_attempts([_attempt(one, ending, worker) for one in group if ending.is_error or one.usage])
+
+
+def _keep_outputs(tx: Transaction, group: Sequence[Settlement], worker: str) -> None:
+    tx.settling.mark_degraded(
+        [{"id": one.claimed.id, "reason": one.degraded} for one in group if one.degraded is not None]
+    )
+    # An item that ran before may have an output; the one that counts is this one, also when it is none.
+    tx.settling.put_data(
+        [
+            {"item": one.claimed.id, "output": one.output, "model": one.model, "usage": one.usage, "made_by": worker}
+            for one in group
+            if one.output is not None or one.model or one.usage or one.claimed.lease > 1
+        ]
+    )
+
+
+def _keep_errors(tx: Transaction, ending: Ending, group: Sequence[Settlement]) -> None:
+    """A counted failure ends the time for which a service was waited for; a lost worker tells nothing about it."""
+    ended = [one for one in group if one.counted and ending.counts]
+    others = [one for one in group if not one.counted or not ending.counts]
+    tx.settling.put_data([_error(one) | NO_TROUBLE for one in ended])
+    tx.settling.put_data([_error(one) for one in others])
+    if ending is Ending.BACK_OFF:
+        tx.settling.note_trouble([{"item": one.claimed.id, "by": one.by} for one in others])
+
+
+def _error(one: Settlement) -> dict[str, Any]:
+    return {
+        "item": one.claimed.id,
+        "error_code": one.error_code,
+        "error_message": one.error_message,
+        "error_detail": one.error_detail,
+    }
+
+
+def _told_of_poison(tx: Transaction, group: Sequence[Settlement]) -> list[Settlement]:
+    """The crashes, with a sentence for those that were one too many."""
+    poisoned = tx.settling.poisoned([one.claimed.id for one in group])
+    told = []
+    for one in group:
+        if (crashes := poisoned.get(one.claimed.id)) is not None:
+            given_up = poison(tx, one.claimed.task, one.claimed.key, crashes)
+            message = say("crash_and_poison", crash=one.error_message, poison=given_up)
+            one = one._replace(error_code="poison", error_message=clean(message, MESSAGE_LENGTH))
+        told.append(one)
+    return told
+
+
+def poison(tx: Transaction, task: int, key: str, crashes: int) -> str:
+    """Why an item was given up as poison, and what a person can do."""
+    row = tx.tasks.get(task)
+    return say("poison", crashes=crashes, task=row.id if row is not None else task, key=key)
+
+
+def _is_kept(one: Settlement) -> bool:
+    """Whether an attempt gets rows in the history: all but most of those that do not count, where they come without end."""
+    tries = one.claimed.attempts
+    return one.counted or one.usage is not None or tries <= FIRST_KEPT or tries & (tries - 1) == 0
+
+
+def _own_call(one: Settlement, ending: Ending) -> dict[str, Any] | None:
+    """What a handler says it has used itself, for the ledger; what it asked through Fanfold is there already."""
+    known = ledger(json.loads(one.usage or "{}"))
+    if all(value is None for value in known.values()):
+        return None
+    return {
+        "item": one.claimed.id,
+        "lease": one.claimed.lease,
+        "provider": OWN,
+        "model": one.model or "unnamed",
+        "outcome": TAKEN if ending is Ending.FINISH else one.error_code or ending.outcome,
+        "seconds": 0.0,
+        **known,
+    }
+
+
+def _event(one: Settlement, ending: Ending, worker: str) -> dict[str, Any]:
+    return {
+        "task": one.claimed.task,
+        "actor": worker,
+        "verb": ending.event,
+        "source": ItemState.RUNNING.value,
+        "target": None if ending.state is None else ending.state.value,
+        "stage": one.claimed.stage,
+        "item": one.claimed.key,
+        "reason": one.hold or one.error_message,
+    }
+
+
+def _attempt(one: Settlement, ending: Ending, worker: str) -> dict[str, Any]:
+    return {
+        "item": one.claimed.id,
+        "lease": one.claimed.lease,
+        "worker": worker,
+        "outcome": ending.outcome,
+        "error_code": one.error_code,
+        "error_message": one.error_message,
+        "error_detail": one.error_detail,
+        "model": one.model,
+        "usage": one.usage,
+    }

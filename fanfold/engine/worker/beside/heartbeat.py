@@ -1,0 +1,176 @@
+"""Is this worker still alive, and is its work still wanted? A thread of its own, so that a busy loop does not kill it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from fanfold.engine.worker.beside.host import new_worker_id, this_machine
+from fanfold.engine.worker.beside.restart import keep_running
+from fanfold.errors import DatabaseProblem, FanfoldError
+from fanfold.store.store import Store
+from fanfold.store.workers import Report
+
+log = logging.getLogger("fanfold.worker")
+FRESH_SHARE = 0.8
+ANSWER_SHARE = 1 / 3
+"""The part of the lease in which the database answers a heartbeat, or its connection is given up for another one."""
+
+
+class Heartbeat:
+    """Registers the worker, renews its lease, and looks which of its items were taken away or are no longer wanted."""
+
+    def __init__(
+        self,
+        store: Store,
+        name: str,
+        serves: Sequence[tuple[str, str]],
+        concurrency: int,
+        *,
+        report: Callable[[], Report],
+        on_held: Callable[[dict[int, tuple[int, bool]], float], None],
+        on_lost: Callable[[], None],
+        on_misfit: Callable[[FanfoldError], None],
+    ) -> None:
+        self.store = store
+        self.name = name
+        self.serves = serves
+        self.concurrency = concurrency
+        self.worker = new_worker_id(name)
+        self._report = report
+        self._on_held = on_held
+        self._on_lost = on_lost
+        self._on_misfit = on_misfit
+        self._beaten_at = time.monotonic()
+        self._given_up = False
+        self._asked: tuple[int, float] | None = None
+        """Who waits for an answer of the database, and since when."""
+        self._stop = threading.Event()
+        self._gone = threading.Event()
+        self._begun = False
+        self._thread = threading.Thread(
+            target=lambda: keep_running(self._live, self._stop, lambda: self.worker, "heartbeat"),
+            name=f"{name}-heartbeat",
+            daemon=True,
+        )
+        self._watcher = threading.Thread(
+            target=lambda: keep_running(self._watch, self._gone, lambda: self.worker, "watch"),
+            name=f"{name}-watch",
+            daemon=True,
+        )
+
+    def start(self) -> None:
+        """Register, then live."""
+        if not self._watcher.is_alive():
+            self._watcher.start()
+        with self._answered():
+            self._register()
+        self._thread.start()
+        self._begun = True
+
+    def stop(self) -> None:
+        """Leave in peace, as far as the database can be reached."""
+        self._stop.set()
+        self._thread.join(self.store.settings.lease_seconds)
+        try:
+            with self._answered(), self.store.write() as tx:
+                tx.workers.leave(self.worker)
+        except DatabaseProblem as problem:
+            log.warning("[%s] Left without saying so: %s", self.worker, problem)
+        self._gone.set()
+
+    @property
+    def fresh(self) -> bool:
+        """Whether the lease was renewed lately enough to claim and settle under it."""
+        return time.monotonic() - self._beaten_at < self.store.settings.lease_seconds * FRESH_SHARE
+
+    def _register(self) -> None:
+        with self.store.write() as tx:
+            tx.workers.register(self.worker, this_machine(), os.getpid(), self.serves, self.concurrency)
+            # Behind the write: an upgrade that it has waited for is seen now.
+            if misfit := tx.misfit():
+                raise misfit
+        self._beaten_at = time.monotonic()
+
+    def _live(self) -> None:
+        settings = self.store.settings
+        self.store.database.own_connections()
+        next_beat = self._beaten_at + settings.heartbeat_seconds
+        while not self._stop.wait(min(settings.look_seconds, settings.heartbeat_seconds)):
+            try:
+                due = time.monotonic() >= next_beat or not self.fresh
+                with self._answered():
+                    if due:
+                        self._look_at_the_revision()
+                        self._beat()
+                        next_beat = time.monotonic() + settings.heartbeat_seconds
+                    if due or self._report().running:
+                        self._look()
+            except DatabaseProblem as problem:
+                log.warning("[%s] No heartbeat: %s Trying again in %g s", self.worker, problem, settings.look_seconds)
+
+    @contextmanager
+    def _answered(self) -> Iterator[None]:
+        """What is asked in here is answered in time, or fails: see ``_watch``."""
+        self._asked = (threading.get_ident(), time.monotonic())
+        try:
+            yield
+        finally:
+            self._asked = None
+
+    def _watch(self) -> None:
+        """A dead connection may look like a slow answer for hours. No answer to so little is no connection: take another one.
+
+        When none gives an answer within the lease, others may have the items: drop them, and let nobody wait any longer.
+        """
+        settings = self.store.settings
+        while not self._gone.wait(min(settings.look_seconds, settings.heartbeat_seconds)):
+            if self._begun and not self._stop.is_set() and not self._thread.is_alive():
+                self._on_misfit(FanfoldError("The thread of its heartbeat has ended", code="no_heartbeat"))
+            now, asked = time.monotonic(), self._asked
+            if asked is not None and now - asked[1] > settings.lease_seconds * ANSWER_SHARE:
+                self.store.database.end_thread(asked[0])
+            if now - self._beaten_at <= settings.lease_seconds:
+                self._given_up = False
+            elif not self._given_up and self._begun and not self._stop.is_set():
+                self._given_up = True
+                log.warning("[%s] No heartbeat for %g s: dropping what runs", self.worker, settings.lease_seconds)
+                self._on_lost()
+                self.store.database.end_all()
+
+    def _look(self) -> None:
+        """Tell what the database thinks is held here, and when it was asked: what was claimed since is not in it."""
+        asked_at = time.monotonic()
+        with self.store.read() as tx:
+            held = tx.workers.held(self.worker)
+        self._on_held(held, asked_at)
+
+    def _look_at_the_revision(self) -> None:
+        """Somebody may have upgraded the database beneath this worker."""
+        with self.store.read() as tx:
+            misfit = tx.misfit()
+        if misfit is not None:
+            self._on_misfit(misfit)
+
+    def _beat(self) -> None:
+        asked_at = time.monotonic()
+        with self.store.write() as tx:
+            alive = tx.workers.beat(self.worker, self._report(), self.store.settings.lease_seconds)
+        if alive:
+            self._beaten_at = asked_at
+            self.store.database.end_silent()
+            return
+        log.warning(
+            "[%s] Lost its leases: not seen for %g s. Dropping what runs, starting anew",
+            self.worker,
+            self.store.settings.lease_seconds,
+        )
+        self._on_lost()
+        with self.store.write() as tx:
+            tx.workers.leave(self.worker)
+        self.worker = new_worker_id(self.name)
+        self._register()

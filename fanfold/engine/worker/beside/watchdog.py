@@ -1,0 +1,250 @@
+"""Watches the event loop of a worker from a thread of its own.
+
+An `async def` handler that blocks (time.sleep, a long computation, a call without await) stops everything else in the loop. The
+watchdog says which item and which line of code it is, settles what threads and children have finished meanwhile, and makes time
+limits, ticks and signals hold: the blocked handler is interrupted, or, where that is not possible, the process is ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import linecache
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from fanfold.engine.worker.attempt.time_limit import LoopBlocked
+from fanfold.engine.worker.beside.restart import keep_running
+from fanfold.engine.worker.log_throttle import LogThrottle
+from fanfold.engine.worker.signals import in_main_thread
+
+if TYPE_CHECKING:
+    from fanfold.engine.worker.attempt.attempts import Attempts, RunningAttempt
+    from fanfold.engine.worker.beside.blocked_loop import WatchedWorker
+
+log = logging.getLogger("fanfold.worker")
+LOOK_SECONDS = 0.2
+BLOCKED_SECONDS = 0.6
+"""A loop that has not answered for this long is blocked."""
+ENDING_SECONDS = 0.4
+"""The same where the worker must be gone by now."""
+SUSPENDED_SECONDS = 2.0
+"""A look that comes this late says that the whole process was stopped, not its loop."""
+FIRST_PAUSE, PAUSE_FACTOR = 5.0, 3.0
+"""A loop that stays blocked is told of after 1 s, then after 5, 15, 45 s more …"""
+LATE_SECONDS = 2.0
+"""A blocked handler is interrupted so long after its time limit."""
+GIVE_UP_SECONDS = 20.0
+"""When nothing helps for so long after its time limit, the worker hands back everything and leaves, before the sweep comes."""
+PUT_OFF_SECONDS = 5.0
+INTERRUPT_SECONDS = 0.5
+INTERRUPT = signal.SIGURG
+"""Ignored by default and used by nobody else here: its handler raises in the main thread, where the loop is."""
+
+
+@dataclass
+class BlockedTime:
+    """One time that the loop was blocked."""
+
+    since: float
+    task: asyncio.Task[Any] | None
+    culprit: RunningAttempt | None
+    say_at: float = 0.0
+    pause: float = FIRST_PAUSE
+    put_off_until: float = 0.0
+    early: set[int] = field(default_factory=set)
+    """Items that were settled without the loop."""
+    interrupted: bool = False
+    stays: bool = False
+    """Whether two looks in a row saw the same task: a busy machine, or many small steps, show another one each time."""
+
+
+class Watchdog:
+    """Watches the loop in whose thread it is made."""
+
+    def __init__(self, worker: WatchedWorker, attempts: Attempts, name: str, exit_code: int | None) -> None:
+        self._worker = worker
+        self._attempts = attempts
+        self._exit_code = exit_code
+        """The code with which the process may be ended; None where it belongs to somebody else."""
+        self._loop = asyncio.get_running_loop()
+        self._ident = threading.get_ident()
+        self._is_main = in_main_thread()
+        self._block: BlockedTime | None = None
+        self._throttle = LogThrottle()
+        self._answered = threading.Event()
+        self._answered.set()
+        self._asked_at = self._looked_at = time.monotonic()
+        self._over = threading.Event()
+        self._thread = threading.Thread(
+            target=lambda: keep_running(self._watch, self._over, lambda: worker.id, "watchdog"),
+            name=f"{name}-watchdog",
+            daemon=True,
+        )
+
+    def start(self) -> None:
+        """Begin."""
+        if self._is_main:
+            self._before = signal.signal(INTERRUPT, self._raise_if_blocked)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End; the loop is alive, since it calls this."""
+        self._over.set()
+        if self._is_main:
+            signal.signal(INTERRUPT, self._before)
+
+    def _watch(self) -> None:
+        while not self._over.wait(LOOK_SECONDS):
+            now, late = time.monotonic(), time.monotonic() - self._looked_at > SUSPENDED_SECONDS
+            self._looked_at = now
+            if self._answered.is_set():
+                self._unblocked(now)
+                if self._attempts:
+                    self._ask(now)
+            elif late and self._block is None:
+                self._asked_at = now
+            else:
+                self._look(now)
+
+    def _ask(self, now: float) -> None:
+        self._answered.clear()
+        self._asked_at = now
+        try:
+            self._loop.call_soon_threadsafe(self._answer, now)
+        except RuntimeError:  # The loop is closed.
+            self._over.set()
+
+    def _answer(self, asked_at: float) -> None:
+        """Runs in the loop, before its timers: what could not go on meanwhile is not late for it."""
+        blocked, block = time.monotonic() - asked_at, self._block
+        if blocked >= BLOCKED_SECONDS:
+            for attempt in self._attempts.all():
+                if block is None or attempt is not block.culprit:
+                    attempt.call.time.forgive(blocked)
+        self._answered.set()
+
+    def _look(self, now: float) -> None:
+        blocked, gone_by = now - self._asked_at, self._worker.gone_by()
+        must_end = gone_by is not None and now >= gone_by
+        if blocked < (ENDING_SECONDS if must_end else BLOCKED_SECONDS):
+            return
+        block = self._seen()
+        if block.stays and now >= block.say_at:
+            self._say(block, blocked)
+            block.say_at = now + block.pause
+            block.pause *= PAUSE_FACTOR
+        self._settle_ended(block)
+        late = self._lateness(block, now)
+        if must_end or late > GIVE_UP_SECONDS:
+            self._end(block, must_end=must_end)
+        elif late > LATE_SECONDS and block.stays and not block.interrupted:
+            self._interrupt(block, only_safe=True)
+        elif now > block.put_off_until:
+            block.put_off_until = now + PUT_OFF_SECONDS
+            self._worker.put_off(block.culprit.call.claimed.id if block.culprit else None, 2 * PUT_OFF_SECONDS)
+
+    def _seen(self) -> BlockedTime:
+        """The block, with the task that the loop runs now."""
+        task = asyncio.current_task(self._loop)
+        if self._block is None:
+            until = self._asked_at + PUT_OFF_SECONDS
+            self._block = BlockedTime(self._asked_at, task, self._attempts.of(task), put_off_until=until)
+        elif self._block.task is not task:
+            self._block.task, self._block.culprit, self._block.stays = task, self._attempts.of(task), False
+        else:
+            self._block.stays = task is not None
+        return self._block
+
+    def _unblocked(self, now: float) -> None:
+        block, self._block = self._block, None
+        if block is None:
+            return
+        if block.say_at:
+            log.warning("[%s] The event loop goes on after %.1f s", self._worker.id, now - block.since)
+
+    def _lateness(self, block: BlockedTime, now: float) -> float:
+        """Seconds by which the culprit has passed its time limit; negative before that, or without a limit."""
+        due = None if block.culprit is None else block.culprit.call.time.due(now)
+        return -1.0 if due is None else now - due
+
+    def _settle_ended(self, block: BlockedTime) -> None:
+        """Results that were ready before, and those of threads and children since, need not wait for the loop."""
+        settled = self._attempts.take_settled()
+        for attempt in self._attempts.all():
+            outcome, item = attempt.call.outcome, attempt.call.claimed.id
+            if outcome is not None and outcome.new_items is None and item not in block.early:
+                block.early.add(item)
+                settled.append(outcome)
+        if settled:
+            self._worker.settle(settled)
+
+    def _end(self, block: BlockedTime, *, must_end: bool) -> None:
+        """The worker must be gone: hand back what runs, interrupt the handler, and if it does not listen end the process."""
+        left = [one for one in self._attempts.all() if one.call.claimed.id not in block.early]
+        log.warning("[%s] Handing back %d items without the event loop", self._worker.id, len(left))
+        self._worker.settle(self._worker.handed_back(left), INTERRUPT_SECONDS)
+        self._worker.leave()
+        self._interrupt(block, only_safe=False)
+        if self._answered.wait(INTERRUPT_SECONDS) or self._over.is_set():
+            return
+        if self._exit_code is not None and self._is_main and (must_end or self._exit_code == 0):
+            log.error("[%s] Its handler does not end: ending the process", self._worker.id)
+            logging.shutdown()
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(self._exit_code)
+        log.error("[%s] Its handler does not end; its thread is left to it", self._worker.id)
+        self._over.set()
+
+    def _interrupt(self, block: BlockedTime, *, only_safe: bool) -> None:
+        """Raise LoopBlocked in the handler. In another thread than the main one it may strike beside it: only at the end."""
+        block.interrupted = True
+        if self._is_main:
+            signal.pthread_kill(self._ident, INTERRUPT)
+        elif not only_safe:
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._ident), ctypes.py_object(LoopBlocked))
+
+    def _raise_if_blocked(self, _number: int, _frame: object) -> None:
+        """Runs in the main thread: whether the loop has moved on meanwhile is known here for certain."""
+        block = self._block
+        if block is None or not block.interrupted or block.task is None:
+            return
+        if asyncio.current_task(self._loop) is block.task:
+            raise LoopBlocked("The handler blocked the event loop for too long.")
+
+    def _say(self, block: BlockedTime, blocked: float) -> None:
+        frame = sys._current_frames().get(self._ident)
+        if block.culprit is None:
+            who, where = "Something", place(frame, None)
+        else:
+            call = block.culprit.call
+            who = f"{call.stage.name} {call.claimed.key} of {call.row.id}"
+            where = place(frame, getattr(getattr(call.stage.handler, "__code__", None), "co_filename", None))
+        said, like_it = self._throttle.count(who.split()[0], where, str(block.pause))
+        log.log(
+            logging.WARNING if said else logging.DEBUG,
+            "[%s] %s blocks the event loop for %.1f s, at %s: nothing else of this worker goes on. Use await, asyncio.to_thread, "
+            "or a plain def handler%s",
+            self._worker.id, who, blocked, where, like_it,
+        )  # fmt: skip
+
+
+def place(frame: FrameType | None, file: str | None) -> str:
+    """The innermost line of the handler's own file, or of anything, with its code."""
+    innermost = frame
+    while frame is not None and file is not None and frame.f_code.co_filename != file:
+        frame = frame.f_back
+    shown = frame or innermost
+    if shown is None:
+        return "an unknown place"
+    name, number = shown.f_code.co_filename, shown.f_lineno
+    code = linecache.getline(name, number).strip()[:100]
+    return f"{name}:{number} in {shown.f_code.co_name}" + (f" ({code})" if code else "")

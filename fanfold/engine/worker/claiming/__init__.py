@@ -1,0 +1,1 @@
+"""Which items a worker takes next: candidates, fair shares, free slots, the claim."""

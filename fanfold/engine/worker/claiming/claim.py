@@ -1,0 +1,257 @@
+"""What should be done next? Due items of active tasks: by priority, then fairly between owners and tasks, then in order."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Container, Iterable
+from dataclasses import dataclass, field
+
+from fanfold.engine.worker.claiming.candidates import Candidates, Known
+from fanfold.engine.worker.claiming.fairness import Level
+from fanfold.errors import BadPipeline
+from fanfold.model.item import Claimed
+from fanfold.model.pipeline import Pipeline, Stage
+from fanfold.model.task import TaskRow
+from fanfold.store.items.find_work import Pair, Ready, Served
+from fanfold.store.store import Store, Transaction
+
+KNOWN_TASKS = 2_000
+REWIND_SECONDS = 5.0
+"""How long what lies behind the cursor may wait; the walk from the start is what the cursor spares every claim."""
+
+
+@dataclass
+class Room:
+    """How many more items may run now, in all and per stage; and how many run already."""
+
+    free: int
+    running: Counter[Pair] = field(default_factory=Counter)
+
+    def for_stage(self, pipeline: str, stage: Stage) -> int:
+        """Free places for one stage in this worker."""
+        own = self.free if stage.concurrency is None else stage.concurrency - self.running[pipeline, stage.name]
+        return max(0, min(self.free, own))
+
+    def take(self, ready: Ready, count: int) -> None:
+        """Note what was claimed."""
+        self.free -= count
+        self.running[ready.pipeline, ready.stage] += count
+
+
+class Claimer:
+    """Remembers which tasks have work for this worker, and claims from them in turn."""
+
+    def __init__(
+        self,
+        store: Store,
+        pipelines: dict[str, Pipeline],
+        stages: Iterable[str] = (),
+        tasks_per_stage: int | None = None,
+        only: Container[int] | None = None,
+        fits: Callable[[Stage], bool] = lambda stage: True,
+    ) -> None:
+        """``only`` are the tasks to work on, by number; all when None. ``fits`` says whether a stage may be started now."""
+        self.store = store
+        self.pipelines = pipelines
+        self.served = Served(_served(pipelines, tuple(stages)))
+        self.tasks_per_stage = tasks_per_stage
+        self.candidates = Candidates(store, self.served, only)
+        self.fits = fits
+        self._without_permit: set[Pair] = set()
+        """Stages whose limit across all workers was reached at the last claim."""
+        self._levels: dict[int, Level] = {}
+        self._cursors: dict[int, int] = {}
+        self._rewound_at: dict[int, float] = {}
+        self._rows: OrderedDict[int, TaskRow] = OrderedDict()
+        self._served_tasks: dict[Pair, set[int]] = {}
+
+    def served_stages(self) -> list[tuple[Pipeline, Stage]]:
+        """The stages to serve, with their pipelines."""
+        return [(self.pipelines[pair[0]], self._stage(pair)) for pair in self.served.pairs]
+
+    @property
+    def has_candidates(self) -> bool:
+        """Whether any task is known to have work."""
+        return bool(self.candidates)
+
+    @property
+    def can_claim(self) -> bool:
+        """Whether any of them is also allowed: its stage fits the time left, and no more tasks are served than should be."""
+        return self._can_claim(())
+
+    def _can_claim(self, full: Container[Pair]) -> bool:
+        return any(
+            pair not in full and self.fits(self._stage(pair)) and any(map(self._admits, known.tasks()))
+            for pair, known in self.candidates.stages.items()
+            if known
+        )
+
+    @property
+    def known_tasks(self) -> set[int]:
+        """The tasks known to have work."""
+        return self.candidates.tasks
+
+    @property
+    def seconds_to_next(self) -> float | None:
+        """How long until the next timed item is due, as of the last look; None when there is none."""
+        return self.candidates.seconds_to_next
+
+    def waiting_in(self, condition: Callable[[Stage], bool]) -> tuple[str, ...]:
+        """The stages with work that the condition fits, as `pipeline.stage`."""
+        known = (pair for pair, tasks in self.candidates.stages.items() if tasks and condition(self._stage(pair)))
+        return tuple(sorted(".".join(pair) for pair in known))
+
+    def look(self, hinted: bool, *, now: bool = False, room: Room | None = None) -> None:
+        """Look for tasks with work: at once when ``now``, or at a hint when nothing known can be claimed; else now and then."""
+        full = self._full(room)
+        if self.candidates.look(urgent=now or (hinted and not self._can_claim(full)), full=full):
+            known = self.known_tasks
+            self._cursors = {task: cursor for task, cursor in self._cursors.items() if task in known}
+            self._rewound_at = {task: moment for task, moment in self._rewound_at.items() if task in known}
+
+    def _full(self, room: Room | None) -> set[Pair]:
+        """The stages that have no room for another item, here or across all workers."""
+        if room is None:
+            return self._without_permit
+        return self._without_permit | {
+            pair for pair in self.served.pairs if room.for_stage(pair[0], self._stage(pair)) <= 0
+        }
+
+    def claim(self, tx: Transaction, worker: str, room: Room) -> list[tuple[TaskRow, Claimed]]:
+        """Claim up to the room there is: by priority, in fair shares; of a task, what waited out its time before what is new."""
+        found: list[Claimed] = []
+        if room.free > 0:
+            left = self._room_per_stage(tx, room)
+            levels: dict[int, list[Ready]] = {}
+            for pair in left:
+                for ready in self.candidates.stages[pair].tasks():
+                    levels.setdefault(ready.priority, []).append(ready)
+            self._levels = {priority: level for priority, level in self._levels.items() if priority in levels}
+            for priority in sorted(levels, reverse=True):
+                self._claim_level(tx, worker, room, left, priority, levels[priority], found)
+        return [(self._row(tx, one), one) for one in found]
+
+    def _room_per_stage(self, tx: Transaction, room: Room) -> dict[Pair, int]:
+        """How many items may be claimed in each stage that has known work and room."""
+        left = {
+            pair: places
+            for pair, known in self.candidates.stages.items()
+            if known and self.fits(stage := self._stage(pair)) and (places := room.for_stage(pair[0], stage)) > 0
+        }
+        limits = {pair: limit for pair in left if (limit := self._stage(pair).limit) is not None}
+        # All limits are taken before the first item: no two claims wait for each other.
+        permits = tx.workers.free_places({".".join(pair): limit for pair, limit in limits.items()})
+        self._without_permit = {pair for pair in limits if permits[".".join(pair)] <= 0}
+        for pair in limits:
+            left[pair] = min(left[pair], permits[".".join(pair)])
+        return {pair: places for pair, places in left.items() if places > 0}
+
+    def _claim_level(
+        self,
+        tx: Transaction,
+        worker: str,
+        room: Room,
+        left: dict[Pair, int],
+        priority: int,
+        tasks: list[Ready],
+        found: list[Claimed],
+    ) -> None:
+        """Claim for the tasks of one priority until there is no room or no work left."""
+        level = self._levels.get(priority)
+        if level is None:
+            level = self._levels[priority] = Level(self.store.settings.weights)
+        waiting = set(tasks)
+        while waiting and room.free > 0:
+            waiting = {ready for ready in waiting if left[ready.pipeline, ready.stage] > 0 and self._admits(ready)}
+            for ready, share in level.shares(waiting, room.free, left).items():
+                # The first tasks of a stage may have used up what a tick may serve.
+                claimed = self._take(tx, worker, ready, share) if self._admits(ready) else []
+                found += claimed
+                room.take(ready, len(claimed))
+                left[ready.pipeline, ready.stage] -= len(claimed)
+                if len(claimed) < share:
+                    level.take_back(ready, share - len(claimed))
+                    waiting.discard(ready)
+
+    def _take(self, tx: Transaction, worker: str, ready: Ready, share: int) -> list[Claimed]:
+        """Claim a task's share, or what there is of it."""
+        pair = (ready.pipeline, ready.stage)
+        stage, known = self._stage(pair), self.candidates.stages[pair]
+        claimed = self._claim_due(tx, worker, ready, stage, known, share)
+        claimed += self._claim_fresh(tx, worker, ready, stage, known, share - len(claimed))
+        if stage.limit is not None:
+            tx.workers.grant(".".join(pair), [one.id for one in claimed])
+            claimed = [one._replace(has_permit=True) for one in claimed]
+        if claimed and self.tasks_per_stage is not None:
+            self._served_tasks.setdefault(pair, set()).add(ready.task)
+        return claimed
+
+    def _claim_due(
+        self, tx: Transaction, worker: str, ready: Ready, stage: Stage, known: Known, wanted: int
+    ) -> list[Claimed]:
+        if wanted <= 0 or ready.task not in known.due:
+            return []
+        claimed = tx.items.claim(ready, worker, wanted, timed=True, timeout=stage.timeout)
+        if len(claimed) < wanted:
+            del known.due[ready.task]
+        return claimed
+
+    def _claim_fresh(
+        self, tx: Transaction, worker: str, ready: Ready, stage: Stage, known: Known, wanted: int
+    ) -> list[Claimed]:
+        if wanted <= 0 or ready.task not in known.fresh:
+            return []
+        cursor = self._cursor(ready.task)
+        claimed = tx.items.claim(ready, worker, wanted, cursor=cursor, timeout=stage.timeout)
+        if cursor and len(claimed) < wanted:
+            claimed += tx.items.claim(ready, worker, wanted - len(claimed), timeout=stage.timeout)
+        if len(claimed) < wanted:
+            del known.fresh[ready.task]
+        self._cursors[ready.task] = max((one.id for one in claimed), default=0)
+        return claimed
+
+    def _cursor(self, task: int) -> int:
+        """Behind which item to go on; now and then from the start, where what was reclaimed, released or retried waits."""
+        now = time.monotonic()
+        if now - self._rewound_at.setdefault(task, now) >= REWIND_SECONDS:
+            self._rewound_at[task] = now
+            return 0
+        return self._cursors.get(task, 0)
+
+    def _admits(self, ready: Ready) -> bool:
+        """Whether a tick that is limited to some tasks per stage may serve this one."""
+        if self.tasks_per_stage is None:
+            return True
+        served = self._served_tasks.get((ready.pipeline, ready.stage), set())
+        return ready.task in served or len(served) < self.tasks_per_stage
+
+    def _stage(self, pair: Pair) -> Stage:
+        stage = self.pipelines[pair[0]].find(pair[1])
+        assert stage is not None, "only served stages are looked for"
+        return stage
+
+    def _row(self, tx: Transaction, claimed: Claimed) -> TaskRow:
+        """The task's row as the handlers see it: what they read of it changes only with its generation."""
+        row = self._rows.get(claimed.task)
+        if row is None or row.generation != claimed.task_generation:
+            row = tx.tasks.get(claimed.task)
+            assert row is not None, "an item was claimed of a task that is not there"
+            self._rows[claimed.task] = row
+            if len(self._rows) > KNOWN_TASKS:
+                self._rows.popitem(last=False)
+        return row
+
+
+def _served(pipelines: dict[str, Pipeline], wanted: tuple[str, ...]) -> list[tuple[str, str]]:
+    """The (pipeline, stage) pairs to serve; ``wanted`` holds names of stages, or `pipeline.stage`."""
+    pairs = [(pipeline.name, stage.name) for pipeline in pipelines.values() for stage in pipeline.all_stages()]
+    if not wanted:
+        return pairs
+    known = {stage for _, stage in pairs} | {f"{pipeline}.{stage}" for pipeline, stage in pairs}
+    unknown = [name for name in wanted if name not in known]
+    if unknown:
+        raise BadPipeline(
+            f"There is no stage {', '.join(unknown)}. There are: {', '.join(f'{p}.{s}' for p, s in pairs)}."
+        )
+    return [(pipeline, stage) for pipeline, stage in pairs if stage in wanted or f"{pipeline}.{stage}" in wanted]

@@ -1,0 +1,293 @@
+"""The life of a child process: it imports what it needs, says so, and answers one request at a time until its parent is gone."""
+
+from __future__ import annotations
+
+import importlib
+import multiprocessing
+import os
+import pickle
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fanfold.engine.discovery import load_file
+from fanfold.engine.worker.processes.descendants import adopt_orphans, end_descendants
+from fanfold.engine.worker.processes.forks import end_copy
+from fanfold.engine.worker.processes.surroundings import Surroundings
+from fanfold.errors import BadPipeline, ChildDied, DatabaseProblem, Permanent
+from fanfold.model import importing
+from fanfold.model.item import Claimed
+from fanfold.model.pipeline import FunctionPipeline, Pipeline, Stage, TaskFunction
+from fanfold.model.sentences import say
+from fanfold.model.shortage import shortage
+from fanfold.model.task import TaskRow
+from fanfold.settings import Settings
+
+if TYPE_CHECKING:
+    from fanfold.engine.worker.attempt.attempt_result import Settlement
+
+READY = "ready"
+"""Said once, when the process has started."""
+BEGUN = "begun"
+"""Said for each request, when the function was found and is called now: from here on its time counts."""
+OUT_OF_MEMORY = "memory"
+"""The code of an error for want of memory."""
+NOT_ISOLATED = "not_isolated"
+"""The code of an error of the code, or of where it runs, that keeps it from running in a child."""
+
+
+@dataclass(frozen=True)
+class ChildRequest:
+    """An attempt on its way to a child: the handler by its name, everything else by value."""
+
+    module: str
+    file: str | None
+    qualname: str
+    stage: Stage
+    with_arguments: bool
+    row: TaskRow
+    claimed: Claimed
+
+
+@dataclass(frozen=True)
+class Errand:
+    """A plain function on its way to a child, by its name, with its arguments."""
+
+    module: str
+    file: str | None
+    qualname: str
+    arguments: tuple[Any, ...]
+    named: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ErrandOutcome:
+    """What came of an errand."""
+
+    value: Any = None
+    error: BaseException | None = None
+
+
+@dataclass(frozen=True)
+class ChildReply:
+    """The pickled answer to a request. ``spent``: this process must not be used again, and all it has started must end."""
+
+    answer: bytes
+    spent: bool = False
+
+
+def serve(pipe: Connection, settings: Settings, parent: int, modules: Sequence[str] = ()) -> None:
+    """Answer requests until the parent is gone."""
+    _settle_in(parent)
+    for module in modules:
+        try:
+            importlib.import_module(module)
+        except Exception:
+            # Only to save time later. Whoever needs it imports it again, and is told why it cannot be imported.
+            continue
+    _Server(pipe, settings).run()
+
+
+class _Server:
+    """Answers requests, one after the other."""
+
+    def __init__(self, pipe: Connection, settings: Settings) -> None:
+        self._pipe = pipe
+        self._settings = settings
+        self._store: Any = None
+        self._surroundings = Surroundings()
+        # Only this process speaks with the parent: neither copies of it nor programs that it starts.
+        os.set_inheritable(pipe.fileno(), False)
+        os.register_at_fork(after_in_child=self._leave_to_parent)
+
+    def run(self) -> None:
+        """Answer until the parent is gone."""
+        try:
+            self._pipe.send(READY)
+            while True:
+                request = self._pipe.recv_bytes()
+                answer = self._answer(request)
+                self._pipe.send(ChildReply(answer, spent=not self._surroundings.put_back()))
+        except (EOFError, OSError):  # The parent is gone.
+            return
+
+    def _answer(self, packed: bytes) -> bytes:
+        importing.note(importing.IN_MAIN_THREAD)
+        try:
+            request = pickle.loads(packed)
+        except BaseException as error:
+            return pickle.dumps(ErrandOutcome(error=_not_readable(error)))
+        if isinstance(request, Errand):
+            return _run_errand(request, self._begun)
+        return pickle.dumps(_settlement(self._open_store, request, self._begun))
+
+    def _begun(self) -> None:
+        importing.note(importing.NOT_AT_ALL)
+        self._pipe.send(BEGUN)
+
+    def _open_store(self) -> Any:
+        if self._store is None:
+            self._store = _store(self._settings)
+        return self._store
+
+    def _leave_to_parent(self) -> None:
+        """In a copy of this process that a handler has forked."""
+        self._pipe.close()
+        if self._store is not None:
+            self._store.leave_connections()
+
+
+def _settle_in(parent: int) -> None:
+    """Make this process one that can be ended at any time, with all that it has started."""
+    importing.note(importing.NOT_AT_ALL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    os.setpgid(0, 0)  # A group of its own: what handlers start ends with it.
+    adopt_orphans()
+    multiprocessing.current_process().daemon = False  # Else handlers could not use multiprocessing.
+    _go_first()
+    threading.Thread(target=_follow, args=(parent,), daemon=True).start()
+
+
+def _store(settings: Settings) -> Any:
+    """Only for handlers: a child that runs plain functions need not know of any database."""
+    from fanfold.store.store import Store
+
+    return Store(settings)
+
+
+def _settlement(open_store: Callable[[], Any], request: ChildRequest, begun: Callable[[], None]) -> Settlement:
+    """How the attempt ended. Errors before the handler is called are those of its stage, or of the database."""
+    from fanfold.engine.worker.attempt.attempt_result import failed
+
+    try:
+        handler = find_handler(request.module, request.file, request.qualname)
+    except BaseException as error:
+        reason = _not_found(error, request.module, stage=request.stage.name, task=request.row.id)
+        return failed(request.claimed, request.stage, reason)
+    try:
+        store = open_store()
+    except DatabaseProblem as problem:
+        return failed(request.claimed, request.stage, problem)
+    run = _prepared(store, replace(request.stage, handler=handler), request)
+    begun()
+    try:
+        return run()
+    except BaseException as error:
+        # Around the handler: no files for an event loop, or a task in it that ends everything.
+        return failed(request.claimed, request.stage, error)
+
+
+def _prepared(store: Any, stage: Stage, request: ChildRequest) -> Callable[[], Settlement]:
+    """The call of the handler, with everything imported that it takes."""
+    import asyncio
+
+    from fanfold.engine.worker.attempt.call import Call
+
+    pipeline = (FunctionPipeline if request.with_arguments else Pipeline)(request.row.pipeline)
+    call = Call(store, pipeline, stage, request.row, request.claimed)
+    return (lambda: asyncio.run(call.run_async())) if stage.runs_in_loop else call.run_sync
+
+
+def _run_errand(errand: Errand, begun: Callable[[], None]) -> bytes:
+    """The outcome, as bytes: a result that cannot travel becomes an error that can."""
+    try:
+        function = find_handler(errand.module, errand.file, errand.qualname)
+    except BaseException as error:
+        return pickle.dumps(ErrandOutcome(error=_not_found(error, errand.module, function=errand.qualname)))
+    begun()
+    home = os.getpid()
+    try:
+        value = function(*errand.arguments, **errand.named)
+        end_copy(home)
+        return pickle.dumps(ErrandOutcome(value))
+    except MemoryError as error:
+        end_copy(home, error)
+        # A process that got no more memory is not to be used again.
+        return pickle.dumps(
+            ErrandOutcome(error=ChildDied(say("child_out_of_memory", error=str(error)), code=OUT_OF_MEMORY))
+        )
+    except BaseException as error:
+        end_copy(home, error)
+        return _travelling(error)
+
+
+def _travelling(error: BaseException) -> bytes:
+    """An error as bytes, as itself where it can be raised elsewhere: one that ends a loop or a process must not."""
+    if isinstance(error, Exception) and not isinstance(error, StopIteration | StopAsyncIteration):
+        try:
+            travelling = pickle.dumps(ErrandOutcome(error=error))
+            pickle.loads(travelling)
+        except Exception:
+            pass
+        else:
+            return travelling
+    return pickle.dumps(ErrandOutcome(error=RuntimeError(f"{type(error).__name__}: {error}")))
+
+
+def _not_readable(error: BaseException) -> BaseException:
+    """What was sent here cannot be made again, mostly because its class is not found here."""
+    reason = Permanent(say("not_unpickled", error=f"{type(error).__name__}: {error}"), code=NOT_ISOLATED)
+    return error if isinstance(error, OSError) or shortage(error) is not None else reason
+
+
+def _not_found(
+    error: BaseException, module: str, *, function: str = "", stage: str = "", task: str = ""
+) -> BaseException:
+    """An error of the code or of where it runs, not of the item, as a sentence that says so."""
+    if isinstance(error, OSError) or shortage(error) is not None:
+        return error  # No more files or disk space: that may pass.
+    raised = say("import_raised", module=module, error=f"{type(error).__name__}: {error}")
+    why = error.message if isinstance(error, BadPipeline) else raised
+    of_stage = say("stage_not_in_child", stage=stage, why=why, task=task)
+    reason = Permanent(
+        of_stage if stage else say("function_not_in_child", function=function, why=why), code=NOT_ISOLATED
+    )
+    reason.__cause__ = error
+    return reason
+
+
+def find_handler(module_name: str, file: str | None, qualname: str) -> Any:
+    """The handler, by the name of its module (or its file) and its own."""
+    found: Any = _module(module_name, file)
+    for part in qualname.split("."):
+        found = getattr(found, part, None)
+    if isinstance(found, TaskFunction):
+        return found.function
+    if found is None:
+        raise BadPipeline(say("handler_not_found", name=qualname, module=module_name))
+    return found
+
+
+def _module(name: str, file: str | None) -> Any:
+    if name in sys.modules:
+        return sys.modules[name]
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        if file is None:
+            raise
+        return load_file(Path(file), name)
+
+
+def _go_first() -> None:
+    """When memory runs out, have the system end this process and not the worker, with which everything else would be lost."""
+    try:
+        Path("/proc/self/oom_score_adj").write_text("500")
+    except OSError:  # Not Linux, or not allowed here: then the system chooses as it likes.
+        return
+
+
+def _follow(parent: int) -> None:
+    """End with the parent, also when it was killed and could not say so; what was started here ends, too."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    end_descendants(os.getpid())
+    os.killpg(0, signal.SIGKILL)

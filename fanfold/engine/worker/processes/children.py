@@ -1,0 +1,295 @@
+"""Child processes for work that may crash or hang: kept warm, watched, and killed when they must end."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from multiprocessing.connection import wait
+from typing import TYPE_CHECKING, Any
+
+from fanfold.engine.worker.processes.child import (
+    BEGUN,
+    OUT_OF_MEMORY,
+    ChildReply,
+    ChildRequest,
+    Errand,
+    ErrandOutcome,
+    serve,
+)
+from fanfold.engine.worker.processes.descendants import end_descendants
+from fanfold.engine.worker.processes.main_script import Unguarded, hint, importable_main, main_path
+from fanfold.engine.worker.processes.memory import Allowance
+from fanfold.errors import ChildDied, Temporary
+from fanfold.model.importing import CHILD_NAME, UNGUARDED_EXIT
+from fanfold.model.sentences import Sentence, say
+from fanfold.settings import Settings
+
+if TYPE_CHECKING:
+    from fanfold.engine.worker.attempt.attempt_result import Settlement
+    from fanfold.engine.worker.attempt.call import Call
+
+CALLS_PER_CHILD = 500
+"""A child is replaced after this many calls, so that what handlers leak does not pile up."""
+WATCH_SECONDS = 0.05
+"""How often the memory of a busy child is looked at: the fastest PDF bomb grew by 1.3 GB/s, so by 70 MB in between."""
+SLOW_START_SECONDS = 5.0
+"""A start that takes longer is told to the caller, who has to ask for more time."""
+REAP_SECONDS = 5.0
+
+
+def nothing() -> None:
+    """For callers who need not know."""
+
+
+class Child:
+    """One child process, one call at a time. The thread that waits for its answer owns the pipe; others may only kill it."""
+
+    def __init__(self, settings: Settings, modules: Sequence[str] = (), allowance: Allowance | None = None) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(
+            target=serve, args=(theirs, settings, os.getpid(), modules), daemon=True, name=CHILD_NAME
+        )
+        # Ctrl-C goes to the children as well: until they can ignore it they must not hear it.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            with importable_main():
+                self._process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            theirs.close()
+        self.calls = 0
+        self._start_seconds = settings.child_start_seconds
+        self._allowance = allowance or Allowance(settings.child_memory_bytes)
+        self._is_ready = self._has_begun = self._is_busy = self._is_over = False
+        self._excess: str | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended and cannot be used again."""
+        return self._is_over
+
+    def call(self, call: Call, begun: Callable[[], None] = nothing, slow: Callable[[], None] = nothing) -> Settlement:
+        """Run the call in the child; ChildDied when the process ends instead of answering.
+
+        ``begun`` is told when the handler is called, ``slow`` when that takes long. Temporary, not counted, when the handler
+        was never called: because the child did not start in its time, or died while it started.
+        """
+        settlement: Settlement = self._ask(_request(call), begun, slow)
+        return settlement
+
+    def run(
+        self,
+        function: Callable[..., Any],
+        arguments: tuple[Any, ...],
+        named: dict[str, Any],
+        begun: Callable[[], None] = nothing,
+        slow: Callable[[], None] = nothing,
+    ) -> Any:
+        """Run a plain function in the child and give back what it returns, or raise what it raises; else as ``call``."""
+        module = sys.modules.get(function.__module__)
+        errand = Errand(function.__module__, getattr(module, "__file__", None), function.__qualname__, arguments, named)
+        outcome: ErrandOutcome = self._ask(errand, begun, slow)
+        return outcome.value
+
+    def kill(self) -> None:
+        """End it at once, with the processes it has started. Who waits for its answer is told that it died."""
+        with self._lock:
+            self._end_processes()
+            if self._is_busy:
+                return  # Its thread hears of it, and closes the pipe: to close it here would pull it away beneath a read.
+            self._is_busy = True
+        self._bury()
+
+    def _ask(self, request: ChildRequest | Errand, begun: Callable[[], None], slow: Callable[[], None]) -> Any:
+        packed = pickle.dumps(request)
+        with self._lock:
+            if self._is_busy:
+                raise ChildDied(say("child_ended"))
+            self._is_busy = True
+        self.calls += 1
+        self._has_begun = False
+        try:
+            reply = self._reply(packed, begun, slow)
+        except (EOFError, OSError):
+            raise self._death(request.file) from None
+        except BaseException:
+            self._end_processes()
+            self._bury()
+            raise
+        if reply.spent:
+            self._end_processes()
+            self._bury()
+        else:
+            self._is_busy = False
+        answer = pickle.loads(reply.answer)
+        if isinstance(answer, ErrandOutcome) and answer.error is not None:
+            raise answer.error
+        return answer
+
+    def _reply(self, packed: bytes, begun: Callable[[], None], slow: Callable[[], None]) -> ChildReply:
+        started = time.monotonic()
+        if not self._is_ready:
+            # Before that it does not read, and a large request would not go through the pipe.
+            self._hear_start(started, slow)
+            self._is_ready = True
+        self._pipe.send_bytes(packed)
+        said = self._hear_start(started, slow)
+        if isinstance(said, ChildReply):
+            return said  # The function was not found there.
+        assert said == BEGUN
+        self._has_begun = True
+        begun()
+        while not self._wait(WATCH_SECONDS):
+            continue
+        reply: ChildReply = self._pipe.recv()
+        return reply
+
+    def _hear_start(self, started: float, slow: Callable[[], None]) -> Any:
+        """What the child says next, in the time that it has for its start."""
+        is_slow = time.monotonic() > started + SLOW_START_SECONDS
+        while not self._wait(WATCH_SECONDS):
+            waited = time.monotonic() - started
+            if waited > self._start_seconds:
+                raise Temporary(
+                    say("child_not_ready", seconds=self._start_seconds, hint=self._start_hint()),
+                    code="child_start",
+                    counts=False,
+                )
+            if waited > SLOW_START_SECONDS and not is_slow:
+                is_slow = True
+                slow()
+        return self._pipe.recv()
+
+    def _wait(self, seconds: float) -> bool:
+        """Whether it has said something; EOFError when it has ended instead. Looks at its memory now and then."""
+        ready = wait([self._pipe, self._process.sentinel], seconds)
+        if self._pipe in ready:
+            return True
+        # Also without a sign: a process that it has started may hold its ends of the pipes open.
+        if ready or self._process.exitcode is not None:
+            if self._pipe.poll():
+                return True
+            raise EOFError
+        if self._excess is None and (excess := self._allowance.note(self._process.pid or 0)) is not None:
+            self._excess = excess
+            self._end_processes()
+        return False
+
+    def _start_hint(self) -> str:
+        return "" if self._is_ready else hint()
+
+    def _death(self, file: str | None) -> Exception:
+        """Why there is no answer; the process is gone then."""
+        self._end_processes()
+        exit_code = self._bury()
+        manner = _manner(exit_code)
+        if self._excess is not None:
+            return ChildDied(self._excess, code=OUT_OF_MEMORY)
+        if exit_code == UNGUARDED_EXIT and not self._has_begun:
+            return Unguarded((file if self._is_ready else main_path()) or "Its main script")
+        if not self._has_begun:
+            return Temporary(
+                say("child_died_starting", manner=manner, hint=self._start_hint()),
+                code="child_start",
+                counts=False,
+            )
+        return ChildDied(say("child_died", manner=manner))
+
+    def _end_processes(self) -> None:
+        """Kill the process with all that it has started, in its group or out of it."""
+        pid = self._process.pid
+        if pid is None or self._is_over:
+            return
+        if self._process.exitcode is None:
+            os.kill(pid, signal.SIGSTOP)  # It must not start more while these are looked for.
+            end_descendants(pid)
+        try:
+            os.killpg(pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):  # It has no group of its own yet, or is gone.
+            self._process.kill()
+
+    def _bury(self) -> int | None:
+        """Wait for the end of the process and close the pipe; its exit code."""
+        self._is_over = True
+        self._process.join(REAP_SECONDS)
+        self._pipe.close()
+        self._allowance.forget(self._process.pid or 0)
+        return self._process.exitcode
+
+
+class Children:
+    """Warm child processes, made as they are needed."""
+
+    def __init__(self, settings: Settings, *, at_once: int | None = None, modules: Sequence[str] = ()) -> None:
+        self.settings = settings
+        self.at_once = at_once or settings.children or os.cpu_count() or 1
+        """How many run functions at the same time; handlers that are isolated come on top."""
+        self._modules = tuple(modules)
+        self._allowance = Allowance(settings.child_memory_bytes)
+        self._idle: list[Child] = []
+        self._all: set[Child] = set()
+        self._closed = False
+
+    def warm(self, count: int) -> None:
+        """Start so many now: they come up while their parent is still busy with other things."""
+        for _ in range(min(count, self.at_once)):
+            self._idle.append(self._new())
+
+    def take(self) -> Child:
+        """An idle child, or a new one."""
+        return self._idle.pop() if self._idle else self._new()
+
+    def _new(self) -> Child:
+        if self._closed:
+            raise ChildDied(say("child_stopping"))
+        child = Child(self.settings, self._modules, self._allowance)
+        self._all.add(child)
+        return child
+
+    def give_back(self, child: Child) -> None:
+        """A child that has answered; old ones are let go."""
+        if child.is_over or child.calls >= CALLS_PER_CHILD:
+            self.discard(child)
+        else:
+            self._idle.append(child)
+
+    def discard(self, child: Child) -> None:
+        """End one that must not be used again."""
+        self._all.discard(child)
+        child.kill()
+
+    def close(self) -> None:
+        """End them all, and start no more."""
+        self._closed = True
+        for child in list(self._all):
+            child.kill()
+        self._all.clear()
+        self._idle.clear()
+
+
+def _request(call: Call) -> ChildRequest:
+    handler = call.stage.handler
+    module = sys.modules.get(handler.__module__)
+    file = getattr(module, "__file__", None)
+    bare = replace(call.stage, handler=serve)
+    return ChildRequest(
+        handler.__module__, file, handler.__qualname__, bare, call.with_arguments, call.row, call.claimed
+    )
+
+
+def _manner(exit_code: int | None) -> Sentence:
+    if exit_code is None or exit_code >= 0:
+        return say("exit_code", code=exit_code)
+    name = signal.Signals(-exit_code).name
+    return (
+        say("killed_for_memory", signal=name) if -exit_code == signal.SIGKILL else say("killed_by_signal", signal=name)
+    )

@@ -1,0 +1,42 @@
+"""Why a model gave no answer that can be taken."""
+
+SENTENCES: dict[str, str] = {
+    "service_said": "{service} {said:ended}",
+    "answered_status": "answered {status}: {said}",
+    "late": "did not answer within {seconds:g} s",
+    "unreadable_answer": "sent an answer that cannot be read: {type}",
+    "broke_off": "broke off the connection",
+    "short_of_files": "cannot be reached, as this machine is short of files. {advice}",
+    "not_reached": "cannot be reached at {address}",
+    "asked_to_wait": "asked to wait",
+    "needs_key": "{provider} needs a key. Put it into the environment variable {variable} where the work is done.",
+    "needs_library": "{provider} needs a library that is not installed: pip install 'fanfold[anthropic]'",
+    "then_resume": "{why} Then resume.",
+    "left_alone": "{why} It wants to be left alone for {minutes:.0f} min.",
+    "put_right": "{why} Put that right, then resume.",
+    "answer_not_taken": "The answer of {model} cannot be taken: {why:bare}.",
+    "no_answer": "{reasons:;}.",
+    "answer_repeats": "it repeats itself without end",
+    "answer_cut_off": "it was cut off",
+    "answer_filtered": "the service's filter held it back",
+    "answer_empty": "it is empty",
+    "answer_refuses": "the model refuses: {text}",
+    "no_model_to_ask": "{model} is no model that can be asked. There are: {known}.",
+    "cost_unknown": "unknown cost",
+    "cost_unknown_paid": "unknown cost, {count} {count:call|calls} possibly paid",
+    "cost_possibly_paid": "{amount}, {count} {count:call|calls} possibly paid",
+    "no_default_model": "{provider} has no default model.[[ Name one: --model {provider}:MODEL]]",
+    "no_provider": (
+        "There is no provider {provider!r} to ask. There are: {known}. To add one: [providers.{example}] in "
+        "fanfold.toml"
+    ),
+    "provider_no_table": "fanfold.toml: providers.{provider} must be a table: [providers.{provider}]",
+    "provider_name": "{provider!r} cannot be the name of a provider: small letters, digits, - and _, not {local!r}.",
+    "variable_unknown": "{variable} sets nothing that is known. A provider has: {known}.",
+    "key_written_down": '{where}: keys are not written down. Say which variable has it: key_env = "MY_KEY"',
+    "provider_fields_unknown": "{where}: unknown {names}. A provider has: {known}.",
+    "provider_kind": "{where}: kind is {kind!r}; use {known:or}.",
+    "provider_address": "{where}: base_url must begin with http:// or https://",
+    "provider_positive": "{where}: concurrency and timeout must be more than 0.",
+    "provider_no_number": "{where}: {name} is {value}, which is not a number.",
+}

@@ -1,0 +1,109 @@
+"""What the server says to a browser or a program."""
+
+SENTENCES: dict[str, str] = {
+    "items_not_retried": (
+        "None of these items can be retried now: they are pending, under way, or were retried meanwhile."
+    ),
+    "no_position": "Task {task} has no item at position {position} of {stage}.",
+    "too_many_undone": "More than {most} items are not done: start over with the other model instead.",
+    "too_many_named": "At most {most} items can be named at once.",
+    "no_result_yet": "Task {task} has no result yet.",
+    "result_has_no": "The result of task {task} has no {name}.{known}",
+    "result_has": " It has: {names}.",
+    "no_language": "There is no language {language!r}. There are: {known}.",
+    "choose_file": "Choose at least one file for {pipeline}.",
+    "text_not_json": "This is not JSON: {text}",
+    "not_possible": "{command:word} is not possible: it is {state:word}",
+    "option_reserved": "A name in the options is reserved: {first} and {second} cannot be used.",
+    "names_reserved": "The names {first} and {second} are reserved; give files as `files`.",
+    "form_unreadable": "The form cannot be read: {why}",
+    "field_not_json": "The field {name} is not JSON.",
+    "said_too_long": (
+        "Inputs, options and metadata together are {length} characters long; the limit is {limit}. They are shown"
+        " wherever the task is. Give what is larger as a file, or as items."
+    ),
+    "owner_not_allowed": "The token {token} submits tasks of {owner}, not of {wanted}.",
+    "no_pipeline": "There is no pipeline {pipeline!r} here. There are: {known}.[[ To add one: fanfold serve TARGET]]",
+    "file_ending": "{pipeline} takes files that end with {endings}; this one is {file}.",
+    "text_or_base64": "The file {file} needs either `text` or `base64`.",
+    "not_base64": "The file {file} is not base64.",
+    "item_key_text": "The key of an item is text; this one is {key}.",
+    "token_invalid": "The token is not valid.[[ Make one: fanfold tokens create NAME]]",
+    "token_demanded": "This server demands a token.[[ Make one: fanfold tokens create NAME]]",
+    "only_look": "The token {token} may look, but change nothing: its role is {role}.",
+    "needs_admin": "This needs the role admin; the token {token} has the role {role}.",
+    "all_owners": "This is about the tasks of all owners; the token {token} sees those of {owner}.",
+    "no_picture": "This item has no picture.",
+    "no_shown_picture": "This item has no picture that a browser can show.",
+    "too_many_pictures": "Too many pictures are wanted at once. Try again in a moment.",
+    "picture_failed": "The picture cannot be drawn: {why}",
+    "picture_no_bytes": "the pipeline gave no bytes.",
+    "commands_wait": "The database is busy: other commands wait for it already. Try again in a moment.",
+    "files_unlocked": "Other files are being unlocked already. Try again in a moment.",
+    "forms_made": "Other forms are being made already. Try again in a moment.",
+    "no_space": (
+        "The server has no space left for uploads{place}. Free some there, or have it use another folder "
+        "(TMPDIR), then send it again. Nothing was kept of this request."
+    ),
+    "in_folder": " in {folder}",
+    "page_file_gone": "A file of this task is no longer there.",
+    "named_file_gone": "The file {file} is no longer there.",
+    "unexpected": "Something happened that Fanfold did not foresee. The server's log has it under {mark}.",
+    "database_not_usable": "The database cannot be used right now. The server's log says why.",
+    "database_refused": "The database refused this value.",
+    "database_misfit": "The database does not fit this version of Fanfold.",
+    "database_damaged": "The database is damaged.",
+    "database_unreachable": "The database cannot be used right now; the server goes on trying.",
+    "database_way_out": "{what} {way}.",
+    "read_only_file": (
+        "The database {where} cannot be written to: {place} is read-only for this user. SQLite writes to the file and "
+        "to its log beside it. Give both back their rights, or copy the file to a folder of your own[[: --database "
+        "sqlite:///COPY]]"
+    ),
+    "database_error_refused": "The database refused: {why}.",
+    "database_error_misfit": (
+        "A statement does not fit the tables of the database {where}: {why}.[[ To see what is wrong: fanfold doctor]]"
+    ),
+    "database_error_damaged": "The database {where} is damaged: {why}.",
+    "database_error_unreachable": "Cannot use the database {where}: {why}.",
+    "way_disk_full": "Free some space on its disk; the work then goes on by itself",
+    "way_read_only": "Make the file and its folder writable for this account; the work then goes on by itself",
+    "way_disk_error": "Its disk is full, read-only or broken: look at the system's log",
+    "way_not_opened": "Its file or folder is gone, or this process has too many open files (ulimit -n)",
+    "way_open_files": "This process may have too many open files (ulimit -n)",
+    "way_locked": "Another process holds its write lock; see who has the file open",
+    "way_no_writes": "The server takes no writes, as after a failover; the work goes on by itself when it does again",
+    "way_server_disk": "Free some space on the server's disk; the work then goes on by itself",
+    "way_max_connections": "Raise max_connections, or use a pooler",
+    "way_connections": "Raise the limit of connections, or use a pooler",
+    "folder_not_written": "Cannot write to the data folder {folder}: {why}.",
+    "folder_not_written_public": "Cannot write to the data folder: {why}.",
+    "way_folder_full": "Free some space there; the work then goes on by itself",
+    "way_folder_writable": "Make it writable for the account of the workers; the work then goes on by itself",
+    "token_name": "{name!r} cannot name a token: use 1 to 100 letters, digits, and . @ - _",
+    "no_role": "There is no role {role!r}. There are: {known}.",
+    "token_days": "A token cannot be valid for {days:g} days; use more than 0 and at most 36500.",
+    "admin_sees_all": "An admin sees the tasks of all owners: leave the owner out, or give the role member.",
+    "owner_too_long": "An owner has at most 200 characters.",
+    "token_exists": (
+        "There is a token {name} already. To replace it, revoke it first[[: fanfold tokens revoke {name}]]"
+    ),
+    "no_token": "There is no token {name}.[[ To see them: fanfold tokens list]]",
+    "body_not_json": "The body is not JSON.",
+    "body_no_object": "The body must be a JSON object.",
+    "database_silent": "The database does not answer; the server goes on trying.",
+    "foreign_origin": "The request came from a page of another site, which may not change anything here.",
+    "unknown_host": (
+        "This server is not called {host}. Call it by its address, or let the server allow this name (setting "
+        "`allowed_hosts`)."
+    ),
+    "request_too_large": "The request is larger than {limit:g} MB. Send less at once.",
+    "upload_too_large": (
+        "The request is larger than {limit:g} MB. Whoever runs the server can allow more: FANFOLD_UPLOAD_BYTES"
+    ),
+    "json_too_large": (
+        "The request is larger than {limit:g} MB, which is the most for JSON. Send files as multipart/form-data, "
+        "which may have {most:g} MB, and many items as several tasks."
+    ),
+    "rest_missing": "The rest of the request did not come: {bytes} bytes in {seconds:.0f} s. Send it again.",
+}

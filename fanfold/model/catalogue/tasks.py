@@ -1,0 +1,22 @@
+"""Why a task stopped, and what happened to it: errors of tasks and events."""
+
+SENTENCES: dict[str, str] = {
+    "unknown_reason": "unknown",
+    "stage_failed": "{stage} failed: {why}",
+    "items_failed": "{count} {count:item|items} of {stage} failed: {why}",
+    "some_failed": "{count} of {total} {total:item|items} of {stage} failed",
+    "step_done": "{stage} is done",
+    "step_failed": "{stage} itself failed: {why}",
+    "step_goes_on": "{stage} goes on",
+    "merged_without_held": "without {count} {count:held item|held items} of {stage}",
+    "goes_on_without": "merge goes on without it: {why}",
+    "items_redone": "{count} {count:item|items} of {stage}",
+    "items_redone_named": "{count} {count:item|items} of {stage}: {keys}",
+    "items_accepted": "{count} degraded {count:item|items} of {stage}: {keys}",
+    "external_job": "external job {job}",
+    "on_move_failed": "on_move failed: {error}",
+    "on_move_again": "{what:bare}. It is tried again, with growing pauses",
+    "on_move_retried": "{what:bare}; trying again in {seconds:g} s",
+    "not_moved": "Task {task} was not moved, as {what}",
+    "action_failed_event": "{action} failed: {why}",
+}

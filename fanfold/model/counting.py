@@ -1,0 +1,11 @@
+"""Writes numbers beside what they count, for every room that says how many there are of something."""
+
+from __future__ import annotations
+
+
+def counted(number: int, noun: tuple[str, str]) -> str:
+    """`1 page`, `2 pages`."""
+    return f"{number} {noun[number != 1]}"
+
+
+ITEMS = ("item", "items")

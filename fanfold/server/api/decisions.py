@@ -1,0 +1,115 @@
+"""What people decide about parts of results: list decisions, and make one or many."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import Query
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from fanfold.engine.tasks.decide import KEY_LENGTH
+from fanfold.model.decision import PART_LENGTH, Decision, DecisionVerdict, NewDecision
+from fanfold.server.access import Looking
+from fanfold.server.api.documented import may_answer
+from fanfold.server.api.items import Stage
+from fanfold.server.api.shapes import TaskShape, Text, shallow
+from fanfold.server.api.tasks import MAY_CHANGE, TaskId
+from fanfold.server.database_threads import Router
+
+router = Router(tags=["decisions"])
+MOST_AT_ONCE = 10_000
+ItemKey = Annotated[Text, Field(min_length=1, max_length=KEY_LENGTH)]
+PartKey = Annotated[Text, Field(min_length=1, max_length=PART_LENGTH)]
+
+
+class DecisionShape(BaseModel):
+    """A decision: who decided what about which part, and when."""
+
+    number: int = Field(description="Counts the decisions of the task; the cursor of the list.")
+    stage: str
+    item: str
+    part: str
+    verdict: DecisionVerdict
+    value: JsonValue = Field(
+        description="What replaces the part; null when it is replaced by nothing, or not replaced."
+    )
+    actor: str
+    at: datetime
+
+    @classmethod
+    def of(cls, decision: Decision) -> DecisionShape:
+        """The decision for a program."""
+        return cls.model_construct(**shallow(decision))
+
+
+class DecisionList(BaseModel):
+    """Decisions, in the order in which they were made."""
+
+    decisions: list[DecisionShape]
+    next: int | None = Field(description="Give it as `after` to get the next ones; null at the end.")
+
+
+class DecisionWish(BaseModel):
+    """What is decided about one part of an item's output."""
+
+    item: ItemKey = Field(description="The key of the item.")
+    part: PartKey = Field(description="The key of the part, made from its content, as the application says.")
+    verdict: DecisionVerdict = Field(description="`undo` takes the decision about this part back.")
+    value: JsonValue = Field(default=None, description="With `replace`: what replaces the part; null: nothing does.")
+    stage: Text | None = Field(default=None, max_length=63)
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class DecisionsWish(BaseModel):
+    """Decisions to be made together: all of them, or none if one cannot be made."""
+
+    decisions: list[DecisionWish] = Field(min_length=1, max_length=MOST_AT_ONCE)
+    stage: Text | None = Field(
+        default=None, max_length=63, description="The stage of the items; by default the one that the last merge reads."
+    )
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {
+                    "decisions": [
+                        {"item": "p17", "part": "1f0c64a2b9d37e5510ac", "verdict": "reject"},
+                        {"item": "p17", "part": "77a0c1d2e3f405162738", "verdict": "replace", "value": "the"},
+                    ]
+                }
+            ]
+        },
+    )
+
+
+@router.get("/tasks/{task_id}/decisions", responses=may_answer(404, 409))
+def list_decisions(
+    client: Looking,
+    task_id: TaskId,
+    stage: Stage = None,
+    item: Annotated[Text | None, Query(max_length=KEY_LENGTH)] = None,
+    part: Annotated[Text | None, Query(max_length=PART_LENGTH)] = None,
+    verdict: DecisionVerdict | None = None,
+    history: Annotated[bool, Query(description="Also those that were taken back, or that later ones replace.")] = False,
+    after: Annotated[int, Query(ge=0, le=2**31 - 1, description="The `next` of the page before.")] = 0,
+    limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
+) -> DecisionList:
+    """List the decisions about parts of a task's results: the latest about each part."""
+    found = client.decisions(
+        task_id, stage=stage, item=item, part=part, verdict=verdict, history=history, after=after, limit=limit
+    )
+    shapes = [DecisionShape.of(one) for one in found]
+    return DecisionList.model_construct(decisions=shapes, next=found[-1].number if len(found) == limit else None)
+
+
+@router.post("/tasks/{task_id}/decisions", responses=may_answer(404, 409), dependencies=MAY_CHANGE)
+def decide(client: Looking, task_id: TaskId, wish: DecisionsWish) -> TaskShape:
+    """Accept, reject or replace parts of results, or take that back; the last merge follows in a moment, once for all.
+
+    No item is redone. A decision that says the same as the last one about its part changes nothing.
+    """
+    wanted = [NewDecision(one.item, one.part, one.verdict, one.value, one.stage) for one in wish.decisions]
+    return TaskShape.of(client.decide_many(task_id, wanted, stage=wish.stage))

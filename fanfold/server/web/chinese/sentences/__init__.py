@@ -1,0 +1,17 @@
+"""The sentences of Fanfold in Chinese, by the same codes and with the same gaps as ``fanfold.model.catalogue``."""
+
+from __future__ import annotations
+
+from fanfold.server.web.chinese.sentences import asking, commands, inputs, operating, serving, tasks, waiting, work
+
+PARTS: tuple[dict[str, str], ...] = (
+    waiting.SENTENCES,
+    operating.SENTENCES,
+    work.SENTENCES,
+    tasks.SENTENCES,
+    commands.SENTENCES,
+    inputs.SENTENCES,
+    asking.SENTENCES,
+    serving.SENTENCES,
+)
+SENTENCES: dict[str, str] = {code: text for part in PARTS for code, text in part.items()}

@@ -1,0 +1,49 @@
+"""What the database itself refuses: rows that contradict themselves, and moves that the table of moves does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fanfold.model.decision import DecisionVerdict
+from fanfold.model.lifecycle import (
+    FINISHED_TASKS,
+    ITEM_MOVES,
+    SETTLED_ITEMS,
+    TASK_MOVES,
+    TIMED_ITEMS,
+    ItemState,
+    Move,
+    TaskState,
+    pairs,
+)
+from fanfold.store.dialects.dialect import Dialect
+
+
+def _listed(values: Iterable[str]) -> str:
+    return ", ".join(f"'{value}'" for value in values)
+
+
+ITEM_CHECKS = {
+    "state_known": f"state IN ({_listed(ItemState)})",
+    "running_has_worker": "(state = 'running') = (worker IS NOT NULL)",
+    "timed_has_time": f"(state IN ({_listed(TIMED_ITEMS)})) = (available_at IS NOT NULL)",
+    "settled_has_time": f"(state IN ({_listed(SETTLED_ITEMS)})) = (finished_at IS NOT NULL)",
+    "leased_once_run": "state NOT IN ('running', 'done') OR lease > 0",
+}
+TASK_CHECKS = {
+    "state_known": f"state IN ({_listed(TaskState)})",
+    "finished_has_time": f"(state IN ({_listed(FINISHED_TASKS)})) = (finished_at IS NOT NULL)",
+    "ending_known": f"ending IS NULL OR ending IN ({_listed((TaskState.FAILED, TaskState.CANCELLED))})",
+}
+DECISION_CHECKS = {"verdict_known": f"verdict IN ({_listed(DecisionVerdict)})"}
+
+
+def trigger_statements(dialect: Dialect) -> list[str]:
+    """The triggers that refuse any change of state that the table of moves does not have."""
+    return dialect.trigger_statements({"items": _illegal(ITEM_MOVES), "tasks": _illegal(TASK_MOVES)})
+
+
+def _illegal(moves: Iterable[Move]) -> str:
+    """The condition, over ``OLD`` and ``NEW``, of a change that the table does not have."""
+    changes = " OR ".join(f"OLD.state = '{source}' AND NEW.state = '{target}'" for source, target in pairs(moves))
+    return f"OLD.state <> NEW.state AND NOT ({changes})"

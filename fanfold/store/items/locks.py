@@ -1,0 +1,26 @@
+"""Locks items in the order of their ids, so that of two who lock several none waits for the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import sqlalchemy as sa
+
+from fanfold.store.dialects.dialect import Dialect
+from fanfold.store.dialects.known import of
+from fanfold.store.statements import run
+from fanfold.store.tables import items
+
+
+def lock_items(connection: sa.Connection, ids: Sequence[int]) -> None:
+    """Wait for whoever writes one of these items; nobody else writes them until the transaction ends."""
+    dialect = of(connection)
+    if ids and dialect.locks_rows:
+        run(connection, _locked(dialect), {"ids": list(ids)})
+
+
+@cache
+def _locked(dialect: Dialect) -> sa.Select[Any]:
+    return sa.select(items.c.id).where(dialect.among(items.c.id)).order_by(items.c.id).with_for_update(key_share=True)

@@ -1,0 +1,44 @@
+"""What a pending item looks like: a new one, one that is handed back, and one that starts over.
+
+Every move to `pending` writes these values, and readers show them for items that a reset has not come to yet.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from fanfold.model.lifecycle import ItemState
+from fanfold.store.items.reset_queue import OUTDATE, OVER
+from fanfold.store.tables import item_data
+
+NEW_COLUMNS = ("task", "stage", "state", "lease", "attempts", "failures", "crashes", "seq", "key")
+HANDED_BACK: dict[str, Any] = {
+    "state": ItemState.PENDING.value,
+    **dict.fromkeys(("worker", "deadline_at", "available_at")),
+}
+"""Nobody has it and it waits for no time. What its attempts have counted stays."""
+STARTED_OVER: dict[str, Any] = {
+    **HANDED_BACK,
+    **dict.fromkeys(("attempts", "failures", "crashes"), 0),
+    **dict.fromkeys(("finished_at", "degraded")),
+}
+"""Nothing was tried. Its lease is kept: it only grows."""
+CRASHES = ("crash_progress", "crash_memory", "forgiven_crashes")
+FORGOTTEN: dict[str, Any] = dict.fromkeys(
+    ("memory", "waiting_since", "progress", "message", "hold", "handed_back", "troubled_since", "troubled_by", *CRASHES)
+)
+"""What an item that is done again no longer knows of its earlier attempts; its results stay until there are new ones."""
+KEPT = {OUTDATE: ("item", "input", "generation", "options"), OVER: ("item", "input")}
+"""All that is kept of the data of an item whose results are gone, by the kind of its reset."""
+
+
+def new_item(task: Any, stage: Any, seq: Any, key: Any) -> tuple[Any, ...]:
+    """The values of NEW_COLUMNS."""
+    return (task, stage, sa.literal_column(f"'{ItemState.PENDING}'"), *[sa.literal_column("0")] * 4, seq, key)
+
+
+def without_results(kind: str) -> dict[str, Any]:
+    """The data of an item that starts over."""
+    return {column.name: None for column in item_data.c if column.name not in KEPT[kind]}
