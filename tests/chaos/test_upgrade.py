@@ -314,16 +314,16 @@ def test_an_upgrade_behind_a_long_reader_holds_nobody_up(
                 DatabaseProblem, match=r"8 tries of 0.3 s: process \d+ .*fanfold, idle in trans"
             ) as caught:
                 migrate.upgrade_database(first.database)
-            held = time.monotonic() - held_at
+            held, longest = time.monotonic() - held_at, waits.longest
             assert caught.value.code == "locked"
             assert migrate.current(first.database) == "0001"
             threading.Timer(0.6, reader.rollback).start()
             migrate.upgrade_database(first.database)
         assert migrate.current(first.database) == migrate.REVISIONS[-1]
         # Somebody who wants the table waits for one try of eight at most, and not for the reader's end.
-        assert waits.longest < held / 2, (waits.longest, held)
+        assert longest < held / 2, (longest, held)
         promised = "An upgrade that waits for a lock holds nobody else up for long."
-        seen = f"8 tries, then a sentence that names who blocks it; others waited {waits.longest:.1f} s at most"
+        seen = f"8 tries, then a sentence that names who blocks it; others waited {longest:.1f} s at most"
         note(Finding("upgrade behind a reader", "PostgreSQL", promised, seen))
     finally:
         first.database.close()

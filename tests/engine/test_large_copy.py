@@ -68,6 +68,13 @@ def begun(installation: Installation, paid: Paid, count: int) -> ff.Task:
     return task
 
 
+def due(installation: Installation, number: int) -> LargeCopy:
+    """The copy that the task needs before it can move on."""
+    with pytest.raises(LargeCopy) as found:
+        advance.advance(installation.store, installation.client.pipelines, number, "somebody")
+    return found.value
+
+
 def test_no_transaction_of_a_large_copy_writes_more_than_a_bounded_number_of_rows(installation: Installation) -> None:
     task = begun(installation, Paid(), 20_000)
     with rows_counted(installation.store) as meter:
@@ -134,7 +141,7 @@ def test_what_is_redone_while_its_stage_is_copied_is_copied_anew(installation: I
     paid = Paid()
     task = begun(installation, paid, 10)
     number = number_of(installation, task)
-    large = LargeCopy(number, "first", "second")
+    large = due(installation, number)
     copy = copying.Copy(large, "mine", lambda: False)
     assert installation.store.transact(copy.begin)
     assert installation.store.transact(copy.some)
@@ -149,7 +156,7 @@ def test_what_is_redone_while_its_stage_is_copied_is_copied_anew(installation: I
 @pytest.mark.usefixtures("small_chunks")
 def test_a_complete_copy_is_made_again_when_the_task_was_steered_since(installation: Installation) -> None:
     task = begun(installation, Paid(), 10)
-    assert copy_ahead(installation.store, LargeCopy(number_of(installation, task), "first", "second"))
+    assert copy_ahead(installation.store, due(installation, number_of(installation, task)))
     installation.client.retry(task.id, ["1"], stage="first", options={"say": "c"})
     assert installation.completed(task)[0] == "C0"
 
@@ -187,7 +194,7 @@ def test_a_stopped_copy_is_taken_over_at_once(installation: Installation) -> Non
     task = begun(installation, Paid(), 10)
     number = number_of(installation, task)
     answers = iter([False, True])
-    large = LargeCopy(number, "first", "second")
+    large = due(installation, number)
     assert not copy_ahead(installation.store, large, lambda: next(answers, True))
     assert installation.client.items(task.id, stage="second") == []
     assert move_on(installation.store, installation.client.pipelines, number, "me") == "active"
@@ -214,3 +221,43 @@ def test_a_large_copy_does_not_hold_up_its_own_worker(live: Live, monkeypatch: p
         go_on.set()
         live.until(first, "completed")
     assert live.client.result(first.id) == [f"A{n}" for n in range(10)]
+
+
+@pytest.mark.usefixtures("small_chunks")
+def test_a_copy_that_begins_after_the_task_moved_on_does_not_hide_its_items(installation: Installation) -> None:
+    """Two workers see that a copy is due; one is so slow that the other has copied, and the task moved on, before it begins."""
+    paid = Paid()
+    task = begun(installation, paid, 10)
+    number, pipelines = number_of(installation, task), installation.client.pipelines
+    slow = due(installation, number)
+    assert move_on(installation.store, pipelines, number, "quick") == "active"
+    assert copy_ahead(installation.store, slow)
+    assert move_on(installation.store, pipelines, number, "slow") is None
+    assert installation.client.get(task.id).stage == "second"
+    assert len(installation.client.items(task.id, stage="second")) == 10
+    assert installation.completed(task) == ["A"] * 10
+    assert len(paid.calls) == 10
+
+
+@pytest.mark.usefixtures("small_chunks")
+def test_a_merge_without_held_items_copies_many_into_the_next_stage(installation: Installation) -> None:
+    made = ff.Pipeline("held")
+
+    @made.each
+    def first(item: Any) -> Any:
+        if item.input == 3:
+            raise ff.HoldItem("was it paid?")
+        return item.input
+
+    @made.each
+    def second(item: Any) -> Any:
+        return item.input * 10
+
+    @made.merge
+    def bind(task: Any, results: Any) -> Any:
+        return [result.output for result in results]
+
+    task = installation.client.submit(installation.know(made), items=range(10))
+    installation.work()
+    installation.client.merge(task.id)
+    assert installation.completed(task) == [n * 10 for n in range(10) if n != 3]

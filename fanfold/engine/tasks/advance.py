@@ -26,11 +26,13 @@ from fanfold.store.store import Store, Transaction
 class LargeCopy(NotReady):
     """Many items of a stage have to be copied into the next, in transactions of their own, before the task moves."""
 
-    def __init__(self, task: int, source: str, target: str) -> None:
+    def __init__(self, task: int, source: str, target: str, event: int) -> None:
         super().__init__(f"the items of {source} are to be copied into {target}")
         self.task = task
         self.source = source
         self.target = target
+        self.event = event
+        """The newest event of the task when the copy was found to be due: after any other it may no longer be."""
 
 
 COUNTINGS = 3
@@ -190,7 +192,7 @@ def enter(
     }
     while stage is not None:
         stops = stage.gate and not through_gate and not _passed_gate(counts, stage, new_items, put_back, begun)
-        if put_back or make_items(tx, row, stage, new_items):
+        if put_back or make_items(tx, row, stage, new_items, counts.event):
             target = TaskState.WAITING if stops else TaskState.ACTIVE
             written = clear | started | {"missing": counts.missing(stage.name)}
             move(tx, pipelines, row, verb, target, actor=actor, stage=stage.name, values=written)
@@ -217,11 +219,18 @@ def _passed_gate(
     return counts.have_begun(stage.name) if begun is None else begun
 
 
-def make_items(tx: Transaction, row: TaskRow, stage: PlannedStage, new_items: NewItems | None = None) -> bool:
+def make_items(
+    tx: Transaction,
+    row: TaskRow,
+    stage: PlannedStage,
+    new_items: NewItems | None = None,
+    event: int | None = None,
+) -> bool:
     """The items of a stage that begins, or begins again; False when there are none to be worked on.
 
     What a split gives replaces whatever an earlier split of the same task gave; Leftovers when that is still there. LargeCopy
-    when more items are to be copied than fit into one short transaction.
+    when more items are to be copied than fit into one short transaction. ``event`` is the newest event of the task before this
+    transaction, where it has added some.
     """
     if stage.kind is not Kind.EACH:
         if tx.items.exist(row.number, stage.name):
@@ -241,14 +250,15 @@ def make_items(tx: Transaction, row: TaskRow, stage: PlannedStage, new_items: Ne
             tx.items.add(row.number, stage.name, new_items)
     elif before is not None and before.kind is Kind.EACH:
         draft = tx.drafts.hidden(row.number).get(stage.name)
-        if draft is not None and draft.token == f"{COPIED}{tx.events.last(row.number)}":
+        event = tx.events.last(row.number) if event is None else event
+        if draft is not None and draft.token == f"{COPIED}{event}":
             tx.drafts.end(row.number, [stage.name])
         elif (
             draft is not None
             or tx.items.last_position(row.number, before.name) > COPY_CHUNK
             or not tx.items.copy(row.number, before.name, stage.name)
         ):
-            raise LargeCopy(row.number, before.name, stage.name)
+            raise LargeCopy(row.number, before.name, stage.name, event)
     return tx.items.is_open(row.number, stage.name)
 
 

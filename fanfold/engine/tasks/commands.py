@@ -257,7 +257,8 @@ class Commands:
             last, counts = row.plan.last_merge(), StageCounts(tx, row, ahead)
             enter(tx, self.pipelines, row, last, actor=self.actor, verb="merge", through_gate=True, counts=counts)
         elif row.state is TaskState.ACTIVE:
-            self._go_on_without_held(tx, row, StageCounts(tx, row, ahead))
+            counts = StageCounts(tx, row, ahead, tx.events.last(row.number))
+            self._go_on_without_held(tx, row, counts)
         else:
             self._go_on(tx, row, StageCounts(tx, row, ahead))
 

@@ -68,8 +68,9 @@ def copy_ahead(store: Store, large: LargeCopy, stopped: Callable[[], bool] = lam
     True also when the task was steered meanwhile: whoever asked for the copy looks at the task again.
     """
     copy = Copy(large, f"copy {secrets.token_hex(8)}", stopped)
-    if not store.transact(copy.begin):
-        return False
+    begun = store.transact(copy.begin)
+    if not begun:
+        return begun is None and not stopped()
     if copy.is_old and not remove_items(store.transact, large.task, large.target, copy.token, may=copy.may):
         return not stopped()
     copy.after = 0
@@ -92,18 +93,22 @@ class Copy:
         self.large = large
         self.token = token
         self.stopped = stopped
-        self.event = 0
         self.after = self.last = 0
         self.is_old = False
 
-    def begin(self, tx: Transaction) -> bool:
-        """Take the draft, unless somebody else copies these items just now."""
+    def begin(self, tx: Transaction) -> bool | None:
+        """Take the draft; False when somebody else copies these items just now, None when the task has moved since.
+
+        A draft for a stage that the task has entered already would hide the items that are being worked on.
+        """
         task, target = self.large.task, self.large.target
         if tx.tasks.lock(task) is None:
             return False
+        if tx.events.last(task) != self.large.event:
+            return None
         draft = tx.drafts.hidden(task).get(target)
         self.is_old = draft is not None and draft.kind != COPY
-        self.event, self.last = tx.events.last(task), tx.items.last_position(task, self.large.source)
+        self.last = tx.items.last_position(task, self.large.source)
         free = draft is None or self.is_old or draft.token.startswith(COPIED)
         kind = OLD if self.is_old else COPY
         return tx.drafts.begin(task, target, kind, self.token, stale_seconds=None if free else STALE_SECONDS)
@@ -111,7 +116,7 @@ class Copy:
     def may(self, tx: Transaction) -> bool:
         """Whether the task is as it was when the copy began, which is checked under its lock."""
         task = self.large.task
-        return not self.stopped() and tx.tasks.lock(task) is not None and tx.events.last(task) == self.event
+        return not self.stopped() and tx.tasks.lock(task) is not None and tx.events.last(task) == self.large.event
 
     def some(self, tx: Transaction) -> bool | None:
         """Copy the next positions; False when it takes another transaction, None when the copy is no longer wanted or ours."""
@@ -127,4 +132,4 @@ class Copy:
         task, target = self.large.task, self.large.target
         if not self.may(tx) or not tx.drafts.refresh(task, target, self.token):
             return False
-        return tx.drafts.begin(task, target, COPY, f"{COPIED}{self.event}")
+        return tx.drafts.begin(task, target, COPY, f"{COPIED}{self.large.event}")

@@ -89,12 +89,14 @@ class StageCounts:
     OutOfDate when the task has moved since they were made. Without any, all are made here and now.
     """
 
-    def __init__(self, tx: Transaction, row: TaskRow, ahead: Ahead | None) -> None:
+    def __init__(self, tx: Transaction, row: TaskRow, ahead: Ahead | None, event: int | None = None) -> None:
         if ahead is not None and not ahead.still_holds(tx, row):
             raise OutOfDate(row.number)
         self.tx = tx
         self.row = row
         self.ahead = ahead
+        self.event = event
+        """The newest event of the task before this transaction, for one that adds events of its own before the task moves."""
         self._entered: dict[str, Counts] = {}
 
     def of(self, stage: str) -> Counts:
