@@ -136,8 +136,18 @@ MUTANTS = (
     ),
     mutant(
         "a copy ends when its task is steered",
-        Edit(COPYING, "tx.tasks.lock(task) is not None and tx.events.last(task) == self.event", "True"),
+        Edit(COPYING, "tx.tasks.lock(task) is not None and tx.events.last(task) == self.large.event", "True"),
         test=f"{LARGE_COPY}::test_what_is_redone_while_its_stage_is_copied_is_copied_anew",
+    ),
+    mutant(
+        "no copy into a stage that the task has entered already",
+        Edit(COPYING, "if tx.events.last(task) != self.large.event:", "if False:"),
+        test=f"{LARGE_COPY}::test_a_copy_that_begins_after_the_task_moved_on_does_not_hide_its_items[sqlite]",
+    ),
+    mutant(
+        "a large copy fits a merge that writes events of its own",
+        Edit("fanfold/engine/tasks/commands.py", "ahead, tx.events.last(row.number))", "ahead)"),
+        test=f"{LARGE_COPY}::test_a_merge_without_held_items_copies_many_into_the_next_stage[sqlite]",
     ),
     mutant(
         "a large copy beside the turns",
@@ -146,11 +156,7 @@ MUTANTS = (
     ),
     mutant(
         "a complete copy belongs to one moment of its task",
-        Edit(
-            ADVANCE,
-            'draft.token == f"{COPIED}{tx.events.last(row.number)}"',
-            "draft.token.startswith(COPIED)",
-        ),
+        Edit(ADVANCE, 'draft.token == f"{COPIED}{event}"', "draft.token.startswith(COPIED)"),
         test=f"{LARGE_COPY}::test_a_complete_copy_is_made_again_when_the_task_was_steered_since",
     ),
 )

@@ -16,6 +16,11 @@ SERVICE_TESTS, STALLED_TESTS = "engine/test_services.py", "engine/test_stalled.p
 
 MUTANTS = (
     mutant(
+        "a worker that leaves gives back what it never heard that it holds",
+        Edit(PULSE, "if held:", "if False:"),
+        test="mutants/test_guards.py::test_a_worker_that_leaves_gives_back_what_it_never_heard_that_it_holds[sqlite]",
+    ),
+    mutant(
         "a service thread goes on after any error",
         Edit(RESTARTING, "except BaseException as error:", "except DatabaseProblem as error:"),
         test=f"{SERVICE_TESTS}::test_a_sweep_that_raises_is_tried_again[sqlite-recover_now]",

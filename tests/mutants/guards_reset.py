@@ -48,7 +48,8 @@ MUTANTS = (
         Edit(
             COMMANDS,
             "        elif row.state is TaskState.ACTIVE:\n"
-            "            self._go_on_without_held(tx, row, StageCounts(tx, row, ahead))\n",
+            "            counts = StageCounts(tx, row, ahead, tx.events.last(row.number))\n"
+            "            self._go_on_without_held(tx, row, counts)\n",
             "",
         ),
         test=f"{HELD}::test_merge_goes_on_without_what_is_held_and_keeps_the_reason",

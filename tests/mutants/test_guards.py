@@ -305,6 +305,21 @@ def test_a_worker_whose_heartbeat_came_too_late_drops_what_runs_and_starts_anew(
     assert [worker.id for worker in installation.client.workers()] == [pulse.worker]
 
 
+def test_a_worker_that_leaves_gives_back_what_it_never_heard_that_it_holds(installation: Installation) -> None:
+    """The answer to a claim got lost, and the worker is told to stop before it notices: that is no crash of the item."""
+    task = installation.client.submit(installation.know(batch(limit=1)), items=["a"])
+    pulse = pulse_of(installation, [])
+    pulse.start()
+    assert len(installation.worker(pulse.worker).claim()) == 1
+    assert len(installation.rows()["permits"]) == 1
+    pulse.stop()
+    [item] = installation.client.items(task.id)
+    assert (item.state, item.crashes) == ("pending", 0)
+    assert installation.rows()["permits"] == []
+    installation.sweep()
+    assert installation.client.items(task.id)[0].crashes == 0
+
+
 def unreachable(*_arguments: Any) -> None:
     """What every heartbeat comes to, while the database is away."""
     raise DatabaseProblem("The database cannot be reached.", code="unreachable")

@@ -1,5 +1,6 @@
 """Is a provider what `fanfold.toml` and the environment say it is?"""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -127,7 +128,7 @@ def test_an_address_never_shows_a_password() -> None:
 @pytest.fixture
 def nobody_ready(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No key, no default, no fanfold.toml."""
-    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "FANFOLD_PROVIDER"):
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", *(name for name in os.environ if "FANFOLD_PROVIDER" in name)):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
 

@@ -90,15 +90,22 @@ class SimulatedDatabase(Database):
             STAGE.schedule.note("ROLLBACK")
             if "deadlock detected" in str(error):
                 STAGE.schedule.fail(Violation(f"a deadlock: {error}"))
+            self._end_of_writing(me)
+            self.faults.stall()
             raise
         finally:
-            self.ends += 1
-            self.writing.discard(me)
-            self.writer = None if self.writer is me else self.writer
+            self._end_of_writing(me)
         if touched is not None and self.on_commit is not None:
             self.on_commit(touched)
         self.faults.at(AFTER_COMMIT)
+        self.faults.stall()
         self.faults.answer()
+
+    def _end_of_writing(self, me: Actor) -> None:
+        if me in self.writing:
+            self.ends += 1
+            self.writing.discard(me)
+            self.writer = None if self.writer is me else self.writer
 
     def in_transaction(self) -> bool:
         """Whether the actor that runs now has a write transaction open."""
@@ -123,6 +130,8 @@ class SimulatedDatabase(Database):
         with super().read() as connection:
             yield connection
         self.ends += 1
+        if self.faults is not None:
+            self.faults.stall()
 
     def _before_statement(self, connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
         if self.faults is None:

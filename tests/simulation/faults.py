@@ -19,6 +19,7 @@ from tests.simulation.schedule import Process, Schedule
 BEGINNING = datetime(2031, 5, 4, 12, 0, tzinfo=UTC)
 STATEMENT, BEFORE_COMMIT, AFTER_COMMIT, HANDLER = "statement", "before commit", "after commit", "handler"
 FREEZES = (2.0, 9.0, 16.5, 40.0)
+STALLS = (0.5, 3.0, 12.0)
 STEPS = (-400.0, -40.0, -5.0, 5.0, 40.0, 400.0)
 
 REFUSALS: tuple[tuple[str | None, int | None, str], ...] = (
@@ -66,6 +67,8 @@ class Odds:
     refused: float = 0.0
     short: float = 0.0
     """No open files, or no space, when a file is to be opened."""
+    stall: float = 0.0
+    """One thread stands still behind a transaction."""
 
     @classmethod
     def drawn(cls, dice: random.Random) -> Odds:
@@ -132,6 +135,16 @@ class Faults:
         seconds = self.schedule.dice.choice(FREEZES)
         process.frozen_until = self.schedule.now + seconds
         self.schedule.note(f"*** {process.name} is frozen for {seconds:g} s", "-")
+
+    def stall(self) -> None:
+        """One thread stands still while the others of its process go on: what it knows gets old. A pulse never does."""
+        actor = self.schedule.current
+        if actor.name.endswith("/pulse") or not self._strikes("stall", self.odds.stall):
+            return
+        seconds = self.schedule.dice.choice(STALLS)
+        actor.stalled_until = self.schedule.now + seconds
+        self.schedule.note(f"*** stands still for {seconds:g} s")
+        self.schedule.pause("stalled")
 
     def statement(self) -> None:
         """The connection may be lost in the middle of a transaction."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 ODDS = {"comes_back": 0.35, "heard": 0.25, "alone": 0.5, "crowd": 0.08, "cron": 0.15, "idle": 0.15}
 """How likely each feature is; the others have `OTHERWISE`."""
 OTHERWISE = 0.25
-LATER = ("decides",)
+LATER = ("decides", "stalls")
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,8 @@ class Features:
 
     decides: bool = False
     """People decide about parts of results, at any time."""
+    stalls: bool = False
+    """Single threads stand still between two transactions while the others of their process go on; every copy is a large one."""
 
     @classmethod
     def drawn(cls, dice: random.Random, seed: int) -> Features:

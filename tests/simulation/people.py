@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from fanfold.engine.tasks import advance, commands, sweep, tick
+from fanfold.engine.tasks import commands, sweep, tick
+from fanfold.engine.tasks import copy_items as copying
 from fanfold.engine.tasks import external_decisions as deciding
 from fanfold.engine.tasks.decide import Deciding
 from fanfold.engine.worker import turn
@@ -285,7 +286,7 @@ class People:
         if self.world.watch.now.tasks:
             number = self.dice.choice(sorted(self.world.watch.now.tasks))
             self.does(
-                f"probes {number}", lambda: advance.advance(self.world.store, self.world.pipelines, number, "anyone")
+                f"probes {number}", lambda: copying.move_on(self.world.store, self.world.pipelines, number, "anyone")
             )
 
     def _twice(self) -> None:

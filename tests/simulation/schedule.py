@@ -45,6 +45,7 @@ class Actor:
     process: Process
     until: Callable[[], bool] | None = None
     wake_at: float | None = None
+    stalled_until: float = 0.0
     what: str = "start"
     ended: bool = False
     unwinding: bool = False
@@ -187,7 +188,7 @@ class Schedule:
         """Who can run now. Asked before every step, so it calls no more functions than it has to."""
         now, due, ready = self.now, self.now + 1e-9, []
         for actor in self.actors:
-            if actor.process.frozen_until > now:
+            if actor.process.frozen_until > now or actor.stalled_until > now:
                 continue
             until, wake_at = actor.until, actor.wake_at
             if (wake_at is not None and wake_at <= due) or (wake_at is None if until is None else until()):
@@ -197,9 +198,9 @@ class Schedule:
     def _let_time_pass(self) -> bool:
         """On to the next moment at which somebody can run."""
         moments = [
-            max(actor.process.frozen_until, actor.wake_at or 0.0)
+            max(actor.process.frozen_until, actor.stalled_until, actor.wake_at or 0.0)
             for actor in self.actors
-            if actor.wake_at is not None or actor.process.frozen_until > self.now
+            if actor.wake_at is not None or max(actor.process.frozen_until, actor.stalled_until) > self.now
         ]
         later = [moment for moment in moments if moment > self.now]
         if not later:

@@ -228,6 +228,8 @@ class World:
             self.faults.odds.refused = self.dice.choice((0.004, 0.012))
         if self.features.shortages:
             self.faults.odds.short = self.dice.choice((0.1, 0.4))
+        if self.features.stalls:
+            self.faults.odds.stall = self.dice.choice((0.03, 0.15))
         if self.features.external:
             self.faults.odds.clock_step = self.schedule.leaps = 0.0
         self.witness = Witness(self.faults)
@@ -272,6 +274,8 @@ class World:
             with ExitStack() as stack:
                 if self.features.poison:
                     self.store.settings = replace(settings, crash_limit=CRASHES)
+                for module in (advance, copying) if self.features.stalls else ():
+                    stack.enter_context(patch.object(module, "COPY_CHUNK", 1))
                 for name, size in NARROW.items() if self.features.crowd else ():
                     stack.enter_context(patch.object(candidates, name, size))
                 self._trouble()
@@ -316,6 +320,7 @@ class World:
         self.schedule.note("*** calm", "-")
         for actor in self.schedule.actors:
             actor.process.frozen_until = min(actor.process.frozen_until, self.schedule.now)
+            actor.stalled_until = min(actor.stalled_until, self.schedule.now)
         if self.features.alone:
             self.people.stop(self.people.living())
         self.hire(at_risk=False)
