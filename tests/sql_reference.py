@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from fanfold.model.endings import Ending
 from fanfold.store.dialects.clock import Clock
 from fanfold.store.dialects.known import NAMES, named
-from fanfold.store.items import count, create, find_work, settle
+from fanfold.store.items import claim, count, create, find_work, settle
 
 HEAD = """\
 # The SQL of the hot path
@@ -60,18 +60,18 @@ STATEMENTS = (
     Statement("next", "How long until an item falls due: `find_work.next_statement`.", find_work.next_statement),
     Statement(
         "claim",
-        "pending → running, with a new lease: `create.claim_statement`. PostgreSQL gives the items with their data.",
-        lambda clock: create.claim_statement(clock, False),
+        "pending → running, with a new lease: `claim.claim_statement`. PostgreSQL gives the items with their data.",
+        lambda clock: claim.claim_statement(clock, False),
     ),
     Statement(
         "claim what is due",
-        "retrying or waiting → running, with a new lease: `create.claim_statement`.",
-        lambda clock: create.claim_statement(clock, True),
+        "retrying or waiting → running, with a new lease: `claim.claim_statement`.",
+        lambda clock: claim.claim_statement(clock, True),
     ),
     Statement(
         "load",
-        "The data of items that were just claimed, where the claim cannot give them: `create.load_statement`.",
-        create.load_statement,
+        "The data of items that were just claimed, where the claim cannot give them: `claim.load_statement`.",
+        claim.load_statement,
         only="sqlite",
     ),
     *(

@@ -15,6 +15,7 @@ from fanfold.store.events import Events
 from fanfold.store.files.folder import Blobs
 from fanfold.store.health import Health
 from fanfold.store.items.accept import Accepting
+from fanfold.store.items.claim import Claiming
 from fanfold.store.items.count import Counting
 from fanfold.store.items.create import Items
 from fanfold.store.items.drafts import Drafts
@@ -47,8 +48,13 @@ class Transaction:
 
     @cached_property
     def items(self) -> Items:
-        """Items: add, claim, load."""
+        """Items: add, copy, and what tells whether a stage is over."""
         return Items(self.connection, self.clock)
+
+    @cached_property
+    def claiming(self) -> Claiming:
+        """Items that go to a worker: claim."""
+        return Claiming(self.connection, self.clock)
 
     @cached_property
     def looking(self) -> Looking:

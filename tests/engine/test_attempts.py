@@ -91,7 +91,7 @@ def test_an_item_whose_claim_was_never_answered_is_handed_back_also_by_an_idle_w
         ready = Ready(number_of(live, task), "batch", "convert", 0)
         with live.store.write() as tx:
             tx.tasks.move(ready.task, state="active")
-            claimed = tx.items.claim(ready, worker.id, 1)
+            claimed = tx.claiming.claim(ready, worker.id, 1)
         assert len(claimed) == 1
         live.until(task, "completed")
     [item] = live.client.items(task.id)

@@ -128,7 +128,7 @@ def test_the_sweep_waits_for_what_a_blocked_loop_keeps_from_running(
     ready = Ready(number_of(installation, task), "batch", "convert", 0)
     with installation.store.write() as tx:
         tx.workers.register("w", "host", 1, [], 1)
-        _, culprit = tx.items.claim(ready, "w", 2, timeout=5.0)
+        _, culprit = tx.claiming.claim(ready, "w", 2, timeout=5.0)
     clock.advance(20)
     with installation.store.write() as tx:
         tx.settling.put_off_deadlines("another", None, 1_000.0)

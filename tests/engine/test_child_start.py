@@ -144,7 +144,7 @@ def test_a_slow_start_keeps_the_sweep_away(installation: Installation, clock: Ha
     ready = Ready(number_of(installation, task), "batch", "convert", 0)
     with installation.store.write() as tx:
         tx.workers.register("w", "host", 1, [], 1)
-        [claimed] = tx.items.claim(ready, "w", 1, timeout=5.0)
+        [claimed] = tx.claiming.claim(ready, "w", 1, timeout=5.0)
     with installation.store.write() as tx:
         tx.settling.put_off_deadline(claimed.id, claimed.lease - 1, 1_000.0)  # Not the owner: nothing happens.
         tx.settling.put_off_deadline(claimed.id, claimed.lease, 60.0)
@@ -173,7 +173,7 @@ def test_a_child_without_a_database_hands_its_item_back(live: Live) -> None:
     task = live.client.submit(pipeline, items=["a"])
     with live.store.write() as tx:
         [row] = tx.tasks.by_ids([task.id])
-        [claimed] = tx.items.claim(Ready(row.number, "slow-import", "read", 0), "w", 1)
+        [claimed] = tx.claiming.claim(Ready(row.number, "slow-import", "read", 0), "w", 1)
     call = Call(live.store, pipeline, pipeline.stages["read"], row, claimed)
     begun: list[bool] = []
     settlement = child._settlement(unreachable, _request(call), lambda: begun.append(True))

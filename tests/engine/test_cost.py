@@ -137,7 +137,7 @@ def test_a_claim_touches_what_it_claims_and_nothing_else(installation: Installat
     with installation.store.write() as tx:
         cursor = worker.claimer._cursors.get(ready.task, 0)
         so_far = tx.connection.execute(touched).one()
-        assert len(tx.items.claim(ready, "w", 10, cursor=cursor)) == 10
+        assert len(tx.claiming.claim(ready, "w", 10, cursor=cursor)) == 10
         fetched, read, updated = (
             now - then for now, then in zip(tx.connection.execute(touched).one(), so_far, strict=True)
         )

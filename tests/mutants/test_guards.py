@@ -88,7 +88,7 @@ def test_a_claim_never_takes_more_than_asked_whatever_the_plan(installation: Ins
     )
     with installation.store.write() as tx:
         be_impatient(tx, *(f"enable_{way} = off" for way in worst))
-        assert len(tx.items.claim(ready, "w", 2)) == 2
+        assert len(tx.claiming.claim(ready, "w", 2)) == 2
 
 
 @only_postgresql
@@ -97,8 +97,8 @@ def test_a_claim_does_not_wait_for_another_one(installation: Installation) -> No
     ready = Ready(number_of(installation, task), "batch", "convert", 0)
     with installation.store.write() as first, installation.store.write() as second:
         be_impatient(second)
-        assert len(first.items.claim(ready, "first", 1)) == 1
-        assert len(second.items.claim(ready, "second", 1)) == 1
+        assert len(first.claiming.claim(ready, "first", 1)) == 1
+        assert len(second.claiming.claim(ready, "second", 1)) == 1
 
 
 def test_an_item_that_is_not_the_last_one_locks_no_task(installation: Installation) -> None:
@@ -218,7 +218,7 @@ def test_only_an_active_task_whose_stage_is_over_is_left_to_be_closed(installati
     over, paused, _open = (installation.client.submit(pipeline, items=["a"]) for _ in range(3))
     with installation.store.write() as tx:
         for task in (over, paused):
-            [item] = tx.items.claim(Ready(tx.tasks.resolve(task.id).number, "batch", "convert", 0), "w", 1)
+            [item] = tx.claiming.claim(Ready(tx.tasks.resolve(task.id).number, "batch", "convert", 0), "w", 1)
             tx.settling.finish([{"id": item.id, "lease": 1}])
     installation.client.pause(paused.id)
     with installation.store.read() as tx:

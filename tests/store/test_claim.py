@@ -35,7 +35,7 @@ def claim(
 ) -> list[Claimed]:
     ready = Ready(number_of(installation, task), "book", "pages", 0)
     with installation.store.write() as tx:
-        return tx.items.claim(ready, worker, count, timed=timed, timeout=60)
+        return tx.claiming.claim(ready, worker, count, timed=timed, timeout=60)
 
 
 def ready(installation: Installation, size: int = 10) -> list[int]:
@@ -165,5 +165,5 @@ class TestClaim:
         settle(installation, "release", first)
         with installation.store.write() as tx:
             found = Ready(number_of(installation, task), "book", "pages", 0)
-            behind = tx.items.claim(found, "w", 9, cursor=first[1].id)
+            behind = tx.claiming.claim(found, "w", 9, cursor=first[1].id)
             assert [one.id for one in behind] == [first[2].id, first[3].id]

@@ -33,7 +33,7 @@ def submit(installation: Installation, count: int = 1, **how: object) -> int:
 
 def claim(installation: Installation, number: int, count: int = 100) -> list[dict[str, int]]:
     with installation.store.write() as tx:
-        found = tx.items.claim(Ready(number, *PAGES, 0), "w", count, timeout=60)
+        found = tx.claiming.claim(Ready(number, *PAGES, 0), "w", count, timeout=60)
     return [{"id": one.id, "lease": one.lease} for one in found]
 
 

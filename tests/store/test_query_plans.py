@@ -101,9 +101,9 @@ def no_full_scan(text: str) -> bool:
 @pytest.mark.parametrize(
     ("act", "sqlite", "postgresql"),
     [
-        (lambda tx: tx.items.claim(LARGE, "w", 10), "items_progress", "items_open"),
-        (lambda tx: tx.items.claim(LARGE, "w", 10, cursor=15_000), "items_progress", "items_open"),
-        (lambda tx: tx.items.claim(LARGE, "w", 10, timed=True), "items_(timed|progress)", "items_timed"),
+        (lambda tx: tx.claiming.claim(LARGE, "w", 10), "items_progress", "items_open"),
+        (lambda tx: tx.claiming.claim(LARGE, "w", 10, cursor=15_000), "items_progress", "items_open"),
+        (lambda tx: tx.claiming.claim(LARGE, "w", 10, timed=True), "items_(timed|progress)", "items_timed"),
         (lambda tx: tx.items.is_open(1, "pages"), "items_progress", "items_open"),
         (lambda tx: tx.looking.walk(SERVED, EVERYWHERE, 200), "items_progress", "items_open"),
         (lambda tx: tx.looking.walk(SERVED, EVERYWHERE, 200), "COVERING INDEX tasks_serving", "tasks_serving"),

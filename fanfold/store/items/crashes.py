@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from fanfold.model.lifecycle import ItemState
 from fanfold.store.dialects.clock import Clock
 from fanfold.store.dialects.dialect import Dialect
-from fanfold.store.items.create import MOST_ATTEMPTS
+from fanfold.store.items.claim import MOST_ATTEMPTS
 from fanfold.store.items.pending import HANDED_BACK
 from fanfold.store.tables import item_data, items, tasks
 

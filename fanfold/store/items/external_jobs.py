@@ -18,7 +18,7 @@ from fanfold.model.item import HELD_FROM
 from fanfold.model.lifecycle import ItemState
 from fanfold.model.sentences import restored
 from fanfold.store.dialects.clock import Clock
-from fanfold.store.items.create import task_is_active
+from fanfold.store.items.claim import task_is_active
 from fanfold.store.items.pending import HANDED_BACK
 from fanfold.store.tables import HELD, RUNNING, externals, item_data, items, workers
 

@@ -15,8 +15,8 @@ from fanfold.model.sentences import kept, restored
 from fanfold.store.dialects.bulk import LEASE_COLUMNS, put_rows
 from fanfold.store.dialects.clock import Clock
 from fanfold.store.dialects.dialect import Row
+from fanfold.store.items.claim import task_is_active
 from fanfold.store.items.crashes import counted, crash_values, note_crashes
-from fanfold.store.items.create import task_is_active
 from fanfold.store.items.drafts import counts_at
 from fanfold.store.items.locks import lock_items
 from fanfold.store.items.pending import HANDED_BACK

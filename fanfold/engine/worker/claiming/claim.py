@@ -192,7 +192,7 @@ class Claimer:
     ) -> list[Claimed]:
         if wanted <= 0 or ready.task not in known.due:
             return []
-        claimed = tx.items.claim(ready, worker, wanted, timed=True, timeout=stage.timeout)
+        claimed = tx.claiming.claim(ready, worker, wanted, timed=True, timeout=stage.timeout)
         if len(claimed) < wanted:
             del known.due[ready.task]
         return claimed
@@ -203,9 +203,9 @@ class Claimer:
         if wanted <= 0 or ready.task not in known.fresh:
             return []
         cursor = self._cursor(ready.task)
-        claimed = tx.items.claim(ready, worker, wanted, cursor=cursor, timeout=stage.timeout)
+        claimed = tx.claiming.claim(ready, worker, wanted, cursor=cursor, timeout=stage.timeout)
         if cursor and len(claimed) < wanted:
-            claimed += tx.items.claim(ready, worker, wanted - len(claimed), timeout=stage.timeout)
+            claimed += tx.claiming.claim(ready, worker, wanted - len(claimed), timeout=stage.timeout)
         if len(claimed) < wanted:
             del known.fresh[ready.task]
         self._cursors[ready.task] = max((one.id for one in claimed), default=0)

@@ -1,0 +1,118 @@
+"""The claim: due items of one task become running, each with a new lease.
+
+A result is accepted only under the lease that was given here; `settle` checks it.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import sqlalchemy as sa
+
+from fanfold.model.item import Claimed
+from fanfold.model.lifecycle import ItemState
+from fanfold.store.dialects.clock import Clock
+from fanfold.store.items.find_work import Ready
+from fanfold.store.statements import run
+from fanfold.store.tables import ACTIVE, PENDING, TIMED, item_data, items, tasks
+
+MOST_ATTEMPTS = 32_767
+"""What the narrow column holds; a job that is looked at every second for ten hours gets there."""
+
+
+class Claiming:
+    """The claim, inside one transaction."""
+
+    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+        self.connection = connection
+        self.clock = clock
+
+    def claim(
+        self,
+        ready: Ready,
+        worker: str,
+        count: int,
+        *,
+        timed: bool = False,
+        cursor: int = 0,
+        timeout: float | None = None,
+    ) -> list[Claimed]:
+        """pending, retrying or waiting → running, for at most ``count`` due items of one task, in order; each gets a new lease.
+
+        ``cursor`` is the last item this worker claimed of the task. Starting behind it spares PostgreSQL the walk over the
+        dead index entries of everything claimed before, which costs a factor of five in a long queue.
+        """
+        values = {"wanted": ready.task, "at_stage": ready.stage, "by": worker, "count": count, "seconds": timeout}
+        found = run(self.connection, claim_statement(self.clock, timed), values | {"cursor": cursor})
+        if found and not self.clock.dialect.joins_updates:
+            found = run(self.connection, load_statement(self.clock), values | {"ids": [id_ for (id_,) in found]})
+        return sorted(map(Claimed._make, found))
+
+
+def task_is_active(number: Any, stage: Any, *conditions: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
+    """The item's task is active and stands in the item's stage: otherwise no result is taken and nothing is claimed."""
+    standing = sa.select(tasks.c.number).where(tasks.c.number == number, ACTIVE, tasks.c.stage == stage, *conditions)
+    return sa.exists(standing.correlate(items))
+
+
+@lru_cache(maxsize=64)
+def claim_statement(clock: Clock, timed: bool) -> sa.Executable:
+    """The claim; it gives the items with their data, or only their ids where these cannot be joined in the same statement."""
+    candidate = items.alias("candidate")
+
+    def translate(condition: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
+        return sa.sql.util.ClauseAdapter(candidate).traverse(condition)
+
+    picked = sa.select(candidate.c.id).where(
+        candidate.c.task == sa.bindparam("wanted"), candidate.c.stage == sa.bindparam("at_stage")
+    )
+    if timed:
+        picked = picked.where(translate(TIMED), candidate.c.available_at <= clock.now).order_by(
+            candidate.c.available_at, candidate.c.id
+        )
+    else:
+        picked = picked.where(translate(PENDING), candidate.c.id > sa.bindparam("cursor")).order_by(candidate.c.id)
+    picked = picked.limit(sa.bindparam("count", type_=sa.Integer)).with_for_update(skip_locked=True)
+    chosen = clock.dialect.one_of(items.c.id, picked)
+    values = {
+        "state": ItemState.RUNNING.value,
+        "worker": sa.bindparam("by"),
+        "lease": items.c.lease + 1,
+        "attempts": sa.case((items.c.attempts < MOST_ATTEMPTS, items.c.attempts + 1), else_=items.c.attempts),
+        "started_at": clock.now,
+        "available_at": None,
+        "deadline_at": clock.after(sa.bindparam("seconds", type_=sa.Float)),
+    }
+    # Asked with the task's number and not with that of each item, it is asked once; else PostgreSQL, as long as it knows little
+    # of the table, goes from the task to all of its items.
+    active = task_is_active(sa.bindparam("wanted"), sa.bindparam("at_stage"), tasks.c.resetting.is_(None))
+    claim = sa.update(items).where(chosen, active).values(values)
+    if not clock.dialect.joins_updates:
+        return claim.returning(items.c.id)
+    return with_data(
+        clock, claim.returning(*(items.c[name] for name in Claimed._fields if name in items.c)).cte("claimed")
+    )
+
+
+@lru_cache(maxsize=16)
+def load_statement(clock: Clock) -> sa.Select[Any]:
+    """Claimed items with their data, by their ids."""
+    return with_data(clock, items).where(items.c.id.in_(clock.dialect.listed("ids")))
+
+
+def with_data(clock: Clock, claimed: sa.FromClause) -> sa.Select[Any]:
+    """Claimed items with what handlers get to know of them."""
+    known: dict[str, sa.ColumnElement[Any]] = {
+        **{column.name: column for column in (*claimed.c, *item_data.c)},
+        "key": sa.func.coalesce(claimed.c.key, sa.cast(claimed.c.seq, sa.Text)),
+        "waiting_seconds": sa.func.coalesce(clock.seconds_since(item_data.c.waiting_since), 0.0),
+        "has_permit": sa.false(),
+        "generation": sa.func.coalesce(item_data.c.generation, 0),
+        "task_generation": sa.select(tasks.c.generation)
+        .where(tasks.c.number == sa.bindparam("wanted"))
+        .scalar_subquery(),
+        "lineage": sa.select(tasks.c.lineage).where(tasks.c.number == sa.bindparam("wanted")).scalar_subquery(),
+    }
+    joined = claimed.outerjoin(item_data, item_data.c.item == claimed.c.id)
+    return sa.select(*(known[name] for name in Claimed._fields)).select_from(joined)
