@@ -43,8 +43,9 @@ def pymupdf4llm_rules() -> Convert:
 def fanfold_text() -> Convert:
     """Fanfold's own reading of text layers, as its processes do it, but without any of them: no store, no items, no OCR."""
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-    from fanfold.apps.pdf import document, textlayer
-    from fanfold.apps.pdf.windows import PAGES
+    from fanfold.apps.pdf.pages import textlayer
+    from fanfold.apps.pdf.pages.windows import PAGES
+    from fanfold.apps.pdf.reading import document
 
     def convert(path: Path, pages: "list[int] | None") -> str:
         known = document.examine(path)

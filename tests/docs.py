@@ -14,12 +14,12 @@ from fanfold.apps.pdf.options import OPTIONS
 from fanfold.cli import cli, sections
 from fanfold.model.endings import Ending
 from fanfold.model.lifecycle import ITEM_MOVES, TASK_MOVES, ItemState, Move, diagram
-from fanfold.model.options import KINDS, Option
-from fanfold.model.view_names import VIEWS
-from fanfold.model.vocabulary import BEYOND_STAGES
+from fanfold.model.pipelines.options import KINDS, Option
+from fanfold.model.pipelines.view_names import VIEWS
+from fanfold.model.pipelines.vocabulary import BEYOND_STAGES
 from fanfold.providers.configuration import BUILT_IN, Provider
 from fanfold.providers.configuration import MEANINGS as PROVIDER_MEANINGS
-from fanfold.running.exit_codes import MEANINGS as EXIT_MEANINGS
+from fanfold.running.terminal.exit_codes import MEANINGS as EXIT_MEANINGS
 from fanfold.server.app import API, make_app
 from fanfold.server.app_state import AppState
 from fanfold.settings import MEANINGS, Settings

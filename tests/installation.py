@@ -10,17 +10,17 @@ from typing import Any
 import sqlalchemy as sa
 
 from fanfold.engine.client import Client
-from fanfold.engine.tasks.sweep import sweep
+from fanfold.engine.tasks.recovery.sweep import sweep
 from fanfold.engine.worker.attempt.attempt_result import Settlement
 from fanfold.engine.worker.attempt.call import Call
 from fanfold.engine.worker.claiming.claim import Claimer, Room
 from fanfold.engine.worker.turn import Turn, take_turn
 from fanfold.model.endings import Ending
 from fanfold.model.item import Claimed
-from fanfold.model.pipeline import Pipeline, Target, as_pipeline
+from fanfold.model.pipelines.pipeline import Pipeline, Target, as_pipeline
 from fanfold.model.task import Task, TaskRow
 from fanfold.settings import Settings
-from fanfold.store import tables
+from fanfold.store.schema import tables
 from fanfold.store.store import Store, Transaction
 
 Rows = dict[str, list[tuple[Any, ...]]]

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fanfold.running.error_output import Interrupted, report
-from fanfold.running.exit_codes import Exit
-from fanfold.running.invocation import Invocation, shared_options
+from fanfold.running.terminal.error_output import Interrupted, report
+from fanfold.running.terminal.exit_codes import Exit
+from fanfold.running.terminal.invocation import Invocation, shared_options
 
 if TYPE_CHECKING:
-    from fanfold.model.application import AppCommand
+    from fanfold.model.pipelines.application import AppCommand
 
 SECTIONS = {
     "Work": ("run", "submit", "worker", "serve", "tick"),
@@ -29,7 +29,7 @@ NAMES = tuple(name for names in SECTIONS.values() for name in names)
 def from_applications() -> dict[str, AppCommand]:
     """The commands that installed applications bring, by name."""
     from fanfold.engine.discovery import applications
-    from fanfold.model.application import commands_of
+    from fanfold.model.pipelines.application import commands_of
 
     return commands_of(applications(), NAMES)
 

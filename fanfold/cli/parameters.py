@@ -13,7 +13,7 @@ import click
 from fanfold.errors import BadInput
 
 if TYPE_CHECKING:
-    from fanfold.model.pipeline import Pipeline
+    from fanfold.model.pipelines.pipeline import Pipeline
 
 option = click.option(
     "--option", "-O", "options", multiple=True, metavar="NAME=VALUE",
@@ -65,7 +65,7 @@ def parse_options(pairs: Sequence[str]) -> dict[str, Any]:
 
 def secrets(password: str | None) -> dict[str, str]:
     """The password among the options, where one was given; the engine uses it at once and does not store it."""
-    from fanfold.running.declared import secret
+    from fanfold.running.terminal.declared import secret
 
     found = secret(password)
     return {} if found is None else {"password": found}

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from fanfold.running.invocation import Invocation
+from fanfold.running.terminal.invocation import Invocation
 
 log = logging.getLogger("fanfold.processes")
 FIRST_PAUSE = 0.5

@@ -17,10 +17,10 @@ from fanfold.engine import tokens
 from fanfold.engine.discovery import load_all
 from fanfold.engine.worker.claiming.slots import places_for
 from fanfold.errors import BadInput
-from fanfold.running.invocation import Invocation
+from fanfold.running.terminal.invocation import Invocation
 from fanfold.server.app import make_app
 from fanfold.server.app_state import AppState, is_loopback
-from fanfold.server.listening import configured
+from fanfold.server.requests.listening import configured
 from fanfold.settings import Settings
 
 BUSY_SECONDS = 15.0

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fanfold.errors import BadInput, FanfoldError
-from fanfold.model.counting import ITEMS, counted
-from fanfold.running import output_format as printing
-from fanfold.running.error_output import described, exit_of
-from fanfold.running.exit_codes import Exit
-from fanfold.running.invocation import Invocation
-from fanfold.running.result_output import marked
+from fanfold.model.text.counting import ITEMS, counted
+from fanfold.running.terminal import output_format as printing
+from fanfold.running.terminal.error_output import described, exit_of
+from fanfold.running.terminal.exit_codes import Exit
+from fanfold.running.terminal.invocation import Invocation
+from fanfold.running.terminal.result_output import marked
 
 if TYPE_CHECKING:
     from fanfold.engine.client import Client

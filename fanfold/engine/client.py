@@ -14,21 +14,21 @@ from fanfold.engine.queries.lookup import Lookup
 from fanfold.engine.queries.metrics import Metrics, measure
 from fanfold.engine.queries.outputs import OutputQueries
 from fanfold.engine.queries.tasks import TaskQueries
-from fanfold.engine.tasks.accept_degraded import Keep, accept
-from fanfold.engine.tasks.commands import Commands
-from fanfold.engine.tasks.decide import Deciding
-from fanfold.engine.tasks.external_decisions import Wish, decide
-from fanfold.engine.tasks.submission import OWNER_LENGTH, Submission
-from fanfold.engine.tasks.submit import submit_or_find
+from fanfold.engine.tasks.steering.accept_degraded import Keep, accept
+from fanfold.engine.tasks.steering.commands import Commands
+from fanfold.engine.tasks.steering.decide import Deciding
+from fanfold.engine.tasks.steering.external_decisions import Wish, decide
+from fanfold.engine.tasks.submitting.submission import OWNER_LENGTH, Submission
+from fanfold.engine.tasks.submitting.submit import submit_or_find
 from fanfold.errors import NotFound
 from fanfold.model.decision import NewDecision
-from fanfold.model.pipeline import Target, as_pipeline, by_name
-from fanfold.model.sentences import say
+from fanfold.model.pipelines.pipeline import Target, as_pipeline, by_name
 from fanfold.model.task import Task
-from fanfold.model.texts import check_keys, check_text
+from fanfold.model.text.sentences import say
+from fanfold.model.text.texts import check_keys, check_text
 from fanfold.settings import load as load_settings
+from fanfold.store.rows.workers import WorkerRow
 from fanfold.store.store import Store
-from fanfold.store.workers import WorkerRow
 
 if TYPE_CHECKING:
     from fanfold.engine.make_form import FormFile

@@ -15,8 +15,8 @@ from types import ModuleType
 from typing import Any
 
 from fanfold.errors import BadInput, NotFound
-from fanfold.model.application import Application
-from fanfold.model.pipeline import Pipeline, TaskFunction, as_pipeline, by_name
+from fanfold.model.pipelines.application import Application
+from fanfold.model.pipelines.pipeline import Pipeline, TaskFunction, as_pipeline, by_name
 
 APPLICATIONS = "fanfold.apps"
 PIPELINES = "fanfold.pipelines"

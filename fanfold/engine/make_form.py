@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 from fanfold.engine.queries.outputs import no_result
 from fanfold.engine.queries.results import Results
-from fanfold.engine.tasks.reset_items import is_same
+from fanfold.engine.tasks.many_items.reset_items import is_same
 from fanfold.errors import FanfoldError, FormFailed, HandlerError, NotFound, TaskStopped
-from fanfold.model.files import File
-from fanfold.model.forms import Form
 from fanfold.model.item import Result
 from fanfold.model.lifecycle import TaskState
-from fanfold.model.sentences import Sentence, say
+from fanfold.model.pipelines.forms import Form
 from fanfold.model.task import Task
+from fanfold.model.text.sentences import Sentence, say
+from fanfold.model.values.files import File
 
 if TYPE_CHECKING:
     from fanfold.engine.client import Client
-    from fanfold.model.pipeline import Pipeline
+    from fanfold.model.pipelines.pipeline import Pipeline
 
 log = logging.getLogger("fanfold.forms")
 UNFIT = re.compile(r"[\x00-\x1f\x7f/\\]")

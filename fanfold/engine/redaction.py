@@ -1,7 +1,7 @@
 """Takes the keys that this process knows out of every text from outside, before it is kept, logged or shown.
 
 Services quote the key they refuse, and libraries put whole requests into their errors. What a handler raises, says or holds an
-item for passes here (`settlement.clean`), and so do log lines and problem documents.
+item for passes here (`attempt_result.clean`), and so do log lines and problem documents.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 
-from fanfold.model.secrets import SHORTEST, blanked, secrets_in
+from fanfold.model.values.secrets import SHORTEST, blanked, secrets_in
 
 _told: set[str] = set()
 

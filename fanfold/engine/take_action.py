@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from fanfold.engine.make_form import FormWork, pipeline_of
 from fanfold.errors import ActionFailed, FanfoldError, HandlerError, IllegalMove, NotFound
-from fanfold.model.actions import Action
-from fanfold.model.options import read_options
-from fanfold.model.sentences import say
+from fanfold.model.pipelines.actions import Action
+from fanfold.model.pipelines.options import read_options
 from fanfold.model.task import Task
+from fanfold.model.text.sentences import say
 from fanfold.store.store import Transaction
 
 if TYPE_CHECKING:

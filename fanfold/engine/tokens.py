@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from fanfold.errors import BadInput, NotFound
-from fanfold.model import serial
-from fanfold.model.sentences import say
-from fanfold.model.texts import is_storable
+from fanfold.model.text.sentences import say
+from fanfold.model.text.texts import is_storable
+from fanfold.model.values import serial
+from fanfold.store.rows.tokens import TokenRow
 from fanfold.store.store import Store
-from fanfold.store.tokens import TokenRow
 
 PREFIX = "ffk_"
 """So that a token is recognised for what it is where it should not be: in a commit, in a log."""

@@ -12,8 +12,8 @@ from enum import StrEnum
 from typing import Any
 
 from fanfold.errors import BadInput
-from fanfold.model import serial
-from fanfold.model.sentences import say
+from fanfold.model.text.sentences import say
+from fanfold.model.values import serial
 
 PART_LENGTH = 200
 DIGITS = 20

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from fanfold.model.decision import Decision
 from fanfold.model.lifecycle import ItemState
-from fanfold.model.questions import NOTHING_SPENT, Spending
+from fanfold.model.values.questions import NOTHING_SPENT, Spending
 
 HELD_SECONDS = 4_000 * 365 * 86_400.0
 HELD_FROM = datetime(4000, 1, 1, tzinfo=UTC)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from fanfold.model.sentences import Sentence, say
+from fanfold.model.text.sentences import Sentence, say
 
 
 class ItemState(StrEnum):

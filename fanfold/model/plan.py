@@ -13,7 +13,7 @@ from enum import StrEnum
 from itertools import groupby, takewhile
 
 from fanfold.errors import NotFound
-from fanfold.model.sentences import say
+from fanfold.model.text.sentences import say
 
 
 class Kind(StrEnum):

@@ -11,7 +11,7 @@ import re
 import tempfile
 from collections.abc import Iterator
 
-from fanfold.model.sentences import say
+from fanfold.model.text.sentences import say
 
 DISK = (errno.ENOSPC, errno.EDQUOT)
 FILES = (errno.EMFILE, errno.ENFILE)

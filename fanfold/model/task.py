@@ -9,7 +9,7 @@ from typing import Any
 from fanfold.model.item import Attempt
 from fanfold.model.lifecycle import FINISHED_TASKS, OPEN_ITEMS, RETRIED_BY_NAME, ItemState, TaskState
 from fanfold.model.plan import Plan
-from fanfold.model.questions import NOTHING_SPENT, Spending
+from fanfold.model.values.questions import NOTHING_SPENT, Spending
 
 
 @dataclass(frozen=True)

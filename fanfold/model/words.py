@@ -9,7 +9,7 @@ from math import ceil
 from fanfold.model.lifecycle import COMMANDS, RETRIED_BY_NAME, TASK_MOVES, ItemState, TaskState, legal
 from fanfold.model.plan import Kind, Plan
 from fanfold.model.progress import Counts
-from fanfold.model.sentences import Sentence, say
+from fanfold.model.text.sentences import Sentence, say
 
 PATIENCE_SECONDS = 600.0
 """A task that has waited for a service for longer than this is listed among what needs a person."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from fanfold.errors import BadAnswer
-from fanfold.model.chatter import without_chatter
-from fanfold.model.questions import Check
-from fanfold.model.sentences import say
+from fanfold.model.text.sentences import say
+from fanfold.model.values.chatter import without_chatter
+from fanfold.model.values.questions import Check
 from fanfold.providers.services import Finish, Reply
 
 LONGEST_UNIT = 200

@@ -7,8 +7,8 @@ from typing import Any
 
 import anthropic
 
-from fanfold.model.questions import Usage
-from fanfold.model.sentences import say
+from fanfold.model.text.sentences import say
+from fanfold.model.values.questions import Usage
 from fanfold.providers.configuration import DEFAULT_ADDRESSES, Provider
 from fanfold.providers.prices import cost_of
 from fanfold.providers.services import (

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from fanfold.errors import BadAnswer, BadInput, NoAnswer, PauseTask, Permanent, Temporary
-from fanfold.model.questions import Answer, Asking, Question
-from fanfold.model.sentences import say
+from fanfold.model.text.sentences import say
+from fanfold.model.values.questions import Answer, Asking, Question
 from fanfold.providers.configuration import Provider, choose, unknown_model, unknown_provider
 from fanfold.providers.desk import Desk, Inquiry, desk
 from fanfold.providers.rate_limit import LONGEST_WAIT, RateLimit

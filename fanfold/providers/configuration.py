@@ -12,8 +12,8 @@ from urllib.parse import urlsplit, urlunsplit
 
 from fanfold.engine.redaction import keep_secret
 from fanfold.errors import BadInput
-from fanfold.model.options import LOCAL
-from fanfold.model.sentences import say
+from fanfold.model.pipelines.options import LOCAL
+from fanfold.model.text.sentences import say
 from fanfold.settings import tables
 
 KINDS = ("openai", "anthropic")

@@ -13,14 +13,14 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from fanfold.errors import BadAnswer, DatabaseProblem
-from fanfold.model.questions import NOT_TOLD, Answer, Asking, Question, Usage
-from fanfold.model.sentences import say
-from fanfold.model.usage import ledger
+from fanfold.model.text.sentences import say
+from fanfold.model.values.questions import NOT_TOLD, Answer, Asking, Question, Usage
+from fanfold.model.values.usage import ledger
 from fanfold.providers.answer_checks import judge
 from fanfold.providers.configuration import Provider, load
 from fanfold.providers.rate_limit import PATIENCE, RateLimit
 from fanfold.providers.services import Request, ServiceTrouble, TroubleKind
-from fanfold.store.answers import ASKED, CACHED, NO_ANSWER, TAKEN
+from fanfold.store.rows.answers import ASKED, CACHED, NO_ANSWER, TAKEN
 from fanfold.store.store import Store
 
 log = logging.getLogger("fanfold.providers")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fanfold.model.questions import Usage
+from fanfold.model.values.questions import Usage
 from fanfold.providers.configuration import Provider
 
 

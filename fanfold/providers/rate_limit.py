@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from fanfold.model.sentences import say
+from fanfold.model.text.sentences import say
 from fanfold.providers.configuration import Provider
 from fanfold.providers.services import Service, ServiceTrouble, TroubleKind, connect
 
@@ -65,7 +65,7 @@ class RateLimit:
 
     @asynccontextmanager
     async def place(self) -> AsyncIterator[None]:
-        """A place under the rate limit, once it is open; Trouble when it stays closed for longer than one should wait."""
+        """A place under the rate limit, once it is open; ServiceTrouble when it stays closed for longer than one should wait."""
         async with self.places:
             self.waiting += 1
             try:

@@ -10,9 +10,9 @@ from importlib.util import find_spec
 from typing import Any, Protocol
 
 from fanfold.errors import BadInput
-from fanfold.model.questions import Usage
-from fanfold.model.sentences import Sentence, say
 from fanfold.model.shortage import shortage
+from fanfold.model.text.sentences import Sentence, say
+from fanfold.model.values.questions import Usage
 from fanfold.providers.configuration import Provider
 
 CUT = ("RemoteProtocolError", "ReadError", "WriteError", "DecodingError")
@@ -89,7 +89,7 @@ class Service(Protocol):
     """A connection to one provider, in one event loop."""
 
     async def call(self, request: Request) -> Reply:
-        """Ask once; Trouble when there is no answer."""
+        """Ask once; ServiceTrouble when there is no answer."""
         ...
 
     async def close(self) -> None:

@@ -6,7 +6,7 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Unpack, overload
 
-from fanfold.model.pipeline import Pipeline, TaskFunction
+from fanfold.model.pipelines.pipeline import Pipeline, TaskFunction
 from fanfold.running.one import AsyncTaskFunction, Returned, RunStop, prepared
 from fanfold.running.signatures import RunParameters, shows_parameters_of
 

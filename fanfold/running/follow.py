@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from fanfold.errors import DatabaseProblem, NotFound
 from fanfold.model.lifecycle import TaskState
-from fanfold.model.moments import told_at
+from fanfold.model.text.moments import told_at
 
 if TYPE_CHECKING:
     from fanfold.engine.client import Client
     from fanfold.model.task import Task
-    from fanfold.running.display import Display
+    from fanfold.running.terminal.display import Display
 
 LOOK_SECONDS = 0.05
 SHOW_SECONDS = 0.2

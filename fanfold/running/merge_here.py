@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fanfold.engine.discovery import find_installed
-from fanfold.engine.tasks.sweep import recover
+from fanfold.engine.tasks.recovery.sweep import recover
 from fanfold.engine.worker.loop import Worker
 from fanfold.engine.worker.signals import heeded
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.plan import Kind
-from fanfold.running.display import Display
-from fanfold.running.exit_codes import Exit
 from fanfold.running.one import RunWatcher
+from fanfold.running.terminal.display import Display
+from fanfold.running.terminal.exit_codes import Exit
 
 if TYPE_CHECKING:
     from fanfold.engine.client import Client
-    from fanfold.model.pipeline import Pipeline
+    from fanfold.model.pipelines.pipeline import Pipeline
     from fanfold.model.task import Task
 
 INTERRUPTED = "Interrupted; the decisions are kept, and merged by a worker or with the next decision"

@@ -8,21 +8,21 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from fanfold.engine.client import Client
-from fanfold.engine.tasks import inputs as given
-from fanfold.engine.tasks.submission import check_items, check_mapping
-from fanfold.engine.tasks.sweep import close, recover
-from fanfold.engine.tasks.unlock import taken_out
+from fanfold.engine.tasks.recovery.sweep import close, recover
+from fanfold.engine.tasks.submitting import inputs as given
+from fanfold.engine.tasks.submitting.submission import check_items, check_mapping
+from fanfold.engine.tasks.submitting.unlock import taken_out
 from fanfold.engine.worker.loop import Worker, refuse_in_loop
 from fanfold.engine.worker.processes.main_script import check_reachable
 from fanfold.engine.worker.signals import heeded
 from fanfold.errors import BadPipeline, TaskStopped
 from fanfold.model.item import NewItem
 from fanfold.model.lifecycle import TaskState
-from fanfold.model.pipeline import Pipeline, Target, TaskFunction, as_pipeline
-from fanfold.running.display import Display, display
-from fanfold.running.exit_codes import Exit
+from fanfold.model.pipelines.pipeline import Pipeline, Target, TaskFunction, as_pipeline
 from fanfold.running.follow import watch
 from fanfold.running.signatures import RunParameters, shows_parameters_of
+from fanfold.running.terminal.display import Display, display
+from fanfold.running.terminal.exit_codes import Exit
 
 if TYPE_CHECKING:
     from fanfold.model.task import Task

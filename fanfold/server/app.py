@@ -12,12 +12,12 @@ import fanfold
 from fanfold.server.api import actions, decisions, external, items, operating, results, streams, tasks
 from fanfold.server.api.documented import completed
 from fanfold.server.app_state import AppState
-from fanfold.server.conditional import CachedResponses
-from fanfold.server.database_threads import limit_readers
-from fanfold.server.guard import Guard
-from fanfold.server.problems import told
+from fanfold.server.requests.conditional import CachedResponses
+from fanfold.server.requests.guard import Guard
+from fanfold.server.requests.problems import told
+from fanfold.server.threads.database_threads import limit_readers
 from fanfold.server.web import pages
-from fanfold.server.web.languages import learn
+from fanfold.server.web.frame.languages import learn
 
 API = "/api/v1"
 MODULES = (tasks, actions, decisions, external, items, results, streams, operating)

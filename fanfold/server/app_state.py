@@ -9,10 +9,10 @@ from ipaddress import ip_address
 from fastapi import Request
 
 from fanfold.engine.client import Client
-from fanfold.model.pipeline import Pipeline
-from fanfold.server.database_health import DatabaseHealth
-from fanfold.server.live import Live
-from fanfold.server.pictures import Pictures
+from fanfold.model.pipelines.pipeline import Pipeline
+from fanfold.server.threads.database_health import DatabaseHealth
+from fanfold.server.threads.pictures import Pictures
+from fanfold.server.watching.live import Live
 from fanfold.store.store import Store
 
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")

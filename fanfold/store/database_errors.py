@@ -13,7 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from fanfold.errors import DatabaseProblem
-from fanfold.model.sentences import Sentence, say
+from fanfold.model.text.sentences import Sentence, say
 from fanfold.store.dialects.known import NAMES, named, of_error
 
 REFUSED, MISFIT, DAMAGED, UNREACHABLE = "refused", "misfit", "damaged", "unreachable"

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from fanfold.errors import FanfoldError
-from fanfold.model import importing, serial
-from fanfold.model.files import File
+from fanfold.model import importing
+from fanfold.model.values import serial
+from fanfold.model.values.files import File
 from fanfold.settings import Settings
 from fanfold.store.database import Database
 from fanfold.store.database_errors import is_conflict

@@ -8,30 +8,30 @@ from functools import cached_property
 import sqlalchemy as sa
 
 from fanfold.errors import DatabaseProblem
-from fanfold.store.answers import Answers, Calls
-from fanfold.store.decisions import Decisions
 from fanfold.store.dialects.clock import Clock
-from fanfold.store.events import Events
 from fanfold.store.files.folder import Blobs
-from fanfold.store.health import Health
 from fanfold.store.items.accept import Accepting
 from fanfold.store.items.claim import Claiming
 from fanfold.store.items.count import Counting
 from fanfold.store.items.create import Items
-from fanfold.store.items.drafts import Drafts
 from fanfold.store.items.external_jobs import Externals
 from fanfold.store.items.find_work import Looking
+from fanfold.store.items.large.drafts import Drafts
+from fanfold.store.items.large.reset_queue import Resets
 from fanfold.store.items.query import Reading
 from fanfold.store.items.recover import Recovery
 from fanfold.store.items.reset import Resetting
-from fanfold.store.items.reset_queue import Resets
 from fanfold.store.items.settle import Settling
-from fanfold.store.removal import Removal
+from fanfold.store.rows.answers import Answers, Calls
+from fanfold.store.rows.decisions import Decisions
+from fanfold.store.rows.events import Events
+from fanfold.store.rows.health import Health
+from fanfold.store.rows.removal import Removal
+from fanfold.store.rows.tasks import Tasks
+from fanfold.store.rows.tokens import Tokens
+from fanfold.store.rows.workers import Workers
 from fanfold.store.streams.database import Streams
-from fanfold.store.tasks import Tasks
-from fanfold.store.tokens import Tokens
 from fanfold.store.upgrade import revisions
-from fanfold.store.workers import Workers
 
 
 class Transaction:

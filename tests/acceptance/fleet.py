@@ -21,8 +21,8 @@ from fanfold.model.lifecycle import FINISHED_TASKS
 from fanfold.model.task import Task
 from fanfold.settings import load
 from fanfold.store.items.query import ItemRow
+from fanfold.store.schema.tables import tasks
 from fanfold.store.store import Store
-from fanfold.store.tables import tasks
 from tests.acceptance import work
 
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ import httpx2
 import psutil
 import pytest
 
-from fanfold.running.exit_codes import Exit
+from fanfold.running.terminal.exit_codes import Exit
 from tests.apps.pdf.making import make_pdf
 from tests.cli.conftest import shell_on
 from tests.cli.shell import Shell

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from fanfold.server import live
-from fanfold.store.dialects.sqlite_file import sqlite_module
+from fanfold.server.watching import live
+from fanfold.store.dialects.sqlite_parts.sqlite_file import sqlite_module
 from fanfold.store.store import Store
 from tests.acceptance.browser import PATIENCE, away, looking
 from tests.cli.samples import words

@@ -6,7 +6,7 @@ import time
 
 import sqlalchemy as sa
 
-from fanfold.store.tables import items
+from fanfold.store.schema.tables import items
 from tests.acceptance.fleet import Fleet, patiently
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from fanfold.engine.tasks.sweep import take_duty
-from fanfold.store.tables import duties, items, workers
+from fanfold.engine.tasks.recovery.sweep import take_duty
+from fanfold.store.schema.tables import duties, items, workers
 from tests.acceptance.fleet import BRIEF_LEASE, Fleet, fleet, patiently
 from tests.chaos.findings import Finding, note, only_in_full
 from tests.chaos.handlers import backing_off

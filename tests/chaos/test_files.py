@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from fanfold.store.items.drafts import CHUNK
+from fanfold.store.items.large.drafts import CHUNK
 from tests.acceptance.fleet import Fleet, check_events, fleet, patiently
 from tests.chaos import scarce
 from tests.chaos.disk import Disk, small_disk

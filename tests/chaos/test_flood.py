@@ -12,7 +12,7 @@ import psutil
 import pytest
 import sqlalchemy as sa
 
-from fanfold.store.tables import attempts, events, items, tasks
+from fanfold.store.schema.tables import attempts, events, items, tasks
 from tests.acceptance.fleet import Fleet, check_events, fleet, patiently
 from tests.acceptance.work import quick
 from tests.chaos import trouble

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from fanfold.store.tables import attempts, items, tasks
+from fanfold.store.schema.tables import attempts, items, tasks
 from tests.acceptance.fleet import Fleet, fleet, patiently
 from tests.chaos import trouble
 from tests.chaos.findings import FULL, Finding, note

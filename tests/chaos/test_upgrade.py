@@ -16,8 +16,8 @@ import pytest
 import sqlalchemy as sa
 
 from fanfold.errors import DatabaseProblem
-from fanfold.model import serial
-from fanfold.running.exit_codes import Exit
+from fanfold.model.values import serial
+from fanfold.running.terminal.exit_codes import Exit
 from fanfold.store.database import Database
 from fanfold.store.upgrade import backup as copying
 from fanfold.store.upgrade import migrate

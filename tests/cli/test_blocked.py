@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fanfold.engine.client import Client
-from fanfold.running.exit_codes import Exit
+from fanfold.running.terminal.exit_codes import Exit
 from tests.cli.shell import Shell
 from tests.waiting import eventually
 

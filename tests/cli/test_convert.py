@@ -12,10 +12,10 @@ from typing import Any, BinaryIO
 import pytest
 
 from fanfold.engine.worker.processes.children import Children
-from fanfold.model.files import File
-from fanfold.running import many as documents
-from fanfold.running import saving
-from fanfold.running.saving import Saving
+from fanfold.model.values.files import File
+from fanfold.running.many_files import many as documents
+from fanfold.running.many_files import saving
+from fanfold.running.many_files.saving import Saving
 from fanfold.store.store import Store, Transaction
 from tests.ai_server import AIServer
 from tests.apps.pdf.making import make_blank, make_broken, make_encrypted, make_pdf, make_scan

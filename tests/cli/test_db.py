@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 from fanfold.engine.client import Client
-from fanfold.running.exit_codes import Exit
+from fanfold.running.terminal.exit_codes import Exit
 from fanfold.store.database import Database
 from fanfold.store.upgrade import migrate
 from fanfold.store.upgrade.revisions import NEWEST

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 import fanfold as ff
-from fanfold.running import saved_results
-from fanfold.running.exit_codes import Exit
-from fanfold.running.saving import Saving, whole
+from fanfold.running.many_files import saved_results
+from fanfold.running.many_files.saving import Saving, whole
+from fanfold.running.terminal.exit_codes import Exit
 from tests.cli.samples import review
 from tests.cli.shell import SAMPLES, Shell
 from tests.waiting import eventually

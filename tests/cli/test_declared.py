@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 import fanfold as ff
-from fanfold.running.declared import click_options, said
+from fanfold.running.terminal.declared import click_options, said
 from tests.apps.pdf.making import make_encrypted
 from tests.cli.shell import Shell
 from tests.engine.sealed import unseal

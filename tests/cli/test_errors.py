@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from fanfold.engine.client import Client
-from fanfold.running.exit_codes import Exit
+from fanfold.running.terminal.exit_codes import Exit
 from tests.cli.shell import SAMPLES, Shell
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from fanfold.engine.client import Client
-from fanfold.running.exit_codes import Exit
+from fanfold.running.terminal.exit_codes import Exit
 from tests.cli.shell import Shell
 from tests.engine.jobs import JobService, raising
 from tests.installation import Installation

@@ -9,7 +9,7 @@ import pytest
 
 from fanfold.cli import NAMES, cli
 from fanfold.model.lifecycle import TaskState
-from fanfold.running.exit_codes import BY_CODE, BY_STATE, MEANINGS, Exit
+from fanfold.running.terminal.exit_codes import BY_CODE, BY_STATE, MEANINGS, Exit
 from tests.cli.shell import Shell
 
 

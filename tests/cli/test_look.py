@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from fanfold.engine.client import Client
-from fanfold.running.exit_codes import Exit
+from fanfold.running.terminal.exit_codes import Exit
 from tests.cli.shell import SAMPLES, Shell
 
 
@@ -124,7 +124,7 @@ def test_events_are_followed_until_the_end(shell: Shell) -> None:
 
 def tick_with(shell: Shell) -> None:
     """A tick in another thread, by a client of its own."""
-    from fanfold.engine.tasks.tick import tick
+    from fanfold.engine.tasks.recovery.tick import tick
     from tests.cli import samples
 
     with shell.client() as client:

@@ -7,8 +7,8 @@ import sqlalchemy as sa
 
 from fanfold.engine.client import Client
 from fanfold.engine.queries.doctor import DoctorCheck, data_folder, disk, schema
-from fanfold.running.exit_codes import Exit
-from fanfold.store import tables
+from fanfold.running.terminal.exit_codes import Exit
+from fanfold.store.schema import tables
 from fanfold.store.upgrade import migrate
 from tests.cli.shell import Shell
 

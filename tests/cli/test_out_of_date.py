@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from fanfold.running.exit_codes import Exit
+from fanfold.running.terminal.exit_codes import Exit
 from tests.cli.shell import SAMPLES, Shell
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from fanfold.cli.parameters import parse_options
 from fanfold.errors import BadInput
-from fanfold.running import output_format as printing
-from fanfold.running.display import Lines, Rate
+from fanfold.running.terminal import output_format as printing
+from fanfold.running.terminal.display import Lines, Rate
 
 
 def test_options_are_json_or_text() -> None:

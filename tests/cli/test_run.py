@@ -9,7 +9,7 @@ import pytest
 
 import fanfold as ff
 from fanfold.engine.client import Client
-from fanfold.running.exit_codes import Exit
+from fanfold.running.terminal.exit_codes import Exit
 from tests.cli import samples
 from tests.cli.shell import SAMPLES, Shell
 from tests.waiting import eventually
@@ -184,13 +184,13 @@ def states(client: Client) -> list[str]:
 
 def key_of(pipeline: str, items: list[str]) -> str:
     """The key under which `run` finds its task again."""
-    from fanfold.engine.tasks.inputs import fingerprint
+    from fanfold.engine.tasks.submitting.inputs import fingerprint
 
     return "run:" + fingerprint(pipeline, [{"items": items}], {})
 
 
 def test_a_lost_database_is_said_and_waited_for(sqlite_shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    from fanfold.store.tasks import Tasks
+    from fanfold.store.rows.tasks import Tasks
 
     real, refusals = Tasks.get, iter(range(3))
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fanfold.engine.client import Client
-from fanfold.engine.tasks.tick import tick
+from fanfold.engine.tasks.recovery.tick import tick
 from fanfold.engine.worker.loop import Worker
 from tests.cli import samples
 from tests.cli.shell import SAMPLES, Shell

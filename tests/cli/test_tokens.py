@@ -4,7 +4,7 @@ import pytest
 
 from fanfold.engine import tokens
 from fanfold.engine.client import Client
-from fanfold.running.exit_codes import Exit
+from fanfold.running.terminal.exit_codes import Exit
 from tests.cli.shell import Shell
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fanfold.engine.worker.loop import Worker
-from fanfold.model.pipeline import Pipeline
+from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.model.task import Task
 from tests.installation import Installation
 from tests.waiting import eventually

@@ -6,8 +6,8 @@ import pytest
 
 import fanfold as ff
 from fanfold.engine.queries.page import PageQueries
-from fanfold.engine.tasks.accept_degraded import Keep
-from fanfold.engine.tasks.accept_degraded import accept as accept_now
+from fanfold.engine.tasks.steering.accept_degraded import Keep
+from fanfold.engine.tasks.steering.accept_degraded import accept as accept_now
 from fanfold.model.task import Task
 from fanfold.store.items import accept as accepting
 from tests.engine.pipelines import batch

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine.tasks.advance import advance
+from fanfold.engine.tasks.moving.advance import advance
 from tests.engine.pipelines import batch, book, one_step
 from tests.installation import HandClock, Installation, number_of
 

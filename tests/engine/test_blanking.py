@@ -7,7 +7,7 @@ import pytest
 
 import fanfold as ff
 from fanfold.engine.redaction import Formatter, without_keys
-from fanfold.model.secrets import BLANK, secrets_in
+from fanfold.model.values.secrets import BLANK, secrets_in
 from fanfold.providers.configuration import Provider
 from tests.installation import Installation
 

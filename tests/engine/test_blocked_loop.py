@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine.tasks.sweep import HANG_GRACE_SECONDS, recover
+from fanfold.engine.tasks.recovery.sweep import HANG_GRACE_SECONDS, recover
 from fanfold.engine.worker.attempt.time_limit import LoopBlocked, TimeLimit
 from fanfold.engine.worker.beside.watchdog import BlockedTime, Watchdog
 from fanfold.store.items.find_work import Ready
-from fanfold.store.workers import Report
+from fanfold.store.rows.workers import Report
 from tests.engine.live import Live, Switch
 from tests.engine.pipelines import batch
 from tests.installation import HandClock, Installation, number_of

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine.tasks.tick import tick
+from fanfold.engine.tasks.recovery.tick import tick
 from fanfold.engine.worker.attempt.attempt_result import OutOfTime
 from fanfold.engine.worker.stop_times import StopTimes
 from tests.engine.live import Live

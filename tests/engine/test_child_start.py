@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from fanfold.engine.tasks.sweep import HANG_GRACE_SECONDS, recover
+from fanfold.engine.tasks.recovery.sweep import HANG_GRACE_SECONDS, recover
 from fanfold.engine.worker.attempt.call import Call
 from fanfold.engine.worker.processes import child
 from fanfold.engine.worker.processes.child import find_handler
 from fanfold.engine.worker.processes.children import _request
 from fanfold.errors import DatabaseProblem
 from fanfold.store.items.find_work import Ready
-from fanfold.store.workers import Report
+from fanfold.store.rows.workers import Report
 from tests.engine import slow_import
 from tests.engine.live import Live
 from tests.engine.pipelines import batch

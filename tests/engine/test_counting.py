@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine.tasks import advance as advancing
-from fanfold.engine.tasks import copy_items as copying
-from fanfold.engine.tasks import split as splitting
-from fanfold.engine.tasks.advance import advance
-from fanfold.engine.tasks.counts import OutOfDate, count_ahead
+from fanfold.engine.tasks.moving import advance as advancing
+from fanfold.engine.tasks.moving import copy_items as copying
+from fanfold.engine.tasks.moving import split as splitting
+from fanfold.engine.tasks.moving.advance import advance
+from fanfold.engine.tasks.moving.counts import OutOfDate, count_ahead
 from fanfold.store.items import reset as resetting
 from tests.engine.pipelines import batch, book, one_step
 from tests.installation import HandClock, HandWorker, Installation, number_of

@@ -7,8 +7,8 @@ import pytest
 
 import fanfold as ff
 from fanfold.engine.client import Client
-from fanfold.engine.tasks import decide as deciding
-from fanfold.store import removal
+from fanfold.engine.tasks.steering import decide as deciding
+from fanfold.store.rows import removal
 from tests.engine.pipelines import batch
 from tests.engine.reviewing import Review, decided
 from tests.installation import HandClock, Installation

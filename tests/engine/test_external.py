@@ -464,7 +464,7 @@ def test_items_of_a_split_that_is_redone_start_new_jobs(
     installation: Installation, monkeypatch: pytest.MonkeyPatch, many: int
 ) -> None:
     """They answer to the same names as the items that they replace, and are other work: their input may be another one."""
-    monkeypatch.setattr("fanfold.engine.tasks.new_items.CHUNK", 2)
+    monkeypatch.setattr("fanfold.engine.tasks.many_items.new_items.CHUNK", 2)
     service = JobService()
     pipeline = ff.Pipeline("photo")
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine.tasks.tick import tick
+from fanfold.engine.tasks.recovery.tick import tick
 from fanfold.store.store import Store
 from tests.engine import isolated
 from tests.engine.jobs import JobService

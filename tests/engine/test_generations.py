@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.model.idempotency import job_key
+from fanfold.model.values.idempotency import job_key
 from tests.engine.pipelines import book
 from tests.installation import HandClock, Installation
 

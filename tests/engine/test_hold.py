@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine.tasks.tick import tick
+from fanfold.engine.tasks.recovery.tick import tick
 from fanfold.errors import IllegalMove, TaskStopped
 from fanfold.model.lifecycle import TaskState
 from fanfold.running.one import RunWish, run_task

@@ -10,7 +10,7 @@ import pytest
 
 import fanfold as ff
 from fanfold.errors import FanfoldError
-from fanfold.store.tasks import Tasks
+from fanfold.store.rows.tasks import Tasks
 from tests.engine.pipelines import batch, one_step
 from tests.installation import Installation
 

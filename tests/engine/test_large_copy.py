@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine.tasks import advance
-from fanfold.engine.tasks import copy_items as copying
-from fanfold.engine.tasks.advance import LargeCopy
-from fanfold.engine.tasks.copy_items import copy_ahead, move_on
-from fanfold.store.items.copy import COPY_CHUNK
-from fanfold.store.items.drafts import STALE_SECONDS
+from fanfold.engine.tasks.moving import advance
+from fanfold.engine.tasks.moving import copy_items as copying
+from fanfold.engine.tasks.moving.advance import LargeCopy
+from fanfold.engine.tasks.moving.copy_items import copy_ahead, move_on
+from fanfold.store.items.large.copy import COPY_CHUNK
+from fanfold.store.items.large.drafts import STALE_SECONDS
 from tests.engine.live import Live
 from tests.installation import HandClock, Installation, number_of
 from tests.rows import rows_counted

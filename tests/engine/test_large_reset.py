@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine.tasks import leftovers
-from fanfold.engine.tasks import reset_items as resets
-from fanfold.engine.tasks.copy_items import move_on
+from fanfold.engine.tasks.many_items import leftovers
+from fanfold.engine.tasks.many_items import reset_items as resets
+from fanfold.engine.tasks.moving.copy_items import move_on
 from fanfold.model.endings import Ending
 from fanfold.store.items import reset as resetting
-from fanfold.store.items import reset_queue as stored_resets
-from fanfold.store.items.drafts import CHUNK, STALE_SECONDS, Drafts
+from fanfold.store.items.large import reset_queue as stored_resets
+from fanfold.store.items.large.drafts import CHUNK, STALE_SECONDS, Drafts
 from tests.installation import HandClock, Installation, number_of
 from tests.rows import rows_counted
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine.tasks import new_items as spooling
-from fanfold.engine.tasks import split as splitting
-from fanfold.engine.tasks.abandoned import remove_abandoned
-from fanfold.engine.tasks.draft import write_items
+from fanfold.engine.tasks.many_items import new_items as spooling
+from fanfold.engine.tasks.many_items.draft import write_items
+from fanfold.engine.tasks.moving import split as splitting
+from fanfold.engine.tasks.recovery.abandoned import remove_abandoned
 from fanfold.engine.worker.attempt.attempt_result import Settlement
-from fanfold.store.items.drafts import CHUNK
+from fanfold.store.items.large.drafts import CHUNK
 from tests.engine.live import Live
 from tests.engine.pipelines import book
 from tests.installation import HandClock, HandWorker, Installation, number_of

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine.tasks import new_items as spooling
-from fanfold.engine.tasks.draft import write_items
-from fanfold.store.items.drafts import CHUNK
+from fanfold.engine.tasks.many_items import new_items as spooling
+from fanfold.engine.tasks.many_items.draft import write_items
+from fanfold.store.items.large.drafts import CHUNK
 from tests.engine.pipelines import batch
 from tests.installation import HandClock, Installation
 from tests.rows import rows_counted
@@ -87,7 +87,7 @@ def test_a_large_submit_that_dies_between_chunks_shows_nothing_and_is_swept(
 ) -> None:
     """Commits are: the number and the draft, three chunks, the statistics (PostgreSQL), the task."""
     pipeline = installation.know(batch())
-    monkeypatch.setattr("fanfold.engine.tasks.submit.Making._give_up", lambda *_: None)
+    monkeypatch.setattr("fanfold.engine.tasks.submitting.submit.Making._give_up", lambda *_: None)
     items = [*range(9), "x" * 1_500_000]
 
     def die(number: int) -> None:
@@ -133,7 +133,7 @@ def test_a_large_submit_that_loses_the_race_for_its_key_removes_what_it_wrote(
             winner.append(installation.client.submit(batch(), items=[1, 2, 3], key="k"))
         return write_items(*arguments, **named)
 
-    monkeypatch.setattr("fanfold.engine.tasks.submit.write_items", overtaken)
+    monkeypatch.setattr("fanfold.engine.tasks.submitting.submit.write_items", overtaken)
     with pytest.raises(ff.FanfoldError, match=r"belongs to task"):
         installation.client.submit(batch(), items=range(10), key="k")
     assert len(installation.client.list()) == 1
@@ -154,7 +154,7 @@ def test_a_submit_that_slept_too_long_begins_again_and_gives_each_item_once(
             installation.sweep()
         return written
 
-    monkeypatch.setattr("fanfold.engine.tasks.submit.write_items", sleepy)
+    monkeypatch.setattr("fanfold.engine.tasks.submitting.submit.write_items", sleepy)
     task = installation.client.submit(batch(), items=range(10))
     assert task.total == 10
     assert [seq for seq, _ in keys(installation)] == list(range(1, 11))

@@ -12,7 +12,7 @@ import fanfold as ff
 from fanfold.engine.worker.attempt.attempt_result import Settlement
 from fanfold.model.endings import Ending
 from fanfold.store.database import Database
-from fanfold.store.tables import limits
+from fanfold.store.schema.tables import limits
 from tests.engine.live import Live
 from tests.engine.pipelines import batch
 from tests.installation import HandClock, Installation

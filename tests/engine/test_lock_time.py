@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine.tasks.copy_items import move_on
-from fanfold.engine.tasks.delete import prune
-from fanfold.engine.tasks.draft import remove_items
-from fanfold.store.items.drafts import OLD
+from fanfold.engine.tasks.many_items.draft import remove_items
+from fanfold.engine.tasks.moving.copy_items import move_on
+from fanfold.engine.tasks.steering.delete import prune
+from fanfold.store.items.large.drafts import OLD
 from tests.databases import SqliteDatabases
 from tests.installation import HAND_CLOCK, Installation, number_of, set_clock
 from tests.steps import Held, steps_counted

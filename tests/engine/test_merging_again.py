@@ -7,8 +7,8 @@ import pytest
 
 import fanfold as ff
 from fanfold.engine.client import Client
-from fanfold.engine.tasks import decide as deciding
-from fanfold.engine.tasks import merge_again
+from fanfold.engine.tasks.moving import merge_again
+from fanfold.engine.tasks.steering import decide as deciding
 from fanfold.engine.worker.attempt.settle_batch import settle
 from tests.engine.live import Live
 from tests.engine.reviewing import QUIET, Review, decided

@@ -9,10 +9,10 @@ import pytest
 import sqlalchemy as sa
 
 import fanfold as ff
-from fanfold.engine.tasks import delete as removal
+from fanfold.engine.tasks.steering import delete as removal
 from fanfold.engine.worker.attempt.call import Call
-from fanfold.store import tables
-from fanfold.store.removal import CHUNK
+from fanfold.store.rows.removal import CHUNK
+from fanfold.store.schema import tables
 from tests.engine.pipelines import batch
 from tests.installation import HandClock, Installation
 from tests.rows import rows_counted
@@ -210,7 +210,7 @@ def test_a_sweep_prunes_for_a_while_and_the_next_one_goes_on(
     installation.work()
     clock.advance(40 * 86_400)
     looked = iter(range(1_000))
-    monkeypatch.setattr("fanfold.engine.tasks.sweep.late_after", lambda seconds: lambda: next(looked) % 6 == 5)
+    monkeypatch.setattr("fanfold.engine.tasks.recovery.sweep.late_after", lambda seconds: lambda: next(looked) % 6 == 5)
     installation.sweep()
     left = len(installation.client.list())
     assert 0 < left < 6

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine.tasks import external_decisions as deciding
-from fanfold.engine.tasks.external_decisions import Wish, decide
+from fanfold.engine.tasks.steering import external_decisions as deciding
+from fanfold.engine.tasks.steering.external_decisions import Wish, decide
 from fanfold.store.items import recover as recovery
 from fanfold.store.streams import database as streams
 from tests.engine.pipelines import batch

@@ -9,8 +9,8 @@ import sqlalchemy as sa
 import fanfold as ff
 from fanfold.engine.queries.page import PageQueries
 from fanfold.engine.worker.attempt.attempt_result import MESSAGE_LENGTH, clean
-from fanfold.model.sentences import Catalogue, Sentence, kept, say
-from fanfold.store import tables
+from fanfold.model.text.sentences import Catalogue, Sentence, kept, say
+from fanfold.store.schema import tables
 from tests.engine.pipelines import batch, one_step
 from tests.installation import HandClock, Installation
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fanfold.engine.tasks import sweep
+from fanfold.engine.tasks.recovery import sweep
 from fanfold.engine.worker.beside import restart as restarting
 from fanfold.engine.worker.beside import service_threads as services
 from fanfold.engine.worker.beside.heartbeat import Heartbeat
@@ -259,7 +259,7 @@ def test_a_worker_whose_sweep_fails_does_not_say_that_it_ran(live: Live, monkeyp
 def test_swept_at_follows_the_clock_of_the_database(installation: Installation, clock: HandClock) -> None:
     from datetime import timedelta
 
-    from fanfold.store.workers import Report
+    from fanfold.store.rows.workers import Report
 
     installation.know(batch())
     installation.worker("w")

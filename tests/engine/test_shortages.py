@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine.tasks.split import write_split
+from fanfold.engine.tasks.moving.split import write_split
 from fanfold.engine.worker import loop as engine_worker
 from fanfold.engine.worker import shortages
 from fanfold.engine.worker.attempt import caller as calling
@@ -21,7 +21,7 @@ from fanfold.engine.worker.processes.child import ChildRequest
 from fanfold.engine.worker.shortages import Shortages
 from fanfold.engine.worker.turn import take_turn
 from fanfold.model.shortage import FREE_SPACE, MORE_FILES
-from fanfold.store.items.drafts import CHUNK
+from fanfold.store.items.large.drafts import CHUNK
 from tests.engine.live import Live
 from tests.engine.pipelines import batch
 from tests.installation import Installation

@@ -9,8 +9,8 @@ import sqlalchemy as sa
 
 from fanfold.engine.queries import doctor
 from fanfold.engine.queries.checks import DoctorCheck
-from fanfold.store import tables
-from fanfold.store.workers import Report
+from fanfold.store.rows.workers import Report
+from fanfold.store.schema import tables
 from tests.engine.pipelines import batch
 from tests.installation import HandClock, Installation
 

@@ -16,11 +16,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
-from fanfold.engine.tasks.advance import advance
-from fanfold.engine.tasks.commands import Commands
-from fanfold.engine.tasks.submission import Submission
-from fanfold.engine.tasks.submit import submit
-from fanfold.engine.tasks.sweep import sweep
+from fanfold.engine.tasks.moving.advance import advance
+from fanfold.engine.tasks.recovery.sweep import sweep
+from fanfold.engine.tasks.steering.commands import Commands
+from fanfold.engine.tasks.submitting.submission import Submission
+from fanfold.engine.tasks.submitting.submit import submit
 from fanfold.engine.worker.attempt.attempt_result import Settlement
 from fanfold.errors import FanfoldError, KeyReused
 from fanfold.model.endings import Ending

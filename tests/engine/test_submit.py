@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine.tasks import submit as submitting
+from fanfold.engine.tasks.submitting import submit as submitting
 from tests.engine.pipelines import batch, one_step
 from tests.installation import Installation
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine.tasks import sweep as sweeping
+from fanfold.engine.tasks.recovery import sweep as sweeping
 from fanfold.engine.worker.beside.host import this_machine
-from fanfold.store.workers import Report
+from fanfold.store.rows.workers import Report
 from tests.engine.pipelines import batch
 from tests.installation import HandClock, Installation
 

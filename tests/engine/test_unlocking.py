@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import fanfold as ff
-from fanfold.engine.tasks import unlock as unlocking
+from fanfold.engine.tasks.submitting import unlock as unlocking
 from fanfold.errors import DatabaseProblem, KeyReused
 from tests.engine.sealed import seal, sealed
 from tests.installation import Installation
@@ -113,7 +113,7 @@ def test_a_copy_that_the_task_has_taken_survives_an_error_behind_the_commit(
     def broken(*_: object) -> None:
         raise DatabaseProblem("gone", code="unreachable")
 
-    monkeypatch.setattr("fanfold.engine.tasks.commands.remove_retired", broken)
+    monkeypatch.setattr("fanfold.engine.tasks.steering.commands.remove_retired", broken)
     with pytest.raises(DatabaseProblem):
         installation.client.retry(task.id, options={"password": PASSWORD})
     installation.work()

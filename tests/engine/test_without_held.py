@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine.tasks import merge_without_held as merging
-from fanfold.engine.tasks.advance import advance
+from fanfold.engine.tasks.many_items import merge_without_held as merging
+from fanfold.engine.tasks.moving.advance import advance
 from fanfold.errors import IllegalMove
 from tests.engine.test_hold import Puzzled, submit
 from tests.installation import Installation
@@ -247,7 +247,7 @@ def test_a_worker_that_looks_while_many_are_given_up_does_not_fail_the_task(
             return give_up(tx, row, actor)
         raise RuntimeError("killed")
 
-    monkeypatch.setattr("fanfold.engine.tasks.commands.give_up_held", looked_at)
+    monkeypatch.setattr("fanfold.engine.tasks.steering.commands.give_up_held", looked_at)
     with pytest.raises(RuntimeError):
         chain.client.merge(chain.task.id)
     advance(installation.store, {}, 1, "worker")

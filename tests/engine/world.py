@@ -12,17 +12,17 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from fanfold.engine.tasks.new_items import NewItems
+from fanfold.engine.tasks.many_items.new_items import NewItems
 from fanfold.engine.worker.attempt.attempt_result import Settlement
 from fanfold.engine.worker.claiming.claim import Claimer, Room
 from fanfold.engine.worker.turn import take_turn
 from fanfold.model.item import Claimed, NewItem
-from fanfold.model.pipeline import Pipeline
+from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.model.plan import Plan
 from fanfold.settings import Settings
-from fanfold.store import tables
+from fanfold.store.rows.workers import Report
+from fanfold.store.schema import tables
 from fanfold.store.store import Store
-from fanfold.store.workers import Report
 
 LONG_AGO = -1e9
 NEVER = float("inf")

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from fanfold.engine.tasks.sweep import HANG_GRACE_SECONDS
+from fanfold.engine.tasks.recovery.sweep import HANG_GRACE_SECONDS
 from fanfold.engine.worker.attempt.attempt_result import Settlement
 from fanfold.model.item import Claimed
 from fanfold.model.lifecycle import ITEM_MOVES, OPEN_ITEMS, TASK_MOVES, legal, pairs, targets

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fanfold.model.chatter import without_chatter
+from fanfold.model.values.chatter import without_chatter
 
 PAGE = "# 3 Results\n\nSales went up by 12 % in 2019.\n\n| a | b |\n|---|---|\n| 1 | 2 |"
 

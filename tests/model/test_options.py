@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.model.options import declared, schema
+from fanfold.model.pipelines.options import declared, schema
 
 
 def even(text: str) -> None:

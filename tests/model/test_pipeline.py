@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from fanfold.errors import BadInput, BadPipeline
-from fanfold.model.alone import Alone
-from fanfold.model.pipeline import Pipeline, TaskFunction, as_pipeline, by_name, task
+from fanfold.model.pipelines.alone import Alone
+from fanfold.model.pipelines.pipeline import Pipeline, TaskFunction, as_pipeline, by_name, task
 from fanfold.model.plan import Kind
 from fanfold.model.retry import Retry
 

@@ -11,8 +11,8 @@ import pytest
 import fanfold
 from fanfold.apps.pdf import sentences as pdf
 from fanfold.errors import BadPipeline
-from fanfold.model import catalogue
-from fanfold.model.sentences import (
+from fanfold.model.text import catalogue
+from fanfold.model.text.sentences import (
     ENGLISH,
     KEPT_LENGTH,
     NOW,

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanfold.engine.tasks.inputs import fingerprint
+from fanfold.engine.tasks.submitting.inputs import fingerprint
 from fanfold.errors import BadInput
-from fanfold.model import serial
-from fanfold.model.files import File
+from fanfold.model.values import serial
+from fanfold.model.values.files import File
 
 values = st.recursive(
     st.none()

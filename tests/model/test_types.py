@@ -13,9 +13,9 @@ import pytest
 
 import fanfold as ff
 from fanfold.errors import BadPipeline
-from fanfold.model.pipeline import TaskFunction
+from fanfold.model.pipelines.pipeline import TaskFunction
+from fanfold.model.pipelines.rules import PLANNED_RULES, RUN_RULES, RunRules, StageRules
 from fanfold.model.plan import PlannedStage
-from fanfold.model.rules import PLANNED_RULES, RUN_RULES, RunRules, StageRules
 from fanfold.running.one import prepared
 from fanfold.running.signatures import RunParameters
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fanfold.model.usage import MOST_COST, MOST_TOKENS, added, kept, ledger
+from fanfold.model.values.usage import MOST_COST, MOST_TOKENS, added, kept, ledger
 
 NAN, INFINITE = float("nan"), float("inf")
 

@@ -9,10 +9,10 @@ import pytest
 import fanfold
 from fanfold.errors import BadPipeline
 from fanfold.model.lifecycle import TaskState
-from fanfold.model.moments import told_at
-from fanfold.model.pipeline import Pipeline, task
+from fanfold.model.pipelines.pipeline import Pipeline, task
 from fanfold.model.plan import Plan
 from fanfold.model.progress import Counts
+from fanfold.model.text.moments import told_at
 from fanfold.model.words import (
     Facts,
     Trouble,
@@ -313,9 +313,9 @@ def test_no_other_place_makes_a_bare_time_of_day() -> None:
     """A sentence that names a time has it from ``told_at``."""
     sources = Path(fanfold.__file__).parent
     known = {
-        "model/moments.py",
-        "running/invocation.py",  # The beginning of a line of the log.
-        "server/web/templating.py",  # The date stands before it.
+        "model/text/moments.py",
+        "running/terminal/invocation.py",  # The beginning of a line of the log.
+        "server/web/frame/templating.py",  # The date stands before it.
     }
     found = {path.relative_to(sources).as_posix() for path in sources.rglob("*.py") if "%H:%M" in path.read_text()}
     assert found == known

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
-ANSWERS = "fanfold/store/answers.py"
+ANSWERS = "fanfold/store/rows/answers.py"
 DESK = "fanfold/providers/desk.py"
 MUTANTS = (
     mutant(

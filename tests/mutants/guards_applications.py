@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.mutants.mutant import Edit, mutant
 
 FORMS, ACTIONS = "fanfold/engine/make_form.py", "fanfold/engine/take_action.py"
-RESULTS, VOCABULARY = "fanfold/server/api/results.py", "fanfold/model/vocabulary.py"
+RESULTS, VOCABULARY = "fanfold/server/api/results.py", "fanfold/model/pipelines/vocabulary.py"
 FORMED, ACTED = "engine/test_forms.py::", "engine/test_actions.py::"
 NAMED = "engine/test_vocabulary.py::"
 

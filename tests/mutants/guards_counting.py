@@ -5,9 +5,13 @@ from __future__ import annotations
 from tests.mutants.guards_moves import NEVER_LOOK_FOR_OPEN
 from tests.mutants.mutant import Edit, mutant
 
-ADVANCE, COUNTING = "fanfold/engine/tasks/advance.py", "fanfold/engine/tasks/counts.py"
-REDOING, SWEEP = "fanfold/engine/tasks/redo.py", "fanfold/engine/tasks/sweep.py"
-DRAFTS, EVENTS, REMOVAL = "fanfold/store/items/drafts.py", "fanfold/store/events.py", "fanfold/store/removal.py"
+ADVANCE, COUNTING = "fanfold/engine/tasks/moving/advance.py", "fanfold/engine/tasks/moving/counts.py"
+REDOING, SWEEP = "fanfold/engine/tasks/steering/redo.py", "fanfold/engine/tasks/recovery/sweep.py"
+DRAFTS, EVENTS, REMOVAL = (
+    "fanfold/store/items/large/drafts.py",
+    "fanfold/store/rows/events.py",
+    "fanfold/store/rows/removal.py",
+)
 RESETTING = "fanfold/store/items/reset.py"
 COUNTS = "engine/test_counting.py"
 LOCK_TIME = "engine/test_lock_time.py::test_no_transaction_that_holds_the_write_lock_does_more_for_a_larger_task"

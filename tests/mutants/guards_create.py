@@ -3,16 +3,16 @@
 from tests.mutants.mutant import Edit, mutant
 
 CALLER = "fanfold/engine/worker/attempt/caller.py"
-SUBMIT = "fanfold/engine/tasks/submit.py"
-NEW_ITEMS = "fanfold/engine/tasks/new_items.py"
+SUBMIT = "fanfold/engine/tasks/submitting/submit.py"
+NEW_ITEMS = "fanfold/engine/tasks/many_items/new_items.py"
 COUNTING = "fanfold/store/items/count.py"
-ABANDONED = "fanfold/engine/tasks/abandoned.py"
-DRAFTS = "fanfold/store/items/drafts.py"
-DRAFTING = "fanfold/engine/tasks/draft.py"
-SPLITTING = "fanfold/engine/tasks/split.py"
+ABANDONED = "fanfold/engine/tasks/recovery/abandoned.py"
+DRAFTS = "fanfold/store/items/large/drafts.py"
+DRAFTING = "fanfold/engine/tasks/many_items/draft.py"
+SPLITTING = "fanfold/engine/tasks/moving/split.py"
 LARGE_SPLIT = "engine/test_large_split.py"
-COPYING = "fanfold/engine/tasks/copy_items.py"
-ADVANCE = "fanfold/engine/tasks/advance.py"
+COPYING = "fanfold/engine/tasks/moving/copy_items.py"
+ADVANCE = "fanfold/engine/tasks/moving/advance.py"
 LARGE_COPY = "engine/test_large_copy.py"
 
 MUTANTS = (
@@ -23,12 +23,12 @@ MUTANTS = (
     ),
     mutant(
         "the items in the fingerprint",
-        Edit("fanfold/engine/tasks/inputs.py", 'digest.update(f"\\0items {items}".encode())', "pass"),
+        Edit("fanfold/engine/tasks/submitting/inputs.py", 'digest.update(f"\\0items {items}".encode())', "pass"),
         test="engine/test_keys.py::test_other_items_under_a_key_are_refused[sqlite-more]",
     ),
     mutant(
         "the content of files in the fingerprint",
-        Edit("fanfold/engine/tasks/inputs.py", "{_canonical(name)} {content}", "{_canonical(name)}"),
+        Edit("fanfold/engine/tasks/submitting/inputs.py", "{_canonical(name)} {content}", "{_canonical(name)}"),
         test="engine/test_keys.py::test_a_file_of_the_same_name_and_size_with_other_content_is_refused[sqlite]",
     ),
     mutant(
@@ -146,7 +146,7 @@ MUTANTS = (
     ),
     mutant(
         "a large copy fits a merge that writes events of its own",
-        Edit("fanfold/engine/tasks/commands.py", "ahead, tx.events.last(row.number))", "ahead)"),
+        Edit("fanfold/engine/tasks/steering/commands.py", "ahead, tx.events.last(row.number))", "ahead)"),
         test=f"{LARGE_COPY}::test_a_merge_without_held_items_copies_many_into_the_next_stage[sqlite]",
     ),
     mutant(

@@ -5,9 +5,12 @@ from __future__ import annotations
 from tests.mutants.mutant import Edit, mutant
 
 SETTLE_BATCH = "fanfold/engine/worker/attempt/settle_batch.py"
-REFUSALS, SERVER = "fanfold/store/dialects/postgresql_errors.py", "fanfold/store/dialects/postgresql_server.py"
-FILE = "fanfold/store/dialects/sqlite_file.py"
-STORE, WORKERS = "fanfold/store/store.py", "fanfold/store/workers.py"
+REFUSALS, SERVER = (
+    "fanfold/store/dialects/postgresql_parts/postgresql_errors.py",
+    "fanfold/store/dialects/postgresql_parts/postgresql_server.py",
+)
+FILE = "fanfold/store/dialects/sqlite_parts/sqlite_file.py"
+STORE, WORKERS = "fanfold/store/store.py", "fanfold/store/rows/workers.py"
 RECOVERY = "fanfold/store/items/recover.py"
 TURN = "fanfold/engine/worker/turn.py"
 SORTED = "store/test_refusals.py::test_only_errors_of_the_data_are_held_against_the_data"

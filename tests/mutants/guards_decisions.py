@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
-ADVANCE = "fanfold/engine/tasks/advance.py"
-AGAIN, DECIDE = "fanfold/engine/tasks/merge_again.py", "fanfold/engine/tasks/decide.py"
+ADVANCE = "fanfold/engine/tasks/moving/advance.py"
+AGAIN, DECIDE = "fanfold/engine/tasks/moving/merge_again.py", "fanfold/engine/tasks/steering/decide.py"
 CONTEXT, PLAN = "fanfold/engine/context.py", "fanfold/model/plan.py"
-STORE, SETTLE = "fanfold/store/decisions.py", "fanfold/store/items/settle.py"
+STORE, SETTLE = "fanfold/store/rows/decisions.py", "fanfold/store/items/settle.py"
 TESTS, MERGING = "engine/test_decisions.py", "engine/test_merging_again.py"
 CLI, SERVER = "cli/test_decide.py", "server/test_decisions.py"
 
@@ -148,7 +148,7 @@ MUTANTS = (
     ),
     mutant(
         "a saved result that a person has edited is left alone",
-        Edit("fanfold/running/saved_results.py", "again=True, stamp=stamp", "again=False, stamp=stamp"),
+        Edit("fanfold/running/many_files/saved_results.py", "again=True, stamp=stamp", "again=False, stamp=stamp"),
         test=f"{CLI}::test_a_saved_result_that_was_edited_is_left_alone",
     ),
     mutant(

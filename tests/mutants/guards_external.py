@@ -17,7 +17,7 @@ MUTANTS = (
     mutant(
         "the generation of what a retry has put back is kept",
         Edit(
-            "fanfold/store/items/copy.py",
+            "fanfold/store/items/large/copy.py",
             "dialect.among(items.c.id), items.c.lease > 0)",
             "dialect.among(items.c.id), items.c.lease > 0, tried)",
         ),
@@ -113,7 +113,7 @@ MUTANTS = (
     mutant(
         "a started job is called lost only by name",
         Edit(
-            "fanfold/engine/tasks/external_decisions.py",
+            "fanfold/engine/tasks/steering/external_decisions.py",
             "(named and job.state is JobState.STARTED)",
             "job.state is JobState.STARTED",
         ),
@@ -150,13 +150,15 @@ MUTANTS = (
     ),
     mutant(
         "what a split makes anew has other keys",
-        Edit("fanfold/engine/tasks/advance.py", "if new_items is not None and new_items.generation:", "if False:"),
+        Edit(
+            "fanfold/engine/tasks/moving/advance.py", "if new_items is not None and new_items.generation:", "if False:"
+        ),
         by="sqlite",
         test="engine/test_generations.py::test_what_a_split_makes_anew_never_has_a_key_that_was_used_before[sqlite-1212]",
     ),
     mutant(
         "what separates the parts of a key is escaped in them",
-        Edit("fanfold/model/idempotency.py", "return text.translate(SEPARATORS)", "return text"),
+        Edit("fanfold/model/values/idempotency.py", "return text.translate(SEPARATORS)", "return text"),
         test="engine/test_generations.py::test_items_whose_names_look_like_parts_of_a_key_have_keys_of_their_own[sqlite]",
     ),
     mutant(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.mutants.mutant import Edit, Mutant, mutant
 
 SETTLING = "fanfold/store/items/settle.py"
-ITEMS, LOOKING = "fanfold/store/items/create.py", "fanfold/store/items/find_work.py"
+ITEMS, LOOKING = "fanfold/store/items/claim.py", "fanfold/store/items/find_work.py"
 VERBS = ("finish", "fail", "back_off", "postpone", "release", "reclaim")
 NAMES = {"reclaim": "a worker's reclaim"}
 """What the sweep does is another guard."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.mutants.mutant import Edit, mutant
 
 RESTARTING, SERVICES = "fanfold/engine/worker/beside/restart.py", "fanfold/engine/worker/beside/service_threads.py"
-SWEEP, STALLED = "fanfold/engine/tasks/sweep.py", "fanfold/engine/queries/stalled.py"
+SWEEP, STALLED = "fanfold/engine/tasks/recovery/sweep.py", "fanfold/engine/queries/stalled.py"
 PULSE, BLOBS = "fanfold/engine/worker/beside/heartbeat.py", "fanfold/store/files/folder.py"
 CRASHES, RECOVERY, POISON_TESTS = (
     "fanfold/store/items/crashes.py",

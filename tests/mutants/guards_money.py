@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
-ANSWERS, DESK, RATE_LIMIT = "fanfold/store/answers.py", "fanfold/providers/desk.py", "fanfold/providers/rate_limit.py"
-KEYS, USAGE = "fanfold/model/idempotency.py", "fanfold/engine/worker/attempt/call.py"
-SAVING, SOURCES = "fanfold/running/saving.py", "fanfold/running/sources.py"
+ANSWERS, DESK, RATE_LIMIT = (
+    "fanfold/store/rows/answers.py",
+    "fanfold/providers/desk.py",
+    "fanfold/providers/rate_limit.py",
+)
+KEYS, USAGE = "fanfold/model/values/idempotency.py", "fanfold/engine/worker/attempt/call.py"
+SAVING, SOURCES = "fanfold/running/many_files/saving.py", "fanfold/running/many_files/sources.py"
 LEDGER, ASKING = "store/test_answers.py", "providers/test_asking.py"
 CONVERT, GENERATIONS = "cli/test_convert.py", "engine/test_generations.py"
 IN_THE_AIR = f"{LEDGER}::test_a_call_in_the_air_is_possibly_paid_when_its_attempt_is_gone"

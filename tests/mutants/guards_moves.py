@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
-TASKS, RESETTING = "fanfold/store/tasks.py", "fanfold/store/items/reset.py"
+TASKS, RESETTING = "fanfold/store/rows/tasks.py", "fanfold/store/items/reset.py"
 TURN = "fanfold/engine/worker/turn.py"
-SPLITTING = "fanfold/engine/tasks/split.py"
-ADVANCE = "fanfold/engine/tasks/advance.py"
-SWEEP = "fanfold/engine/tasks/sweep.py"
-COMMANDS = "fanfold/engine/tasks/commands.py"
-SUBMIT = "fanfold/engine/tasks/submit.py"
+SPLITTING = "fanfold/engine/tasks/moving/split.py"
+ADVANCE = "fanfold/engine/tasks/moving/advance.py"
+SWEEP = "fanfold/engine/tasks/recovery/sweep.py"
+COMMANDS = "fanfold/engine/tasks/steering/commands.py"
+SUBMIT = "fanfold/engine/tasks/submitting/submit.py"
 VERDICT = "fanfold/model/verdict.py"
 SCHEMA = "fanfold/store/upgrade/migrations/versions/0001_first_schema.py"
-COUNTING = "fanfold/engine/tasks/counts.py"
+COUNTING = "fanfold/engine/tasks/moving/counts.py"
 NEVER_LOOK_FOR_OPEN = Edit(ADVANCE, "(waits and tx.items.is_open(row.number, stage.name))", "False")
 LOCK_TIME = "engine/test_lock_time.py::test_no_transaction_that_holds_the_write_lock_does_more_for_a_larger_task"
-MOVES, MIRROR = "fanfold/engine/tasks/transitions.py", "engine/test_mirror.py"
+MOVES, MIRROR = "fanfold/engine/tasks/moving/transitions.py", "engine/test_mirror.py"
 ADVANCE_MUTANTS = (
     mutant(
         "a move that on_move refuses leaves a reason that a person sees",

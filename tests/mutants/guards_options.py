@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
-OPTIONS, SUBMIT = "fanfold/model/options.py", "fanfold/engine/tasks/submit.py"
-CHECKS = "fanfold/engine/tasks/option_checks.py"
-UNLOCKING, REDOING = "fanfold/engine/tasks/unlock.py", "fanfold/engine/tasks/redo.py"
+OPTIONS, SUBMIT = "fanfold/model/pipelines/options.py", "fanfold/engine/tasks/submitting/submit.py"
+CHECKS = "fanfold/engine/tasks/submitting/option_checks.py"
+UNLOCKING, REDOING = "fanfold/engine/tasks/submitting/unlock.py", "fanfold/engine/tasks/steering/redo.py"
 UPLOADING, SUBMITTING = "fanfold/server/api/uploading.py", "fanfold/server/api/submitting.py"
 DECLARED, SECRETS = "model/test_options.py::", "engine/test_unlocking.py::"
 SERVED = "server/test_options.py::"

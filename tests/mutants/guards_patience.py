@@ -5,18 +5,22 @@ from __future__ import annotations
 from tests.mutants.mutant import Edit, mutant
 
 GUARD, LISTENING, THREADS = (
-    "fanfold/server/guard.py",
-    "fanfold/server/listening.py",
-    "fanfold/server/database_threads.py",
+    "fanfold/server/requests/guard.py",
+    "fanfold/server/requests/listening.py",
+    "fanfold/server/threads/database_threads.py",
 )
-ANSWERS, PROBLEMS, LIVE = "fanfold/server/conditional.py", "fanfold/server/problems.py", "fanfold/server/live.py"
+ANSWERS, PROBLEMS, LIVE = (
+    "fanfold/server/requests/conditional.py",
+    "fanfold/server/requests/problems.py",
+    "fanfold/server/watching/live.py",
+)
 SETTLEMENT = "fanfold/engine/worker/attempt/attempt_result.py"
 BLANKING = "fanfold/engine/redaction.py"
 BLOBS = "fanfold/store/files/folder.py"
 SQLITE, READER, TASKS = (
-    "fanfold/store/dialects/sqlite_file.py",
+    "fanfold/store/dialects/sqlite_parts/sqlite_file.py",
     "fanfold/engine/queries/tasks.py",
-    "fanfold/store/tasks.py",
+    "fanfold/store/rows/tasks.py",
 )
 DETAILS = "fanfold/engine/queries/page.py"
 PATIENCE = "server/test_patience.py::"

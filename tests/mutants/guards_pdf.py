@@ -5,16 +5,16 @@ from __future__ import annotations
 from tests.mutants.mutant import Edit, mutant
 
 GLYPHS, TURNING, RUNNING = (
-    "fanfold/apps/pdf/glyphs.py",
-    "fanfold/apps/pdf/angles.py",
-    "fanfold/apps/pdf/running_lines.py",
+    "fanfold/apps/pdf/reading/glyphs.py",
+    "fanfold/apps/pdf/reading/angles.py",
+    "fanfold/apps/pdf/markdown/running_lines.py",
 )
 TEXTLAYER, FONTS, PIPELINE = (
-    "fanfold/apps/pdf/textlayer.py",
-    "fanfold/apps/pdf/fonts.py",
+    "fanfold/apps/pdf/pages/textlayer.py",
+    "fanfold/apps/pdf/reading/fonts.py",
     "fanfold/apps/pdf/pipeline.py",
 )
-CHATTER = "fanfold/model/chatter.py"
+CHATTER = "fanfold/model/values/chatter.py"
 KEPT = "apps/pdf/test_keeping.py::"
 
 MUTANTS = (

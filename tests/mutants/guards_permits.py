@@ -5,8 +5,8 @@ from __future__ import annotations
 from tests.mutants.mutant import Edit, mutant
 
 SETTLE_BATCH = "fanfold/engine/worker/attempt/settle_batch.py"
-WORKERS = "fanfold/store/workers.py"
-SWEEP = "fanfold/engine/tasks/sweep.py"
+WORKERS = "fanfold/store/rows/workers.py"
+SWEEP = "fanfold/engine/tasks/recovery/sweep.py"
 FREE_AT_SETTLE = Edit(SETTLE_BATCH, "        tx.settling.free_permits(permits)\n", "")
 FREE_AT_RECLAIM = Edit(SWEEP, "        tx.settling.free_permits([item.id for item in lost])\n", "")
 FREE_WHEN_IDLE = Edit(SWEEP, "    tx.settling.free_permits([item.id for item in idle])\n", "")

@@ -15,7 +15,7 @@ ASKING, VERDICTS, PRICES = (
     "fanfold/providers/answer_checks.py",
     "fanfold/providers/prices.py",
 )
-QUESTION, LEDGER = "fanfold/model/questions.py", "fanfold/store/answers.py"
+QUESTION, LEDGER = "fanfold/model/values/questions.py", "fanfold/store/rows/answers.py"
 WAITS = "mutants/test_guards_providers.py::test_a_service_that_asks_to_wait_is_left_alone_for_that_long_by_everybody"
 ASKED = "providers/test_asking.py::"
 PARTS = {

@@ -6,8 +6,8 @@ from tests.mutants.mutant import Edit, mutant
 
 SETTLING = "fanfold/store/items/settle.py"
 RECOVERY = "fanfold/store/items/recover.py"
-WORKERS = "fanfold/store/workers.py"
-SWEEP = "fanfold/engine/tasks/sweep.py"
+WORKERS = "fanfold/store/rows/workers.py"
+SWEEP = "fanfold/engine/tasks/recovery/sweep.py"
 DEAD = "workers.c.id == items.c.worker, workers.c.seen_at > self.clock.before(lease_seconds)"
 MUTANTS = (
     mutant(
@@ -29,7 +29,7 @@ MUTANTS = (
     mutant(
         "“is finished” looked at again under the lock, before a task is pruned",
         Edit(
-            "fanfold/engine/tasks/delete.py",
+            "fanfold/engine/tasks/steering/delete.py",
             "if row is None or row.state not in FINISHED_TASKS or not",
             "if row is None or not",
         ),

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
-ADVANCE, COMMANDS = "fanfold/engine/tasks/advance.py", "fanfold/engine/tasks/commands.py"
-RESETTING, REDOING = "fanfold/store/items/reset.py", "fanfold/engine/tasks/redo.py"
-PLAN, COPYING = "fanfold/model/plan.py", "fanfold/store/items/copy.py"
+ADVANCE, COMMANDS = "fanfold/engine/tasks/moving/advance.py", "fanfold/engine/tasks/steering/commands.py"
+RESETTING, REDOING = "fanfold/store/items/reset.py", "fanfold/engine/tasks/steering/redo.py"
+PLAN, COPYING = "fanfold/model/plan.py", "fanfold/store/items/large/copy.py"
 MERGING, HELD = "engine/test_merging.py", "engine/test_without_held.py"
-MERGING_HELD, WORDS = "fanfold/engine/tasks/merge_without_held.py", "fanfold/model/words.py"
+MERGING_HELD, WORDS = "fanfold/engine/tasks/many_items/merge_without_held.py", "fanfold/model/words.py"
 SETTLING, REMOVAL, SWEEP = (
     "fanfold/store/items/settle.py",
-    "fanfold/engine/tasks/delete.py",
-    "fanfold/engine/tasks/sweep.py",
+    "fanfold/engine/tasks/steering/delete.py",
+    "fanfold/engine/tasks/recovery/sweep.py",
 )
 REMOVING = "engine/test_removal.py"
 COMPENSATION, GENERATIONS = "engine/test_compensation.py", "engine/test_generations.py"

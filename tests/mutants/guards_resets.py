@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
-ADVANCE, COMMANDS = "fanfold/engine/tasks/advance.py", "fanfold/engine/tasks/commands.py"
+ADVANCE, COMMANDS = "fanfold/engine/tasks/moving/advance.py", "fanfold/engine/tasks/steering/commands.py"
 RESETS, REDOING, SWEEP = (
-    "fanfold/engine/tasks/reset_items.py",
-    "fanfold/engine/tasks/redo.py",
-    "fanfold/engine/tasks/sweep.py",
+    "fanfold/engine/tasks/many_items/reset_items.py",
+    "fanfold/engine/tasks/steering/redo.py",
+    "fanfold/engine/tasks/recovery/sweep.py",
 )
 RESETTING, READING, ITEMS = (
     "fanfold/store/items/reset.py",
     "fanfold/store/items/query.py",
     "fanfold/store/items/create.py",
 )
-STORED, REMOVAL = "fanfold/store/items/reset_queue.py", "fanfold/store/removal.py"
+STORED, REMOVAL = "fanfold/store/items/large/reset_queue.py", "fanfold/store/rows/removal.py"
 LARGE = "engine/test_large_reset.py"
 WHOLE = f"{LARGE}::test_a_reset_that_dies_between_two_transactions_is_seen_whole_or_not_at_all[sqlite-retry]"
 BOUNDED = f"{LARGE}::test_no_transaction_of_a_large_retry_or_rerun_writes_more_than_a_bounded_number_of_rows"

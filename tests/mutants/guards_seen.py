@@ -10,9 +10,9 @@ SETTLE_BATCH = "fanfold/engine/worker/attempt/settle_batch.py"
 SETTLING, PENDING = "fanfold/store/items/settle.py", "fanfold/store/items/pending.py"
 ASKING = "fanfold/providers/asking.py"
 CALLING = "fanfold/engine/worker/attempt/call.py"
-TABLES, ACCEPT = "fanfold/store/tables.py", "fanfold/engine/tasks/accept_degraded.py"
+TABLES, ACCEPT = "fanfold/store/schema/tables.py", "fanfold/engine/tasks/steering/accept_degraded.py"
 WORKER = "fanfold/engine/worker/loop.py"
-PIPELINE, SERIAL = "fanfold/model/pipeline.py", "fanfold/model/serial.py"
+PIPELINE, SERIAL = "fanfold/model/pipelines/pipeline.py", "fanfold/model/values/serial.py"
 RATE_LIMIT = "fanfold/providers/rate_limit.py"
 IN_RATE_LIMIT, WAITING = "providers/test_rate_limit.py", "providers/test_waiting.py"
 DEGRADED, PDF = "engine/test_degraded.py", "apps/pdf/test_pipeline.py"
@@ -23,7 +23,7 @@ SAID = "engine/test_sentences.py"
 MUTANTS = (
     mutant(
         "a sentence that belongs to another text is not taken for its own",
-        Edit("fanfold/model/sentences.py", ' if found["sum"] == _sum(text) else text', ""),
+        Edit("fanfold/model/text/sentences.py", ' if found["sum"] == _sum(text) else text', ""),
         test=f"{SAID}::test_a_text_that_an_older_version_wrote_over_a_sentence_is_shown_as_it_is[sqlite]",
     ),
     mutant(
@@ -72,12 +72,12 @@ MUTANTS = (
     ),
     mutant(
         "a stream hears that the database is back before what was read",
-        Edit("fanfold/server/live.py", "            if told is not None:\n", "            if False:\n"),
+        Edit("fanfold/server/watching/live.py", "            if told is not None:\n", "            if False:\n"),
         test="server/test_streams.py::test_a_stream_tells_that_the_database_is_lost_and_goes_on_without_a_gap",
     ),
     mutant(
         "a silent database is looked at again soon",
-        Edit("fanfold/server/live.py", " if seconds <= SILENT_SECONDS else SILENT_SECONDS", ""),
+        Edit("fanfold/server/watching/live.py", " if seconds <= SILENT_SECONDS else SILENT_SECONDS", ""),
         test="server/test_live.py::test_a_database_that_was_silent_for_long_is_looked_at_again_soon",
     ),
     mutant(

@@ -5,15 +5,19 @@ from __future__ import annotations
 from tests.mutants.mutant import Edit, mutant
 
 WORK = "fanfold/engine/handlers/work.py"
-ACCESS, GUARD, PLACE = "fanfold/server/access.py", "fanfold/server/guard.py", "fanfold/server/app_state.py"
+ACCESS, GUARD, PLACE = (
+    "fanfold/server/requests/access.py",
+    "fanfold/server/requests/guard.py",
+    "fanfold/server/app_state.py",
+)
 SECRETS, SUBMITTING, LOGIN = (
-    "fanfold/server/hiding.py",
+    "fanfold/server/requests/hiding.py",
     "fanfold/server/api/submitting.py",
     "fanfold/server/web/login_page.py",
 )
-LIVE, CLIENT, READER = "fanfold/server/live.py", "fanfold/engine/client.py", "fanfold/engine/queries/tasks.py"
+LIVE, CLIENT, READER = "fanfold/server/watching/live.py", "fanfold/engine/client.py", "fanfold/engine/queries/tasks.py"
 PAGE_QUERIES = "fanfold/engine/queries/page.py"
-TASKS, TOKENS, TOKEN_ROWS = "fanfold/store/tasks.py", "fanfold/engine/tokens.py", "fanfold/store/tokens.py"
+TASKS, TOKENS, TOKEN_ROWS = "fanfold/store/rows/tasks.py", "fanfold/engine/tokens.py", "fanfold/store/rows/tokens.py"
 BLOBS = "fanfold/store/files/folder.py"
 LISTS = "server/test_access.py::test_lists_counts_labels_and_bulk_commands_are_those_of_the_owner"
 FOREIGN = "server/test_guard.py::test_a_page_of_another_site_changes_nothing"
@@ -212,7 +216,7 @@ SHOWN_MUTANTS = (
 SENTENCE_MUTANTS = (
     mutant(
         "a problem document tells nobody to type a command",
-        Edit("fanfold/server/problems.py", "without_keys(without_commands(detail))", "without_keys(detail)"),
+        Edit("fanfold/server/requests/problems.py", "without_keys(without_commands(detail))", "without_keys(detail)"),
         test="server/test_sentences.py::test_a_refused_command_says_what_is_possible_without_commands_to_type",
     ),
     mutant(

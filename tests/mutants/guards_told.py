@@ -54,7 +54,7 @@ MUTANTS = (
     mutant(
         "a rerun needs the stages of the code",
         Edit(
-            "fanfold/engine/tasks/redo.py",
+            "fanfold/engine/tasks/steering/redo.py",
             "    plan = _plan_now(pipeline, row)",
             "    plan = _plan_now(pipeline, row) if pipeline else row.plan",
         ),

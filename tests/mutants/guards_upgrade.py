@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
-MIGRATE, SERVER = "fanfold/store/upgrade/migrate.py", "fanfold/store/dialects/postgresql_server.py"
+MIGRATE, SERVER = "fanfold/store/upgrade/migrate.py", "fanfold/store/dialects/postgresql_parts/postgresql_server.py"
 ORDER = "chaos/test_upgrade_locks.py::test_an_upgrade_never_holds_one_table_while_it_waits_for_another"
 MUTANTS = (
     mutant(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.mutants.mutant import Edit, mutant
 
 SETTLE_BATCH = "fanfold/engine/worker/attempt/settle_batch.py"
-WORKERS = "fanfold/store/workers.py"
+WORKERS = "fanfold/store/rows/workers.py"
 TURN = "fanfold/engine/worker/turn.py"
 PULSE = "fanfold/engine/worker/beside/heartbeat.py"
 ATTEMPTS = "fanfold/engine/worker/attempt/attempts.py"

@@ -15,8 +15,8 @@ import pytest
 import sqlalchemy as sa
 
 import fanfold as ff
-from fanfold.engine.tasks import split as splitting
-from fanfold.engine.tasks.delete import prune
+from fanfold.engine.tasks.moving import split as splitting
+from fanfold.engine.tasks.steering.delete import prune
 from fanfold.engine.worker.attempt.attempt_result import Settlement
 from fanfold.engine.worker.attempt.attempts import Attempts
 from fanfold.engine.worker.attempt.threads import Threads
@@ -26,8 +26,8 @@ from fanfold.errors import DatabaseProblem, IllegalMove
 from fanfold.model.endings import Ending
 from fanfold.model.item import Claimed
 from fanfold.store.items.find_work import Ready
+from fanfold.store.rows.workers import Report, Workers
 from fanfold.store.store import Store, Transaction
-from fanfold.store.workers import Report, Workers
 from tests.engine.live import Live
 from tests.engine.pipelines import batch, book
 from tests.installation import HandClock, HandWorker, Installation, number_of

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.model.questions import Question
+from fanfold.model.values.questions import Question
 from fanfold.providers.configuration import Provider
 from fanfold.providers.services import Request, ServiceTrouble, connect
 from tests.ai_protocol import too_many_requests

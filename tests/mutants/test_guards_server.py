@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fanfold.errors import BadInput
-from fanfold.server.guard import PLAIN_BYTES
+from fanfold.server.requests.guard import PLAIN_BYTES
 from fanfold.store.files.folder import Directory
 from tests.cli.samples import pages, words
 from tests.engine.pipelines import batch

@@ -10,7 +10,7 @@ import pytest
 
 import fanfold as ff
 from fanfold.engine.worker.loop import Worker
-from fanfold.model.sentences import kept, say
+from fanfold.model.text.sentences import kept, say
 from fanfold.providers.configuration import Provider
 from fanfold.providers.services import ServiceTrouble, TroubleKind
 from tests.ai_protocol import Call, Reply, refused, slow, too_many_requests

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fanfold.model.questions import Spending, Usage, money
+from fanfold.model.values.questions import Spending, Usage, money
 from fanfold.providers.configuration import Provider
 from fanfold.providers.prices import cost_of
 

@@ -3,8 +3,8 @@
 import pytest
 
 from fanfold.errors import BadAnswer
-from fanfold.model.chatter import unfenced
-from fanfold.model.questions import Usage
+from fanfold.model.values.chatter import unfenced
+from fanfold.model.values.questions import Usage
 from fanfold.providers.answer_checks import judge, repeats
 from fanfold.providers.services import Finish, Reply
 

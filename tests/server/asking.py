@@ -15,7 +15,7 @@ from starlette.routing import BaseRoute
 from fanfold.engine import tokens
 from fanfold.server.app import make_app
 from fanfold.server.app_state import AppState
-from fanfold.server.listening import configured
+from fanfold.server.requests.listening import configured
 from tests.installation import Installation
 from tests.waiting import eventually
 

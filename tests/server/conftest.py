@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fanfold.server import live
+from fanfold.server.watching import live
 from tests.cli.samples import pages, words
 from tests.installation import Installation
 from tests.server.asking import Asker

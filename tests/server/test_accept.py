@@ -2,8 +2,8 @@
 
 import pytest
 
-from fanfold.model.sentences import say
-from fanfold.server.web.languages import Words
+from fanfold.model.text.sentences import say
+from fanfold.server.web.frame.languages import Words
 from tests.cli.samples import words
 from tests.installation import Installation
 from tests.server.asking import Asker, token

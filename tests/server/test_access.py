@@ -9,9 +9,9 @@ from fanfold.engine import tokens
 from fanfold.engine.client import Client
 from fanfold.model.task import Task
 from fanfold.server import app
-from fanfold.server.access import COOKIE
 from fanfold.server.api import operating
 from fanfold.server.app import API
+from fanfold.server.requests.access import COOKIE
 from fanfold.server.web import pages
 from tests.cli.samples import words
 from tests.installation import Installation

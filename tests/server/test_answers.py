@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from fanfold.server.conditional import CachedResponses
+from fanfold.server.requests.conditional import CachedResponses
 from tests.cli.samples import words
 from tests.installation import Installation
 from tests.server.asking import Asker, served

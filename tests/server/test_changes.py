@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from fanfold.server.web.diff import ADDED, FOLDED, MOST_CHARACTERS, REMOVED, SAME, Changes, changes
+from fanfold.server.web.item.diff import ADDED, FOLDED, MOST_CHARACTERS, REMOVED, SAME, Changes, changes
 
 ENOUGH_SECONDS = 5.0
 
@@ -111,7 +111,7 @@ def test_many_changed_lines_share_one_budget() -> None:
 
 
 def test_what_the_budget_does_not_cover_is_told_by_whole_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fanfold.server.web.diff.MOST_COST", 0)
+    monkeypatch.setattr("fanfold.server.web.item.diff.MOST_COST", 0)
     assert told("the old house\n", "the new house\n") == [(REMOVED, "the old house\n"), (ADDED, "the new house\n")]
 
 

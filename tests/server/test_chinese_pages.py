@@ -5,8 +5,8 @@ import re
 import pytest
 
 import fanfold as ff
-from fanfold.model.questions import money
-from fanfold.server.web.languages import Words
+from fanfold.model.values.questions import money
+from fanfold.server.web.frame.languages import Words
 from tests.engine.jobs import JobService
 from tests.engine.pipelines import batch
 from tests.installation import Installation

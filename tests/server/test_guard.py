@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fanfold.server.app_state import AppState
-from fanfold.server.guard import PLAIN_BYTES, SEAL
+from fanfold.server.requests.guard import PLAIN_BYTES, SEAL
 from tests.cli.samples import pages
 from tests.installation import Installation
 from tests.server.asking import Asker

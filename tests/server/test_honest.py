@@ -7,7 +7,7 @@ import pytest
 import fanfold as ff
 from fanfold.apps.pdf import pdf
 from fanfold.engine.queries.page import PageQueries
-from fanfold.server.web.languages import Words, learn
+from fanfold.server.web.frame.languages import Words, learn
 from tests.cli.samples import words
 from tests.engine.jobs import JobService
 from tests.installation import Installation

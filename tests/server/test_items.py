@@ -8,7 +8,7 @@ from PIL import Image
 
 import fanfold as ff
 from fanfold.apps.pdf import pdf
-from fanfold.server import pictures
+from fanfold.server.threads import pictures
 from tests.apps.pdf.making import make_pdf
 from tests.cli.samples import flaky
 from tests.installation import Installation

@@ -10,12 +10,13 @@ import pytest
 
 from fanfold.engine import tokens
 from fanfold.errors import NotFound
-from fanfold.model.pipeline import Pipeline
-from fanfold.server import live, pictures
+from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.server.api.submitting import SAID_LENGTH
-from fanfold.server.guard import FORM_BYTES, LOGIN_BYTES
-from fanfold.server.live import Live
-from fanfold.server.pictures import Busy, Pictures
+from fanfold.server.requests.guard import FORM_BYTES, LOGIN_BYTES
+from fanfold.server.threads import pictures
+from fanfold.server.threads.pictures import Busy, Pictures
+from fanfold.server.watching import live
+from fanfold.server.watching.live import Live
 from tests.cli.samples import words
 from tests.installation import Installation
 from tests.server.asking import Asker, served, token

@@ -9,10 +9,10 @@ import pytest
 
 from fanfold.errors import DatabaseProblem
 from fanfold.model.task import Cells, Event, Task
-from fanfold.server import live
-from fanfold.server.live import Live
-from fanfold.server.memo import Once
-from fanfold.server.snapshots import DatabaseLost, ListMoment, Moment, Pace, Watcher, estimate
+from fanfold.server.watching import live
+from fanfold.server.watching.live import Live
+from fanfold.server.watching.memo import Once
+from fanfold.server.watching.snapshots import DatabaseLost, ListMoment, Moment, Pace, Watcher, estimate
 from fanfold.store.store import Store
 from tests.cli.samples import words
 from tests.installation import Installation

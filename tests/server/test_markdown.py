@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from fanfold.server.web.markdown import ATTRIBUTES, MOST_CHARACTERS, TAGS, rendered
+from fanfold.server.web.frame.markdown import ATTRIBUTES, MOST_CHARACTERS, TAGS, rendered
 
 ENOUGH_SECONDS = 5.0
 HOSTILE = [

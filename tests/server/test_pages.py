@@ -14,21 +14,21 @@ from starlette.types import Message
 from fanfold.engine.handlers.task_and_item import ItemWork
 from fanfold.engine.queries.page import PageQueries
 from fanfold.errors import DatabaseProblem
-from fanfold.model.pipeline import Pipeline
+from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.model.task import Task
-from fanfold.server.access import ANYBODY
 from fanfold.server.api import tasks as many
 from fanfold.server.api.shapes import BulkWish
 from fanfold.server.app_state import AppState
-from fanfold.server.live import Live
-from fanfold.server.memo import Once
-from fanfold.server.snapshots import Moment
-from fanfold.server.web import failures as failing
+from fanfold.server.requests.access import ANYBODY
+from fanfold.server.watching.live import Live
+from fanfold.server.watching.memo import Once
+from fanfold.server.watching.snapshots import Moment
 from fanfold.server.web import login_page as login
-from fanfold.server.web import model_choices as choices
-from fanfold.server.web import new_task as submitting
-from fanfold.server.web import page_stream as watching
-from fanfold.server.web.languages import Words
+from fanfold.server.web.frame import model_choices as choices
+from fanfold.server.web.frame.languages import Words
+from fanfold.server.web.task import failures as failing
+from fanfold.server.web.task import page_stream as watching
+from fanfold.server.web.task_list import new_task as submitting
 from tests.cli.samples import words
 from tests.installation import Installation
 from tests.server.asking import BASE, Asker, token

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.model.secrets import is_secret
-from fanfold.server.hiding import HIDDEN, without_secrets
+from fanfold.model.values.secrets import is_secret
+from fanfold.server.requests.hiding import HIDDEN, without_secrets
 from tests.cli.samples import words
 from tests.server.asking import Asker
 

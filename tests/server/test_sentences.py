@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import fanfold
-from fanfold.model import catalogue
-from fanfold.model.catalogue import operating
 from fanfold.model.lifecycle import COMMANDS, TaskState, refusal
-from fanfold.model.sentences import without_typed
-from fanfold.server.sentences import neutral, without_commands
+from fanfold.model.text import catalogue
+from fanfold.model.text.catalogue import operating
+from fanfold.model.text.sentences import without_typed
+from fanfold.server.requests.sentences import neutral, without_commands
 from fanfold.server.web.chinese import sentences as chinese
 from tests.cli.samples import words
 from tests.engine.jobs import JobService

@@ -15,8 +15,8 @@ import pytest
 from fanfold.engine.client import Client
 from fanfold.errors import DatabaseProblem
 from fanfold.model.task import Task
-from fanfold.server import live
 from fanfold.server.api import streams
+from fanfold.server.watching import live
 from fanfold.store.store import Store
 from tests.cli.samples import words
 from tests.databases import upgrade

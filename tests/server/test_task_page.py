@@ -12,11 +12,11 @@ import fanfold as ff
 from fanfold.engine.client import Client
 from fanfold.model.lifecycle import ItemState
 from fanfold.model.task import Cells, Task
-from fanfold.server.hiding import HIDDEN, without_secrets
-from fanfold.server.web import result_view as outcome
-from fanfold.server.web.page_stream import cells_message
-from fanfold.server.web.positions import in_ranges, in_runs, parsed
-from fanfold.server.web.task_fragments import spans_of
+from fanfold.server.requests.hiding import HIDDEN, without_secrets
+from fanfold.server.web.frame.positions import in_ranges, in_runs, parsed
+from fanfold.server.web.task import result_view as outcome
+from fanfold.server.web.task.page_stream import cells_message
+from fanfold.server.web.task.task_fragments import spans_of
 from tests.engine.pipelines import one_step
 from tests.installation import Installation
 from tests.server.asking import Asker, token

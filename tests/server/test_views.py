@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.model.view_names import VIEWS
+from fanfold.model.pipelines.view_names import VIEWS
 from fanfold.server.web import views
 from tests.installation import Installation
 from tests.server.asking import Asker

@@ -3,7 +3,7 @@
 import pytest
 
 import fanfold as ff
-from fanfold.server.web import languages
+from fanfold.server.web.frame import languages
 from tests.installation import Installation
 from tests.server.asking import Asker
 

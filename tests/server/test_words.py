@@ -9,15 +9,15 @@ import pytest
 
 from fanfold.apps.pdf import pdf
 from fanfold.apps.pdf.options import OPTIONS
-from fanfold.model import catalogue
 from fanfold.model.lifecycle import COMMANDS, ItemState, TaskState
 from fanfold.model.plan import Kind, Plan, PlannedStage
 from fanfold.model.progress import Counts
-from fanfold.model.sentences import Sentence, without_typed
-from fanfold.model.sentences import gaps as sentence_gaps
+from fanfold.model.text import catalogue
+from fanfold.model.text.sentences import Sentence, without_typed
+from fanfold.model.text.sentences import gaps as sentence_gaps
 from fanfold.model.words import Facts, Trouble, needs_you, wait_reason
 from fanfold.server.web.chinese import WORDS, sentences
-from fanfold.server.web.languages import Words, learn
+from fanfold.server.web.frame.languages import Words, learn
 
 WEB = Path(__file__).parents[2] / "fanfold" / "server" / "web"
 SAID = re.compile(r"""\bt\(\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""")

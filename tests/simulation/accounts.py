@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from fanfold.store.answers import Calls
-from fanfold.store.tables import calls
+from fanfold.store.rows.answers import Calls
+from fanfold.store.schema.tables import calls
 from tests.simulation.money import Till
 from tests.simulation.watch import require
 

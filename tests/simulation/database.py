@@ -14,8 +14,8 @@ import sqlalchemy as sa
 from sqlalchemy import event
 
 from fanfold.settings import Settings
-from fanfold.store import tables
 from fanfold.store.database import Database
+from fanfold.store.schema import tables
 from fanfold.store.store import Store
 from tests.simulation.faults import AFTER_COMMIT, BEFORE_COMMIT, STATEMENT, Faults
 from tests.simulation.parts import STAGE

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from fanfold.model import serial
-from fanfold.store.tables import decisions
+from fanfold.model.values import serial
+from fanfold.store.schema.tables import decisions
 from tests.simulation.watch import require
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from unittest.mock import patch
 
 import sqlalchemy as sa
 
-from fanfold.engine.tasks import sweep
-from fanfold.store import tables
+from fanfold.engine.tasks.recovery import sweep
 from fanfold.store.files import sharing
+from fanfold.store.schema import tables
 from tests.simulation.watch import require
 
 if TYPE_CHECKING:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from fanfold.engine.tasks import commands, sweep, tick
-from fanfold.engine.tasks import copy_items as copying
-from fanfold.engine.tasks import external_decisions as deciding
-from fanfold.engine.tasks.decide import Deciding
+from fanfold.engine.tasks.moving import copy_items as copying
+from fanfold.engine.tasks.recovery import sweep, tick
+from fanfold.engine.tasks.steering import commands
+from fanfold.engine.tasks.steering import external_decisions as deciding
+from fanfold.engine.tasks.steering.decide import Deciding
 from fanfold.engine.worker import turn
 from fanfold.engine.worker.attempt.attempt_result import Settlement
 from fanfold.engine.worker.attempt.settle_batch import settle
@@ -23,7 +24,7 @@ from fanfold.model.external import EXTERNAL_COMMANDS
 from fanfold.model.item import Claimed
 from fanfold.model.lifecycle import TASK_MOVES, legal
 from fanfold.model.plan import Kind
-from fanfold.store import tables
+from fanfold.store.schema import tables
 from tests.simulation.faults import is_short
 from tests.simulation.handlers import SPOILED
 from tests.simulation.readers import read

@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
-from fanfold.model.pipeline import Pipeline
+from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.model.retry import Retry
 from tests.simulation import handlers
 from tests.simulation.features import Features

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from fanfold.model.lifecycle import FINISHED_TASKS
 from fanfold.model.plan import Kind
-from fanfold.store.tables import externals, items
+from fanfold.store.schema.tables import externals, items
 from tests.simulation.accounts import all_is_accounted_for
 from tests.simulation.decided import all_decisions_are_merged
 from tests.simulation.expected import Expected

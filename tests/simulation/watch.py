@@ -13,10 +13,10 @@ import sqlalchemy as sa
 
 from fanfold.model.item import HELD_FROM
 from fanfold.model.lifecycle import ITEM_MOVES, OPEN_ITEMS, TASK_MOVES, legal, pairs, targets
-from fanfold.model.pipeline import Pipeline
+from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.model.plan import ON_CANCELLED, ON_FAILED, Kind, Plan
 from fanfold.store.items.count import Counting
-from fanfold.store.tables import item_data, items, tasks
+from fanfold.store.schema.tables import item_data, items, tasks
 from tests.simulation.database import SimulatedDatabase
 from tests.simulation.handlers import Witness
 from tests.simulation.schedule import Violation

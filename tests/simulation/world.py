@@ -16,12 +16,16 @@ from unittest.mock import patch
 
 from fanfold.engine.handlers import external_job as external
 from fanfold.engine.handlers import streamed_output, work
-from fanfold.engine.tasks import abandoned, advance, commands, leftovers, submission, submit, sweep, tick
-from fanfold.engine.tasks import copy_items as copying
-from fanfold.engine.tasks import decide as deciding
-from fanfold.engine.tasks import delete as removal
-from fanfold.engine.tasks import new_items as split_items
-from fanfold.engine.tasks import reset_items as resets
+from fanfold.engine.tasks.many_items import leftovers
+from fanfold.engine.tasks.many_items import new_items as split_items
+from fanfold.engine.tasks.many_items import reset_items as resets
+from fanfold.engine.tasks.moving import advance
+from fanfold.engine.tasks.moving import copy_items as copying
+from fanfold.engine.tasks.recovery import abandoned, sweep, tick
+from fanfold.engine.tasks.steering import commands
+from fanfold.engine.tasks.steering import decide as deciding
+from fanfold.engine.tasks.steering import delete as removal
+from fanfold.engine.tasks.submitting import submission, submit
 from fanfold.engine.worker import database_thread, large_moves, shortages, stop_times, turn
 from fanfold.engine.worker import log_throttle as repeats
 from fanfold.engine.worker import loop as worker
@@ -35,14 +39,14 @@ from fanfold.engine.worker.claiming import candidates
 from fanfold.engine.worker.claiming import claim as claiming
 from fanfold.errors import DatabaseProblem, FanfoldError, IllegalMove
 from fanfold.model import retry
-from fanfold.model.pipeline import Pipeline
+from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.settings import Settings
-from fanfold.store import removal as stored_removal
 from fanfold.store import store as store_room
 from fanfold.store.files import folder as blobs
-from fanfold.store.items import drafts
 from fanfold.store.items import reset as resetting
-from fanfold.store.items import reset_queue as stored_resets
+from fanfold.store.items.large import drafts
+from fanfold.store.items.large import reset_queue as stored_resets
+from fanfold.store.rows import removal as stored_removal
 from fanfold.store.upgrade.migrate import ensure
 from tests.simulation.database import SimulatedStore, wait_for_a_deadlock
 from tests.simulation.faults import BEGINNING, Faults, Odds

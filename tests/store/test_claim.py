@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from fanfold.model.item import Claimed
-from fanfold.model.pipeline import Pipeline
+from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.model.task import Task
 from fanfold.store.items.find_work import TOP, Ready, Served
 from tests.installation import HandClock, Installation, number_of

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from fanfold.errors import DatabaseProblem
 from fanfold.store.database import Database
-from fanfold.store.dialects.sqlite_file import SAFE_SQLITE, sqlite_version
+from fanfold.store.dialects.sqlite_parts.sqlite_file import SAFE_SQLITE, sqlite_version
 from fanfold.store.urls import parse, shown
 from tests.installation import Installation
 

@@ -18,7 +18,7 @@ OWN = ("store/dialects/", "store/upgrade/migrations/versions/")
 WORDS = {
     "settings.py": {"sqlite_synchronous", "sqlite:///", "Database URL"},
     "store/store.py": {"sqlite_synchronous"},
-    "model/catalogue/operating.py": {"sqlite_"},
+    "model/text/catalogue/operating.py": {"sqlite_"},
     "server/web/chinese/operating.py": {"sqlite", "SQLite"},
     "server/web/chinese/sentences/operating.py": {"sqlite_", "SQLite"},
 }
@@ -79,7 +79,7 @@ def test_no_code_outside_of_the_dialects_knows_a_database() -> None:
         "import psycopg",
         'run("SELECT seq FROM sqlite_sequence")',
         "sa.func.pg_notify(channel)",
-        "from fanfold.store.dialects.sqlite_file import sqlite_module",
+        "from fanfold.store.dialects.sqlite_parts.sqlite_file import sqlite_module",
         "Index(name, sqlite_where=condition)",
     ],
 )

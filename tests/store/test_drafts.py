@@ -3,7 +3,7 @@
 import pytest
 
 import fanfold as ff
-from fanfold.store.items.drafts import CHUNK, NEW, OLD, STALE_SECONDS
+from fanfold.store.items.large.drafts import CHUNK, NEW, OLD, STALE_SECONDS
 from fanfold.store.store import Transaction
 from tests.installation import HandClock, Installation, number_of
 

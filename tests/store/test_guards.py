@@ -9,7 +9,7 @@ from fanfold.errors import DatabaseProblem
 from fanfold.model.lifecycle import FINISHED_TASKS, ITEM_MOVES, SETTLED_ITEMS, TASK_MOVES, TIMED_ITEMS, pairs
 from fanfold.model.lifecycle import ItemState as Item
 from fanfold.model.lifecycle import TaskState as TaskIn
-from fanfold.store.tables import items, tasks
+from fanfold.store.schema.tables import items, tasks
 from tests.installation import HandClock, Installation
 
 

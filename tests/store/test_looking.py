@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fanfold.model.pipeline import Pipeline
+from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.model.task import Task
 from fanfold.store.items.find_work import TOP, Pair, Position, Ready, Served
 from tests.installation import HandClock, Installation, number_of

@@ -20,12 +20,12 @@ from alembic.script import ScriptDirectory
 
 from fanfold.engine.client import Client
 from fanfold.errors import DatabaseProblem
-from fanfold.model.pipeline import Pipeline
+from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.settings import Settings
-from fanfold.store.constraints import trigger_statements
 from fanfold.store.database import Database
 from fanfold.store.dialects.clock import UtcTime
-from fanfold.store.indexes import metadata
+from fanfold.store.schema.constraints import trigger_statements
+from fanfold.store.schema.indexes import metadata
 from fanfold.store.store import Store
 from fanfold.store.upgrade import migrate, revisions
 from tests.databases import Databases, PostgresDatabases

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import fanfold as ff
-from fanfold.engine.tasks.new_items import NewItems
+from fanfold.engine.tasks.many_items.new_items import NewItems
 from fanfold.settings import Settings
 from fanfold.store.files.private import private_folder
 from fanfold.store.store import Store

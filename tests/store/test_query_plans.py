@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from fanfold.model.pipeline import Pipeline
+from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.store.items.find_work import TOP, Ready, Served
 from fanfold.store.store import Transaction
 from tests.databases import Databases

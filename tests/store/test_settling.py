@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fanfold.model.item import Claimed
-from fanfold.model.pipeline import Pipeline
+from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.model.task import Task
 from tests.installation import HandClock, HandWorker, Installation
 

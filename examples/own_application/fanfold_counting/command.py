@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from fanfold.running.declared import click_options, said
-from fanfold.running.invocation import Command, Invocation
+from fanfold.running.terminal.declared import click_options, said
+from fanfold.running.terminal.invocation import Command, Invocation
 from fanfold_counting.pipeline import OPTIONS, counting
 
 

@@ -11,14 +11,15 @@ import click
 
 import fanfold as ff
 from fanfold.apps.pdf.options import OPTIONS
-from fanfold.running import files, models
-from fanfold.running.declared import click_options, said, secret
-from fanfold.running.exit_codes import Exit
-from fanfold.running.invocation import Command, Invocation
-from fanfold.running.sources import Endings
+from fanfold.running.many_files import files
+from fanfold.running.many_files.sources import Endings
+from fanfold.running.terminal import models
+from fanfold.running.terminal.declared import click_options, said, secret
+from fanfold.running.terminal.exit_codes import Exit
+from fanfold.running.terminal.invocation import Command, Invocation
 
 if TYPE_CHECKING:
-    from fanfold.running.many import FileCommand
+    from fanfold.running.many_files.many import FileCommand
     from fanfold.settings import Settings
 
 LOCAL_PAGES = 96
@@ -80,10 +81,10 @@ def command(invocation: Invocation, /, paths: tuple[str, ...], output: str | Non
 
 def file_command() -> FileCommand:
     """What `convert` makes of PDFs, and which files a result becomes."""
-    from fanfold.apps.pdf import placing
-    from fanfold.apps.pdf.document import unlock
+    from fanfold.apps.pdf.output import placing
     from fanfold.apps.pdf.pipeline import pdf
-    from fanfold.running.many import FileCommand
+    from fanfold.apps.pdf.reading.document import unlock
+    from fanfold.running.many_files.many import FileCommand
 
     return FileCommand(
         "convert",
@@ -105,9 +106,9 @@ def _processes(options: dict[str, Any], jobs: int | None, settings: Settings) ->
         if jobs is not None:
             models.limit_calls(options["provider"], jobs)
     else:
-        from fanfold.apps.pdf.ocr_turns import ocr_turns
+        from fanfold.apps.pdf.pages.ocr_turns import ocr_turns
 
         # One process more than pages are read by OCR at a time: text never waits for a scan.
         at_once = (jobs or settings.children or os.cpu_count() or 1) + 1
         ocr_turns.at_once = at_once - 1
-    return files.Processes(("fanfold.apps.pdf.textlayer", "pypdfium2"), at_once, WARM)
+    return files.Processes(("fanfold.apps.pdf.pages.textlayer", "pypdfium2"), at_once, WARM)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import fanfold as ff
-from fanfold.apps.pdf import document, ranges
+from fanfold.apps.pdf.reading import document, ranges
 from fanfold.apps.pdf.sentences import say_of_pdf
 
 LOCAL = "local"

@@ -11,14 +11,17 @@ import os
 from typing import Any
 
 import fanfold as ff
-from fanfold.apps.pdf import binding, chinese, document, forms, ocr
-from fanfold.apps.pdf.document import Picture
-from fanfold.apps.pdf.ocr_turns import ocr_turns
+from fanfold.apps.pdf import chinese
 from fanfold.apps.pdf.options import OPTIONS, Options
-from fanfold.apps.pdf.page_checks import check_against
+from fanfold.apps.pdf.output import binding, forms
+from fanfold.apps.pdf.pages import ocr
+from fanfold.apps.pdf.pages.ocr_turns import ocr_turns
+from fanfold.apps.pdf.pages.page_checks import check_against
+from fanfold.apps.pdf.pages.textlayer import PageText
+from fanfold.apps.pdf.pages.windows import windows
+from fanfold.apps.pdf.reading import document
+from fanfold.apps.pdf.reading.document import Picture
 from fanfold.apps.pdf.sentences import KINDS, say_of_pdf
-from fanfold.apps.pdf.textlayer import PageText
-from fanfold.apps.pdf.windows import windows
 
 pdf = ff.Pipeline(
     "pdf",

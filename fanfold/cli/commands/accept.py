@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from fanfold.cli.task_commands import ids, steer
-from fanfold.running.exit_codes import Exit
-from fanfold.running.invocation import Command, Invocation
+from fanfold.running.terminal.exit_codes import Exit
+from fanfold.running.terminal.invocation import Command, Invocation
 
 
 @click.command("accept", cls=Command)

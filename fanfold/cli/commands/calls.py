@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from fanfold.model.questions import calls_made, money
-from fanfold.running import output_format as printing
-from fanfold.running.invocation import Command, Invocation
+from fanfold.model.values.questions import calls_made, money
+from fanfold.running.terminal import output_format as printing
+from fanfold.running.terminal.invocation import Command, Invocation
 
 
 @click.command("calls", cls=Command)

@@ -13,8 +13,8 @@ import click
 
 from fanfold.cli import parameters as given
 from fanfold.errors import DatabaseProblem
-from fanfold.running import output_format as printing
-from fanfold.running.invocation import Command, Invocation
+from fanfold.running.terminal import output_format as printing
+from fanfold.running.terminal.invocation import Command, Invocation
 
 if TYPE_CHECKING:
     from fanfold.store.database import Database

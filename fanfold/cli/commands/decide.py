@@ -11,14 +11,14 @@ import click
 from fanfold.cli import parameters as given
 from fanfold.cli.task_commands import sentence, with_mirror
 from fanfold.errors import BadInput
-from fanfold.running import output_format as printing
-from fanfold.running.exit_codes import Exit
-from fanfold.running.invocation import Command, Invocation
+from fanfold.running.terminal import output_format as printing
+from fanfold.running.terminal.exit_codes import Exit
+from fanfold.running.terminal.invocation import Command, Invocation
 
 if TYPE_CHECKING:
     from fanfold.engine.client import Client
     from fanfold.model.task import Task
-    from fanfold.running.saved_results import Rewritten
+    from fanfold.running.many_files.saved_results import Rewritten
 
 KNOWN_ONLY_HERE = ("number", "actor", "at")
 """What `fanfold decisions --json` tells besides, and what a decision that is made again gets anew."""
@@ -73,7 +73,7 @@ def command(
 
 
 def _tell(invocation: Invocation, task: Task, saved: Rewritten, problem: str | None) -> None:
-    from fanfold.running.saved_results import tell
+    from fanfold.running.many_files.saved_results import tell
 
     if invocation.json:
         printing.print_json({"task": task, "rewritten": saved.written, "left": saved.left, "outdated": saved.unknown})
@@ -139,7 +139,7 @@ def _of_json(text: str, what: str) -> Any:
 def _merged(invocation: Invocation, client: Client, task: Task) -> tuple[Task, str | None]:
     """The task after its merge, where it is done here, or a saved file waits for it; and why it is not done."""
     from fanfold.running import merge_here
-    from fanfold.running.display import display
+    from fanfold.running.terminal.display import display
 
     if not merge_here.stages_to_merge(task):
         return task, None
@@ -162,12 +162,12 @@ def _awaited(client: Client, task: Task) -> Task:
 
 
 def _saved(client: Client, task: Task) -> Rewritten:
-    from fanfold.running.saved_results import rewrite
+    from fanfold.running.many_files.saved_results import rewrite
 
     return rewrite(client, task, _saving(client))
 
 
 def _saving(client: Client) -> Any:
-    from fanfold.running.saving import Saving
+    from fanfold.running.many_files.saving import Saving
 
     return Saving(client.store.settings.data_folder)

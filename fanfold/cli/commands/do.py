@@ -8,12 +8,12 @@ import click
 
 from fanfold.cli import parameters as given
 from fanfold.cli.task_commands import sentence
-from fanfold.running import output_format as printing
-from fanfold.running.declared import click_options, said
-from fanfold.running.invocation import Command, Invocation
+from fanfold.running.terminal import output_format as printing
+from fanfold.running.terminal.declared import click_options, said
+from fanfold.running.terminal.invocation import Command, Invocation
 
 if TYPE_CHECKING:
-    from fanfold.model.actions import Action
+    from fanfold.model.pipelines.actions import Action
 
 
 @click.command("do", cls=Command, context_settings={"ignore_unknown_options": True})

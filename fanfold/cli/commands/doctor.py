@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from fanfold.running import output_format as printing
-from fanfold.running.exit_codes import Exit
-from fanfold.running.invocation import Command, Invocation
+from fanfold.running.terminal import output_format as printing
+from fanfold.running.terminal.exit_codes import Exit
+from fanfold.running.terminal.invocation import Command, Invocation
 
 
 @click.command("doctor", cls=Command)

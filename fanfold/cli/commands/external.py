@@ -9,8 +9,8 @@ import click
 
 from fanfold.cli.task_commands import sentence
 from fanfold.model.external import EXTERNAL_COMMANDS
-from fanfold.running import output_format as printing
-from fanfold.running.invocation import Command, Invocation
+from fanfold.running.terminal import output_format as printing
+from fanfold.running.terminal.invocation import Command, Invocation
 
 if TYPE_CHECKING:
     from fanfold.model.external import ExternalJob

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from fanfold.errors import BadInput
-from fanfold.model.questions import money
-from fanfold.running import output_format as printing
-from fanfold.running.invocation import Command, Invocation
+from fanfold.model.values.questions import money
+from fanfold.running.terminal import output_format as printing
+from fanfold.running.terminal.invocation import Command, Invocation
 
 if TYPE_CHECKING:
     from fanfold.model.item import Item

@@ -6,8 +6,8 @@ import click
 
 from fanfold.cli import parameters as given
 from fanfold.cli.task_commands import ids, steer
-from fanfold.running.exit_codes import Exit
-from fanfold.running.invocation import Command, Invocation
+from fanfold.running.terminal.exit_codes import Exit
+from fanfold.running.terminal.invocation import Command, Invocation
 
 
 @click.command("merge", cls=Command)

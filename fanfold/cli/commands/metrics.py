@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from fanfold.running import output_format as printing
-from fanfold.running.invocation import Command, Invocation
+from fanfold.running.terminal import output_format as printing
+from fanfold.running.terminal.invocation import Command, Invocation
 
 
 @click.command("metrics", cls=Command)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from fanfold.model.files import File
-from fanfold.running import output_format as printing
-from fanfold.running import result_output as results
-from fanfold.running.invocation import Command, Invocation
+from fanfold.model.values.files import File
+from fanfold.running.terminal import output_format as printing
+from fanfold.running.terminal import result_output as results
+from fanfold.running.terminal.invocation import Command, Invocation
 
 
 @click.command("output", cls=Command)

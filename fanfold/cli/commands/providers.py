@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fanfold.errors import BadInput
-from fanfold.running import output_format as printing
-from fanfold.running.exit_codes import Exit
-from fanfold.running.invocation import Command, Invocation
+from fanfold.running.terminal import output_format as printing
+from fanfold.running.terminal.exit_codes import Exit
+from fanfold.running.terminal.invocation import Command, Invocation
 
 if TYPE_CHECKING:
     from fanfold.providers.configuration import Provider

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from fanfold.cli import parameters as given
-from fanfold.model.counting import counted
-from fanfold.running import output_format as printing
-from fanfold.running.invocation import Command, Invocation
+from fanfold.model.text.counting import counted
+from fanfold.running.terminal import output_format as printing
+from fanfold.running.terminal.invocation import Command, Invocation
 
 
 @click.command("prune", cls=Command)
@@ -25,8 +25,8 @@ def command(invocation: Invocation, days: float | None, targets: tuple[str, ...]
     Workers do this by themselves, a little with every sweep.
     """
     from fanfold.engine.discovery import load_all
-    from fanfold.engine.tasks.delete import prune
-    from fanfold.engine.tasks.sweep import clean
+    from fanfold.engine.tasks.recovery.sweep import clean
+    from fanfold.engine.tasks.steering.delete import prune
 
     store = invocation.store()
     pipelines = load_all(targets)

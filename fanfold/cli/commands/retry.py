@@ -6,9 +6,9 @@ import click
 
 from fanfold.cli import parameters as given
 from fanfold.cli.task_commands import ids, steer
-from fanfold.running import declared
-from fanfold.running.exit_codes import Exit
-from fanfold.running.invocation import Command, Invocation
+from fanfold.running.terminal import declared
+from fanfold.running.terminal.exit_codes import Exit
+from fanfold.running.terminal.invocation import Command, Invocation
 
 
 @click.command("retry", cls=Command)

@@ -8,10 +8,10 @@ from typing import IO
 import click
 
 from fanfold.cli import parameters as given
-from fanfold.running import output_format as printing
-from fanfold.running import result_output as results
-from fanfold.running.exit_codes import Exit
-from fanfold.running.invocation import Command, Invocation
+from fanfold.running.terminal import output_format as printing
+from fanfold.running.terminal import result_output as results
+from fanfold.running.terminal.exit_codes import Exit
+from fanfold.running.terminal.invocation import Command, Invocation
 
 
 @click.command("run", cls=Command)

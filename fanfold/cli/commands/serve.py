@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fanfold.errors import BadInput
-from fanfold.running.invocation import Command, Invocation
+from fanfold.running.terminal.invocation import Command, Invocation
 
 if TYPE_CHECKING:
     from fanfold.settings import Settings

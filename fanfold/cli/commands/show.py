@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fanfold.model.questions import calls_made, money
-from fanfold.running import output_format as printing
-from fanfold.running import result_output as results
-from fanfold.running.invocation import Command, Invocation
+from fanfold.model.values.questions import calls_made, money
+from fanfold.running.terminal import output_format as printing
+from fanfold.running.terminal import result_output as results
+from fanfold.running.terminal.invocation import Command, Invocation
 
 if TYPE_CHECKING:
     from fanfold.model.task import Task

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from fanfold.model.item import BEGAN_AGAIN
-from fanfold.running import output_format as printing
-from fanfold.running.invocation import Command, Invocation
+from fanfold.running.terminal import output_format as printing
+from fanfold.running.terminal.invocation import Command, Invocation
 
 
 @click.command("stream", cls=Command)

@@ -8,9 +8,9 @@ import click
 
 from fanfold.cli import parameters as given
 from fanfold.cli.task_commands import sentence
-from fanfold.running import declared
-from fanfold.running import output_format as printing
-from fanfold.running.invocation import Command, Invocation
+from fanfold.running.terminal import declared
+from fanfold.running.terminal import output_format as printing
+from fanfold.running.terminal.invocation import Command, Invocation
 
 
 @click.command("submit", cls=Command)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fanfold.running import output_format as printing
-from fanfold.running.invocation import Command, Invocation
+from fanfold.running.terminal import output_format as printing
+from fanfold.running.terminal.invocation import Command, Invocation
 
 if TYPE_CHECKING:
     from fanfold.model.task import Task

@@ -7,9 +7,9 @@ import logging
 import click
 
 from fanfold.cli import parameters as given
-from fanfold.running import output_format as printing
-from fanfold.running.exit_codes import Exit
-from fanfold.running.invocation import Command, Invocation
+from fanfold.running.terminal import output_format as printing
+from fanfold.running.terminal.exit_codes import Exit
+from fanfold.running.terminal.invocation import Command, Invocation
 
 
 @click.command("tick", cls=Command)
@@ -48,7 +48,7 @@ def command(
     """
     invocation.log(logging.WARNING)
     from fanfold.engine.discovery import load_all
-    from fanfold.engine.tasks.tick import tick
+    from fanfold.engine.tasks.recovery.tick import tick
 
     report = tick(
         invocation.store(), load_all(targets).values(), seconds=seconds if budget is None else budget,

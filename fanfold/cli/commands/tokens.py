@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from fanfold.cli import parameters as given
-from fanfold.running import output_format as printing
-from fanfold.running.invocation import Command, Invocation
+from fanfold.running.terminal import output_format as printing
+from fanfold.running.terminal.invocation import Command, Invocation
 
 
 @click.group("tokens")

@@ -10,15 +10,15 @@ import click
 
 from fanfold.cli import parameters as given
 from fanfold.cli.commands import workers as workers_command
-from fanfold.model.counting import ITEMS, counted
-from fanfold.running import output_format as printing
-from fanfold.running.invocation import Command, Invocation
+from fanfold.model.text.counting import ITEMS, counted
+from fanfold.running.terminal import output_format as printing
+from fanfold.running.terminal.invocation import Command, Invocation
 
 if TYPE_CHECKING:
     from fanfold.engine.client import Client
     from fanfold.engine.queries.metrics import Metrics
     from fanfold.model.task import Task
-    from fanfold.store.workers import WorkerRow
+    from fanfold.store.rows.workers import WorkerRow
 
 BAR_WIDTH = 20
 TASKS_SHOWN = 30

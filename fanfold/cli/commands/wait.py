@@ -7,10 +7,10 @@ import click
 from fanfold.cli import parameters as given
 from fanfold.cli.task_commands import sentence
 from fanfold.errors import FanfoldError
-from fanfold.running import output_format as printing
-from fanfold.running import result_output as results
-from fanfold.running.exit_codes import BY_STATE, Exit
-from fanfold.running.invocation import Command, Invocation
+from fanfold.running.terminal import output_format as printing
+from fanfold.running.terminal import result_output as results
+from fanfold.running.terminal.exit_codes import BY_STATE, Exit
+from fanfold.running.terminal.invocation import Command, Invocation
 
 
 @click.command("wait", cls=Command)
@@ -23,8 +23,8 @@ def command(invocation: Invocation, task_id: str, timeout: float | None) -> Exit
     A task that is paused, or waits at a gate, is not waited for: somebody has to resume it. Nor is one of which only items
     are left that wait for a person.
     """
-    from fanfold.running.display import display
     from fanfold.running.follow import watch
+    from fanfold.running.terminal.display import display
 
     client = invocation.client()
     shown = display(wanted=not invocation.json)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import click
 
 from fanfold.errors import DatabaseProblem
-from fanfold.running.error_output import Interrupted
-from fanfold.running.exit_codes import Exit
-from fanfold.running.invocation import Command, Invocation
+from fanfold.running.terminal.error_output import Interrupted
+from fanfold.running.terminal.exit_codes import Exit
+from fanfold.running.terminal.invocation import Command, Invocation
 
 if TYPE_CHECKING:
     from fanfold.store.store import Store

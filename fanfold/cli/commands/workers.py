@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fanfold.running import output_format as printing
-from fanfold.running.invocation import Command, Invocation
+from fanfold.running.terminal import output_format as printing
+from fanfold.running.terminal.invocation import Command, Invocation
 
 if TYPE_CHECKING:
-    from fanfold.store.workers import WorkerRow
+    from fanfold.store.rows.workers import WorkerRow
 
 HEADINGS = ("id", "state", "running", "of", "pid", "started", "seen", "swept", "host", "serves")
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from fanfold.engine.discovery import service
-from fanfold.model.files import File
 from fanfold.model.item import REDONE
-from fanfold.model.questions import Answer, Check, Question, chain_of
-from fanfold.model.sentences import say
+from fanfold.model.text.sentences import say
+from fanfold.model.values.files import File
+from fanfold.model.values.questions import Answer, Check, Question, chain_of
 
 if TYPE_CHECKING:
     from fanfold.engine.handlers.work import Work

@@ -27,12 +27,12 @@ from fanfold.errors import (
     JobFailed,
     Permanent,
 )
-from fanfold.model import serial
 from fanfold.model.external import JobRow, JobState
-from fanfold.model.idempotency import job_key
 from fanfold.model.item import Later
 from fanfold.model.lifecycle import TaskState
-from fanfold.model.sentences import Sentence, say
+from fanfold.model.text.sentences import Sentence, say
+from fanfold.model.values import serial
+from fanfold.model.values.idempotency import job_key
 
 if TYPE_CHECKING:
     from fanfold.engine.handlers.work import Work

@@ -6,8 +6,8 @@ from io import BytesIO
 from typing import TYPE_CHECKING, BinaryIO
 
 from fanfold.errors import DatabaseProblem, Temporary
-from fanfold.model import serial
-from fanfold.model.files import File
+from fanfold.model.values import serial
+from fanfold.model.values.files import File
 
 if TYPE_CHECKING:
     from fanfold.engine.handlers.work import Work

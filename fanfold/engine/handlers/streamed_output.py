@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from fanfold.model import serial
 from fanfold.model.item import Claimed
+from fanfold.model.values import serial
 from fanfold.store.store import Store
 from fanfold.store.streams.database import AT_ONCE
 

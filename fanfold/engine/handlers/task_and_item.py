@@ -7,9 +7,9 @@ from typing import Any
 from fanfold.engine.handlers.work import Work
 from fanfold.engine.queries.results import Results
 from fanfold.errors import BadInput
-from fanfold.model import serial
 from fanfold.model.plan import Kind
-from fanfold.model.sentences import say
+from fanfold.model.text.sentences import say
+from fanfold.model.values import serial
 
 NOT_YET: Any = object()
 

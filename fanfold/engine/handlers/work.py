@@ -18,15 +18,15 @@ from fanfold.engine.handlers.kept_files import folded, keep
 from fanfold.engine.handlers.streamed_output import StreamedOutput
 from fanfold.engine.worker.attempt.attempt_result import MESSAGE_LENGTH, clean
 from fanfold.errors import BadInput, Cancelled, JobFailed, LeaseLost, Permanent
-from fanfold.model import serial
-from fanfold.model.files import File
-from fanfold.model.idempotency import item_key, redone_splits
 from fanfold.model.item import REDONE, Claimed
 from fanfold.model.plan import Kind
-from fanfold.model.questions import Answer, Check, laid_over
-from fanfold.model.sentences import Sentence, say
 from fanfold.model.task import TaskRow
-from fanfold.model.usage import added, kept
+from fanfold.model.text.sentences import Sentence, say
+from fanfold.model.values import serial
+from fanfold.model.values.files import File
+from fanfold.model.values.idempotency import item_key, redone_splits
+from fanfold.model.values.questions import Answer, Check, laid_over
+from fanfold.model.values.usage import added, kept
 from fanfold.store.files.private import private_folder
 from fanfold.store.store import Store
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fanfold.engine.queries.lookup import Lookup, check_limit
 from fanfold.engine.queries.results import decision_of
 from fanfold.model.decision import Decision, check_verdict
-from fanfold.model.texts import is_storable
-from fanfold.store.decisions import DecisionFilter
+from fanfold.model.text.texts import is_storable
+from fanfold.store.rows.decisions import DecisionFilter
 
 LAST_NUMBER = 2**31 - 1
 """No decision has a higher number."""

@@ -15,7 +15,7 @@ from fanfold.engine.queries.checks import OK, PROBLEM, WARNING, DoctorCheck
 from fanfold.engine.worker.beside.host import is_dead
 from fanfold.errors import DatabaseProblem
 from fanfold.model.lifecycle import TaskState
-from fanfold.model.sentences import say
+from fanfold.model.text.sentences import say
 from fanfold.settings import Settings
 from fanfold.store.dialects.notify import Hints
 from fanfold.store.store import Store

@@ -8,14 +8,14 @@ from typing import Any
 from fanfold.engine.queries.lookup import Lookup, check_limit, chosen_stage
 from fanfold.engine.queries.task_view import item_view
 from fanfold.errors import NotFound
-from fanfold.model import serial
 from fanfold.model.item import REDONE, Item, ItemDetail
 from fanfold.model.lifecycle import ItemState
-from fanfold.model.questions import NOTHING_SPENT
-from fanfold.model.sentences import Sentence, say
-from fanfold.model.texts import check_keys
-from fanfold.store.answers import CallRow
+from fanfold.model.text.sentences import Sentence, say
+from fanfold.model.text.texts import check_keys
+from fanfold.model.values import serial
+from fanfold.model.values.questions import NOTHING_SPENT
 from fanfold.store.items.query import ItemRow
+from fanfold.store.rows.answers import CallRow
 
 
 class ItemQueries:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fanfold.engine.queries.task_view import counted_stage, view
 from fanfold.errors import BadInput, NotFound
-from fanfold.model.sentences import say
 from fanfold.model.task import Task, TaskRow
-from fanfold.model.texts import shown
+from fanfold.model.text.sentences import say
+from fanfold.model.text.texts import shown
 from fanfold.store.items.query import ItemRow
 from fanfold.store.store import Store, Transaction
 

@@ -10,13 +10,13 @@ from fanfold.engine.queries.lookup import Lookup
 from fanfold.engine.queries.output_stream import OutputStream
 from fanfold.engine.queries.results import Results
 from fanfold.engine.queries.tasks import POLL_SECONDS
-from fanfold.engine.tasks.reset_items import is_same
+from fanfold.engine.tasks.many_items.reset_items import is_same
 from fanfold.errors import BadInput, TaskStopped
 from fanfold.model.item import Result
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.plan import Kind
-from fanfold.model.sentences import Sentence, say
 from fanfold.model.task import Task, TaskRow
+from fanfold.model.text.sentences import Sentence, say
 from fanfold.store.items.query import ItemRow
 
 

@@ -13,14 +13,14 @@ from fanfold.engine.queries.output_stream import OutputStream
 from fanfold.engine.queries.outputs import last_output
 from fanfold.engine.queries.task_view import counted_stage, item_view, view
 from fanfold.errors import NotFound
-from fanfold.model import serial
-from fanfold.model.files import File
 from fanfold.model.item import Item
 from fanfold.model.lifecycle import ItemState, TaskState
-from fanfold.model.questions import NOTHING_SPENT
-from fanfold.model.sentences import say
 from fanfold.model.task import Cells, Event, StageSpan, Task, TaskRow, Timeline, WorkerPace
-from fanfold.model.texts import is_storable
+from fanfold.model.text.sentences import say
+from fanfold.model.text.texts import is_storable
+from fanfold.model.values import serial
+from fanfold.model.values.files import File
+from fanfold.model.values.questions import NOTHING_SPENT
 from fanfold.store.store import Transaction
 
 CELLS = 20_000

@@ -8,15 +8,15 @@ from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
 from fanfold.errors import NotFound
-from fanfold.model import serial
 from fanfold.model.decision import Decision, DecisionVerdict
 from fanfold.model.item import Result
 from fanfold.model.lifecycle import ItemState
-from fanfold.model.questions import NOTHING_SPENT
-from fanfold.model.sentences import say
-from fanfold.store.decisions import DecisionRow
+from fanfold.model.text.sentences import say
+from fanfold.model.values import serial
+from fanfold.model.values.questions import NOTHING_SPENT
 from fanfold.store.files.folder import BlobGone
 from fanfold.store.items.query import Kept
+from fanfold.store.rows.decisions import DecisionRow
 from fanfold.store.store import Store
 
 

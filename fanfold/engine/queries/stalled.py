@@ -7,14 +7,14 @@ from datetime import datetime
 from itertools import islice
 
 from fanfold.engine.queries.checks import OK, PROBLEM, WARNING, DoctorCheck
-from fanfold.engine.tasks.sweep import BATCH, CLEAN_SECONDS, HANG_GRACE_SECONDS
+from fanfold.engine.tasks.recovery.sweep import BATCH, CLEAN_SECONDS, HANG_GRACE_SECONDS
 from fanfold.engine.worker.beside.host import is_dead
-from fanfold.model.sentences import say
+from fanfold.model.text.sentences import say
 from fanfold.settings import Settings
 from fanfold.store.files.folder import old_entries
+from fanfold.store.rows.workers import WorkerRow
 from fanfold.store.store import Store
 from fanfold.store.upgrade.revisions import REVISIONS
-from fanfold.store.workers import WorkerRow
 
 TICK = "fanfold tick TARGET"
 TELLS_SINCE = "0010"

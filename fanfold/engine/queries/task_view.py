@@ -6,15 +6,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fanfold.engine.tasks.advance import unfinished_stage
-from fanfold.model import serial
+from fanfold.engine.tasks.moving.advance import unfinished_stage
 from fanfold.model.item import HELD_FROM, Item
 from fanfold.model.lifecycle import ItemState, TaskState
 from fanfold.model.plan import Kind, Plan
 from fanfold.model.progress import Counts, percent
-from fanfold.model.questions import NOTHING_SPENT, Spending
-from fanfold.model.sentences import say
 from fanfold.model.task import StageView, Task, TaskRow
+from fanfold.model.text.sentences import say
+from fanfold.model.values import serial
+from fanfold.model.values.questions import NOTHING_SPENT, Spending
 from fanfold.model.words import Facts, available_commands, needs_you, phase, state_word, wait_reason
 from fanfold.store.items.count import Marks
 from fanfold.store.items.query import ItemRow

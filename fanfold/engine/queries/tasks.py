@@ -11,9 +11,9 @@ from fanfold.engine.queries.task_view import number_in, view
 from fanfold.errors import BadInput, NotFound
 from fanfold.model.external import ExternalJob
 from fanfold.model.lifecycle import TaskState
-from fanfold.model.sentences import say
 from fanfold.model.task import Event, Task
-from fanfold.store.tasks import Filter
+from fanfold.model.text.sentences import say
+from fanfold.store.rows.tasks import Filter
 
 POLL_SECONDS = 0.2
 LAST_ID = 2**62

@@ -13,8 +13,8 @@ from typing import Any
 
 from fanfold.engine.worker.stop_times import StopTimes
 from fanfold.errors import DatabaseProblem, FanfoldError
-from fanfold.model.moments import told_at
 from fanfold.model.shortage import told
+from fanfold.model.text.moments import told_at
 from fanfold.store.database_errors import UNREACHABLE
 from fanfold.store.store import Store
 

@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from fanfold.engine.tasks.copy_items import move_on
-from fanfold.engine.tasks.transitions import Pipelines, left_for_later
+from fanfold.engine.tasks.moving.copy_items import move_on
+from fanfold.engine.tasks.moving.transitions import Pipelines, left_for_later
 from fanfold.engine.worker.attempt.threads import Threads
 from fanfold.errors import DatabaseProblem
 from fanfold.store.store import Store

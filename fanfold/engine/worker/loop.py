@@ -35,11 +35,11 @@ from fanfold.engine.worker.turn import Turn, take_turn
 from fanfold.errors import BadInput, FanfoldError
 from fanfold.model.endings import Ending
 from fanfold.model.item import Claimed
-from fanfold.model.pipeline import Stage, Target, by_name
+from fanfold.model.pipelines.pipeline import Stage, Target, by_name
 from fanfold.model.task import TaskRow
 from fanfold.settings import load as load_settings
+from fanfold.store.rows.workers import Report
 from fanfold.store.store import Store
-from fanfold.store.workers import Report
 
 log = logging.getLogger("fanfold.worker")
 JOIN_SECONDS = 5.0

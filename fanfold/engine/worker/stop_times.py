@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from fanfold.engine.worker.attempt.attempt_result import OutOfTime
-from fanfold.model.sentences import say
+from fanfold.model.text.sentences import say
 
 
 class StopTimes:

@@ -7,20 +7,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fanfold.engine.tasks.advance import advance
-from fanfold.engine.tasks.commands import Commands
-from fanfold.engine.tasks.copy_items import move_on
-from fanfold.engine.tasks.leftovers import NotReady
-from fanfold.engine.tasks.split import finish_split
-from fanfold.engine.tasks.transitions import MirrorFailed, Pipelines, left_for_later, pause_after
+from fanfold.engine.tasks.many_items.leftovers import NotReady
+from fanfold.engine.tasks.moving.advance import advance
+from fanfold.engine.tasks.moving.copy_items import move_on
+from fanfold.engine.tasks.moving.split import finish_split
+from fanfold.engine.tasks.moving.transitions import MirrorFailed, Pipelines, left_for_later, pause_after
+from fanfold.engine.tasks.steering.commands import Commands
 from fanfold.engine.worker.attempt.attempt_result import MESSAGE_LENGTH, Settlement, clean, unstorable
 from fanfold.engine.worker.attempt.settle_batch import settle
 from fanfold.engine.worker.claiming.claim import Claimer, Room
 from fanfold.errors import DatabaseProblem, IllegalMove, NotFound
 from fanfold.model.endings import Ending
 from fanfold.model.item import Claimed
-from fanfold.model.sentences import say
 from fanfold.model.task import TaskRow
+from fanfold.model.text.sentences import say
 from fanfold.store.database_errors import REFUSED
 from fanfold.store.store import Store
 

@@ -8,12 +8,12 @@ from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from fanfold.engine.take_action import offered
-from fanfold.server.access import Changing, Looking
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.shapes import Said, TaskShape, Text
 from fanfold.server.api.tasks import TaskId, harmless
-from fanfold.server.database_threads import Router, making
-from fanfold.server.sentences import without_commands
+from fanfold.server.requests.access import Changing, Looking
+from fanfold.server.requests.sentences import without_commands
+from fanfold.server.threads.database_threads import Router, making
 
 router = Router(tags=["actions"])
 

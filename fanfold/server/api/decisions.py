@@ -8,14 +8,14 @@ from typing import Annotated
 from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from fanfold.engine.tasks.decide import KEY_LENGTH
+from fanfold.engine.tasks.steering.decide import KEY_LENGTH
 from fanfold.model.decision import PART_LENGTH, Decision, DecisionVerdict, NewDecision
-from fanfold.server.access import Looking
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.items import Stage
 from fanfold.server.api.shapes import TaskShape, Text, shallow
 from fanfold.server.api.tasks import MAY_CHANGE, TaskId
-from fanfold.server.database_threads import Router
+from fanfold.server.requests.access import Looking
+from fanfold.server.threads.database_threads import Router
 
 router = Router(tags=["decisions"])
 MOST_AT_ONCE = 10_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fanfold.server.api.shapes import GivenFile, Problem
-from fanfold.server.problems import MEDIA_TYPE
+from fanfold.server.requests.problems import MEDIA_TYPE
 
 WORDS = {
     401: "No valid token was given.",

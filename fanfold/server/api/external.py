@@ -10,12 +10,12 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from fanfold.engine.client import Client
 from fanfold.model.external import ExternalJob, JobState
-from fanfold.server.access import Looking
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.shapes import SENTENCES, Said, TaskShape, Text, plain, said_in, shallow
 from fanfold.server.api.tasks import MAY_CHANGE, TaskId
-from fanfold.server.database_threads import Router
-from fanfold.server.sentences import neutral
+from fanfold.server.requests.access import Looking
+from fanfold.server.requests.sentences import neutral
+from fanfold.server.threads.database_threads import Router
 
 router = Router(tags=["tasks"])
 

@@ -12,17 +12,17 @@ from starlette.responses import JSONResponse, Response
 from fanfold.engine.client import Client
 from fanfold.engine.queries.page import PageQueries
 from fanfold.errors import NotFound
-from fanfold.model.files import File
 from fanfold.model.item import ItemDetail
 from fanfold.model.lifecycle import ItemState
-from fanfold.model.sentences import say
 from fanfold.model.task import Cells, Event, Timeline
-from fanfold.server.access import At, Looking
+from fanfold.model.text.sentences import say
+from fanfold.model.values.files import File
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.shapes import Failure, ItemList, ItemShape, Text, plain
 from fanfold.server.api.tasks import TaskId
-from fanfold.server.sentences import neutral
-from fanfold.store.answers import CallRow
+from fanfold.server.requests.access import At, Looking
+from fanfold.server.requests.sentences import neutral
+from fanfold.store.rows.answers import CallRow
 
 router = APIRouter(tags=["items"])
 Key = Annotated[Text, Query(description="The item's key; an item without one answers to its position.", max_length=200)]

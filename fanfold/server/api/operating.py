@@ -15,24 +15,24 @@ from fanfold.engine import tokens
 from fanfold.engine.queries import doctor
 from fanfold.engine.queries.metrics import Metrics
 from fanfold.engine.queries.page import PageQueries
-from fanfold.engine.tasks.delete import prune
-from fanfold.engine.tasks.option_checks import check_options
-from fanfold.engine.tasks.sweep import clean
-from fanfold.engine.tasks.tick import TickReport, tick
-from fanfold.engine.tasks.unlock import taken_out
+from fanfold.engine.tasks.recovery.sweep import clean
+from fanfold.engine.tasks.recovery.tick import TickReport, tick
+from fanfold.engine.tasks.steering.delete import prune
+from fanfold.engine.tasks.submitting.option_checks import check_options
+from fanfold.engine.tasks.submitting.unlock import taken_out
 from fanfold.errors import BadInput
-from fanfold.model.options import schema
+from fanfold.model.pipelines.options import schema
 from fanfold.model.plan import PlannedStage
 from fanfold.providers import configuration
-from fanfold.server.access import Asking, At, Looking, Managing, Overseeing
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.shapes import NewTokenWish, Text
 from fanfold.server.api.submitting import pipeline_of
-from fanfold.server.database_threads import Router
-from fanfold.server.exposition import exposed
-from fanfold.server.sentences import sentences_of
-from fanfold.store.tokens import TokenRow
-from fanfold.store.workers import WorkerRow
+from fanfold.server.requests.access import Asking, At, Looking, Managing, Overseeing
+from fanfold.server.requests.sentences import sentences_of
+from fanfold.server.threads.database_threads import Router
+from fanfold.server.watching.exposition import exposed
+from fanfold.store.rows.tokens import TokenRow
+from fanfold.store.rows.workers import WorkerRow
 
 router = Router(tags=["operating"])
 plain = Router(tags=["operating"])

@@ -26,16 +26,16 @@ from fanfold.engine.make_form import FormFile
 from fanfold.engine.queries.output_stream import OutputStream
 from fanfold.engine.queries.page import PageQueries
 from fanfold.errors import NotFound
-from fanfold.model.files import File
 from fanfold.model.item import BEGAN_AGAIN
-from fanfold.model.sentences import say
-from fanfold.server.access import Asking, At, Looking
+from fanfold.model.text.sentences import say
+from fanfold.model.values.files import File
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.items import Stage
 from fanfold.server.api.shapes import Text, plain
 from fanfold.server.api.tasks import TaskId
 from fanfold.server.app_state import AppState
-from fanfold.server.database_threads import making
+from fanfold.server.requests.access import Asking, At, Looking
+from fanfold.server.threads.database_threads import making
 
 router = APIRouter(tags=["results"])
 KINDS = {".md": "text/markdown; charset=utf-8", ".txt": "text/plain; charset=utf-8", ".json": "application/json"}

@@ -10,15 +10,15 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from fanfold.engine.tasks.submission import TITLE_LENGTH
-from fanfold.model.files import File
+from fanfold.engine.tasks.submitting.submission import TITLE_LENGTH
 from fanfold.model.item import Attempt, Item, ItemDetail, Result
 from fanfold.model.lifecycle import TaskState
-from fanfold.model.questions import Spending
-from fanfold.model.sentences import Sentence
 from fanfold.model.task import StageView, Task
-from fanfold.server.hiding import without_secrets
-from fanfold.server.sentences import neutral, without_commands
+from fanfold.model.text.sentences import Sentence
+from fanfold.model.values.files import File
+from fanfold.model.values.questions import Spending
+from fanfold.server.requests.hiding import without_secrets
+from fanfold.server.requests.sentences import neutral, without_commands
 
 API = "/api/v1"
 Command = Literal["pause", "resume", "cancel", "retry", "accept", "rerun", "merge", "delete"]

@@ -19,14 +19,14 @@ from fanfold.engine.client import Client
 from fanfold.engine.queries.page import PageQueries
 from fanfold.errors import DatabaseProblem, NotFound
 from fanfold.model.task import Event, Task
-from fanfold.server.access import Asking, At, Looking
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.shapes import TaskShape
 from fanfold.server.api.tasks import WatchedTask
-from fanfold.server.live import Live
-from fanfold.server.memo import Once
-from fanfold.server.sentences import neutral
-from fanfold.server.snapshots import DatabaseLost, ListMoment, Moment, New, Watcher
+from fanfold.server.requests.access import Asking, At, Looking
+from fanfold.server.requests.sentences import neutral
+from fanfold.server.watching.live import Live
+from fanfold.server.watching.memo import Once
+from fanfold.server.watching.snapshots import DatabaseLost, ListMoment, Moment, New, Watcher
 
 router = APIRouter(tags=["live"])
 SETTLED_SECONDS = 10

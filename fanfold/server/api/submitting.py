@@ -14,20 +14,20 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 
 from fanfold.engine.client import Client
-from fanfold.engine.tasks.inputs import Upload
-from fanfold.engine.tasks.option_checks import check_declared
-from fanfold.engine.tasks.submission import Submission
+from fanfold.engine.tasks.submitting.inputs import Upload
+from fanfold.engine.tasks.submitting.option_checks import check_declared
+from fanfold.engine.tasks.submitting.submission import Submission
 from fanfold.errors import BadInput, NotFound
-from fanfold.model import serial
 from fanfold.model.item import NewItem
-from fanfold.model.options import SECRET
-from fanfold.model.pipeline import Pipeline
-from fanfold.model.sentences import say
+from fanfold.model.pipelines.options import SECRET
+from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.model.task import Task
-from fanfold.server.access import Access, NotAllowed
+from fanfold.model.text.sentences import say
+from fanfold.model.values import serial
 from fanfold.server.api.shapes import GivenFile, NewTask
 from fanfold.server.api.uploading import read_upload
 from fanfold.server.app_state import AppState
+from fanfold.server.requests.access import Access, NotAllowed
 
 SAID_LENGTH = 64_000
 JSON_FIELDS = ("inputs", "items", "options", "metadata", "tags", "priority", "retry_limit", "straight_through")

@@ -12,11 +12,10 @@ from fastapi import Body, Depends, Header, Path, Query, Request, Response
 
 from fanfold.engine.client import Client
 from fanfold.errors import Ambiguous, BadInput, FanfoldError, NotFound
-from fanfold.model import serial
 from fanfold.model.lifecycle import TaskState
-from fanfold.model.sentences import say
 from fanfold.model.task import Task
-from fanfold.server.access import At, Changing, Looking, changing
+from fanfold.model.text.sentences import say
+from fanfold.model.values import serial
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.shapes import (
     AcceptWish,
@@ -32,7 +31,8 @@ from fanfold.server.api.shapes import (
 )
 from fanfold.server.api.submitting import BODY, has_secret, read_submission, submitted
 from fanfold.server.api.uploading import close
-from fanfold.server.database_threads import Router, unlocking, writing
+from fanfold.server.requests.access import At, Changing, Looking, changing
+from fanfold.server.threads.database_threads import Router, unlocking, writing
 
 router = Router(tags=["tasks"])
 log = logging.getLogger("fanfold.server")

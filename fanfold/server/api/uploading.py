@@ -12,7 +12,7 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from fanfold.errors import BadInput
-from fanfold.model.sentences import say
+from fanfold.model.text.sentences import say
 
 MOST_FILES = 100
 MOST_FIELDS = 100

@@ -12,12 +12,12 @@ from starlette.responses import RedirectResponse, Response
 
 from fanfold.engine import tokens
 from fanfold.errors import NotFound
-from fanfold.model.sentences import say
-from fanfold.server.access import COOKIE, At
-from fanfold.server.database_threads import Router
-from fanfold.server.web import languages as words
-from fanfold.server.web.languages import LANGUAGES
-from fanfold.server.web.templating import page
+from fanfold.model.text.sentences import say
+from fanfold.server.requests.access import COOKIE, At
+from fanfold.server.threads.database_threads import Router
+from fanfold.server.web.frame import languages as words
+from fanfold.server.web.frame.languages import LANGUAGES
+from fanfold.server.web.frame.templating import page
 
 router = Router()
 PAUSE_SECONDS = 0.5

@@ -12,12 +12,12 @@ from starlette.responses import HTMLResponse, Response
 from fanfold.engine.queries import doctor
 from fanfold.engine.queries.doctor import DoctorCheck
 from fanfold.engine.worker.beside.host import is_dead
-from fanfold.server.access import Overseeing
 from fanfold.server.app_state import AppState, place_of
-from fanfold.server.samples import SAMPLE_SECONDS, SAMPLES, Sample
-from fanfold.server.web.languages import Words, language_of
-from fanfold.server.web.templating import fragment, page
-from fanfold.store.workers import WorkerRow
+from fanfold.server.requests.access import Overseeing
+from fanfold.server.watching.samples import SAMPLE_SECONDS, SAMPLES, Sample
+from fanfold.server.web.frame.languages import Words, language_of
+from fanfold.server.web.frame.templating import fragment, page
+from fanfold.store.rows.workers import WorkerRow
 
 router = APIRouter()
 ORDER = {doctor.PROBLEM: 0, doctor.WARNING: 1, doctor.OK: 2}

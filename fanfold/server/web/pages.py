@@ -9,15 +9,15 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse, Response
 
 from fanfold.errors import FanfoldError
-from fanfold.server.access import Access, access_of
-from fanfold.server.web import item_view as preview
-from fanfold.server.web import list_page as listing
+from fanfold.server.requests.access import Access, access_of
 from fanfold.server.web import login_page as login
 from fanfold.server.web import operating_pages as operating
-from fanfold.server.web import task_page as task
-from fanfold.server.web.languages import Words, language_of
-from fanfold.server.web.static_files import STATIC, KeptFiles
-from fanfold.server.web.templating import here, page
+from fanfold.server.web.frame.languages import Words, language_of
+from fanfold.server.web.frame.static_files import STATIC, KeptFiles
+from fanfold.server.web.frame.templating import here, page
+from fanfold.server.web.item import item_view as preview
+from fanfold.server.web.task import task_page as task
+from fanfold.server.web.task_list import list_page as listing
 
 MODULES = (listing, task, preview, operating, login)
 router = APIRouter()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 if TYPE_CHECKING:
-    from fanfold.store.dialects.connections import Use
+    from fanfold.store.dialects.postgresql_parts.connections import Use
 
 Reading = Callable[[], AbstractContextManager[sa.Connection]]
 """Opens a transaction that only reads."""

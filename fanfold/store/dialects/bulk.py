@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from fanfold.store.dialects.dialect import Dialect, Row, Upsert
 from fanfold.store.dialects.known import of
-from fanfold.store.statements import changed_by
+from fanfold.store.schema.statements import changed_by
 
 LEASE_COLUMNS: dict[str, sa.types.TypeEngine[Any]] = {"id": sa.BigInteger(), "lease": sa.Integer()}
 

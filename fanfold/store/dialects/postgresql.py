@@ -14,9 +14,9 @@ from fanfold.store.dialects.access import Wishes
 from fanfold.store.dialects.bulk import Rows, replacing
 from fanfold.store.dialects.clock import Clock, UtcTime
 from fanfold.store.dialects.dialect import Columns, Dialect, Places, Row, Upsert
-from fanfold.store.dialects.postgresql_errors import PostgresqlErrors
-from fanfold.store.dialects.postgresql_server import CHANNEL, PostgresqlServer, checked
-from fanfold.store.statements import run
+from fanfold.store.dialects.postgresql_parts.postgresql_errors import PostgresqlErrors
+from fanfold.store.dialects.postgresql_parts.postgresql_server import CHANNEL, PostgresqlServer, checked
+from fanfold.store.schema.statements import run
 
 NOTHING: sa.ColumnElement[int] = sa.literal_column("0", sa.Integer())
 MANY, MUCH = 200, 0.1

@@ -11,15 +11,15 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
 
 from fanfold.errors import DatabaseProblem
-from fanfold.model.sentences import say
+from fanfold.model.text.sentences import say
 from fanfold.store.database_errors import DAMAGED, MISFIT, REFUSED, UNREACHABLE
 from fanfold.store.dialects.access import Wishes
 from fanfold.store.dialects.bulk import Rows, replacing
 from fanfold.store.dialects.clock import Clock, UtcTime, host_time
 from fanfold.store.dialects.dialect import Columns, Dialect, Errors, Places, Row, Spoiled, Upsert, Version
 from fanfold.store.dialects.poolers import POOLERS
-from fanfold.store.dialects.sqlite_file import SAFE_SQLITE, SqliteFile, sqlite_version
-from fanfold.store.statements import run, run_many
+from fanfold.store.dialects.sqlite_parts.sqlite_file import SAFE_SQLITE, SqliteFile, sqlite_version
+from fanfold.store.schema.statements import run, run_many
 
 CODES = {
     REFUSED: (18, 19, 20, 25),  # too big, constraint, mismatch, range

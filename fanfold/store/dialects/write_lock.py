@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fanfold.store.database import Database
-from fanfold.store.dialects.sqlite_file import sqlite_module
+from fanfold.store.dialects.sqlite_parts.sqlite_file import sqlite_module
 
 PROBE_SECONDS = 1.0
 """A probe is made no more often than this."""

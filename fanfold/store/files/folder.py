@@ -16,11 +16,11 @@ from typing import Any, BinaryIO, Protocol
 import sqlalchemy as sa
 
 from fanfold.errors import DatabaseProblem, NotFound
-from fanfold.model.files import File
-from fanfold.model.sentences import Sentence, say
+from fanfold.model.text.sentences import Sentence, say
+from fanfold.model.values.files import File
 from fanfold.store.dialects.clock import Clock
 from fanfold.store.files.private import opener, private_folder
-from fanfold.store.tables import blobs, items, tasks
+from fanfold.store.schema.tables import blobs, items, tasks
 
 log = logging.getLogger("fanfold.sweep")
 FOLDER_ATTEMPTS = 5

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from fanfold.store.tables import revisions, tasks
+from fanfold.store.schema.tables import revisions, tasks
 
 MARKS = "databases"
 TASK_ID = re.compile(r"\bt-[a-z0-9]+")

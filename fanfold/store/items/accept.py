@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from fanfold.store.dialects.clock import Clock
-from fanfold.store.items.drafts import counts_of
-from fanfold.store.items.reset_queue import is_reset
-from fanfold.store.tables import UNACCEPTED, items
+from fanfold.store.items.large.drafts import counts_of
+from fanfold.store.items.large.reset_queue import is_reset
+from fanfold.store.schema.tables import UNACCEPTED, items
 
 AT_ONCE = 1_000
 """Most items that one transaction accepts."""

@@ -14,8 +14,8 @@ from fanfold.model.item import Claimed
 from fanfold.model.lifecycle import ItemState
 from fanfold.store.dialects.clock import Clock
 from fanfold.store.items.find_work import Ready
-from fanfold.store.statements import run
-from fanfold.store.tables import ACTIVE, PENDING, TIMED, item_data, items, tasks
+from fanfold.store.schema.statements import run
+from fanfold.store.schema.tables import ACTIVE, PENDING, TIMED, item_data, items, tasks
 
 MOST_ATTEMPTS = 32_767
 """What the narrow column holds; a job that is looked at every second for ten hours gets there."""

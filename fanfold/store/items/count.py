@@ -11,11 +11,11 @@ import sqlalchemy as sa
 from fanfold.model.lifecycle import ItemState
 from fanfold.model.progress import Counts
 from fanfold.store.dialects.clock import Clock
-from fanfold.store.items.drafts import counts_at, counts_in_group, counts_of
-from fanfold.store.items.reset_queue import STATE_NOW, counted_back, is_reset
-from fanfold.store.statements import run
-from fanfold.store.tables import ACCEPTED, ACTIVE, DEGRADED, OPEN, attempts, item_data, items, reset_items
-from fanfold.store.tables import tasks as task_table
+from fanfold.store.items.large.drafts import counts_at, counts_in_group, counts_of
+from fanfold.store.items.large.reset_queue import STATE_NOW, counted_back, is_reset
+from fanfold.store.schema.statements import run
+from fanfold.store.schema.tables import ACCEPTED, ACTIVE, DEGRADED, OPEN, attempts, item_data, items, reset_items
+from fanfold.store.schema.tables import tasks as task_table
 
 
 class Marks(NamedTuple):

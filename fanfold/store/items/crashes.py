@@ -21,7 +21,7 @@ from fanfold.store.dialects.clock import Clock
 from fanfold.store.dialects.dialect import Dialect
 from fanfold.store.items.claim import MOST_ATTEMPTS
 from fanfold.store.items.pending import HANDED_BACK
-from fanfold.store.tables import item_data, items, tasks
+from fanfold.store.schema.tables import item_data, items, tasks
 
 PROGRESS_STEP = 0.01
 MEMORY_FORGIVES = 10

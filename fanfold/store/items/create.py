@@ -11,14 +11,14 @@ import sqlalchemy as sa
 
 from fanfold.errors import BadInput
 from fanfold.model.lifecycle import ItemState
-from fanfold.model.sentences import say
+from fanfold.model.text.sentences import say
 from fanfold.store.dialects.bulk import append_rows
 from fanfold.store.dialects.clock import Clock
-from fanfold.store.items.copy import Copying, CopyRange
-from fanfold.store.items.drafts import counts_at
+from fanfold.store.items.large.copy import Copying, CopyRange
+from fanfold.store.items.large.drafts import counts_at
 from fanfold.store.items.pending import NEW_COLUMNS, new_item
-from fanfold.store.statements import run
-from fanfold.store.tables import OPEN, item_data, items
+from fanfold.store.schema.statements import run
+from fanfold.store.schema.tables import OPEN, item_data, items
 
 BATCH = 2_000
 MOST_POSITIONS = 2**31 - 1

@@ -12,15 +12,15 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from fanfold.model import serial
 from fanfold.model.external import ExternalJob, JobRow, JobState
 from fanfold.model.item import HELD_FROM
 from fanfold.model.lifecycle import ItemState
-from fanfold.model.sentences import restored
+from fanfold.model.text.sentences import restored
+from fanfold.model.values import serial
 from fanfold.store.dialects.clock import Clock
 from fanfold.store.items.claim import task_is_active
 from fanfold.store.items.pending import HANDED_BACK
-from fanfold.store.tables import HELD, RUNNING, externals, item_data, items, workers
+from fanfold.store.schema.tables import HELD, RUNNING, externals, item_data, items, workers
 
 OPEN_STATES = (JobState.INTENDED, JobState.UNKNOWN)
 START_SECONDS = 600.0

@@ -11,12 +11,12 @@ import sqlalchemy as sa
 from fanfold.model.endings import Ending
 from fanfold.model.item import Attempt
 from fanfold.model.lifecycle import ItemState
-from fanfold.model.sentences import restored
+from fanfold.model.text.sentences import restored
 from fanfold.model.words import PATIENCE_SECONDS, Trouble
 from fanfold.store.dialects.clock import Clock
-from fanfold.store.items.drafts import counts_at, counts_in_group, counts_of
-from fanfold.store.items.reset_queue import is_reset
-from fanfold.store.tables import DEGRADED, HELD, attempts, item_data, items
+from fanfold.store.items.large.drafts import counts_at, counts_in_group, counts_of
+from fanfold.store.items.large.reset_queue import is_reset
+from fanfold.store.schema.tables import DEGRADED, HELD, attempts, item_data, items
 
 SHOWN = tuple(
     attempts.c[name]

@@ -17,8 +17,8 @@ import sqlalchemy as sa
 from fanfold.model.lifecycle import ItemState
 from fanfold.store.dialects.clock import Clock
 from fanfold.store.dialects.dialect import Dialect
-from fanfold.store.statements import run
-from fanfold.store.tables import ACTIVE, DUE_SOME_TIME, OPEN, TIMED, items, tasks
+from fanfold.store.schema.statements import run
+from fanfold.store.schema.tables import ACTIVE, DUE_SOME_TIME, OPEN, TIMED, items, tasks
 
 Pair = tuple[str, str]
 """A pipeline and one of its stages."""

@@ -10,8 +10,8 @@ import sqlalchemy as sa
 
 from fanfold.store.dialects.dialect import Dialect
 from fanfold.store.dialects.known import of
-from fanfold.store.statements import run
-from fanfold.store.tables import items
+from fanfold.store.schema.statements import run
+from fanfold.store.schema.tables import items
 
 
 def lock_items(connection: sa.Connection, ids: Sequence[int]) -> None:

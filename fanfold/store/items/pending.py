@@ -10,8 +10,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from fanfold.model.lifecycle import ItemState
-from fanfold.store.items.reset_queue import OUTDATE, OVER
-from fanfold.store.tables import item_data
+from fanfold.store.items.large.reset_queue import OUTDATE, OVER
+from fanfold.store.schema.tables import item_data
 
 NEW_COLUMNS = ("task", "stage", "state", "lease", "attempts", "failures", "crashes", "seq", "key")
 HANDED_BACK: dict[str, Any] = {

@@ -13,15 +13,15 @@ import sqlalchemy as sa
 
 from fanfold.model.item import position_of
 from fanfold.model.lifecycle import ItemState
-from fanfold.model.sentences import restored
-from fanfold.model.texts import is_storable
+from fanfold.model.text.sentences import restored
+from fanfold.model.text.texts import is_storable
 from fanfold.store.dialects.clock import Clock
-from fanfold.store.items.drafts import counts_at, counts_of
 from fanfold.store.items.failed_attempts import FailedAttempts
+from fanfold.store.items.large.drafts import counts_at, counts_of
+from fanfold.store.items.large.reset_queue import REDO, STATE_NOW, is_reset, reset_kind
 from fanfold.store.items.pending import FORGOTTEN, STARTED_OVER, without_results
-from fanfold.store.items.reset_queue import REDO, STATE_NOW, is_reset, reset_kind
-from fanfold.store.statements import run
-from fanfold.store.tables import (
+from fanfold.store.schema.statements import run
+from fanfold.store.schema.tables import (
     DEGRADED,
     DUE_SOME_TIME,
     OPEN,

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from fanfold.store.dialects.clock import Clock
 from fanfold.store.items.crashes import crash_values, note_crashes
 from fanfold.store.items.pending import HANDED_BACK
-from fanfold.store.tables import ACTIVE, DUE_SOME_TIME, OPEN, RUNNING, TIMED, duties, items, tasks, workers
+from fanfold.store.schema.tables import ACTIVE, DUE_SOME_TIME, OPEN, RUNNING, TIMED, duties, items, tasks, workers
 
 AT_ONCE = 300
 """Most items that one transaction takes back, or moves in time: each is up to six rows, some 20 ms on SQLite for all."""

@@ -15,12 +15,12 @@ from fanfold.model.lifecycle import TIMED_ITEMS, ItemState
 from fanfold.store.dialects.bulk import put_rows, remove_all, remove_rows
 from fanfold.store.dialects.clock import Clock
 from fanfold.store.dialects.dialect import Dialect
-from fanfold.store.items.drafts import counts_at
+from fanfold.store.items.large.drafts import counts_at
+from fanfold.store.items.large.reset_queue import OUTDATE, OVER, REDO, Note, Resets
 from fanfold.store.items.locks import lock_items
 from fanfold.store.items.pending import FORGOTTEN, STARTED_OVER, without_results
-from fanfold.store.items.reset_queue import OUTDATE, OVER, REDO, Note, Resets
-from fanfold.store.statements import changed_by, run
-from fanfold.store.tables import HELD, UNACCEPTED, emissions, held_of, in_states, item_data, items, permits
+from fanfold.store.schema.statements import changed_by, run
+from fanfold.store.schema.tables import HELD, UNACCEPTED, emissions, held_of, in_states, item_data, items, permits
 
 AT_ONCE = 400
 """Most items that one transaction puts back: each is up to five rows, some 20 ms on SQLite for all."""

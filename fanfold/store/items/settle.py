@@ -11,17 +11,17 @@ import sqlalchemy as sa
 from fanfold.model.endings import Ending
 from fanfold.model.item import HELD_SECONDS
 from fanfold.model.lifecycle import TIMED_ITEMS, ItemState
-from fanfold.model.sentences import kept, restored
+from fanfold.model.text.sentences import kept, restored
 from fanfold.store.dialects.bulk import LEASE_COLUMNS, put_rows
 from fanfold.store.dialects.clock import Clock
 from fanfold.store.dialects.dialect import Row
 from fanfold.store.items.claim import task_is_active
 from fanfold.store.items.crashes import counted, crash_values, note_crashes
-from fanfold.store.items.drafts import counts_at
+from fanfold.store.items.large.drafts import counts_at
 from fanfold.store.items.locks import lock_items
 from fanfold.store.items.pending import HANDED_BACK
-from fanfold.store.statements import run
-from fanfold.store.tables import RUNNING, attempts, held_of, item_data, items, permits, tasks
+from fanfold.store.schema.statements import run
+from fanfold.store.schema.tables import RUNNING, attempts, held_of, item_data, items, permits, tasks
 
 
 class GivenUp(NamedTuple):

@@ -9,8 +9,8 @@ import sqlalchemy as sa
 
 from fanfold.store.dialects.bulk import put_rows
 from fanfold.store.dialects.clock import Clock
-from fanfold.store.items.drafts import counts_of
-from fanfold.store.tables import emissions, items
+from fanfold.store.items.large.drafts import counts_of
+from fanfold.store.schema.tables import emissions, items
 
 PAGE = 500
 AT_ONCE = 1_000

@@ -15,7 +15,7 @@ from fanfold.errors import DatabaseProblem
 from fanfold.settings import Settings
 from fanfold.store.database import Database
 from fanfold.store.database_errors import UNREACHABLE, is_locked_out
-from fanfold.store.tables import items, revisions, workers
+from fanfold.store.schema.tables import items, revisions, workers
 from fanfold.store.upgrade.revisions import (
     HISTORY,
     NEWEST,

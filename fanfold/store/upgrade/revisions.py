@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from fanfold.errors import DatabaseProblem
 from fanfold.store.database import Database
-from fanfold.store.tables import metadata, revisions
+from fanfold.store.schema.tables import metadata, revisions
 
 VERSION_TABLE = "alembic_version"
 

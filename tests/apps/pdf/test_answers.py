@@ -3,7 +3,7 @@
 import pytest
 
 import fanfold as ff
-from fanfold.apps.pdf.page_checks import check_against, share_found
+from fanfold.apps.pdf.pages.page_checks import check_against, share_found
 
 LAYER = " ".join(f"word{n}" for n in range(60))
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.apps.pdf.binding import facts, write_pages
 from fanfold.apps.pdf.options import Options
-from fanfold.model.questions import Spending
+from fanfold.apps.pdf.output.binding import facts, write_pages
+from fanfold.model.values.questions import Spending
 
 
 def page(number: int, markdown: str | None, error: str | None = None, **more: Any) -> ff.Result:

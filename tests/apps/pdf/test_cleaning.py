@@ -2,7 +2,7 @@
 
 import pytest
 
-from fanfold.apps.pdf import cleaning
+from fanfold.apps.pdf.markdown import cleaning
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 import fanfold as ff
-from fanfold.apps.pdf import document
+from fanfold.apps.pdf.reading import document
 from tests.apps.pdf.making import (
     make_blank,
     make_blank_scan,

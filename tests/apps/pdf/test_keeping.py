@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from fanfold.apps.pdf import angles as turning
-from fanfold.apps.pdf import document, layout, textlayer
-from fanfold.apps.pdf import kept_text as keeping
-from fanfold.apps.pdf import page_pieces as reading
-from fanfold.apps.pdf.pieces import Piece, RawPage
-from fanfold.apps.pdf.textlayer import PageText
+from fanfold.apps.pdf.markdown import layout
+from fanfold.apps.pdf.markdown.pieces import Piece, RawPage
+from fanfold.apps.pdf.pages import textlayer
+from fanfold.apps.pdf.pages.textlayer import PageText
+from fanfold.apps.pdf.reading import angles as turning
+from fanfold.apps.pdf.reading import document
+from fanfold.apps.pdf.reading import kept_text as keeping
+from fanfold.apps.pdf.reading import page_pieces as reading
 from tests.apps.pdf.making import make_pdf, text_sheet
 from tests.apps.pdf.sample_document import CHINESE
 from tests.apps.pdf.test_textlayer import PROSE, converted, sheet_of

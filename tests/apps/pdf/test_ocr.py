@@ -10,7 +10,8 @@ import pytest
 from PIL import Image
 
 import fanfold as ff
-from fanfold.apps.pdf import document, ocr
+from fanfold.apps.pdf.pages import ocr
+from fanfold.apps.pdf.reading import document
 from tests.apps.pdf.making import make_scan
 from tests.apps.pdf.writing import Pdf, Sheet
 
@@ -63,9 +64,7 @@ def test_a_picture_that_is_none_is_a_sentence() -> None:
 
 def test_reading_a_picture_writes_nothing_to_the_terminal(tmp_path: Path) -> None:
     (tmp_path / "page.jpg").write_bytes(picture_of(tmp_path / "scan.pdf"))
-    script = (
-        "import sys, pathlib; from fanfold.apps.pdf import ocr; ocr.recognise(pathlib.Path(sys.argv[1]).read_bytes())"
-    )
+    script = "import sys, pathlib; from fanfold.apps.pdf.pages import ocr; ocr.recognise(pathlib.Path(sys.argv[1]).read_bytes())"
     done = subprocess.run(
         [sys.executable, "-c", script, str(tmp_path / "page.jpg")], capture_output=True, text=True, check=True
     )
@@ -73,6 +72,6 @@ def test_reading_a_picture_writes_nothing_to_the_terminal(tmp_path: Path) -> Non
 
 
 def test_looking_whether_ocr_is_installed_does_not_load_it() -> None:
-    script = "import sys; from fanfold.apps.pdf import ocr; ocr.available(); print('onnxruntime' in sys.modules)"
+    script = "import sys; from fanfold.apps.pdf.pages import ocr; ocr.available(); print('onnxruntime' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.apps.pdf import ocr, pdf
+from fanfold.apps.pdf import pdf
 from fanfold.apps.pdf.options import Options
-from fanfold.apps.pdf.textlayer import PageText
-from fanfold.apps.pdf.windows import Windows
+from fanfold.apps.pdf.pages import ocr
+from fanfold.apps.pdf.pages.textlayer import PageText
+from fanfold.apps.pdf.pages.windows import Windows
 from tests.ai_protocol import Call
 from tests.ai_server import AIServer
 from tests.apps.pdf.making import make_blank, make_encrypted, make_pdf, make_scan

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fanfold as ff
-from fanfold.apps.pdf.ranges import check, parse
+from fanfold.apps.pdf.reading.ranges import check, parse
 
 
 @pytest.mark.parametrize(

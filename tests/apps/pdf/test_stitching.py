@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanfold.apps.pdf.stitching import join_pages
+from fanfold.apps.pdf.output.stitching import join_pages
 
 SENTENCE = "A long sentence that fills its line and then goes on"
 

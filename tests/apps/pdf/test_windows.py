@@ -5,8 +5,8 @@ import json
 from types import SimpleNamespace
 from typing import Any
 
-from fanfold.apps.pdf.textlayer import PageText
-from fanfold.apps.pdf.windows import Windows
+from fanfold.apps.pdf.pages.textlayer import PageText
+from fanfold.apps.pdf.pages.windows import Windows
 
 
 class Reader:

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from fanfold.engine.redaction import without_keys
-from fanfold.engine.tasks.new_items import NewItems
+from fanfold.engine.tasks.many_items.new_items import NewItems
 from fanfold.errors import BadInput, DatabaseProblem, FanfoldError, HandlerError, Permanent, Temporary
 from fanfold.model.endings import Ending
 from fanfold.model.item import Claimed
-from fanfold.model.pipeline import Stage
-from fanfold.model.sentences import Sentence, joined, say
+from fanfold.model.pipelines.pipeline import Stage
 from fanfold.model.shortage import shortage
+from fanfold.model.text.sentences import Sentence, joined, say
 from fanfold.store.database_errors import DAMAGED, MISFIT, UNREACHABLE
 
 MESSAGE_LENGTH = 4_000

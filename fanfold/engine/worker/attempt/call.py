@@ -12,7 +12,7 @@ from typing import Any
 from fanfold.engine.handlers.external_job import GRACE_SECONDS, LookLater
 from fanfold.engine.handlers.task_and_item import ItemWork, TaskWork
 from fanfold.engine.handlers.work import Work
-from fanfold.engine.tasks.new_items import NewItems
+from fanfold.engine.tasks.many_items.new_items import NewItems
 from fanfold.engine.worker.attempt.attempt_result import (
     MESSAGE_LENGTH,
     OutOfTime,
@@ -27,14 +27,14 @@ from fanfold.engine.worker.processes.child import OUT_OF_MEMORY
 from fanfold.engine.worker.processes.forks import end_copy, in_one_process
 from fanfold.engine.worker.processes.main_script import Unguarded
 from fanfold.errors import BadInput, Cancelled, ChildDied, HoldItem, PauseTask, Permanent, Temporary
-from fanfold.model import serial
 from fanfold.model.endings import Ending
 from fanfold.model.item import Claimed, Later
-from fanfold.model.pipeline import Pipeline, Stage
+from fanfold.model.pipelines.pipeline import Pipeline, Stage
 from fanfold.model.plan import Kind, PlannedStage
-from fanfold.model.sentences import say
 from fanfold.model.task import TaskRow
-from fanfold.model.usage import kept
+from fanfold.model.text.sentences import say
+from fanfold.model.values import serial
+from fanfold.model.values.usage import kept
 from fanfold.store.store import Store
 
 log = logging.getLogger("fanfold.worker")

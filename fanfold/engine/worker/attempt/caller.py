@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from fanfold.engine.tasks.split import refused, write_split
+from fanfold.engine.tasks.moving.split import refused, write_split
 from fanfold.engine.worker.attempt.attempt_result import Settlement
 from fanfold.engine.worker.attempt.call import Call
 from fanfold.engine.worker.attempt.threads import Threads

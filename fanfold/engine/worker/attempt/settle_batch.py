@@ -9,9 +9,9 @@ from typing import Any
 from fanfold.engine.worker.attempt.attempt_result import MESSAGE_LENGTH, Settlement, clean
 from fanfold.model.endings import Ending
 from fanfold.model.lifecycle import ItemState
-from fanfold.model.sentences import say
-from fanfold.model.usage import ledger
-from fanfold.store.answers import OWN, TAKEN
+from fanfold.model.text.sentences import say
+from fanfold.model.values.usage import ledger
+from fanfold.store.rows.answers import OWN, TAKEN
 from fanfold.store.store import Transaction
 
 LONGEST_WAIT = 10 * 365 * 86_400.0

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from fanfold.engine.worker.beside.host import new_worker_id, this_machine
 from fanfold.engine.worker.beside.restart import keep_running
 from fanfold.errors import DatabaseProblem, FanfoldError
+from fanfold.store.rows.workers import Report
 from fanfold.store.store import Store
-from fanfold.store.workers import Report
 
 log = logging.getLogger("fanfold.worker")
 FRESH_SHARE = 0.8

@@ -6,8 +6,8 @@ import threading
 import time
 from collections.abc import Callable
 
-from fanfold.engine.tasks.sweep import clean_if_due, recover_if_due, recover_now
-from fanfold.engine.tasks.transitions import Pipelines
+from fanfold.engine.tasks.moving.transitions import Pipelines
+from fanfold.engine.tasks.recovery.sweep import clean_if_due, recover_if_due, recover_now
 from fanfold.engine.worker.beside.restart import keep_running
 from fanfold.store.dialects.notify import Hints
 from fanfold.store.store import Store

@@ -11,7 +11,7 @@ from fanfold.engine.worker.claiming.candidates import Candidates, Known
 from fanfold.engine.worker.claiming.fairness import Level
 from fanfold.errors import BadPipeline
 from fanfold.model.item import Claimed
-from fanfold.model.pipeline import Pipeline, Stage
+from fanfold.model.pipelines.pipeline import Pipeline, Stage
 from fanfold.model.task import TaskRow
 from fanfold.store.items.find_work import Pair, Ready, Served
 from fanfold.store.store import Store, Transaction

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fanfold.model.counting import counted
-from fanfold.model.pipeline import Pipeline, Stage
+from fanfold.model.pipelines.pipeline import Pipeline, Stage
+from fanfold.model.text.counting import counted
 
 DEFAULT_PLACES = 8
 MOST_THREADS = 64

@@ -23,10 +23,10 @@ from fanfold.engine.worker.processes.surroundings import Surroundings
 from fanfold.errors import BadPipeline, ChildDied, DatabaseProblem, Permanent
 from fanfold.model import importing
 from fanfold.model.item import Claimed
-from fanfold.model.pipeline import FunctionPipeline, Pipeline, Stage, TaskFunction
-from fanfold.model.sentences import say
+from fanfold.model.pipelines.pipeline import FunctionPipeline, Pipeline, Stage, TaskFunction
 from fanfold.model.shortage import shortage
 from fanfold.model.task import TaskRow
+from fanfold.model.text.sentences import say
 from fanfold.settings import Settings
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from fanfold.engine.worker.processes.main_script import Unguarded, hint, importa
 from fanfold.engine.worker.processes.memory import Allowance
 from fanfold.errors import ChildDied, Temporary
 from fanfold.model.importing import CHILD_NAME, UNGUARDED_EXIT
-from fanfold.model.sentences import Sentence, say
+from fanfold.model.text.sentences import Sentence, say
 from fanfold.settings import Settings
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from fanfold.errors import BadPipeline
-from fanfold.model.pipeline import Stage
-from fanfold.model.sentences import say
+from fanfold.model.pipelines.pipeline import Stage
+from fanfold.model.text.sentences import say
 
 _lock = threading.Lock()
 GUARD = 'if __name__ == "__main__":'

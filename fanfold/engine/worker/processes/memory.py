@@ -9,7 +9,7 @@ import os
 from functools import cache
 from pathlib import Path
 
-from fanfold.model.sentences import say
+from fanfold.model.text.sentences import say
 
 GIGABYTE = 1_000_000_000
 SHARE = 0.25

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from fanfold.server.api.shapes import plain
-from fanfold.server.web.result_view import files_in
+from fanfold.server.web.task.result_view import files_in
 from fanfold.server.web.views.shown import Shown
 
 

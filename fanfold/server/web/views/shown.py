@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fanfold.model.files import File
+from fanfold.model.values.files import File
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fanfold.server.web.result_view import files_in
+from fanfold.server.web.task.result_view import files_in
 from fanfold.server.web.views.shown import Shown
 
 

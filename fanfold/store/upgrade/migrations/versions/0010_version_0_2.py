@@ -28,9 +28,9 @@ def upgrade() -> None:
     """Add tables, indexes and columns that may be empty, and allow one move more; workers of 0.1 go on beside them."""
     _add_columns()
     _add_tables()
-    postgresql = op.get_context().dialect.name == "postgresql"
-    op.execute("DROP TRIGGER items_legal_move" + (" ON items" if postgresql else ""))
-    op.execute(TRIGGERS["postgresql" if postgresql else "sqlite"])
+    name = op.get_context().dialect.name
+    op.execute("DROP TRIGGER items_legal_move" + (" ON items" if name == "postgresql" else ""))
+    op.execute(TRIGGERS[name])
 
 
 def _add_columns() -> None:

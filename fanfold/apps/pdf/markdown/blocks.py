@@ -1,0 +1,281 @@
+"""Which lines belong together, as a paragraph, a heading, an entry of a list, a table or code?"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Literal
+
+from fanfold.apps.pdf.markdown.layout import Line
+from fanfold.apps.pdf.markdown.pieces import Table
+
+Kind = Literal["paragraph", "heading", "item", "code", "table"]
+
+# In sizes of the type: an indented first line, and the white that separates paragraphs beyond the usual leading.
+_INDENT = 0.7
+_WHITE = 1.3
+_SAME_SIZE = 0.07
+# A run narrower than this share of its column is not running text; code has shorter lines than prose.
+_NARROW = 0.6
+_PROSE_LENGTH = 40
+
+_BULLET = re.compile(r"([•‣⁃◦▪▫●○■□◆◇➢➤►▸✓✔❖\uf0b7\uf0a7\uf0d8])\s*(?=\S)")
+_DASH = re.compile(r"([-–—*·])\s+(?=\S)")
+_NUMBER = re.compile(r"(\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)])\s+(?=\S)")
+_ENDS_SENTENCE = re.compile(r"[.!?:;。！？：；…][\"'”’)\]」』）]*$")
+# Code is typed: what looks like a quote or a minus in it is the key on the keyboard.
+_TYPED = str.maketrans("‘’“”−‐‑–", "''\"\"----")
+_LABEL = re.compile(r"[^\W\d][^:.;,]{1,30}:\s|\d+(?:[.-]\d+)+\.?\s")
+_RULE = re.compile(r"[\s._\-=*~·•―—–]{4,}")
+
+
+@dataclass(slots=True)
+class Block:
+    """A paragraph, heading, entry, table or piece of code, with the lines it was read from."""
+
+    kind: Kind
+    lines: list[Line]
+    breaks: set[int] = field(default_factory=set)
+    marker: str = ""
+    level: int = 0
+    table: Table | None = None
+
+
+def group(lines: Sequence[Line]) -> list[Block]:
+    """The blocks of one column. Headings are not told apart from paragraphs here: that needs the whole document."""
+    blocks: list[Block] = []
+    if not lines:
+        return blocks
+    width = max(line.x1 for line in lines) - min(line.x0 for line in lines)
+    for listing, part in _listings(lines):
+        if listing:
+            blocks.append(Block("code", part))
+            continue
+        for run in _runs([line for line in part if line.table or not _RULE.fullmatch(line.text)]):
+            if run[0].table is not None:
+                blocks.append(Block("table", run, table=run[0].table))
+            else:
+                blocks.extend(_paragraphs(run, width))
+    return blocks
+
+
+def _listings(lines: Sequence[Line]) -> Iterator[tuple[bool, list[Line]]]:
+    """Stretches of code, and of everything else."""
+    for mono, stretch in itertools.groupby(lines, key=_is_listing):
+        part = list(stretch)
+        yield mono and _is_code(part), part
+
+
+def _is_listing(line: Line) -> bool:
+    """Typewriter type all along; a bold line is a title even so."""
+    return line.mono and not line.bold
+
+
+def _is_code(part: list[Line]) -> bool:
+    """Two lines of typewriter type or more are code, unless they are filled like running text."""
+    if len(part) < 2:
+        return False
+    right = max(line.x1 for line in part)
+    filled = sum(not _fits(line, below, right) for line, below in itertools.pairwise(part))
+    long = median(len(line.text) for line in part) >= _PROSE_LENGTH
+    return not (long and filled >= 0.6 * (len(part) - 1))
+
+
+def _runs(lines: Sequence[Line]) -> Iterator[list[Line]]:
+    """Lines of the same size and style, one leading apart."""
+    leading = _leading(lines)
+    run: list[Line] = []
+    for line in lines:
+        if run and (_breaks(run[-1], line, leading) or _turns_capital(run, line)):
+            yield run
+            run = []
+        run.append(line)
+    if run:
+        yield run
+
+
+def _leading(lines: Sequence[Line]) -> dict[int, float]:
+    """The usual distance from line to line, by size of type."""
+    distances: dict[int, list[float]] = {}
+    for above, below in itertools.pairwise(lines):
+        if above.table is None and below.table is None and abs(above.size - below.size) <= _SAME_SIZE * above.size:
+            distance = _distance(above, below)
+            if 0 < distance < 3 * below.size:
+                distances.setdefault(round(below.size), []).append(distance)
+    # Text is more often tight than loose: the lower third is the leading even where most lines are paragraphs.
+    return {size: sorted(found)[len(found) // 3] for size, found in distances.items()}
+
+
+def _breaks(above: Line, below: Line, leading: dict[int, float]) -> bool:
+    if above.table is not None or below.table is not None:
+        return True
+    if abs(above.size - below.size) > _SAME_SIZE * max(above.size, below.size):
+        return True
+    if above.bold != below.bold:
+        return True
+    usual = min(leading.get(round(below.size), 1.4 * below.size), 1.8 * below.size)
+    distance = _distance(above, below)
+    return distance > _WHITE * usual or distance < -below.size
+
+
+def _distance(above: Line, below: Line) -> float:
+    """From the middle of a line to the middle of the next: boxes differ in height, and tell less by their edges."""
+    return (below.y0 + below.y1 - above.y0 - above.y1) / 2
+
+
+def _turns_capital(run: list[Line], line: Line) -> bool:
+    """A title in capitals ends where small letters begin, and begins where a sentence has ended."""
+    if _BULLET.match(run[-1].text):
+        return False
+    if line.text.isupper():
+        return not run[-1].text.isupper() and len(line.text) > 8 and _ENDS_SENTENCE.search(run[-1].text) is not None
+    return len(run[0].text) > 8 and all(above.text.isupper() for above in run)
+
+
+def _fits(above: Line, below: Line, right: float) -> bool:
+    """Whether the first word of the line below had easily found room above: then the line was ended on purpose."""
+    word = below.text.split(" ", 1)[0]
+    width = (below.x1 - below.x0) * (len(word) + 1) / max(len(below.text), 1)
+    return above.x1 + 1.2 * width + 1.2 * above.size < right
+
+
+def _paragraphs(run: list[Line], width: float) -> Iterator[Block]:
+    """Split a run where a paragraph or an entry of a list begins."""
+    edges = _Edges.of(run, width)
+    block: Block | None = None
+    for index, line in enumerate(run):
+        marker = _marker(line, run, index)
+        if block is None or marker or _begins(block, line, edges):
+            if block is not None:
+                yield block
+            block = Block("item" if marker else "paragraph", [line], marker=marker)
+            continue
+        if _ended(block.lines[-1], line, edges):
+            block.breaks.add(len(block.lines))
+        block.lines.append(line)
+    if block is not None:
+        yield block
+
+
+@dataclass(slots=True)
+class _Edges:
+    """Where the lines of a run begin and end, and whether paragraphs begin further left or further right than they go on."""
+
+    left: float
+    right: float
+    hanging: bool
+
+    @classmethod
+    def of(cls, run: list[Line], width: float) -> _Edges:
+        left = min(line.x0 for line in run)
+        right = max(line.x1 for line in run)
+        filled = sum(line.x1 > right - 0.2 * (right - left) for line in run[:-1])
+        if right - left < _NARROW * width and (len(run) < 3 or filled < 0.7 * (len(run) - 1)):
+            # Lines that all end early were ended on purpose: an address, a form, a verse.
+            right = left + width
+        return cls(left, right, _hangs(run, left, right))
+
+
+def _hangs(run: list[Line], left: float, right: float) -> bool:
+    """Whether paragraphs begin at the edge and go on further in, as in a list of references."""
+    plain = list(itertools.takewhile(lambda line: not _starts_entry(line), run))
+    indented = [line.x0 > left + _INDENT * line.size for line in plain]
+    if sum(indented) < 2 or 2 * sum(indented) < len(indented) or indented[0]:
+        return False
+    # Then most full lines at the edge go on further in, and most short ones do not.
+    votes = [
+        next_inner == (above.x1 > right - 4 * above.size)
+        for above, inner, next_inner in zip(plain, indented, indented[1:], strict=False)
+        if not inner
+    ]
+    return 2 * sum(votes) > len(votes)
+
+
+def _starts_entry(line: Line) -> bool:
+    return any(pattern.match(line.text) for pattern in (_BULLET, _DASH, _NUMBER))
+
+
+def _ended(above: Line, below: Line, edges: _Edges) -> bool:
+    """Whether a line was ended on purpose, and not because it was full."""
+    if _LABEL.match(above.text) and _LABEL.match(below.text):
+        return True
+    # A small letter goes on with the sentence, however much room there was.
+    goes_on = below.text[:1].islower() and not _ENDS_SENTENCE.search(above.text)
+    return not goes_on and above.text[-1:] not in "-‐" and _fits(above, below, edges.right)
+
+
+def _begins(block: Block, line: Line, edges: _Edges) -> bool:
+    """Whether a line without a marker begins a new paragraph."""
+    above = block.lines[-1]
+    ended = _ENDS_SENTENCE.search(above.text) is not None
+    short = _ended(above, line, edges)
+    indented = line.x0 > edges.left + _INDENT * line.size
+    if block.kind == "item" and len(block.lines) > 1:
+        # The entry's second line shows how far its text hangs in; a line further left has left the entry.
+        return line.x0 < block.lines[1].x0 - _INDENT * line.size
+    if block.kind == "item":
+        first = block.lines[0]
+        return line.x0 < first.x0 - _INDENT * line.size or (
+            short and line.x0 < _text_start(first, block.marker) - 0.5 * line.size
+        )
+    if edges.hanging:
+        return not indented
+    begins = indented and above.x0 <= edges.left + _INDENT * line.size and (ended or not short)
+    return begins or (short and ended)
+
+
+def _text_start(line: Line, marker: str) -> float:
+    """Where the text of an entry begins, behind its marker."""
+    if len(line.pieces) > 1 and line.pieces[0].text == marker:
+        return line.pieces[1].x0
+    return line.x0 + (line.x1 - line.x0) * (len(marker) + 1) / max(len(line.text), 1)
+
+
+def _marker(line: Line, run: list[Line], index: int) -> str:
+    """The bullet or number a line begins with, if that makes it an entry of a list."""
+    if bullet := _BULLET.match(line.text):
+        return bullet[1]
+    if line.text.startswith("o ") and line.x0 > min(other.x0 for other in run) + _INDENT * line.size:
+        return "o"  # the second level of lists in Word; at the edge it may be a word
+    match = _DASH.match(line.text) or _NUMBER.match(line.text)
+    if match is None:
+        return ""
+    # A number or dash may begin an ordinary line, too: either it is one of several, or the text hangs in behind it and the
+    # line above was over.
+    if any(_sibling(match[1], line, other) for other in run if other is not line):
+        return match[1]
+    above = run[index - 1] if index else None
+    below = run[index + 1] if index + 1 < len(run) else None
+    hanging = below is None or below.x0 > line.x0 + _INDENT * line.size
+    over = above is None or _ENDS_SENTENCE.search(above.text) is not None or above.x0 > line.x0 + _INDENT * line.size
+    return match[1] if over and (hanging or index == 0) else ""
+
+
+def _sibling(marker: str, line: Line, other: Line) -> bool:
+    """Whether another line has the same dash, or the number before or after this one, at the same edge."""
+    match = _DASH.match(other.text) or _NUMBER.match(other.text)
+    if match is None or abs(other.x0 - line.x0) > _INDENT * line.size:
+        return False
+    ours, theirs = marker.strip("()."), match[1].strip("().")
+    if ours.isdigit() and theirs.isdigit():
+        return abs(int(ours) - int(theirs)) == 1
+    return marker == match[1] or (len(ours) == len(theirs) == 1 and abs(ord(ours) - ord(theirs)) == 1)
+
+
+def code_lines(lines: Iterable[Line]) -> list[str]:
+    """Lines of code with their indentation and their blank lines."""
+    known = list(lines)
+    width = median([(line.x1 - line.x0) / max(len(line.text), 1) for line in known]) or 1.0
+    height = median([line.y1 - line.y0 for line in known]) or 1.0
+    left = min(line.x0 for line in known)
+    rendered: list[str] = []
+    bottom = known[0].y0
+    for line in known:
+        if rendered and line.y0 - bottom > height:
+            rendered.append("")
+        rendered.append(" " * round((line.x0 - left) / width) + line.text.translate(_TYPED))
+        bottom = line.y1
+    return rendered

@@ -1,0 +1,130 @@
+"""How is a block written as Markdown?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from fanfold.apps.pdf.markdown import cleaning
+from fanfold.apps.pdf.markdown.blocks import Block, code_lines
+from fanfold.apps.pdf.markdown.pieces import Table
+
+_BREAK = "  \n"
+_LEADERS = re.compile(r"\s*(?:\.\s?){4,}\s*|\s*…{2,}\s*|\s*_{4,}\s*")
+# Only what Markdown would take for markup: a star or underscore at the edge of a word, a tag, a link, a backtick.
+_INLINE = re.compile(r"([*`]|(?<!\w)_|_(?!\w)|<(?=[A-Za-z/!])|\[(?=[^\]]*\]\())")
+_SPECIAL = frozenset("*`_<[\\")
+_START = re.compile(r"(#{1,6}(?=\s|$)|>|[-+](?=\s|$)|\d{1,9}(?=[.)](?:\s|$))|=+$|~~~)")
+_ORDERED = re.compile(r"\(?(\d{1,3})[.)]")
+
+
+def markdown(blocks: Sequence[Block]) -> str:
+    """The page as Markdown."""
+    parts: list[str] = []
+    edges: list[float] = []
+    for before, block in zip([None, *blocks], blocks, strict=False):
+        edges = _nesting(edges, block)
+        written = _write(block, max(len(edges) - 1, 0))
+        if not written:
+            continue
+        tight = block.kind == "item" and before is not None and before.kind == "item"
+        parts.append(("\n" if tight else "\n\n") + written)
+    return "".join(parts).strip("\n")
+
+
+def plain(blocks: Sequence[Block]) -> str:
+    """The page's words alone."""
+    parts: list[str] = []
+    for block in blocks:
+        if block.table is not None:
+            parts.extend(" ".join(row) for row in block.table.rows)
+        else:
+            parts.append("\n".join(line.text for line in block.lines))
+    return "\n\n".join(parts)
+
+
+def _nesting(edges: list[float], block: Block) -> list[float]:
+    """Where the lists this block stands in begin, outermost first."""
+    if block.kind != "item":
+        return []
+    line = block.lines[0]
+    return [*(edge for edge in edges if edge < line.x0 - 0.7 * line.size), line.x0]
+
+
+def _write(block: Block, depth: int) -> str:
+    if block.kind == "table" and block.table is not None:
+        return table(block.table)
+    if block.kind == "code":
+        return _fenced(code_lines(block.lines))
+    if block.kind == "heading":
+        return f"{'#' * block.level} {_escaped(_joined(block, breaks=False))}"
+    if block.kind == "item":
+        return _item(block, depth)
+    return _guarded(_emphasised(block, _joined(block)))
+
+
+def _joined(block: Block, *, breaks: bool = True) -> str:
+    """The lines as running text, with the line breaks that were meant."""
+    text = ""
+    for index, line in enumerate(block.lines):
+        if breaks and index in block.breaks:
+            text += _BREAK + line.text
+        else:
+            text = cleaning.join(text, line.text)
+    return _LEADERS.sub(" … ", text).strip()
+
+
+def _item(block: Block, depth: int) -> str:
+    text = _joined(block, breaks=False)[len(block.marker) :].lstrip()
+    number = _ORDERED.fullmatch(block.marker)
+    marker = f"{number[1]}." if number else "-"
+    if number is None and block.marker != "o" and any(character.isalnum() for character in block.marker):
+        # "a)" and "(iv)" are no markers in Markdown: they stay part of the text.
+        text = f"{block.marker} {text}"
+    return f"{'   ' * depth}{marker} {_guarded(_emphasised(block, text))}"
+
+
+def _emphasised(block: Block, text: str) -> str:
+    """Markdown for a bold run-in title; a line that is bold all along is not one, and other emphasis is not kept."""
+    line = block.lines[0]
+    start = len(block.marker)
+    title = "" if line.bold else line.text[start : line.bold_until(start)].strip()
+    if len(title) < 3 or not text.startswith(title):
+        return _escaped(text)
+    return f"**{_escaped(title)}**{_escaped(text[len(title) :])}"
+
+
+def _escaped(text: str) -> str:
+    if _SPECIAL.isdisjoint(text):
+        return text
+    return _INLINE.sub(r"\\\1", text.replace("\\", "\\\\"))
+
+
+def _guarded(text: str) -> str:
+    """A paragraph, or a line of it, may not begin like a heading, a list or a quotation."""
+    if _BREAK in text:
+        return _BREAK.join(map(_guarded, text.split(_BREAK)))
+    match = _START.match(text)
+    if match is None:
+        return text
+    return f"{match[1]}\\{text[match.end() :]}" if match[1].isdigit() else f"\\{text}"
+
+
+def table(found: Table) -> str:
+    """A table in GitHub's Markdown."""
+    width = max(len(row) for row in found.rows)
+    rows = [[_cell(text) for text in row] + [""] * (width - len(row)) for row in found.rows]
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join([lines[0], "|" + "---|" * width, *lines[1:]])
+
+
+def _cell(text: str) -> str:
+    if text.isascii() and text.isalnum():
+        return text
+    flat = _escaped(cleaning.close_gaps(cleaning.characters(text.replace("\\", "")))).strip()
+    return flat.replace("|", "\\|") if "|" in flat else flat
+
+
+def _fenced(lines: list[str]) -> str:
+    fence = "`" * max(3, 1 + max((len(run) for line in lines for run in re.findall(r"`+", line)), default=0))
+    return "\n".join([fence, *lines, fence])

@@ -1,0 +1,141 @@
+"""Which lines next to a table are rows of it? A head set apart, and cells of several lines, are easily missed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from fanfold.apps.pdf.markdown.layout import Line
+from fanfold.apps.pdf.markdown.pieces import Piece, Table
+
+# In sizes of the type: how far a line may be from the table, a cell from its column, and pieces of one cell apart.
+_NEAR = 1.6
+_HEAD_NEAR = 3.5
+_ALIGNED = 0.7
+_CELL_GAP = 1.2
+_GRID_GAP = 1.8
+_MARKER = re.compile(r"\W{1,2}|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]+)[.)]")
+
+
+def absorb(lines: Sequence[Line]) -> list[Line]:
+    """The same lines, with those taken into the tables that belong there, and parts of one table put together."""
+    kept: list[Line] = []
+    for line in _with_grids(lines):
+        above = kept[-1] if kept else None
+        if above is not None and above.table is not None and _takes(above, line):
+            continue
+        if line.table is not None and above is not None and above.table is None and _is_head(above, line.table):
+            line.table.rows.insert(0, [_text(cell) for cell in _cells(above)])
+            kept.pop()
+        kept.append(line)
+    return kept
+
+
+def _with_grids(lines: Sequence[Line]) -> list[Line]:
+    """The lines, with tables made of those whose cells stand one above the other."""
+    if sum(len(line.pieces) > 1 for line in lines) < 2:
+        return list(lines)
+    made: list[Line] = []
+    rows: list[Line] = []
+    for line in lines:
+        if rows and not _goes_on(rows, line):
+            made.extend(_grid(rows))
+            rows = []
+        rows.append(line)
+    return made + _grid(rows)
+
+
+def _goes_on(rows: list[Line], line: Line) -> bool:
+    if len(line.pieces) < 2 or len(rows[-1].pieces) < 2:
+        return False
+    above, below = _cells(rows[-1], _GRID_GAP), _cells(line, _GRID_GAP)
+    return (
+        1 < len(below) == len(above)
+        and line.y0 - rows[-1].y1 < _NEAR * line.size
+        and all(_aligned(one, other, line.size) for one, other in zip(above, below, strict=True))
+    )
+
+
+def _aligned(one: list[Piece], other: list[Piece], size: float) -> bool:
+    left, right = abs(one[0].x0 - other[0].x0), abs(one[-1].x1 - other[-1].x1)
+    return min(left, right, abs(left - right)) < size and one[0].x0 < other[-1].x1 and other[0].x0 < one[-1].x1
+
+
+def _grid(rows: list[Line]) -> list[Line]:
+    """A table, if there are enough rows to be sure: three of two cells, or two of more."""
+    first = rows[0]
+    if len(rows) < 2:
+        return rows
+    cells = [_cells(row, _GRID_GAP) for row in rows]
+    count = len(cells[0])
+    if count < 2 or len(rows) + count < 5 or first.mono or _MARKER.fullmatch(_text(cells[0][0])):
+        return rows
+    columns = [(min(row[i][0].x0 for row in cells), max(row[i][-1].x1 for row in cells)) for i in range(count)]
+    texts = [[_text(cell) for cell in row] for row in cells]
+    box = (min(row.x0 for row in rows), first.y0, max(row.x1 for row in rows), rows[-1].y1)
+    return [Line("", *box, 0.0, False, False, [], Table(texts, columns, *box))]
+
+
+def _takes(holder: Line, line: Line) -> bool:
+    """Put a line, or the next part, into the table above it, if it goes on there."""
+    table = holder.table
+    if table is None:
+        return False
+    if line.table is not None:
+        size = (line.y1 - line.y0) / max(len(line.table.rows), 1)
+        if not _same_columns(table, line.table) or line.y0 - holder.y1 > size:
+            return False
+        table.rows.extend(line.table.rows)
+    else:
+        row = _row(table, line)
+        if row is None or line.y0 - holder.y1 > _NEAR * line.size:
+            return False
+        table.rows.append(row)
+    holder.y1 = line.y1
+    return True
+
+
+def _same_columns(one: Table, other: Table) -> bool:
+    return len(one.columns) == len(other.columns) and all(
+        left[0] < right[1] + 1 and right[0] < left[1] + 1
+        for left, right in zip(one.columns, other.columns, strict=True)
+    )
+
+
+def _row(table: Table, line: Line) -> list[str] | None:
+    """The cells of a line, if each begins where a column begins, and none in the first: those would be text below it."""
+    row = [""] * len(table.columns)
+    for cell in _cells(line):
+        for index, (left, _right) in enumerate(table.columns):
+            if index and abs(cell[0].x0 - left) < _ALIGNED * line.size:
+                row[index] = _text(cell)
+                break
+        else:
+            return None
+    return row
+
+
+def _is_head(line: Line, table: Table) -> bool:
+    """Whether the line right above a table names its columns: as many cells, each over its column."""
+    if not line.bold or table.y0 - line.y1 > _HEAD_NEAR * line.size:
+        return False
+    cells = _cells(line)
+    return len(cells) == len(table.columns) and all(
+        cell[0].x0 < right + 4 * line.size and cell[-1].x1 > left - 4 * line.size
+        for cell, (left, right) in zip(cells, table.columns, strict=True)
+    )
+
+
+def _cells(line: Line, gap: float = _CELL_GAP) -> list[list[Piece]]:
+    cells: list[list[Piece]] = []
+    edge = float("-inf")
+    for piece in line.pieces:
+        if piece.x0 - edge > gap * line.size:
+            cells.append([])
+        cells[-1].append(piece)
+        edge = piece.x1
+    return cells
+
+
+def _text(cell: list[Piece]) -> str:
+    return " ".join(piece.text for piece in cell)

@@ -1,0 +1,116 @@
+"""How do pages become one document again? In order, each after a mark with its number; what is missing is marked and listed."""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, Any
+
+import fanfold as ff
+from fanfold.apps.pdf.options import Options
+from fanfold.apps.pdf.output import stitching
+
+
+def bind(task: ff.TaskWork, results: ff.Results, options: Options) -> ff.File | dict[str, ff.File]:
+    """The Markdown file; with the files that the options ask for beside it."""
+    name = Path(task.input.name).stem.replace("\\", "_") or "document"
+    whole = task.scratch / "whole.md"
+    with whole.open("w", encoding="utf-8", newline="\n") as sink:
+        write_pages(sink, results.all(), options)
+    found = {"markdown": task.write(f"{name}.md", whole)}
+    if options.per_page:
+        found["pages"] = task.write(f"{name}-pages.zip", _zipped(task.scratch / "pages.zip", results))
+    if options.report:
+        found["report"] = task.write(f"{name}.json", _reported(task.scratch / "report.json", task, results))
+    return found if len(found) > 1 else found["markdown"]
+
+
+def write_pages(sink: IO[str], results: Iterable[ff.Result], options: Options) -> None:
+    """All pages, one after the other, however many there are: only two of them are in memory."""
+    missing: list[str] = []
+    parts = _noted(_pages(results), missing)
+    if options.join:
+        parts = _joined(parts)
+    first = True
+    for page, text in parts:
+        if options.marks:
+            sink.write(("" if first else "\n---\n\n") + f"<!-- Page {page} -->\n" + (f"\n{text}\n" if text else ""))
+        elif text:
+            sink.write(("" if first else "\n") + f"{text}\n")
+        first = first and not (options.marks or text)
+    if missing:
+        sink.write(f"\n<!-- Missing pages: {'; '.join(missing)} -->\n")
+
+
+def _pages(results: Iterable[ff.Result]) -> Iterator[tuple[int, str, str | None]]:
+    """(page, text, why it is missing); the text of a missing page says so, in its place."""
+    for result in results:
+        page = int(result.input["page"])
+        if result.ok:
+            yield page, result.output["markdown"].strip(), None
+        else:
+            reason = _harmless(result.error_message or "it was not converted")
+            yield page, f"<!-- Page {page} is missing: {reason} -->", reason
+
+
+def _noted(pages: Iterable[tuple[int, str, str | None]], missing: list[str]) -> Iterator[tuple[int, str]]:
+    """The pages, with those that are missing noted on the way."""
+    for page, text, reason in pages:
+        if reason is not None:
+            missing.append(f"{page} ({reason})")
+        yield page, text
+
+
+def _harmless(reason: str) -> str:
+    """A reason that cannot end the comment it stands in."""
+    return re.sub(r"-{2,}", "-", " ".join(reason.split())[:300]).rstrip("-")
+
+
+def _joined(parts: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """The same, with what a page break split moved together."""
+    held: tuple[int, str] | None = None
+    for page, text in parts:
+        if held is not None:
+            before, text = stitching.join_pages(held[1], text)
+            yield held[0], before
+        held = (page, text)
+    if held is not None:
+        yield held
+
+
+def _zipped(path: Path, results: ff.Results) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for page, text, _ in _pages(results.all()):
+            archive.writestr(f"page-{page:04}.md", text + "\n" if text else "")
+    return path
+
+
+def _reported(path: Path, task: ff.TaskWork, results: ff.Results) -> Path:
+    """One JSON document, written page by page."""
+    with path.open("w", encoding="utf-8") as sink:
+        sink.write(f'{{"source": {json.dumps(task.input.name, ensure_ascii=False)}, "task": "{task.id}", "pages": [')
+        for position, result in enumerate(results.all()):
+            sink.write((",\n" if position else "\n") + json.dumps(facts(result), ensure_ascii=False))
+        sink.write("\n]}\n")
+    return path
+
+
+def facts(result: ff.Result) -> dict[str, Any]:
+    """What is known of one page: who made it, what it cost, how long it took, and what it says."""
+    output = result.output or {}
+    return {
+        "page": result.input["page"],
+        "state": "done" if result.ok else "failed",
+        "error": result.error_message if not result.ok else None,
+        "model": output.get("engine"),
+        "degraded": result.degraded,
+        "note": output.get("note"),
+        "seconds": result.seconds,
+        **{name: value for name, value in asdict(result.spending).items() if name != "model"},
+        "cost": None if result.spending.unpriced and not result.spending.cost else result.spending.cost,
+        "markdown": output.get("markdown"),
+    }

@@ -1,0 +1,46 @@
+"""The forms of a converted document: the Markdown as it is, and a web page that needs nothing else."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import fanfold as ff
+from fanfold.apps.pdf.output.placing import markdown
+
+MARK = re.compile(r"(?:^---\n\n)?^<!-- Page (\d+) -->$", re.MULTILINE)
+COMMENT = re.compile(r"^<!-- (.*?) -->$", re.MULTILINE)
+STYLE = (
+    "body{max-width:80ch;margin:2rem auto;padding:0 1rem;font:16px/1.55 system-ui,sans-serif}"
+    "table{border-collapse:collapse}th,td{border:1px solid #bbb;padding:4px 8px;vertical-align:top}"
+    "pre{overflow:auto}img{max-width:100%}.page{color:#666;border-top:1px dashed #999;margin-top:2rem}"
+)
+
+
+def as_markdown(work: ff.FormWork) -> ff.File:
+    """The Markdown, as the merge wrote it."""
+    return markdown(work.result)
+
+
+def as_page(work: ff.FormWork) -> str:
+    """One web page: raw HTML in the Markdown is shown as text; page marks and gaps become lines that are seen."""
+    from markdown_it import MarkdownIt
+
+    render = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).render
+    title = html.escape(work.task.title)
+    parts = [
+        f'<!doctype html>\n<html>\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n<style>{STYLE}</style>\n'
+        "</head>\n<body>\n"
+    ]
+    pieces = MARK.split(markdown(work.result).read_text())
+    parts.append(render(_without_comments(pieces[0])))
+    for number, text in zip(pieces[1::2], pieces[2::2], strict=True):
+        parts.append(f'<p class="page" id="page-{number}">{number}</p>\n')
+        parts.append(render(_without_comments(text)))
+    parts.append("</body>\n</html>\n")
+    return "".join(parts)
+
+
+def _without_comments(text: str) -> str:
+    """Comments that tell of missing pages, as text that is seen."""
+    return COMMENT.sub(lambda found: f"*{found[1]}*", text)

@@ -1,0 +1,62 @@
+"""Which files a conversion becomes, and what is said of who made its pages."""
+
+from __future__ import annotations
+
+import zipfile
+from collections import Counter
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import fanfold as ff
+from fanfold.running.many_files.saving import Placed
+
+SHORT = {"text layer": "text", "ocr": "OCR"}
+NOT_READ = "not read"
+
+
+def markdown(result: Any) -> ff.File:
+    """The Markdown among the files of a result."""
+    found: ff.File = result["markdown"] if isinstance(result, dict) else result
+    return found
+
+
+def place(result: Any, target: Path) -> Placed:
+    """The Markdown at ``target``; the report and one file per page, where they were asked for, beside it."""
+    parts = result if isinstance(result, dict) else {}
+    report = target.with_suffix(".json")
+    if "report" in parts and report == target:
+        raise ff.BadInput(f"The report would overwrite {target}. Name the Markdown otherwise: -o {target.stem}.md")
+    placed = Placed()
+    placed.add(target, markdown(result))
+    if "report" in parts:
+        placed.add(report, parts["report"])
+    if "pages" in parts:
+        folder = target.with_name(f"{target.stem}-pages")
+        with parts["pages"].open() as content, zipfile.ZipFile(content) as archive:
+            for name in archive.namelist():
+                placed.files[folder / Path(name).name] = partial(_unpacked, parts["pages"], name)
+        placed.tidied.append((folder, "page-*.md"))  # Pages of an earlier range.
+    return placed
+
+
+def _unpacked(pages: ff.File, name: str) -> bytes:
+    with pages.open() as content, zipfile.ZipFile(content) as archive:
+        return archive.read(name)
+
+
+def has_more_files(options: dict[str, Any]) -> bool:
+    """Whether a conversion with these options is more than one file."""
+    return bool(options.get("per_page") or options.get("report"))
+
+
+def engine(output: dict[str, Any]) -> str:
+    """Who made a page: the text layer, OCR, or a model."""
+    return NOT_READ if output.get("note") == "no text layer" else str(output.get("engine", ""))
+
+
+def kinds(engines: Counter[str]) -> str:
+    """Who made the pages, where that is not one and the same."""
+    if len(engines) < 2 and NOT_READ not in engines:
+        return ""
+    return f" ({', '.join(f'{many} {SHORT.get(kind, kind)}' for kind, many in engines.most_common())})"

@@ -1,0 +1,61 @@
+"""What did a page break tear apart? Paragraphs, words and lists that go on over the page are put together again."""
+
+from __future__ import annotations
+
+import re
+
+from fanfold.apps.pdf.markdown import cleaning
+
+# Lines that are no running text, at the end of a page or at the beginning of the next.
+_STRUCTURE = re.compile(r"\s*(?:#{1,6}\s|\||```|~~~|>|<|!\[|---|\*\*\*|___)")
+_ENTRY = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
+_SENTENCE_END = re.compile(r"[.!?。！？…：:;；][\"'”’)\]」』）*_]*$")
+_OPEN_END = re.compile(r"(?:[,，、(—–]|\b(?:the|of|and|an?|in|to|by|for|with|or|from|is|are|was))$")
+_HYPHEN = re.compile(r"[^\W\d_][-‐]$")
+_FENCE = re.compile(r"^\s*(```|~~~)", re.MULTILINE)
+# A note of two words in large type also ends without a full stop: only a line this long is a sentence cut in two.
+_LONG_ENOUGH = 40
+
+
+def join_pages(before: str, after: str) -> tuple[str, str]:
+    """Two pages of Markdown with the paragraph the break split moved, whole, to the end of the first.
+
+    Returns both pages again; the second is shorter by what went to the first, and perhaps empty.
+    """
+    head, last = _split_last(before)
+    first, rest = _split_first(after)
+    if not _goes_on(before, last, first):
+        return before, after
+    # A bold title that ran into its paragraph cannot be cut, but a hard line break at the seam is no seam.
+    return head + cleaning.join(last.rstrip(), first.lstrip()), rest
+
+
+def _split_last(page: str) -> tuple[str, str]:
+    """Everything up to the last line, and that line."""
+    page = page.rstrip()
+    cut = page.rfind("\n") + 1
+    return page[:cut], page[cut:]
+
+
+def _split_first(page: str) -> tuple[str, str]:
+    """The first line, and everything after it."""
+    first, _newline, rest = page.lstrip("\n").partition("\n")
+    return first, rest.lstrip("\n")
+
+
+def _goes_on(page: str, last: str, first: str) -> bool:
+    if not last.strip() or not first.strip() or _STRUCTURE.match(last) or _STRUCTURE.match(first):
+        return False
+    if len(_FENCE.findall(page)) % 2 or _ENTRY.match(first):
+        return False
+    start = first.lstrip()[0]
+    if _HYPHEN.search(last):
+        return start.isalpha()
+    if _SENTENCE_END.search(last):
+        return False
+    if start.islower():
+        return True
+    if cleaning.is_cjk(last[-1]) and cleaning.is_cjk(start):
+        return len(last) >= _LONG_ENOUGH // 3
+    # A comma, or a word that cannot end a sentence, may well be followed by a capital: "… published by the" "New York".
+    return len(last) >= _LONG_ENOUGH and _OPEN_END.search(last) is not None

@@ -1,0 +1,134 @@
+"""What does the picture of a page say?"""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import logging
+from functools import cache
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+import fanfold as ff
+from fanfold.apps.pdf.markdown import blocks, layout
+from fanfold.apps.pdf.markdown import markdown_writer as rendering
+from fanfold.apps.pdf.markdown.headings import Headings
+from fanfold.apps.pdf.markdown.pieces import Piece, RawPage
+from fanfold.apps.pdf.markdown.running_lines import Running
+from fanfold.apps.pdf.markdown.table_rows import absorb
+from fanfold.apps.pdf.sentences import say_of_pdf
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+# Lines read with less confidence than this, on the mean, suggest that the page stands on its head.
+_CONFIDENT = 0.85
+# Whether lines lie or stand is seen in a copy of this size.
+_SMALL = 800
+# The boxes around words vary in height; only what is clearly larger is other type.
+_LARGER = 1.45
+
+
+def available() -> bool:
+    """Whether the ``ocr`` extra is installed. Looks without loading it."""
+    return all(importlib.util.find_spec(module) is not None for module in ("rapidocr", "onnxruntime"))
+
+
+def recognise(jpeg: bytes) -> str:
+    """Read a picture, whichever way it is turned, as Markdown. A picture without text gives an empty string."""
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        image = Image.open(io.BytesIO(jpeg)).convert("RGB")
+    except (UnidentifiedImageError, OSError) as error:
+        raise ff.Permanent(say_of_pdf("picture_unreadable"), code="broken_picture") from error
+    pieces = _sized(_upright(image))
+    headings = _headings(pieces)
+    page = RawPage(0, max(image.size), max(image.size), pieces)
+    Running({}).drop(page, headings.body)
+    found = [block for column in layout.columns(page.pieces) for block in blocks.group(absorb(column))]
+    return rendering.markdown(headings.mark(found, page=0))
+
+
+def _upright(image: Image.Image) -> list[tuple[Piece, float]]:
+    """The text of the picture in the orientation in which it reads best; most pictures are read only once."""
+    best: list[tuple[Piece, float]] = []
+    for angle in (90, 270) if _sideways(image) else (0, 180):
+        read = _read(image.rotate(angle, expand=True))
+        best = max(best, read, key=_worth)
+        if not read or _confidence(best) >= _CONFIDENT:
+            break
+    return best
+
+
+def _sideways(image: Image.Image) -> bool:
+    """Whether the lines run up or down the picture. Finding lines is enough to tell, in a small copy of it."""
+    import numpy
+
+    small = image.reduce(max(1, round(max(image.size) / _SMALL)))
+    found = _engine()(numpy.asarray(small), use_cls=False, use_rec=False)
+    if found.boxes is None:
+        return False
+    pieces = [_piece("", box) for box in found.boxes.tolist()]
+    tall = sum(piece.y1 - piece.y0 for piece in pieces if piece.y1 - piece.y0 > 1.5 * (piece.x1 - piece.x0))
+    wide = sum(piece.x1 - piece.x0 for piece in pieces if piece.x1 - piece.x0 > 1.5 * (piece.y1 - piece.y0))
+    return tall > wide
+
+
+def _read(image: Image.Image) -> list[tuple[Piece, float]]:
+    """Lines of text, with the confidence in each."""
+    import numpy
+
+    # Upside down is judged over the whole page here, which is surer than line by line.
+    result = _engine()(numpy.asarray(image), use_cls=False, use_rec=True)
+    if result.boxes is None or result.txts is None:
+        return []
+    return [
+        (_piece(text, box), float(score))
+        for text, box, score in zip(result.txts, result.boxes.tolist(), result.scores, strict=True)
+        if text.strip()
+    ]
+
+
+def _piece(text: str, box: list[list[float]]) -> Piece:
+    """A line, upright: the corners of a crooked one are evened out, so that it does not overlap its neighbours."""
+    (x0, y0), (x1, y1), (x2, y2), (x3, y3) = box
+    top, bottom = (y0 + y1) / 2, (y2 + y3) / 2
+    return Piece(text.strip(), (x0 + x3) / 2, top, (x1 + x2) / 2, bottom, max(0.75 * (bottom - top), 1.0), False, False)
+
+
+def _confidence(read: list[tuple[Piece, float]]) -> float:
+    return _worth(read) / max(sum(len(piece.text) for piece, _ in read), 1)
+
+
+def _worth(read: list[tuple[Piece, float]]) -> float:
+    return sum(len(piece.text) * score for piece, score in read)
+
+
+def _sized(read: list[tuple[Piece, float]]) -> list[Piece]:
+    """Give lines of about the same height the same size, and shrink the boxes, which reach into the white around them."""
+    pieces = [piece for piece, _ in read]
+    usual = median(piece.size for piece in pieces) if pieces else 1.0
+    for piece in pieces:
+        if piece.size < _LARGER * usual:
+            piece.size = usual
+        inset = 0.12 * (piece.y1 - piece.y0)
+        piece.x0, piece.y0, piece.x1, piece.y1 = piece.x0 + inset, piece.y0 + inset, piece.x1 - inset, piece.y1 - inset
+    return pieces
+
+
+def _headings(pieces: list[Piece]) -> Headings:
+    usual = median(piece.size for piece in pieces) if pieces else 0.0
+    larger = max((piece.size for piece in pieces), default=0.0)
+    return Headings({"body": usual, "ladder": [larger] if larger > usual else []})
+
+
+@cache
+def _engine() -> Any:
+    """One engine per process: loading its models takes longer than reading a page. One thread: pages run in parallel."""
+    # The library logs every step to the terminal, whatever its callers have configured.
+    logging.getLogger("RapidOCR").setLevel(logging.CRITICAL)
+    from rapidocr import RapidOCR
+
+    threads = {f"EngineConfig.onnxruntime.{kind}_op_num_threads": 1 for kind in ("intra", "inter")}
+    return RapidOCR(params={"Global.log_level": "critical", **threads})

@@ -1,0 +1,171 @@
+"""What does the text layer of a page say, as Markdown?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fanfold.apps.pdf.markdown import blocks, layout
+from fanfold.apps.pdf.markdown import markdown_writer as rendering
+from fanfold.apps.pdf.markdown.blocks import Block
+from fanfold.apps.pdf.markdown.headings import Headings
+from fanfold.apps.pdf.markdown.pieces import Piece, RawPage, Table
+from fanfold.apps.pdf.markdown.running_lines import Running
+from fanfold.apps.pdf.markdown.table_rows import absorb
+from fanfold.apps.pdf.reading import page_pieces as reading
+from fanfold.apps.pdf.reading import pdfium_text as exact
+from fanfold.apps.pdf.reading.document import opened
+from fanfold.apps.pdf.reading.glyphs import OwnText, own_text, whole
+from fanfold.apps.pdf.reading.kept_text import LEAST_KEPT, letters, reason, share_kept
+from fanfold.apps.pdf.sentences import say_of_pdf
+from fanfold.model.shortage import shortage
+
+if TYPE_CHECKING:
+    import pypdfium2 as pdfium
+
+# A page with fewer letters than this, and a picture over most of it, is a scan with a stamp on it.
+_FEW_LETTERS = 60
+_MOST_OF_IT = 0.6
+# More unreadable characters than this, and the text layer is worth less than the picture.
+_GARBLED = 0.25
+_ODD = re.compile("[\x00-\x1f\ufffd\ue000-\uf8ff]")
+
+
+@dataclass(frozen=True)
+class PageText:
+    """One page: its Markdown, its bare text, and whether that text cannot be relied on."""
+
+    page: int
+    markdown: str
+    text: str
+    needs_ocr: bool
+    problem: str | None = None
+    lost: str | None = None
+    """What is to be said of text that the page has and its Markdown has not."""
+
+
+def convert(path: Path, pages: Sequence[int], survey: dict[str, Any]) -> list[PageText]:
+    """Read some pages. The survey of the whole document makes the answer for a page independent of its neighbours."""
+    if not pages:
+        return []
+    found, problems = reading.read(path, pages, forms=bool(survey.get("forms")))
+    headings = Headings(survey)
+    running = Running(survey)
+    with opened(path) as document:
+        return [_page(document, number, found.get(number), problems.get(number), headings, running) for number in pages]
+
+
+def _page(
+    document: pdfium.PdfDocument,
+    number: int,
+    read: RawPage | None,
+    problem: str | None,
+    headings: Headings,
+    running: Running,
+) -> PageText:
+    try:
+        with own_text(document, number) as own:
+            raw = whole(read, own, number)
+            if raw is None or (read is None and not raw.pieces):
+                return PageText(number, "", "", True, problem or say_of_pdf("page_could_not_be_read"))
+            return _judged(document, raw, own, headings, running)
+    except Exception as error:
+        if shortage(error) is not None:
+            raise
+        # Whatever one page holds, the others are converted.
+        return PageText(number, "", "", True, f"{type(error).__name__}: {error}")
+
+
+def _judged(
+    document: pdfium.PdfDocument, raw: RawPage, own: OwnText | None, headings: Headings, running: Running
+) -> PageText:
+    empty = not raw.pieces
+    dropped = running.drop(raw, headings.body)
+    # A page without any text may be a drawing of it; one with a header only, if there is a picture below.
+    needs_ocr = empty or _garbled(raw.pieces) or (_is_sparse(raw.pieces) and _is_picture(document, raw))
+    found = _blocks(raw, own, headings)
+    markdown = rendering.markdown(found)
+    kept = [markdown, *dropped, *_line_numbers(raw, found)]
+    return PageText(raw.number, markdown, rendering.plain(found), needs_ocr, lost=_lost(own, kept))
+
+
+def _lost(own: OwnText | None, kept: list[str]) -> str | None:
+    """What to say of a page that has lost text on its way; nothing when (nearly) all of it is there."""
+    if own is None or share_kept(letters(own.text), kept) >= LEAST_KEPT:
+        return None
+    share = share_kept(letters(own.visible), kept)
+    return reason(share) if share < LEAST_KEPT else None
+
+
+def _line_numbers(raw: RawPage, found: Sequence[Block]) -> list[str]:
+    """The numbers of lines of code, which belong to the page and not to the code."""
+    used = {id(piece) for block in found if block.kind == "code" for line in block.lines for piece in line.pieces}
+    if not used:
+        return []
+    return [piece.text for piece in raw.pieces if piece.text.isdigit() and id(piece) not in used]
+
+
+def _blocks(raw: RawPage, own: OwnText | None, headings: Headings) -> list[Block]:
+    tables = [table for table in raw.tables if _complete(table, raw.pieces)]
+    held = {id(piece) for table in tables for piece in _inside(raw.pieces, table)}
+    free = [piece for piece in raw.pieces if id(piece) not in held]
+    if own is not None:
+        exact.correct(own.textpage, free)
+    found = [
+        block
+        for column in layout.columns([*free, *tables])
+        for block in headings.mark(blocks.group(absorb(column)), raw.number)
+    ]
+    # Text at another angle has no place among the lines of the page; it follows them.
+    aside = (column for group in raw.turned for column in layout.columns(group.pieces))
+    return found + [block for column in aside for block in blocks.group(column)]
+
+
+def _inside(pieces: Sequence[Piece], table: Table) -> list[Piece]:
+    left, top, right, bottom = 2 * table.x0 - 2, 2 * table.y0 - 2, 2 * table.x1 + 2, 2 * table.y1 + 2
+    return [piece for piece in pieces if top <= piece.y0 + piece.y1 <= bottom and left <= piece.x0 + piece.x1 <= right]
+
+
+def _complete(table: Table, pieces: Sequence[Piece]) -> bool:
+    """Whether a table holds all the text of its place; if not, the lines themselves are the better answer."""
+    there = "".join([piece.text for piece in _inside(pieces, table)]).replace(" ", "")
+    told = "".join(["".join(row) for row in table.rows]).replace(" ", "").replace("\\", "")
+    return 0.97 * len(there) <= len(told) and not _is_squeezed_contents(table)
+
+
+def _is_squeezed_contents(table: Table) -> bool:
+    """Whether a table of contents was taken for a table with several of its lines in each row: "2.1 Syntax 2.2 Names | 2 3"."""
+    numbers = [row[-1].split() for row in table.rows if row and row[-1]]
+    return (
+        len(numbers) > 1
+        and all(word.isdigit() for cell in numbers for word in cell)
+        and sum(len(cell) > 1 for cell in numbers) * 2 >= len(numbers)
+        and all(len(row[-2].split()) > 2 * len(row[-1].split()) for row in table.rows if len(row) > 1 and row[-1])
+    )
+
+
+def _garbled(pieces: Sequence[Piece]) -> bool:
+    text = "".join(piece.text for piece in pieces)
+    return len(_ODD.findall(text)) > _GARBLED * len(text)
+
+
+def _is_sparse(pieces: Sequence[Piece]) -> bool:
+    return sum(len(piece.text) for piece in pieces) < _FEW_LETTERS
+
+
+def _is_picture(document: pdfium.PdfDocument, raw: RawPage) -> bool:
+    """Whether a picture covers most of a page."""
+    import pypdfium2 as pdfium
+    from pypdfium2.raw import FPDF_PAGEOBJ_IMAGE
+
+    area = 0.0
+    try:
+        for image in document[raw.number - 1].get_objects(filter=[FPDF_PAGEOBJ_IMAGE]):
+            left, bottom, right, top = image.get_bounds()
+            area = max(area, (right - left) * (top - bottom))
+    except pdfium.PdfiumError:
+        return False
+    return area > _MOST_OF_IT * raw.width * raw.height

@@ -1,0 +1,1 @@
+"""Reads a PDF: pages, fonts, and pieces of text with their places."""

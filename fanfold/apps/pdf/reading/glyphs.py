@@ -1,0 +1,246 @@
+"""Reads the characters of a page from pdfium itself: to compare with, and to read from where the layout engine lost some.
+
+The layout engine drops one of two pieces that overlap, as an accent and its letter may, and pieces without a height, as
+those in a font that is neither in the file nor on the machine. pdfium's own text has them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from fanfold.apps.pdf.markdown.pieces import Piece, RawPage, style
+from fanfold.apps.pdf.reading import angles as turning
+from fanfold.apps.pdf.reading.angles import Angled
+from fanfold.apps.pdf.reading.kept_text import letters, share_kept
+
+if TYPE_CHECKING:
+    import pypdfium2 as pdfium
+
+_FONT_NAME_BYTES = 128
+# The layout engine finds all letters of nearly every page; a page of which it lost more than this is read again.
+_ENOUGH = 0.99
+# pdfium gives places on a device in whole pixels: so many of them per point.
+_PIXELS = 100
+# In sizes of the type: the same character this close is drawn twice, to look bold.
+_SAME_PLACE = 0.1
+# In sizes of the type: further apart, or further back, is another piece; a step off the line is another line.
+_GAP = 1.5
+_BACK = 0.6
+_STEP = 0.35
+_SPACE = 0.18
+_SAME_ANGLE = 2.0
+_SAME_SIZE = 0.25
+
+
+@dataclass(slots=True)
+class Glyph:
+    """One character: where its line is, in points from the top left of the page as it is shown, and its box."""
+
+    text: str
+    x: float
+    y: float
+    box: tuple[float, float, float, float]
+    size: float
+    angle: float
+    index: int
+
+
+class OwnText:
+    """A page's text as pdfium has it."""
+
+    def __init__(self, page: Any, textpage: Any) -> None:
+        self.page = page
+        self.textpage = textpage
+        self.width, self.height = page.get_size()
+
+    @cached_property
+    def text(self) -> str:
+        """All of it, in the order of the file."""
+        found: str = self.textpage.get_text_range()
+        return found
+
+    @cached_property
+    def glyphs(self) -> list[Glyph]:
+        """The characters that a person can see: those on the page, each once."""
+        found: list[Glyph] = []
+        seen: set[tuple[str, int, int]] = set()
+        before: Glyph | None = None
+        is_twice = False
+        for index in range(self.textpage.count_chars()):
+            glyph = self._glyph(index)
+            if glyph is None or not (-1 <= glyph.x <= self.width + 1 and -1 <= glyph.y <= self.height + 1):
+                continue
+            # Characters of one sign, as "ff" may be, have their place in common, and their fate.
+            if before is None or (glyph.x, glyph.y, glyph.text) != (before.x, before.y, before.text):
+                is_twice = bool(glyph.text.strip()) and _is_drawn_twice(glyph, seen)
+            before = glyph
+            if not is_twice:
+                found.append(glyph)
+        return found
+
+    @property
+    def visible(self) -> str:
+        """The text of the characters that a person can see."""
+        return "".join(glyph.text for glyph in self.glyphs)
+
+    def pieces(self) -> list[Angled]:
+        """The page as pieces, each with its angle."""
+        return [self._piece(run) for run in _runs(self.glyphs) if any(glyph.text.strip() for glyph in run)]
+
+    def _glyph(self, index: int) -> Glyph | None:
+        import pypdfium2.raw as raw
+
+        code = raw.FPDFText_GetUnicode(self.textpage, index)
+        x, y = ctypes.c_double(), ctypes.c_double()
+        matrix = raw.FS_MATRIX()
+        if code == 0 or not raw.FPDFText_GetCharOrigin(self.textpage, index, x, y):
+            return None
+        text = "-" if code in (2, 0xFFFE) else chr(code)
+        raw.FPDFText_GetMatrix(self.textpage, index, matrix)
+        start, end = self._shown(x.value, y.value), self._shown(x.value + matrix.a, y.value + matrix.b)
+        angle = math.degrees(math.atan2(end[1] - start[1], end[0] - start[0])) if start != end else 0.0
+        scale = math.hypot(matrix.c, matrix.d) or 1.0
+        size = raw.FPDFText_GetFontSize(self.textpage, index) * scale or 1.0
+        return Glyph(text, *start, self._box(index, start, size), size, angle, index)
+
+    def _box(self, index: int, start: tuple[float, float], size: float) -> tuple[float, float, float, float]:
+        import pypdfium2.raw as raw
+
+        box = raw.FS_RECTF()
+        if not raw.FPDFText_GetLooseCharBox(self.textpage, index, box):
+            return (*start, *start)
+        one, other = self._shown(box.left, box.top), self._shown(box.right, box.bottom)
+        left, right = sorted((one[0], other[0]))
+        top, bottom = sorted((one[1], other[1]))
+        if bottom - top < size / 4 and right - left < size / 4:
+            # The font is not there to measure: a square on the line will do.
+            return (start[0], start[1] - size, start[0] + size, start[1])
+        return (left, top, right, bottom)
+
+    def _shown(self, x: float, y: float) -> tuple[float, float]:
+        """A place on the page as it is shown: turned and cropped, from the top left."""
+        import pypdfium2.raw as raw
+
+        left, top = ctypes.c_int(), ctypes.c_int()
+        size = (round(self.width * _PIXELS), round(self.height * _PIXELS))
+        raw.FPDF_PageToDevice(self.page, 0, 0, *size, 0, x, y, left, top)
+        return left.value / _PIXELS, top.value / _PIXELS
+
+    def _piece(self, run: list[Glyph]) -> Angled:
+        import pypdfium2.raw as raw
+
+        first = next(glyph for glyph in run if glyph.text.strip())
+        name = ctypes.create_string_buffer(_FONT_NAME_BYTES)
+        raw.FPDFText_GetFontInfo(self.textpage, first.index, name, _FONT_NAME_BYTES, ctypes.c_int())
+        bold, mono = style(name.value.decode("utf-8", "replace"))
+        boxes = [glyph.box for glyph in run if glyph.text.strip()]
+        x0, y0 = min(box[0] for box in boxes), min(box[1] for box in boxes)
+        x1, y1 = max(box[2] for box in boxes), max(box[3] for box in boxes)
+        return Piece(_spaced(run), x0, y0, x1, y1, first.size, bold, mono), first.angle
+
+
+@contextmanager
+def own_text(document: pdfium.PdfDocument, number: int) -> Iterator[OwnText | None]:
+    """A page's text as pdfium has it; None for a page that pdfium cannot load."""
+    import pypdfium2 as pdfium
+
+    try:
+        page = document[number - 1]
+    except pdfium.PdfiumError:
+        yield None
+        return
+    try:
+        textpage = page.get_textpage()
+    except pdfium.PdfiumError:
+        page.close()
+        yield None
+        return
+    try:
+        yield OwnText(page, textpage)
+    finally:
+        textpage.close()
+        page.close()
+
+
+def whole(read: RawPage | None, own: OwnText | None, number: int) -> RawPage | None:
+    """The page as the layout engine read it or, where that lost some of its text, as pdfium has it."""
+    if own is None or (read is not None and share_kept(letters(own.text), [read.text]) >= _ENOUGH):
+        return read
+    # What is drawn twice, or beside the page, was not lost.
+    if read is not None and share_kept(letters(own.visible), [read.text]) >= _ENOUGH:
+        return read
+    page = RawPage(number, own.width, own.height)
+    turning.place(page, own.pieces())
+    if read is not None:
+        page.tables, page.filled_in = read.tables, read.filled_in
+        page.pieces.extend(read.filled_in)
+    return page
+
+
+def _is_drawn_twice(glyph: Glyph, seen: set[tuple[str, int, int]]) -> bool:
+    """Whether the same character was drawn at the same place before; notes it otherwise."""
+    cell = _SAME_PLACE * glyph.size
+    column, row = math.floor(glyph.x / cell), math.floor(glyph.y / cell)
+    near = itertools.product((column - 1, column, column + 1), (row - 1, row, row + 1))
+    if any((glyph.text, *place) in seen for place in near):
+        return True
+    seen.add((glyph.text, column, row))
+    return False
+
+
+def _runs(glyphs: list[Glyph]) -> Iterator[list[Glyph]]:
+    """Characters that follow each other on one line."""
+    run: list[Glyph] = []
+    for glyph in glyphs:
+        if glyph.text in "\r\n":
+            continue
+        if run and not _follows(run[-1], glyph):
+            yield run
+            run = []
+        run.append(glyph)
+    if run:
+        yield run
+
+
+def _follows(before: Glyph, glyph: Glyph) -> bool:
+    if abs((glyph.angle - before.angle + 180) % 360 - 180) > _SAME_ANGLE:
+        return False
+    size = max(before.size, glyph.size)
+    if abs(before.size - glyph.size) > _SAME_SIZE * size and glyph.text.strip() and before.text.strip():
+        return False
+    along, across = _steps(before, glyph)
+    end = along - _advance(before)
+    return abs(across) < _STEP * size and -_BACK * size - _advance(before) < end < _GAP * size
+
+
+def _steps(before: Glyph, glyph: Glyph) -> tuple[float, float]:
+    """How far one character is from another, along its line and across it."""
+    radians = math.radians(before.angle)
+    right, down = glyph.x - before.x, glyph.y - before.y
+    return right * math.cos(radians) + down * math.sin(radians), down * math.cos(radians) - right * math.sin(radians)
+
+
+def _advance(glyph: Glyph) -> float:
+    """How far a character reaches along its line."""
+    left, top, right, bottom = glyph.box
+    sine, cosine = abs(math.sin(math.radians(glyph.angle))), abs(math.cos(math.radians(glyph.angle)))
+    return right - left if cosine > sine else bottom - top
+
+
+def _spaced(run: list[Glyph]) -> str:
+    """The characters of a run with the spaces that the gaps between them stand for."""
+    text = run[0].text
+    for before, glyph in itertools.pairwise(run):
+        along, _ = _steps(before, glyph)
+        wide = along - _advance(before) > _SPACE * max(before.size, glyph.size)
+        if wide and before.text.strip() and glyph.text.strip():
+            text += " "
+        text += glyph.text
+    return " ".join(text.split())

@@ -1,0 +1,127 @@
+"""What stands where on a page? Pieces of text with their place and font, and tables, as the engine sees them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from fanfold.apps.pdf.markdown.pieces import Piece, RawPage, Table, style
+from fanfold.apps.pdf.reading import angles as turning
+from fanfold.apps.pdf.sentences import say_of_pdf
+from fanfold.model.shortage import shortage
+
+
+def read(path: Path, pages: Sequence[int], *, forms: bool = False) -> tuple[dict[int, RawPage], dict[int, str]]:
+    """The pages that could be read, and why the others could not, by page number."""
+    try:
+        result = _parse(path, pages, forms)
+        turned = {page.page_num: angle for page in result.pages if (angle := _turned(page.text_items))}
+        # Lines that run up the page come in pieces out of order; read again as if the page were turned, they do not.
+        again = _parse(path, list(turned), forms, turned).pages if turned else []
+    except Exception as error:
+        if shortage(error) is not None:
+            raise
+        # pdfium opened the file before, so its pages can still be drawn and read from the picture.
+        return {}, dict.fromkeys(pages, say_of_pdf("layer_unreadable", why=str(error)))
+    straight = [page for page in result.pages if page.page_num not in turned]
+    found = {page.page_num: _raw_page(page) for page in [*straight, *again]}
+    problems: dict[int, str] = {
+        error.page_num: say_of_pdf("page_damaged", why=error.message) for error in result.page_errors
+    }
+    return found, problems
+
+
+def _parse(path: Path, pages: Sequence[int], forms: bool, turned: dict[int, int] | None = None) -> Any:
+    """Let liteparse read the pages: its own Markdown is not used, only what it found and where."""
+    from liteparse import LiteParse
+
+    parser = LiteParse(
+        ocr_enabled=False,
+        quiet=True,
+        output_format="json",
+        image_mode="off",
+        extract_blocks=True,
+        extract_text_metadata=True,
+        extract_form_fields=forms,
+        # What repeats is judged from the survey: a window must not see more or less of it than another.
+        keep_headers_footers=True,
+        continue_on_page_error=True,
+        page_orientation_corrections=list(turned.items()) if turned else None,
+        max_pages=max(pages),
+        target_pages=",".join(map(str, pages)),
+    )
+    native = getattr(parser, "_native", None)
+    if native is None:
+        return parser.parse(path)
+    # The public call copies every item into dataclasses, character codes and all: a third of the time of a page.
+    return native.parse(str(path.absolute()))
+
+
+def _raw_page(page: Any) -> RawPage:
+    raw = RawPage(page.page_num, page.width, page.height)
+    found = ((_piece(item), float(item.rotation)) for item in page.text_items)
+    turning.place(raw, [(piece, angle) for piece, angle in found if piece.text])
+    raw.filled_in = [piece for form_field in page.form_fields or () for piece in _filled_in(form_field)]
+    raw.pieces.extend(raw.filled_in)
+    for block in page.blocks or ():
+        if block.kind == "table" and block.bbox is not None and block.rows:
+            raw.tables.append(_table(block))
+    return raw
+
+
+def _turned(items: Sequence[Any]) -> int:
+    """By how much most of the text is turned."""
+    rotations = [item.rotation for item in items]
+    if not any(rotations):
+        return 0
+    lengths: dict[int, int] = {0: 1}
+    for item, rotation in zip(items, rotations, strict=True):
+        angle = round(rotation) % 360
+        lengths[angle] = lengths.get(angle, 0) + len(item.text)
+    angle = max(lengths, key=lengths.__getitem__)
+    return angle if angle in (90, 180, 270) else 0
+
+
+def _piece(item: Any) -> Piece:
+    x, y, width, height = item.x, item.y, item.width, item.height
+    bold, mono = style(item.font_name or "")
+    size = item.font_height or height or 1.0
+    # Some fonts claim a box far taller than their letters, which would tie lines together that only look close.
+    if height > 1.6 * size and not round(item.rotation) % 360:
+        y, height = y + (height - size) / 2, size
+    return Piece(item.text.strip(), x, y, x + width, y + height, size, bold, mono)
+
+
+def _filled_in(form_field: Any) -> Iterator[Piece]:
+    """What was typed into a form, or ticked: it is drawn on the page, but is no part of its text."""
+    box = form_field.rect
+    if box is None:
+        return
+    kind = getattr(form_field, "field_type", None) or form_field.type
+    if kind in ("checkbox", "radiobutton"):
+        values = ["☒" if form_field.checked else "☐"]
+    elif kind in ("text", "combobox", "listbox"):
+        values = (form_field.value or "").split("\n")
+    else:
+        return
+    height = box.height / len(values)
+    size = min(0.7 * height, 10.0)
+    for index, value in enumerate(values):
+        if value.strip():
+            top = box.y + index * height + (height - size) / 2
+            right = box.x + min(box.width, 0.5 * size * len(value))
+            yield Piece(value.strip(), box.x, top, right, top + size, size, False, False)
+
+
+def _table(block: Any) -> Table:
+    rows = [row for row in [block.header, *block.rows] if row]
+    columns: list[tuple[float, float]] = []
+    for cells in itertools.zip_longest(*rows):
+        boxes = [cell.bbox for cell in cells if cell is not None and cell.bbox is not None]
+        left = min((box.x for box in boxes), default=0.0)
+        columns.append((left, max((box.x + box.width for box in boxes), default=left)))
+    box = block.bbox
+    texts = [[cell.text for cell in row] for row in rows]
+    return Table(texts, columns, box.x, box.y, box.x + box.width, box.y + box.height)

@@ -1,0 +1,119 @@
+"""What do the pages of a document have in common? Asked once, of a sample, so that every page is judged alike."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from statistics import median_low
+from typing import TYPE_CHECKING, Any
+
+from fanfold.apps.pdf.markdown import cleaning, headings, layout
+from fanfold.apps.pdf.markdown import running_lines as running
+from fanfold.apps.pdf.markdown.pieces import RawPage
+from fanfold.apps.pdf.reading import page_pieces as reading
+from fanfold.apps.pdf.reading.glyphs import own_text, whole
+
+if TYPE_CHECKING:
+    import pypdfium2 as pdfium
+
+SAMPLE = 64
+_FEW_LETTERS = 60
+_OUTLINE_ENTRIES = 5000
+# Type this much larger than the body's is a heading; sizes closer than this are the same size.
+_LARGER = 1.12
+_SAME_SIZE = 0.06
+_LEVELS = 5
+_HEADING_LENGTH = 6
+
+
+def outline(document: pdfium.PdfDocument) -> list[list[Any]]:
+    """The document's own table of contents: title, page (from 1) and level (from 1) of each entry."""
+    entries: list[list[Any]] = []
+    for bookmark in document.get_toc():
+        entry = _entry(bookmark)
+        if entry is not None:
+            entries.append(entry)
+        if len(entries) == _OUTLINE_ENTRIES:
+            break
+    return entries
+
+
+def _entry(bookmark: Any) -> list[Any] | None:
+    try:
+        title = cleaning.characters(bookmark.get_title() or "").strip()
+        destination = bookmark.get_dest()
+        index = destination.get_index() if destination is not None else None
+    except (UnicodeDecodeError, RuntimeError):
+        # Damaged, or made by a program that cannot write them: one title less.
+        return None
+    return [title, index + 1, bookmark.level + 1] if title and index is not None and index >= 0 else None
+
+
+def take(path: Path, document: pdfium.PdfDocument) -> dict[str, Any]:
+    """Read a sample of pages, evenly spread, and note what they share. The answer can be stored as JSON."""
+    pages, _problems = reading.read(path, sample(len(document)))
+    _complete(document, pages)
+    entries = outline(document)
+    body, ladder = _sizes(pages.values())
+    return {
+        "outline": entries,
+        "forms": bool(document.get_formtype()),
+        "body": body,
+        "ladder": ladder,
+        "levels": _levels(pages.values(), ladder, entries),
+        "running": running.repeated(pages.values()),
+        "stamps": running.stamps(pages.values()),
+    }
+
+
+def _complete(document: pdfium.PdfDocument, pages: dict[int, RawPage]) -> None:
+    """Read pages again that seem to have hardly any text: the layout engine may not know their fonts."""
+    for number, page in list(pages.items()):
+        if len(page.text) < _FEW_LETTERS:
+            with own_text(document, number) as own:
+                pages[number] = whole(page, own, number) or page
+
+
+def sample(total: int) -> list[int]:
+    """At most SAMPLE page numbers, evenly spread."""
+    if total <= SAMPLE:
+        return list(range(1, total + 1))
+    return sorted({1 + index * (total - 1) // (SAMPLE - 1) for index in range(SAMPLE)})
+
+
+def _sizes(pages: Iterable[RawPage]) -> tuple[float, list[float]]:
+    """The size most characters have, and the larger sizes headings use, largest first."""
+    characters: Counter[float] = Counter()
+    for page in pages:
+        for piece in page.pieces:
+            characters[round(piece.size * 2) / 2] += len(piece.text)
+    if not characters:
+        return 0.0, []
+    body = max(characters, key=lambda size: (characters[size], size))
+    ladder: list[float] = []
+    # An initial over three lines is large, but no heading.
+    large = (size for size, count in characters.items() if size >= body * _LARGER and count >= _HEADING_LENGTH)
+    for size in sorted(large, reverse=True):
+        if not ladder or size < ladder[-1] * (1 - _SAME_SIZE):
+            ladder.append(size)
+    return body, ladder[:_LEVELS]
+
+
+def _levels(pages: Iterable[RawPage], ladder: list[float], entries: list[list[Any]]) -> list[int]:
+    """The level of each size of headings: what the outline says of titles in that size, or else one below the larger one."""
+    known = headings.titles(entries)
+    said: dict[int, list[int]] = defaultdict(list)
+    for page in pages:
+        for line in layout.lines(page.pieces) if page.number in known else ():
+            level = headings.outlined_level(line.text, known[page.number])
+            index = headings.rung(line.size, ladder)
+            if level is not None and index is not None:
+                said[index].append(level)
+    levels: list[int] = []
+    for index in range(len(ladder)):
+        above = levels[-1] if levels else 0
+        # The title of a book stands over its chapters, but is no entry of its outline: both are of the first level.
+        untold = 1 if index < min(said, default=0) else above + 1
+        levels.append(max(median_low(said[index]) if index in said else untold, above, 1))
+    return levels

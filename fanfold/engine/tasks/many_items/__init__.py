@@ -1,0 +1,1 @@
+"""Writes, removes and resets many items in short transactions."""

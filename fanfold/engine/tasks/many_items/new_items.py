@@ -1,0 +1,187 @@
+"""Holds new items between the code that yields them and the transactions that write them.
+
+User code never runs inside a transaction, so all items are taken from it first: a few stay in memory, many go to a file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from fanfold.errors import BadInput
+from fanfold.model.item import NewItem, position_of
+from fanfold.model.text.sentences import say
+from fanfold.model.values import serial
+from fanfold.store.files.private import opener, private_folder
+from fanfold.store.items.large.drafts import CHUNK
+
+KEY_LENGTH = 200
+CHUNK_CHARACTERS = 4_000_000
+"""Most text that one transaction writes, unless a single item has more."""
+Row = tuple[str | None, str | None]
+Fold = Callable[[str, str], str]
+
+
+class NewItems:
+    """New items in order, as (key, input) pairs; on disk one JSON line each, if they do not fit into one chunk."""
+
+    def __init__(self, path: Path, generation: int = 0) -> None:
+        self.path = path
+        self.count = 0
+        self.token: str | None = None
+        """Whose draft has all of these items in the database already, where one has."""
+        self.cleared = False
+        """Whether what was there before these items is removed already."""
+        self.begun = False
+        """Whether items that these replace were begun: then the gate of their stage, if it has one, was passed."""
+        self.generation = generation
+        """How often the split that gave these items was done again on purpose."""
+        self.digest: str | None = None
+        """The same for the same items; only of a new_items that was asked for it."""
+        self._rows: list[Row] | None = []
+        self._characters = 0
+        self._unkeyed = self._numeric = 0
+
+    @property
+    def fits_one_chunk(self) -> bool:
+        """Whether one short transaction can write all of them."""
+        return self._rows is not None
+
+    def fill(self, values: Iterable[Any], fold: Fold, limit: int, *, digest: bool = False) -> NewItems:
+        """Take what ``values`` gives; memory stays flat however many there are. ``fold`` puts large inputs into blobs."""
+        made = hashlib.sha256() if digest else None
+        sink = None
+        try:
+            for value in values:
+                key, text = self._checked(value, limit)
+                if made is not None:
+                    made.update(_described(key, text))
+                row = (key, text if text is None else fold(f"input-{self.count}.json", text))
+                if sink is None and not self._keep(row):
+                    sink = self._open()
+                if sink is not None:
+                    sink.write(_line(*row))
+        finally:
+            if sink is not None:
+                sink.close()
+        self.digest = None if made is None else made.hexdigest()
+        self._check_positions()
+        return self
+
+    def _checked(self, value: Any, limit: int | None) -> Row:
+        item = value if isinstance(value, NewItem) else NewItem(input=value)
+        self.count += 1
+        key = check_key(item.key, self.count)
+        if key is None:
+            self._unkeyed += 1
+        elif position_of(key) is not None:
+            self._numeric += 1
+        if item.input is None:
+            return key, None
+        return key, serial.dump(item.input, lambda: say("input_of_item", item=key or self.count), limit)
+
+    def _keep(self, row: Row) -> bool:
+        """Hold one more in memory; False when it does not fit any more."""
+        self._characters += len(row[1] or "")
+        if self._rows is None or self.count > CHUNK or (self._characters > CHUNK_CHARACTERS and self.count > 1):
+            return False
+        self._rows.append(row)
+        return True
+
+    def _open(self) -> Any:
+        """Move what is in memory to a file, where the rest follows."""
+        private_folder(self.path.parent)
+        sink = open(self.path, "w", encoding="utf-8", opener=opener)  # noqa: SIM115 (closed by ``fill``)
+        sink.writelines(_line(*row) for row in self._rows or ())
+        self._rows = None
+        return sink
+
+    def _check_positions(self) -> None:
+        """An item without a key answers to its position, so no other item may have that number as its key."""
+        if not self._unkeyed or not self._numeric:
+            return
+        unkeyed = bytearray(self.count + 1)
+        for position, (key, _) in enumerate(self, 1):
+            unkeyed[position] = key is None
+        for position, (key, _) in enumerate(self, 1):
+            named = None if key is None else position_of(key)
+            if named is not None and named <= self.count and unkeyed[named]:
+                raise BadInput(
+                    say("key_like_position", number=position, key=key),
+                    code="duplicate_key",
+                )
+
+    def __iter__(self) -> Iterator[Row]:
+        if self._rows is not None:
+            yield from self._rows
+            return
+        with self.path.open(encoding="utf-8") as source:
+            for line in source:
+                key, text = json.loads(line)
+                yield key, text
+
+    def chunks(self) -> Iterator[tuple[int, list[Row]]]:
+        """(how many come before, the next rows): what one short transaction writes."""
+        rows: list[Row] = []
+        before = characters = 0
+        for row in self:
+            characters += len(row[1] or "")
+            if rows and (len(rows) == CHUNK or characters > CHUNK_CHARACTERS):
+                yield before, rows
+                before, rows, characters = before + len(rows), [], len(row[1] or "")
+            rows.append(row)
+        if rows:
+            yield before, rows
+
+    def first_duplicate(self) -> str | None:
+        """The first key that stands there twice."""
+        seen: Counter[str] = Counter()
+        for key, _ in self:
+            if key is not None:
+                seen[key] += 1
+                if seen[key] > 1:
+                    return key
+        return None
+
+    def remove(self) -> None:
+        """Forget it."""
+        if self._rows is None:
+            self.path.unlink(missing_ok=True)
+
+
+def _described(key: str | None, text: str | None) -> bytes:
+    """An item as it is compared: equal inputs are equal in whatever order their names stand."""
+    if text is not None and "{" in text:
+        text = json.dumps(json.loads(text), sort_keys=True, ensure_ascii=False)
+    return _line(key, text).encode()
+
+
+def digest_of(values: Iterable[Any]) -> str:
+    """The digest that a new_items of these items has; nothing is kept."""
+    new_items, made = NewItems(Path()), hashlib.sha256()
+    for value in values:
+        made.update(_described(*new_items._checked(value, None)))
+    return made.hexdigest()
+
+
+def check_key(key: Any, number: int) -> str | None:
+    """A key that can be kept: text of 1 to 200 characters."""
+    if key is None:
+        return None
+    text = str(key)
+    if not 0 < len(text) <= KEY_LENGTH or "\0" in text:
+        raise BadInput(
+            say("key_length", number=number, most=KEY_LENGTH, length=len(text)),
+            code="bad_key",
+        )
+    if not text.isascii():
+        serial.dump(text, f"The key of item {number}")
+    return text
+
+
+def _line(key: str | None, text: str | None) -> str:
+    return json.dumps([key, text]) + "\n"

@@ -1,0 +1,1 @@
+"""Moves a task from stage to stage, exactly once."""

@@ -1,0 +1,1 @@
+"""Finds what was left behind: sweep, abandoned work, and ticks without a daemon."""

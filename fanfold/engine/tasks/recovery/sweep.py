@@ -1,0 +1,282 @@
+"""What did a crash leave behind? Recovery that every worker runs, in single statements that carry their own conditions."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Callable
+from itertools import islice
+from typing import Any
+
+from fanfold.engine.tasks.many_items.reset_items import finish_abandoned
+from fanfold.engine.tasks.moving.copy_items import move_on
+from fanfold.engine.tasks.moving.transitions import Pipelines, left_for_later
+from fanfold.engine.tasks.recovery.abandoned import remove_abandoned
+from fanfold.engine.tasks.steering.delete import SLICE_SECONDS, late_after, prune, remove_deleted
+from fanfold.engine.worker.attempt.settle_batch import poison
+from fanfold.engine.worker.beside.host import is_dead
+from fanfold.model.endings import Ending
+from fanfold.model.lifecycle import ItemState
+from fanfold.model.text.sentences import say
+from fanfold.store.files.folder import old_entries, remove_file
+from fanfold.store.items import recover as recovery
+from fanfold.store.items.recover import ClockSetBack, LostItem
+from fanfold.store.store import Store, Transaction
+
+log = logging.getLogger("fanfold.sweep")
+HANG_GRACE_SECONDS = 30.0
+CLEAN_SECONDS = 3_600.0
+BATCH = 500
+CLEAN_ROWS = 500
+"""Most rows of each kind that one cleaning removes."""
+FORGET_WORKERS_SECONDS = 86_400.0
+
+
+def sweep(store: Store, pipelines: Pipelines, actor: str = "sweep", *, force: bool = False) -> bool:
+    """Recover what is lost and close what nobody closed, if it is time; returns whether anything was found."""
+    found = recover_if_due(store, pipelines, actor, force=force)
+    clean_if_due(store, actor, force=force)
+    return found
+
+
+def recover_if_due(store: Store, pipelines: Pipelines, actor: str, *, force: bool = False) -> bool:
+    """Recover and close if it is this process's turn; returns whether anything was found.
+
+    If it fails, the turn is given back: the next worker to ask takes it, also when this one always asks first.
+    """
+    interval = store.settings.sweep_seconds
+    if not take_duty(store, "recover", interval, force):
+        return False
+    try:
+        found = _recover_and_close(store, pipelines, actor)
+    except BaseException:
+        with store.write() as tx:
+            tx.recovery.give_back_duty("recover", interval)
+        raise
+    is_late = late_after(SLICE_SECONDS)
+    _try_each(
+        actor,
+        f"Trying again in {interval:g} s",
+        ("removing deleted tasks", lambda: remove_deleted(store, is_late)),
+        ("pruning", lambda: prune(store, pipelines, actor, is_late=is_late)),
+    )
+    return found
+
+
+def clean_if_due(store: Store, actor: str, *, force: bool = False) -> None:
+    """Clean if it is this process's turn."""
+    if take_duty(store, "clean", CLEAN_SECONDS, force):
+        clean(store, actor)
+
+
+def recover_now(store: Store, pipelines: Pipelines, actor: str) -> bool:
+    """Recover and close without asking whose turn it is; returns whether anything was found."""
+    take_duty(store, "recover", store.settings.sweep_seconds, force=True)
+    return _recover_and_close(store, pipelines, actor)
+
+
+def _recover_and_close(store: Store, pipelines: Pipelines, actor: str) -> bool:
+    recovered = recover(store, actor)
+    finish_abandoned(store, actor)
+    remove_abandoned(store, actor)
+    return close(store, pipelines, actor) + recovered > 0
+
+
+def take_duty(store: Store, name: str, interval: float, force: bool) -> bool:
+    """Whether this process is the one to do it in this interval."""
+    try:
+        return store.transact(lambda tx: tx.recovery.take_duty(name, 0.0 if force else interval) or force)
+    except ClockSetBack as problem:
+        move_back(store, problem.seconds)
+        return True
+
+
+def move_back(store: Store, seconds: float) -> None:
+    """After the clock was set back: a back-off of seconds does not become one of hours, nor the lease of a dead worker.
+
+    In short transactions. Workers that notice it at the same time do it too, and one that follows a crash does it again:
+    what they move twice comes due too early, which does no harm.
+    """
+    log.warning("The clock was set back by %.0f s: what waits for a time is moved back with it", seconds)
+    with store.read() as tx:
+        ids = tx.recovery.ahead_of_time()
+    for start in range(0, len(ids), recovery.AT_ONCE):
+        some = ids[start : start + recovery.AT_ONCE]
+        store.transact(lambda tx, some=some: tx.recovery.move_back(some, seconds))  # type: ignore[misc]
+    store.transact(lambda tx: tx.recovery.forget_the_future())
+
+
+def recover(store: Store, actor: str) -> int:
+    """Take items back from workers that are dead or hang, and from tasks that no longer want them."""
+    settings = store.settings
+    bury_dead(store)
+    lost = _reclaim(
+        store,
+        actor,
+        lambda tx: tx.recovery.reclaim_dead(settings.lease_seconds, settings.crash_limit),
+        say("worker_died"),
+    )
+    hung = _reclaim(
+        store,
+        actor,
+        lambda tx: tx.recovery.reclaim_hung(HANG_GRACE_SECONDS, settings.crash_limit),
+        say("worker_hangs"),
+    )
+    idle = _until_none_is_left(lambda: store.transact(lambda tx: _release_idle(tx, settings.look_seconds * 5)))
+    store.transact(_tidy)
+    return len(lost) + len(hung) + len(idle)
+
+
+def _until_none_is_left(take: Callable[[], list[LostItem]]) -> list[LostItem]:
+    """What ``take`` gives, again and again in short transactions, until it gives less than it could."""
+    found: list[LostItem] = []
+    while some := take():
+        found += some
+        if len(some) < recovery.AT_ONCE:
+            break
+    return found
+
+
+def _release_idle(tx: Transaction, grace_seconds: float) -> list[LostItem]:
+    """Hand back what tasks no longer want."""
+    tx.recovery.see_no_future()
+    idle = tx.recovery.release_idle(grace_seconds)
+    tx.settling.free_permits([item.id for item in idle])
+    return idle
+
+
+def _tidy(tx: Transaction) -> None:
+    """Drop what was left behind: permits, workers not seen for long."""
+    tx.workers.drop_stale_permits()
+    tx.workers.forget_dead(FORGET_WORKERS_SECONDS)
+
+
+def bury_dead(store: Store) -> None:
+    """Workers of this machine whose process is gone need not be waited for."""
+    with store.read() as tx:
+        dead = [
+            worker.id
+            for worker in tx.workers.all(store.settings.lease_seconds)
+            if worker.alive and is_dead(worker.host, worker.pid)
+        ]
+    for worker in dead:
+        store.transact(lambda tx: tx.workers.leave(worker))  # noqa: B023
+
+
+def _reclaim(store: Store, actor: str, take: Callable[[Transaction], list[LostItem]], why: str) -> list[LostItem]:
+    def reclaim(tx: Transaction) -> list[LostItem]:
+        lost = take(tx)
+        tx.settling.free_permits([item.id for item in lost])
+        given_up = {
+            item.id: poison(tx, item.task, item.key, item.crashes) for item in lost if item.state == ItemState.FAILED
+        }
+        tx.settling.put_data(
+            [{"item": item, "error_code": "poison", "error_message": message} for item, message in given_up.items()]
+        )
+        tx.settling.add_attempts(
+            [
+                {
+                    "item": item.id,
+                    "lease": item.lease,
+                    "outcome": Ending.RECLAIM.outcome,
+                    "error_code": "lost",
+                    "error_message": why,
+                }
+                for item in lost
+            ]
+        )
+        tx.events.add(
+            [
+                {
+                    "task": item.task,
+                    "actor": actor,
+                    "verb": Ending.RECLAIM.event,
+                    "source": ItemState.RUNNING.value,
+                    "target": item.state,
+                    "stage": item.stage,
+                    "item": item.key,
+                    "reason": given_up.get(item.id, why),
+                }
+                for item in lost
+            ]
+        )
+        if lost:
+            tx.announce()
+        return lost
+
+    lost = _until_none_is_left(lambda: store.transact(reclaim))
+    for item in lost[:20]:
+        log.warning(
+            "[%s] %s %s %s: %s; %s",
+            actor,
+            Ending.RECLAIM.log_word,
+            item.stage,
+            item.key,
+            why,
+            "failed as poison" if item.state == ItemState.FAILED else "it runs again",
+        )
+    return lost
+
+
+def close(store: Store, pipelines: Pipelines, actor: str) -> int:
+    """Advance tasks whose stage is over and whose worker died between its commit and its probe."""
+    with store.read() as tx:
+        stuck = tx.recovery.unclosed(BATCH)
+    moved = 0
+    for number in stuck:
+        with left_for_later(store, actor):
+            moved += move_on(store, pipelines, number, actor) is not None
+    return moved
+
+
+def clean(store: Store, actor: str = "sweep") -> None:
+    """Remove rows and files that nothing refers to, and answers that are too old. A part that fails does not stop the others."""
+    _try_each(
+        actor,
+        f"Trying again in {CLEAN_SECONDS / 60:.0f} minutes",
+        ("removing superseded blobs and old answers", lambda: clean_rows(store)),
+        ("removing blobs that no row names", lambda: clean_blobs(store)),
+        ("removing old scratch files", lambda: clean_scratch(store)),
+    )
+
+
+def _try_each(actor: str, again: str, *parts: tuple[str, Callable[[], object]]) -> None:
+    """Do all parts; one that fails is logged and does not stop the others."""
+    for what, part in parts:
+        try:
+            part()
+        except Exception as error:
+            log.error("[%s] Failed at %s: %s: %s. %s", actor, what, type(error).__name__, error, again, exc_info=error)
+
+
+def clean_rows(store: Store) -> None:
+    """Drop what attempts wrote that came to nothing, and answers past their time."""
+    with store.read() as tx:
+        superseded = tx.blobs.superseded(CLEAN_ROWS)
+    with store.write() as tx:
+        superseded = tx.blobs.drop_superseded(superseded)
+        if store.settings.answer_days > 0:
+            tx.answers.drop_old(store.settings.answer_days, CLEAN_ROWS)
+    store.shelf.delete(superseded)
+
+
+def clean_blobs(store: Store) -> None:
+    """Remove old blobs that no row names."""
+    old = store.shelf.older_than(store.settings.stale_hours * 3600)
+    while keys := list(islice(old, BATCH)):
+        with store.read() as tx:
+            known = tx.blobs.known(keys)
+        store.shelf.delete(key for key in store.own_files(keys) if key not in known)
+
+
+def clean_scratch(store: Store) -> None:
+    """Remove old scratch files, which attempts left behind that died."""
+    old = list(old_entries(store.scratch, store.settings.stale_hours * 3600))
+    own = set(store.own_scratch([leftover.name for leftover in old]))
+    for leftover in (one for one in old if one.name in own):
+        remove_file(leftover) if not leftover.is_dir() else shutil.rmtree(leftover, onerror=_resists)
+
+
+def _resists(_function: object, path: str, problem: Any) -> None:
+    if not isinstance(problem[1], FileNotFoundError):
+        log.warning("[sweep] Could not remove %s: %s. Trying again at the next cleaning", path, problem[1])

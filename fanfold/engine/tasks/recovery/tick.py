@@ -1,0 +1,107 @@
+"""How is long work done in short steps? A tick: recover, work on what is due for some seconds, and be gone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from fanfold.engine.tasks.recovery.sweep import close, recover, take_duty
+from fanfold.engine.worker.loop import Worker
+from fanfold.errors import BadInput
+from fanfold.model.endings import Ending
+from fanfold.model.pipelines.pipeline import Pipeline, Stage, Target, by_name
+from fanfold.store.store import Store
+
+MARGIN_SHARE = 0.2
+LONGEST_MARGIN = 2.0
+"""The end of its time is kept free for handing back what still runs and for leaving."""
+
+
+@dataclass(frozen=True)
+class TickReport:
+    """What came of a tick, in attempts."""
+
+    finished: int
+    failed: int
+    retrying: int
+    waiting: int
+    held: int
+    handed_back: int
+    lost: int
+    recovered: int
+    next_due_seconds: float | None
+    seconds: float
+    too_long: tuple[str, ...] = ()
+    """Stages with work that no tick of this length ever starts, because they say that they take longer."""
+
+    def __str__(self) -> str:
+        said = (
+            (self.failed, "failed"), (self.retrying, "to be tried again"), (self.waiting, "waiting for an external job"),
+            (self.held, "waiting for a person"),
+            (self.handed_back, "handed back"), (self.lost, "lost with their process"), (self.recovered, "recovered"),
+        )  # fmt: skip
+        parts = [f"{self.finished} done", *(f"{count} {what}" for count, what in said if count)]
+        due = "" if self.next_due_seconds is None else f"; next due in {self.next_due_seconds:.0f} s"
+        summary = f"{', '.join(parts)} in {self.seconds:.1f} s{due}"
+        if self.too_long:
+            summary += f"; take longer than the tick, so were not started: {', '.join(self.too_long)}"
+            summary += ". Raise --seconds, or run a worker"
+        return summary
+
+
+def tick(
+    store: Store,
+    pipelines: Iterable[Target],
+    *,
+    seconds: float = 50.0,
+    tasks_per_stage: int | None = 10,
+    concurrency: int | None = None,
+    exit_code: int | None = None,
+    budget: float | None = None,
+) -> TickReport:
+    """Do what is due, for at most ``seconds`` and ``tasks_per_stage`` tasks in each stage; safe beside anything else.
+
+    A stage whose ``takes`` does not fit into the time left is not started; what still runs at its end is
+    handed back unharmed. A handler that blocks the event loop past that is interrupted; with an ``exit_code`` the process is
+    ended with it where that does not help.
+
+    The tick ends early once nothing runs, nothing can be claimed and nothing falls due in a moment. ``budget`` is the old
+    name of ``seconds``.
+    """
+    seconds = seconds if budget is None else budget
+    if seconds <= 0:
+        raise BadInput(f"A tick of {seconds:g} s cannot do anything; give it more than 0.")
+    started = time.monotonic()
+    end = started + seconds - min(LONGEST_MARGIN, seconds * MARGIN_SHARE)
+    usable = end - started
+    known = by_name(pipelines)
+    recovered = _recover(store, known)
+    worker = Worker(
+        known.values(),
+        store=store,
+        concurrency=concurrency,
+        name="tick",
+        tasks_per_stage=tasks_per_stage,
+        fits=lambda stage: fits(stage, end - time.monotonic()),
+    )
+    worker.run(drain=True, seconds=max(0.0, end - time.monotonic()), signals=True, exit_code=exit_code)
+    ended = worker.endings
+    return TickReport(
+        finished=ended[Ending.FINISH], failed=ended[Ending.FAIL], retrying=ended[Ending.BACK_OFF],
+        waiting=ended[Ending.POSTPONE], held=ended[Ending.HOLD], handed_back=ended[Ending.RELEASE],
+        lost=ended[Ending.RECLAIM], recovered=recovered,
+        next_due_seconds=worker.claimer.seconds_to_next, seconds=time.monotonic() - started,
+        too_long=worker.claimer.waiting_in(lambda stage: stage.takes > usable),
+    )  # fmt: skip
+
+
+def fits(stage: Stage, seconds_left: float) -> bool:
+    """Whether a call of the stage usually ends in the time that is left."""
+    return seconds_left > 0 and stage.takes <= seconds_left
+
+
+def _recover(store: Store, pipelines: dict[str, Pipeline]) -> int:
+    """Take back what is lost before looking for work: the next tick, or any other process that does, may be a minute away."""
+    take_duty(store, "recover", store.settings.sweep_seconds, force=True)
+    return recover(store, "tick") + close(store, pipelines, "tick")

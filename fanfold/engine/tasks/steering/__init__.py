@@ -1,0 +1,1 @@
+"""What people tell a task: pause, resume, cancel, retry, rerun, merge, decide, delete."""

@@ -1,0 +1,309 @@
+"""What did a person say? Pause, resume, cancel, retry, rerun, merge and delete; each one transaction under the task's lock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from fanfold.engine.discovery import find_installed
+from fanfold.engine.queries.task_view import held_of
+from fanfold.engine.tasks.many_items.leftovers import NotReady, remove_retired
+from fanfold.engine.tasks.many_items.merge_without_held import give_up_held
+from fanfold.engine.tasks.many_items.reset_items import LargeReset, Noted, Unfinished, finish_reset, note_ahead
+from fanfold.engine.tasks.moving.advance import compensate, enter
+from fanfold.engine.tasks.moving.copy_items import TRIES, make_ready
+from fanfold.engine.tasks.moving.counts import Ahead, Begun, StageCounts, count_ahead
+from fanfold.engine.tasks.moving.transitions import Pipelines, mirror_of, move
+from fanfold.engine.tasks.steering.delete import finish_removal, remove
+from fanfold.engine.tasks.steering.redo import Redo, rerun, retry
+from fanfold.engine.tasks.submitting.submission import check_mapping
+from fanfold.engine.tasks.submitting.unlock import NewInputs, renewed, taken_out
+from fanfold.errors import BadInput, IllegalMove, NotFound
+from fanfold.model.lifecycle import TASK_MOVES, ItemState, TaskState, legal, refusal
+from fanfold.model.plan import ON_CANCELLED
+from fanfold.model.progress import Counts
+from fanfold.model.task import TaskRow
+from fanfold.model.text.sentences import say
+from fanfold.model.text.texts import check_keys, check_reason
+from fanfold.model.words import Facts, available_commands, objection, plain_commands
+from fanfold.store.items.count import Marks
+from fanfold.store.store import Store, Transaction
+
+AFTER_RESET = ("retry", "rerun", "merge")
+"""Commands that look at items: a reset of many items that was decided before is carried out first."""
+PutBack = Callable[..., Any]
+Before = Callable[[int], Any]
+
+
+class _Refused(Exception):
+    """The command is not possible, or makes no sense: the words for it are found outside of the transaction."""
+
+    def __init__(self, row: TaskRow, fact: str) -> None:
+        super().__init__(fact)
+        self.row = row
+        self.fact = fact
+
+
+class Commands:
+    """A person's commands on tasks, by number."""
+
+    def __init__(self, store: Store, pipelines: Pipelines, actor: str = "person") -> None:
+        self.store = store
+        self.pipelines = pipelines
+        self.actor = actor
+
+    def pause(self, number: int, reason: str | None = None) -> None:
+        """active → paused. One row is written, whatever the number of items; workers hand back what runs."""
+        check_reason(reason)
+        self._do(number, "pause", lambda tx, row: self._move(tx, row, "pause", TaskState.PAUSED, reason=reason))
+
+    def resume(self, number: int) -> None:
+        """paused or waiting → active."""
+        self._do(number, "resume", lambda tx, row: self._move(tx, row, "resume", TaskState.ACTIVE))
+
+    def cancel(self, number: int, reason: str | None = None) -> None:
+        """→ cancelled; or active in the step on_cancelled first, where the pipeline has one."""
+        check_reason(reason)
+        self._do(
+            number, "cancel", lambda tx, row, begun: self._cancel(tx, row, reason, begun), before=self._look_for_begun
+        )
+
+    def merge(self, number: int) -> None:
+        """Go on to the next merge without what failed or is held; through its gate; or merge again. What is missing is counted.
+
+        Held items fail with the reason for which they were held. Items that are still being worked on are waited for.
+        """
+        self._do(number, "merge", self._merge, before=self._count)
+
+    def retry(
+        self,
+        number: int,
+        keys: Sequence[str] = (),
+        stage: str | None = None,
+        options: dict[str, Any] | None = None,
+        *,
+        degraded: bool = False,
+    ) -> int:
+        """Failed items, or the named or the degraded ones, → pending; what is done stays done. Returns how many."""
+        keys = check_keys(keys, "`items`")
+        if options is not None:
+            check_mapping(options, "options")
+        if degraded and keys:
+            raise BadInput(say("items_or_degraded"))
+        with self._without_secrets(number, options) as (plain, inputs):
+            redo = Redo(keys, stage, plain, degraded, inputs)
+
+            def act(tx: Transaction, row: TaskRow, noted: Noted | None) -> int:
+                return retry(tx, self.pipelines, row, self.actor, redo, noted)
+
+            return int(self._put_back(number, "retry", act, named=degraded or bool(keys)))
+
+    @contextmanager
+    def _without_secrets(
+        self, number: int, options: dict[str, Any] | None
+    ) -> Iterator[tuple[dict[str, Any], NewInputs | None]]:
+        """The options that are stored, and the inputs as the secrets among them make them, before any transaction."""
+        with self.store.read() as tx:
+            row = tx.tasks.get(number) if options else None
+        if row is None:
+            yield dict(options or {}), None
+            return
+        pipeline = self.pipelines.get(row.pipeline) or find_installed(row.pipeline)
+        plain, secrets = taken_out(pipeline, options)
+        if secrets:
+            self._check_first(row)
+        with renewed(self.store, row, secrets) as inputs:
+            yield plain, inputs
+
+    def _check_first(self, row: TaskRow) -> None:
+        """Refuse a retry that is not possible before a file is unlocked for it; the transaction checks it again."""
+        try:
+            with self.store.read() as tx:
+                self._check(tx, row, "retry", named=False)
+        except _Refused as refused:
+            raise self._refusal(row, "retry", refused.fact) from None
+
+    def rerun(self, number: int) -> None:
+        """Start over from the first stage; the results so far are thrown away, and so are options of single items.
+
+        The stages are those of the code as it is now, so the pipeline must be known here, or installed.
+        """
+        with self.store.read() as tx:
+            row = tx.tasks.get(number)
+        # Loading an installed pipeline runs code of others, which has no place in a transaction.
+        known = None if row is None else self.pipelines.get(row.pipeline) or find_installed(row.pipeline)
+
+        def act(tx: Transaction, row: TaskRow, noted: Noted | None) -> None:
+            rerun(tx, self.pipelines, known, row, self.actor, noted)
+
+        self._put_back(number, "rerun", act, named=True)
+
+    def delete(self, number: int) -> None:
+        """Remove the task for good, with its items, events and files."""
+        if not self._do(number, "delete", self._delete):
+            finish_removal(self.store, number)
+
+    def _do(self, number: int, verb: str, act: PutBack, *, named: bool = False, before: Before | None = None) -> Any:
+        """One transaction under the task's lock. What reads many items is asked ``before``, and given to ``act``."""
+
+        def decide(tx: Transaction, known: Sequence[Any]) -> Any:
+            row = tx.tasks.lock(number)
+            if row is None:
+                raise NotFound(say("deleted_meanwhile"))
+            if row.plan.mirrored:
+                mirror_of(self.pipelines, row)
+            if row.resetting is not None and verb in AFTER_RESET:
+                raise Unfinished(number)
+            self._check(tx, row, verb, named)
+            return act(tx, row, *known)
+
+        for _ in range(TRIES):
+            try:
+                known = () if before is None else (before(number),)
+                return self.store.transact(partial(decide, known=known))
+            except LargeReset:
+                raise
+            except _Refused as refused:
+                raise self._refusal(refused.row, verb, refused.fact) from None
+            except NotReady as problem:
+                if not make_ready(self.store, problem):
+                    raise IllegalMove(say("moving_on")) from None
+        raise IllegalMove(say("steered_by_others"))
+
+    def _put_back(self, number: int, verb: str, act: PutBack, *, named: bool) -> Any:
+        """Put items back; if there are many, they are noted before the task moves, and brought up to date after it."""
+        noted: Noted | None = None
+        for _ in range(TRIES):
+            try:
+                done = self._do(number, verb, partial(act, noted=noted), named=named)
+            except LargeReset as large:
+                noted = note_ahead(self.store, large)
+            else:
+                if noted is not None:
+                    finish_reset(self.store, number)
+                remove_retired(self.store, number)
+                return done
+        raise IllegalMove(say("steered_by_others"))
+
+    def _check(self, tx: Transaction, row: TaskRow, verb: str, named: bool) -> None:
+        """Whether the command makes sense. It costs the same for 10 items and for 10 million, as the lock is held."""
+        allowed = legal(TASK_MOVES, row.state, verb)
+        facts = Facts(row.state, row.stage, row.plan, Counts(), row.ending, failed_items=1)
+        if (verb == "retry" and not named) or (verb == "merge" and row.state is TaskState.ACTIVE):
+            # Items that wait for a person are asked for where the task stands, failed ones anywhere.
+            held = tx.settling.count_held(row.number, row.stage, 1)
+            failed = any(tx.items.any_in(row.number, stage.name, (ItemState.FAILED,)) for stage in row.plan.stages)
+            facts = replace(facts, failed_items=int(failed), held=held)
+        fact = objection(facts, verb) if allowed else ""
+        if not allowed or fact:
+            raise _Refused(row, fact)
+
+    def _refusal(self, row: TaskRow, verb: str, fact: str) -> IllegalMove:
+        """Why a command is refused, and what is possible instead; that takes a count of all items."""
+        with self.store.read() as tx:
+            facts = facts_of(tx, row)
+        said = refusal(row.id, row.state, verb, plain_commands(facts), fact)
+        return IllegalMove(said, available_commands=available_commands(facts))
+
+    def _count(self, number: int) -> Ahead | None:
+        """The counts that a merge needs."""
+        with self.store.read() as tx:
+            row = tx.tasks.get(number)
+            return None if row is None or row.state is TaskState.WAITING else count_ahead(tx, row)
+
+    def _look_for_begun(self, number: int) -> Begun | None:
+        """What a cancel has to know of a task that was made up for before."""
+        with self.store.read() as tx:
+            row = tx.tasks.get(number)
+            if row is None or not row.plan.on_cancelled or not row.generation:
+                return None
+            return Begun.look(tx, row)
+
+    def _move(
+        self,
+        tx: Transaction,
+        row: TaskRow,
+        verb: str,
+        target: TaskState,
+        *,
+        reason: str | None = None,
+        stage: str | None = None,
+        **values: Any,
+    ) -> None:
+        stored = {"reason": reason} if verb in ("pause", "resume") else {}
+        move(
+            tx, self.pipelines, row, verb, target, actor=self.actor, stage=stage, reason=reason, values=stored | values
+        )
+
+    def _cancel(self, tx: Transaction, row: TaskRow, reason: str | None, begun: Begun | None) -> None:
+        if row.plan.on_cancelled and self._costs(tx, row, begun) and compensate(tx, row, ON_CANCELLED):
+            self._move(
+                tx, row, "cancel", TaskState.ACTIVE, reason=reason, stage=ON_CANCELLED, ending=TaskState.CANCELLED.value
+            )
+        else:
+            self._move(tx, row, "cancel", TaskState.CANCELLED, reason=reason)
+
+    def _costs(self, tx: Transaction, row: TaskRow, begun: Begun | None) -> bool:
+        """Whether there may be something to make up for: after a compensation only if anything was begun since."""
+        return not row.generation or (begun or Begun.look(tx, row)).is_so(tx, row)
+
+    def _merge(self, tx: Transaction, row: TaskRow, ahead: Ahead | None) -> None:
+        if row.state is TaskState.WAITING:
+            self._move(tx, row, "merge", TaskState.ACTIVE)
+        elif row.state is TaskState.COMPLETED:
+            last, counts = row.plan.last_merge(), StageCounts(tx, row, ahead)
+            enter(tx, self.pipelines, row, last, actor=self.actor, verb="merge", through_gate=True, counts=counts)
+        elif row.state is TaskState.ACTIVE:
+            counts = StageCounts(tx, row, ahead, tx.events.last(row.number))
+            self._go_on_without_held(tx, row, counts)
+        else:
+            self._go_on(tx, row, StageCounts(tx, row, ahead))
+
+    def _go_on_without_held(self, tx: Transaction, row: TaskRow, counts: StageCounts) -> None:
+        """Held items fail, and are passed with what failed before; at once if nothing else is open, else when that is done."""
+        given_up = give_up_held(tx, row, self.actor)
+        if not tx.items.is_open(row.number, row.stage):
+            counts.given_up(row.stage, given_up)
+            return self._go_on(tx, row, counts)
+        plan = row.plan.passing({row.stage: tx.items.count_failed(row.number, row.stage)}).to_json()
+        reason = say("merged_without_held", count=given_up, stage=row.stage)
+        self._move(tx, row, "merge", TaskState.ACTIVE, reason=reason, plan=plan)
+
+    def _go_on(self, tx: Transaction, row: TaskRow, counts: StageCounts) -> None:
+        """From a partial stage to the next one, which is not repeated, nor passed over; what failed on the way is passed."""
+        target = row.plan.next_merge(row.stage)
+        assert target is not None, "the objection to a merge says so"
+        way = row.plan.stages[row.plan.index(row.stage) : row.plan.index(target.name)]
+        passed = {stage.name: counts.of(stage.name)[ItemState.FAILED] for stage in way}
+        row = replace(row, plan=row.plan.passing(passed))
+        following = row.plan.after(row.stage)
+        enter(
+            tx,
+            self.pipelines,
+            row,
+            following,
+            actor=self.actor,
+            verb="merge",
+            through_gate=following == target,
+            values={"plan": row.plan.to_json()},
+            counts=counts,
+        )
+
+    def _delete(self, tx: Transaction, row: TaskRow) -> bool:
+        return remove(tx, self.pipelines, row, "delete", self.actor)
+
+
+def facts_of(tx: Transaction, row: TaskRow, served: bool = True) -> Facts:
+    """What is known of a task, for its words and commands; this counts all of its items."""
+    counts = tx.counting.counts([row.number]).get(row.number, {})
+    failed = sum(counts.get(stage.name, Counts())[ItemState.FAILED] for stage in row.plan.stages)
+    done = sum(counts.get(stage.name, Counts())[ItemState.DONE] for stage in row.plan.stages)
+    timed = counts.get(row.stage, Counts())
+    due = tx.reading.next_due_at(row.number) if timed[ItemState.RETRYING] or timed[ItemState.WAITING] else None
+    held = held_of(row, tx.reading.held([row.number])) if timed[ItemState.WAITING] else (0, None)
+    marks = tx.counting.marks([row.number]).get(row.number, Marks())
+    facts = Facts(row.state, row.stage, row.plan, timed, row.ending, row.reason, failed, due, served, None, *held)
+    return replace(facts, degraded=marks.degraded, accepted=marks.accepted, done_items=done)

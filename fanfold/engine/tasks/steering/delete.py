@@ -1,0 +1,112 @@
+"""Removes tasks for good: a person's delete, and the prune of what finished long ago."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+from fanfold.engine.tasks.moving.transitions import Pipelines, can_move, left_for_later, move
+from fanfold.model.lifecycle import FINISHED_TASKS
+from fanfold.model.task import TaskRow
+from fanfold.store.store import Store, Transaction
+
+log = logging.getLogger("fanfold.sweep")
+BATCH = 500
+SLICE_SECONDS = 2.0
+"""How long one sweep removes old and deleted tasks, so that recovery is not held up."""
+
+
+def remove(tx: Transaction, pipelines: Pipelines, row: TaskRow, verb: str, actor: str) -> bool:
+    """Remove a task whose row is locked, as far as one short transaction can; True when nothing is left of it."""
+    move(tx, pipelines, row, verb, None, actor=actor)
+    tx.removal.begin(row.number)
+    gone = tx.removal.remove_some(row.number) and not tx.removal.files(row.number, 1)
+    if gone:
+        tx.removal.end(row.number)
+    return gone
+
+
+def finish_removal(store: Store, number: int, is_late: Callable[[], bool] = lambda: False) -> bool:
+    """Remove what is left of a deleted task, in short transactions; False when it is late before all is gone.
+
+    Files go before the rows that name them: after a crash in between, the rows still say which.
+    """
+    while not store.transact(lambda tx: tx.removal.remove_some(number)):
+        if is_late():
+            return False
+    while True:
+        with store.read() as tx:
+            keys = tx.removal.files(number)
+        if not keys:
+            break
+        store.shelf.delete(keys)
+        store.transact(lambda tx, keys=keys: tx.removal.unname(keys))  # type: ignore[misc]
+        if is_late():
+            return False
+    store.transact(lambda tx: tx.removal.end(number))
+    return True
+
+
+def remove_deleted(store: Store, is_late: Callable[[], bool]) -> int:
+    """Go on with tasks whose removal was cut off; returns how many are gone now."""
+    with store.read() as tx:
+        unfinished = tx.removal.unfinished(BATCH)
+    gone = 0
+    for number in unfinished:
+        gone += finish_removal(store, number, is_late)
+        if is_late():
+            break
+    return gone
+
+
+def prune(
+    store: Store,
+    pipelines: Pipelines,
+    actor: str,
+    days: float | None = None,
+    is_late: Callable[[], bool] = lambda: False,
+) -> int:
+    """Remove all tasks that finished longer ago than the retention time, or than ``days``; returns how many.
+
+    It stops early when it is late: the next sweep goes on.
+    """
+    age = store.settings.retention_days if days is None else days
+    removed = stuck = 0
+    while age > 0 and not is_late():
+        with store.read() as tx:
+            old = tx.tasks.finished_before(age, BATCH, skip=stuck)
+        for task in old:
+            if is_late():
+                return removed
+            gone = can_move(pipelines, task) and _prune_one(store, pipelines, actor, task.number, age)
+            removed += gone
+            stuck += not gone
+        if len(old) < BATCH:
+            break
+    return removed
+
+
+def _prune_one(store: Store, pipelines: Pipelines, actor: str, number: int, age: float) -> bool:
+    def decide(tx: Transaction) -> tuple[str, bool] | None:
+        row = tx.tasks.lock(number)
+        if row is None or row.state not in FINISHED_TASKS or not can_move(pipelines, row):
+            return None
+        return row.id, remove(tx, pipelines, row, "prune", actor)
+
+    pruned = None
+    with left_for_later(store, actor):
+        pruned = store.transact(decide)
+    if pruned is None:
+        return False
+    task_id, gone = pruned
+    if not gone:
+        finish_removal(store, number)
+    log.info("[%s] Pruned %s: finished more than %g days ago", actor, task_id, age)
+    return True
+
+
+def late_after(seconds: float) -> Callable[[], bool]:
+    """Whether so many seconds are over."""
+    end = time.monotonic() + seconds
+    return lambda: time.monotonic() > end

@@ -1,0 +1,1 @@
+"""Takes in new tasks: inputs, options, keys."""

@@ -1,0 +1,42 @@
+"""Checks the options of a task before anything is begun: at submit, at a retry, and of an upload before its file is read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fanfold.engine.discovery import beside_service
+from fanfold.errors import BadInput, BadOption, HandlerError
+from fanfold.model.pipelines.options import LOCAL, MODEL, PROVIDER, read_options
+from fanfold.model.pipelines.pipeline import Pipeline
+
+
+def check_options(pipeline: Pipeline, options: dict[str, Any]) -> None:
+    """Whether the pipeline can do something with these options; BadInput says what is wrong.
+
+    First each by itself, as it is declared, then the rules of the application about all of them.
+    """
+    check_declared(pipeline, options)
+    if pipeline.check_options is None:
+        return
+    try:
+        pipeline.check_options(options)
+    except HandlerError as problem:
+        raise BadInput(problem.message, code=problem.code) from None
+
+
+def check_declared(pipeline: Pipeline, options: dict[str, Any]) -> None:
+    """Whether each option is what it is declared to be, and the providers that are named are known here; BadOption if not."""
+    if not pipeline.declared:
+        return
+    values = read_options(pipeline.declared, options)
+    kinds = {name: pipeline.declared[name].kind for name in options if values.get(name)}
+    has_provider = any(kind == PROVIDER and values[name] != LOCAL for name, kind in kinds.items())
+    for name, kind in kinds.items():
+        # Beside a provider, a model is one of that provider's; each of several is asked by itself.
+        is_single = not pipeline.declared[name].many
+        if kind not in (PROVIDER, MODEL) or (kind == MODEL and is_single and has_provider):
+            continue
+        objection = beside_service("ask", "unknown_provider" if kind == PROVIDER else "unknown_model")
+        for value in (values[name],) if is_single else values[name]:
+            if (reason := objection(value)) is not None:
+                raise BadOption(reason, field=name)

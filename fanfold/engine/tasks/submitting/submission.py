@@ -1,0 +1,78 @@
+"""What a person may say when they submit a task, and whether each part of it can be used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from fanfold.engine.tasks.many_items.new_items import KEY_LENGTH
+from fanfold.errors import BadInput
+from fanfold.model.retry import MOST_RETRIES
+from fanfold.model.text.sentences import say
+from fanfold.model.text.texts import check_text, shown
+
+OWNER_LENGTH = 200
+TAG_LENGTH = 100
+TITLE_LENGTH = 1_000
+
+
+@dataclass(frozen=True)
+class Submission:
+    """Everything a person may say when they submit a task."""
+
+    inputs: Sequence[Any] = ()
+    items: Iterable[Any] | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    title: str | None = None
+    key: str | None = None
+    priority: int = 0
+    tags: Sequence[str] = ()
+    owner: str = ""
+    retry_limit: int | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+    straight_through: bool = False
+    literal: bool = False
+    actor: str = "person"
+
+
+def checked(wanted: Submission) -> Submission:
+    """The submission, if every part of it is of the right kind and size; BadInput names the part that is not."""
+    if wanted.key is not None:
+        check_text(wanted.key, "The key", least=1, most=KEY_LENGTH)
+    if wanted.title is not None:
+        check_text(wanted.title, "The title", most=TITLE_LENGTH)
+    check_text(wanted.owner, "The owner", most=OWNER_LENGTH)
+    check_items(wanted.items)
+    check_mapping(wanted.options, "options")
+    check_mapping(wanted.metadata, "metadata")
+    priority = _whole(wanted.priority, "The priority")
+    if not -(2**31) < priority < 2**31:
+        raise BadInput(say("priority_range", value=shown(priority)))
+    if wanted.retry_limit is not None and not 0 <= _whole(wanted.retry_limit, "The retry limit") <= MOST_RETRIES:
+        raise BadInput(say("retry_limit_range", value=shown(wanted.retry_limit), most=MOST_RETRIES))
+    return replace(wanted, tags=_tags(wanted.tags))
+
+
+def check_items(items: Any) -> None:
+    """`items` must give one item after the other; text or a mapping would give its letters or names."""
+    if items is not None and (isinstance(items, str | bytes | Mapping) or not hasattr(items, "__iter__")):
+        raise BadInput(say("items_no_list", value=shown(items)))
+
+
+def check_mapping(values: Any, name: str) -> None:
+    """Options and metadata have names."""
+    if not isinstance(values, Mapping):
+        raise BadInput(say("not_dict", name=name, value=shown(values)))
+
+
+def _whole(value: Any, what: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise BadInput(say("not_whole", what=what, value=shown(value)))
+    return value
+
+
+def _tags(tags: Any) -> tuple[str, ...]:
+    if isinstance(tags, str | bytes | Mapping) or not hasattr(tags, "__iter__"):
+        raise BadInput(say("tags_no_list", value=shown(tags)))
+    return tuple(check_text(tag, "A tag", least=1, most=TAG_LENGTH) for tag in tags)

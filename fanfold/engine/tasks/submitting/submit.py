@@ -1,0 +1,277 @@
+"""Begins a task: its row, its files and its first items appear with one transaction."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from bisect import bisect_left
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fanfold.engine.tasks.many_items.draft import remove_items, write_items
+from fanfold.engine.tasks.many_items.new_items import NewItems, digest_of
+from fanfold.engine.tasks.moving.advance import make_items
+from fanfold.engine.tasks.moving.transitions import described, record
+from fanfold.engine.tasks.submitting import inputs as given
+from fanfold.engine.tasks.submitting.inputs import Described
+from fanfold.engine.tasks.submitting.option_checks import check_options
+from fanfold.engine.tasks.submitting.submission import TITLE_LENGTH, Submission
+from fanfold.engine.tasks.submitting.submission import checked as checked_submission
+from fanfold.engine.tasks.submitting.unlock import applied, taken_out
+from fanfold.errors import BadInput, DatabaseProblem, FanfoldError, KeyReused, KeyTaken
+from fanfold.model.lifecycle import TaskState
+from fanfold.model.pipelines.pipeline import Pipeline
+from fanfold.model.plan import Kind, Plan
+from fanfold.model.task import TaskRow
+from fanfold.model.text.sentences import say
+from fanfold.model.values import serial
+from fanfold.model.values.files import File
+from fanfold.store.items.large.drafts import CHUNK, NEW
+from fanfold.store.store import Store, Transaction
+
+log = logging.getLogger("fanfold.submit")
+TRIES = 3
+BYTES_PER_CHARACTER = 4
+"""At most."""
+ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"
+
+
+class Submitted(NamedTuple):
+    """A task, and whether this submission has made it."""
+
+    row: TaskRow
+    is_new: bool
+
+
+def submit(store: Store, pipeline: Pipeline, wanted: Submission) -> TaskRow:
+    """The task of a submission: a new one, or the one that has its key."""
+    return submit_or_find(store, pipeline, wanted).row
+
+
+def submit_or_find(store: Store, pipeline: Pipeline, wanted: Submission) -> Submitted:
+    """A new task with its first items, or, where the key is taken, the task that has it; KeyReused when that is other work.
+
+    Whatever the items come from is used up before any transaction begins.
+    """
+    wanted = checked_submission(wanted)
+    options, secrets = taken_out(pipeline, wanted.options)
+    wanted = replace(wanted, options=options)
+    plan = pipeline.plan().without_gates() if wanted.straight_through else pipeline.plan()
+    existing = _by_key(store, wanted)
+    checked = check_submission(pipeline, plan, wanted)
+    if existing is not None:
+        return Submitted(_compared(existing, pipeline, wanted, checked, _fingerprint(pipeline, wanted, checked)), False)
+    made = Making(store, pipeline, plan, wanted)
+    try:
+        with applied(store, secrets, checked) as usable:
+            return Submitted(made.keep(checked, usable), True)
+    except KeyTaken:
+        made.remove_blobs()
+        existing = _by_key(store, wanted)
+        if existing is None:
+            raise
+        return Submitted(_compared(existing, pipeline, wanted, checked, made.fingerprint), False)
+    except BaseException:
+        made.remove_blobs()
+        raise
+    finally:
+        made.new_items.remove()
+
+
+class Making:
+    """A task on its way into the database."""
+
+    def __init__(self, store: Store, pipeline: Pipeline, plan: Plan, wanted: Submission) -> None:
+        self.store = store
+        self.pipeline = pipeline
+        self.plan = plan
+        self.wanted = wanted
+        self.task_id = new_id()
+        self.new_items = NewItems(store.scratch / f"submit-{self.task_id}.jsonl")
+        self.fingerprint: str | None = None
+        self._files: list[File] = []
+        """Blobs of the inputs."""
+        self._folded: list[tuple[int, File]] = []
+        """Blobs of large inputs of items, with the positions of the items."""
+
+    def keep(self, checked: list[Any], usable: list[Any]) -> TaskRow:
+        """Write the blobs, then everything else: in one transaction, or many items in short ones before it.
+
+        ``usable`` are the inputs as secrets make them. The fingerprint is of what was given: copies may differ each time.
+        """
+        described = None if self.wanted.key is None else Described(self.pipeline.name, self.wanted.options)
+        if self.wanted.items is not None:
+            limit = self.store.settings.result_bytes
+            self.new_items.fill(self.wanted.items, self._fold, limit, digest=described is not None)
+            if not self.new_items.count:
+                raise BadInput(say("items_empty"))
+        is_same = usable == checked
+        if described is not None and not is_same:
+            given.describe(described, checked)
+        kept = given.copy_in(self.store, self.task_id, usable, self._files, described if is_same else None)
+        self.fingerprint = None if described is None else described.fingerprint(self.new_items.digest)
+        row = _row(self.task_id, self.pipeline, self.plan, self.wanted, kept, checked)
+        row["fingerprint"] = self.fingerprint
+        return self._keep_few(row) if self.new_items.fits_one_chunk else self._keep_many(row)
+
+    def _fold(self, name: str, text: str) -> str:
+        if len(text) * BYTES_PER_CHARACTER <= self.store.settings.inline_bytes:
+            return text
+        text, file = self.store.fold(self.task_id, name, text)
+        if file is not None:
+            self._folded.append((self.new_items.count, file))
+        return text
+
+    def _keep_few(self, row: dict[str, Any]) -> TaskRow:
+        with self.store.write() as tx:
+            number = tx.tasks.add(row, self.wanted.tags)
+            tx.blobs.add_files(number, [file for _, file in self._folded])
+            return self._begin(tx, number, self.new_items if self.wanted.items is not None else None)
+
+    def _keep_many(self, row: dict[str, Any]) -> TaskRow:
+        """Write the items under the number of a task that is not there yet, and then the task."""
+        for _ in range(TRIES):
+            with self.store.write() as tx:
+                number = tx.tasks.reserve_number()
+                tx.drafts.begin(number, row["stage"], NEW, self.task_id)
+            try:
+                begun = self._write(number, row)
+            except BaseException:
+                self._give_up(number, row["stage"])
+                raise
+            if begun is not None:
+                return begun
+        raise FanfoldError(say("items_too_slow"), code="too_slow")
+
+    def _write(self, number: int, row: dict[str, Any]) -> TaskRow | None:
+        """Items, then the task; None when the sweep took this for abandoned, as after a long sleep of the machine."""
+        stage, positions = row["stage"], [position for position, _ in self._folded]
+
+        def name_blobs(tx: Transaction, first: int, behind: int) -> None:
+            some = self._folded[bisect_left(positions, first) : bisect_left(positions, behind)]
+            tx.blobs.add_files(number, [file for _, file in some])
+
+        if not write_items(
+            self.store.transact, number, stage, self.task_id, self.new_items, may=lambda tx: True, note=name_blobs
+        ):
+            return None
+        with self.store.write() as tx:
+            tx.items.analyze(self.new_items.count)
+        with self.store.write() as tx:
+            if not tx.drafts.refresh(number, stage, self.task_id):
+                return None
+            tx.tasks.add({"number": number, **row}, self.wanted.tags)
+            tx.drafts.end(number, [stage])
+            return self._begin(tx, number, None)
+
+    def _give_up(self, number: int, stage: str) -> None:
+        """Remove what was written so far; when the database is gone, the sweep does."""
+        try:
+            remove_items(
+                self.store.transact, number, stage, self.task_id, may=lambda tx: _unnamed(tx, number), keep=False
+            )
+        except DatabaseProblem as problem:
+            log.warning("Left the items of a submission that failed to the sweep: %s", problem)
+
+    def _begin(self, tx: Transaction, number: int, items: NewItems | None) -> TaskRow:
+        tx.blobs.add_files(number, self._files)
+        row = tx.tasks.get(number)
+        assert row is not None
+        make_items(tx, row, row.plan.stages[0], items)
+        record(
+            tx,
+            {self.pipeline.name: self.pipeline},
+            row,
+            described(row, "submit", None, row.state, self.wanted.actor, row.stage),
+        )
+        tx.announce()
+        return row
+
+    def remove_blobs(self) -> None:
+        """The task did not come to be."""
+        self.store.shelf.delete(file.key for file in [*self._files, *(file for _, file in self._folded)])
+
+
+def _unnamed(tx: Transaction, number: int) -> bool:
+    """Unname the blobs of a task that did not come to be; their files are removed by whoever knows them."""
+    return tx.blobs.drop_some(number, CHUNK) is not None
+
+
+def _by_key(store: Store, wanted: Submission) -> TaskRow | None:
+    if wanted.key is None:
+        return None
+    with store.read() as tx:
+        return tx.tasks.by_key(wanted.owner, wanted.key)
+
+
+def _fingerprint(pipeline: Pipeline, wanted: Submission, checked: list[Any]) -> str:
+    """The fingerprint of what is wanted; nothing is kept."""
+    known = Described(pipeline.name, wanted.options)
+    given.describe(known, checked)
+    digest = None
+    if wanted.items is not None:
+        digest = digest_of(wanted.items)
+    return known.fingerprint(digest)
+
+
+def _compared(
+    existing: TaskRow, pipeline: Pipeline, wanted: Submission, checked: list[Any], fingerprint: str | None
+) -> TaskRow:
+    """The task that has the key, if it is the same work; other work must not be taken for it in silence."""
+    if existing.fingerprint is not None:
+        same = existing.fingerprint == fingerprint
+    else:  # Submitted before there were fingerprints.
+        kept = [(one.name, one.size) if isinstance(one, File) else one for one in serial.load(existing.input) or []]
+        now = [given.size_of(one) if isinstance(one, Path | given.Upload) else one for one in checked]
+        options = serial.load(serial.dump(wanted.options, "The options"))
+        same = (existing.pipeline, serial.load(existing.options) or {}, kept) == (pipeline.name, options, now)
+    if not same:
+        raise KeyReused(say("key_reused", key=wanted.key, task=existing.id))
+    return existing
+
+
+def check_submission(pipeline: Pipeline, plan: Plan, wanted: Submission) -> list[Any]:
+    """The inputs, with everything that could be wrong said before anything is kept."""
+    starts_with_items = plan.stages[0].kind is Kind.EACH
+    if starts_with_items and wanted.items is None:
+        raise BadInput(say("needs_items", pipeline=pipeline.name, stage=plan.stages[0].name))
+    if not starts_with_items and wanted.items is not None:
+        raise BadInput(say("makes_own_items", pipeline=pipeline.name, stage=plan.stages[0].name))
+    serial.dump([wanted.options, wanted.metadata], "What was submitted")
+    check_options(pipeline, wanted.options)
+    inputs = given.check(wanted.inputs, text_is_path=not (pipeline.calls_with_arguments or wanted.literal))
+    if pipeline.accepts and not any(isinstance(value, Path | given.Upload | File) for value in inputs):
+        wanted_files = " or ".join(pipeline.accepts)
+        raise BadInput(
+            f"{pipeline.title} needs a file that ends with {wanted_files}, and none was given. Give one as an input.",
+            code="no_file",
+        )
+    return inputs
+
+
+def new_id() -> str:
+    """A fresh public id, short enough to read out and random enough to be unique."""
+    return "t-" + "".join(secrets.choice(ALPHABET) for _ in range(12))
+
+
+def _row(
+    task_id: str, pipeline: Pipeline, plan: Plan, wanted: Submission, kept: list[Any], checked: list[Any]
+) -> dict[str, Any]:
+    first = plan.stages[0]
+    named = next((value.name for value in checked if isinstance(value, Path | given.Upload)), pipeline.title)
+    return {
+        "id": task_id,
+        "pipeline": pipeline.name,
+        "title": (wanted.title or named)[:TITLE_LENGTH],
+        "state": TaskState.WAITING.value if first.gate else TaskState.ACTIVE.value,
+        "stage": first.name,
+        "plan": plan.to_json(),
+        "input": serial.dump(kept, "The input"),
+        "options": serial.dump(wanted.options, "The options"),
+        "extra": serial.dump(wanted.metadata, "The metadata"),
+        "owner": wanted.owner,
+        "priority": wanted.priority,
+        "key": wanted.key,
+        "retry_limit": wanted.retry_limit,
+    }

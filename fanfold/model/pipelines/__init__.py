@@ -1,0 +1,1 @@
+"""What an application declares: pipelines, rules, options, forms, actions and words."""

@@ -1,0 +1,180 @@
+"""The options of a pipeline, declared once: the check, the form fields, the API's schema and the CLI are made from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fanfold.errors import BadOption, BadPipeline, HandlerError
+from fanfold.model.text.sentences import say
+
+TEXT, NUMBER, CHOICE, FLAG, RANGE = "text", "number", "choice", "flag", "range"
+FILE, MODEL, PROVIDER, SECRET = "file", "model", "provider", "secret"
+LOCAL = "local"
+"""The name under which applications work without any service."""
+KINDS = {
+    TEXT: "a line of text",
+    NUMBER: "a whole number, within bounds",
+    CHOICE: "one of `choices`",
+    FLAG: "yes or no",
+    RANGE: "a range in the application's own notation, such as pages; `check` knows it",
+    FILE: "a longer text, usually kept in a file: the CLI takes the file's name, the page a text area",
+    MODEL: "a model",
+    PROVIDER: "a configured provider, or `local`",
+    SECRET: "used at once on the input file, and never stored",
+}
+"""The kinds of options."""
+YES_OR_NO = {
+    "1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False,
+}  # fmt: skip
+SHOWN_LENGTH = 200
+"""Longest value quoted in a refusal."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of a pipeline: its name, its kind, and what it may be.
+
+    ``check`` gets the value as text and raises ``Permanent`` when it cannot be used. ``many`` takes a list. Options of a
+    ``group`` are shown together; those without one come first. ``order`` sorts them, lowest first. ``helps`` has the codes of
+    failures that another value may put right: the page offers the option beside them. A secret has ``apply``:
+    ``apply(path, secret, target, name=…)`` writes the input file as it can be used, in a child process.
+    """
+
+    name: str
+    kind: str = TEXT
+    help: str = ""
+    default: Any = None
+    label: str = ""
+    choices: tuple[str, ...] = ()
+    at_least: int | None = None
+    at_most: int | None = None
+    many: bool = False
+    order: int = 0
+    group: str = ""
+    unit: str = ""
+    check: Callable[[str], object] | None = None
+    apply: Callable[..., object] | None = None
+    helps: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise BadPipeline(f"The option {self.name} is of kind {self.kind!r}; there are {', '.join(KINDS)}.")
+        if (self.kind == CHOICE) != bool(self.choices):
+            raise BadPipeline(f"The option {self.name} is of kind {self.kind}: `choices` belong to kind choice.")
+        if (self.kind == SECRET) != (self.apply is not None):
+            raise BadPipeline(f"The option {self.name} is of kind {self.kind}: `apply` belongs to kind secret.")
+        if self.apply is not None and "<" in self.apply.__qualname__:
+            raise BadPipeline(
+                f"`apply` of the option {self.name} runs in a child process: name a function of a module."
+            )
+
+    @property
+    def title(self) -> str:
+        """What a form calls it."""
+        return self.label or self.name.replace("_", " ").capitalize()
+
+    def value(self, given: Any) -> Any:
+        """The value that was meant; BadOption when it cannot be used."""
+        if given is None:
+            return self.default
+        if self.many:
+            parts = given.split(",") if isinstance(given, str) else given
+            if not isinstance(parts, list | tuple):
+                raise self._refused(given, say("may_be_list"))
+            return tuple(self._one(part) for part in parts if not isinstance(part, str) or part.strip())
+        return self._one(given)
+
+    def _one(self, given: Any) -> Any:
+        if self.kind == FLAG:
+            return given if isinstance(given, bool) else self._flag(given)
+        if self.kind == NUMBER:
+            return self._number(given)
+        if isinstance(given, dict | list):
+            raise self._refused(given, "must be text")
+        text = str(given)
+        if self.kind == CHOICE and text not in self.choices:
+            raise self._refused(given, say("may_be_choice", choices=self.choices))
+        if self.check is not None:
+            try:
+                self.check(text)
+            except HandlerError as problem:
+                raise BadOption(problem.message, field=self.name, code=problem.code) from None
+        return text.strip() if self.many else text
+
+    def _flag(self, given: Any) -> bool:
+        word = str(given).lower()
+        if word not in YES_OR_NO:
+            raise self._refused(given, say("may_be_flag"))
+        return YES_OR_NO[word]
+
+    def _number(self, given: Any) -> int:
+        try:
+            number = int(given)
+            whole = not isinstance(given, float) or given == number
+        except (TypeError, ValueError, OverflowError):
+            whole = False
+        if not whole or isinstance(given, bool):
+            said = say("option_not_number", option=self.name, value=_shown(given))
+            raise BadOption(said, field=self.name) from None
+        low, high = self.at_least, self.at_most
+        if (low is not None and number < low) or (high is not None and number > high):
+            unit = f" {self.unit}" if self.unit else ""
+            least = say("may_be_from", low=low, unit=unit)
+            raise self._refused(given, least if high is None else say("may_be_between", low=low, high=high, unit=unit))
+        return number
+
+    def _refused(self, given: Any, rule: str) -> BadOption:
+        shown = _shown(given) if self.kind != SECRET else "not usable"
+        return BadOption(say("option_refused", option=self.name, value=shown, rule=rule), field=self.name)
+
+    def schema(self) -> dict[str, Any]:
+        """Its JSON Schema."""
+        types = {NUMBER: "integer", FLAG: "boolean"}
+        one: dict[str, Any] = {"type": types.get(self.kind, "string")}
+        if self.choices:
+            one["enum"] = list(self.choices)
+        one |= {} if self.at_least is None else {"minimum": self.at_least}
+        one |= {} if self.at_most is None else {"maximum": self.at_most}
+        found = {"type": "array", "items": one} if self.many else one
+        found |= {"title": self.title, "description": self.help, "x-kind": self.kind}
+        found |= {"x-group": self.group} if self.group else {}
+        if self.kind == SECRET:
+            return found | {"writeOnly": True}
+        return found if self.default is None else found | {"default": self.default}
+
+
+def declared(options: Iterable[Option]) -> dict[str, Option]:
+    """Options by name, in the order they are shown; BadPipeline when a name occurs twice."""
+    found: dict[str, Option] = {}
+    for option in sorted(options, key=lambda one: one.order):
+        if option.name in found:
+            raise BadPipeline(f"The option {option.name} is declared twice.")
+        found[option.name] = option
+    return found
+
+
+def read_options(options: Sequence[Option] | Mapping[str, Option], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The value of every option but secrets: what was given, or its default; BadOption names what cannot be used."""
+    known = options if isinstance(options, Mapping) else declared(options)
+    unknown = sorted(str(name) for name in given if name not in known)
+    if unknown:
+        names = ", ".join(unknown)[:SHOWN_LENGTH]
+        raise BadOption(say("no_option", names=names, known=list(known)), field=unknown[0])
+    values = {name: option.value(given.get(name)) for name, option in known.items()}
+    return {name: value for name, value in values.items() if known[name].kind != SECRET}
+
+
+def schema(options: Mapping[str, Option]) -> dict[str, Any]:
+    """The JSON Schema of all options."""
+    return {
+        "type": "object",
+        "properties": {name: option.schema() for name, option in options.items()},
+        "additionalProperties": False,
+    }
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= SHOWN_LENGTH else text[:SHOWN_LENGTH] + "…"

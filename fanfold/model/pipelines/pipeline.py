@@ -1,0 +1,356 @@
+"""How is the work cut up? A pipeline: named stages with their handlers and rules, in the order of their definition."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Generic, ParamSpec, TypeVar, Unpack, overload
+
+from fanfold.errors import BadPipeline
+from fanfold.model.pipelines.alone import Alone
+from fanfold.model.pipelines.declarations import Declarations
+from fanfold.model.pipelines.options import Option
+from fanfold.model.pipelines.rules import PLANNED_RULES, RUN_RULES, MergeHandler, StageRules, TaskHandler
+from fanfold.model.pipelines.vocabulary import Vocabulary
+from fanfold.model.plan import ON_CANCELLED, ON_FAILED, Kind, Plan, PlannedStage
+from fanfold.model.retry import Retry
+
+Handler = TypeVar("Handler", bound=Callable[..., Any])
+Parameters = ParamSpec("Parameters")
+Returned = TypeVar("Returned")
+NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage: its handler and how it is run. The part other processes must know is ``planned``."""
+
+    planned: PlannedStage
+    handler: Callable[..., Any]
+    retry: Retry = field(default_factory=Retry)
+    timeout: float | None = 120.0
+    concurrency: int | None = None
+    limit: int | None = None
+    isolate: bool = False
+    wait_limit: float = 600.0
+
+    @cached_property
+    def name(self) -> str:
+        """The stage's name."""
+        return self.planned.name
+
+    @cached_property
+    def kind(self) -> Kind:
+        """What kind of stage it is."""
+        return self.planned.kind
+
+    @property
+    def takes(self) -> float:
+        """Seconds that a call usually needs."""
+        return self.planned.takes
+
+    @cached_property
+    def runs_in_loop(self) -> bool:
+        """Whether the handler is ``async def``."""
+        return inspect.iscoroutinefunction(self.handler) or inspect.isasyncgenfunction(self.handler)
+
+    @property
+    def can_be_isolated(self) -> bool:
+        """Whether a child process can find the handler by its name."""
+        return "<" not in self.handler.__qualname__
+
+
+class Pipeline(Declarations):
+    """A named list of stages. See the guide "Writing pipelines".
+
+    >>> book = Pipeline("translate")
+    >>> @book.split
+    ... def chapters(task): ...
+    """
+
+    calls_with_arguments = False
+    """Whether the handler is called with what was submitted, not with the task."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        title: str | None = None,
+        check_options: Callable[[dict[str, Any]], object] | None = None,
+        options: Sequence[Option] | Mapping[str, str] | None = None,
+        accepts: Sequence[str] = (),
+        picture: Callable[[Any], bytes] | None = None,
+        unit: tuple[str, str] = ("item", "items"),
+        words: Vocabulary | None = None,
+        view: str = "",
+    ) -> None:
+        if not NAME.fullmatch(name):
+            raise BadPipeline(f"'{name}' cannot name a pipeline: use letters, digits, - and _, starting with a letter.")
+        super().__init__(options, words, view)
+        self.name = name
+        self.title = title or name
+        self.check_options = check_options
+        """Raises when options do not go together: asked at submit and at retry, before anything is changed."""
+        self.accepts = tuple(accepts)
+        """The endings of the files it takes, such as `.pdf`; none: any value, or any file."""
+        self.picture = picture
+        """Draws what an item is about as a JPEG or PNG, from the item's input; called in a child process when somebody looks."""
+        self.unit = unit
+        """What people call one of its items, and several: `("page", "pages")`."""
+        self.stages: dict[str, Stage] = {}
+        self.compensations: dict[str, Stage] = {}
+        self.mirror: Callable[..., Any] | None = None
+
+    @property
+    def origin(self) -> str:
+        """Where its first handler is written: file and line."""
+        handlers = [inspect.unwrap(stage.handler) for stage in self.all_stages()]
+        code = getattr(handlers[0], "__code__", None) if handlers else None
+        if code is None:
+            return handlers[0].__module__ if handlers else "nowhere: it has no stages"
+        return f"{code.co_filename}:{code.co_firstlineno}"
+
+    def __repr__(self) -> str:
+        return f"Pipeline({self.name!r}: {' → '.join(self.stages) or 'no stages'})"
+
+    @overload
+    def split(self, handler: TaskHandler, /) -> TaskHandler: ...
+    @overload
+    def split(self, /, **rules: Unpack[StageRules]) -> Callable[[TaskHandler], TaskHandler]: ...
+    def split(self, handler: Any = None, /, **rules: Any) -> Any:
+        """A stage of one item that yields ``NewItem``s: the items of the ``each`` stage after it."""
+        return self._decorate(
+            Kind.SPLIT, handler, {"timeout": 300.0, "ready": "pending", "doing": "splitting", **rules}
+        )
+
+    @overload
+    def each(self, handler: TaskHandler, /) -> TaskHandler: ...
+    @overload
+    def each(self, /, **rules: Unpack[StageRules]) -> Callable[[TaskHandler], TaskHandler]: ...
+    def each(self, handler: Any = None, /, **rules: Any) -> Any:
+        """A stage of N items: the handler gets an item and returns its result."""
+        return self._decorate(Kind.EACH, handler, {"ready": "processing", "doing": "processing", "weight": 90, **rules})
+
+    @overload
+    def merge(self, handler: MergeHandler, /) -> MergeHandler: ...
+    @overload
+    def merge(self, /, **rules: Unpack[StageRules]) -> Callable[[MergeHandler], MergeHandler]: ...
+    def merge(self, handler: Any = None, /, **rules: Any) -> Any:
+        """A stage of one item that gets the task and the ordered stream of results."""
+        return self._decorate(
+            Kind.MERGE, handler, {"timeout": 300.0, "ready": "ready to merge", "doing": "merging", **rules}
+        )
+
+    @overload
+    def step(self, handler: TaskHandler, /) -> TaskHandler: ...
+    @overload
+    def step(self, /, **rules: Unpack[StageRules]) -> Callable[[TaskHandler], TaskHandler]: ...
+    def step(self, handler: Any = None, /, **rules: Any) -> Any:
+        """A stage of one item; its ``input`` is the output of the step before."""
+        return self._decorate(Kind.STEP, handler, {"timeout": 300.0, **rules})
+
+    def on_failed(self, handler: TaskHandler, /) -> TaskHandler:
+        """A durable step that runs once, in effect, when the task has finally failed."""
+        return self._compensate(ON_FAILED, handler)
+
+    def on_cancelled(self, handler: TaskHandler, /) -> TaskHandler:
+        """A durable step that runs once, in effect, when the task was cancelled."""
+        return self._compensate(ON_CANCELLED, handler)
+
+    def on_move(self, handler: MergeHandler, /) -> MergeHandler:
+        """A function ``(connection, change)`` called inside the transaction of each move of a task (a mirror record)."""
+        if self.mirror is not None:
+            raise BadPipeline(f"Pipeline {self.name} has an on_move function already: {self.mirror.__qualname__}.")
+        check_parameters(handler, ("connection", "change"))
+        self.mirror = handler
+        return handler
+
+    def plan(self) -> Plan:
+        """The part of the pipeline that is kept with each task; raises BadPipeline when the stages make no sense."""
+        stages = tuple(stage.planned for stage in self.stages.values())
+        if not stages:
+            raise BadPipeline(
+                f"Pipeline {self.name} has no stages. Define one with @{self.name}.step, or split, each and merge."
+            )
+        for stage, follower in zip(stages, (*stages[1:], None), strict=True):
+            if stage.kind is Kind.SPLIT and (follower is None or follower.kind is not Kind.EACH):
+                raise BadPipeline(f"Stage {stage.name} of {self.name} splits, so an `each` stage must follow it.")
+            if stage.kind is not Kind.EACH and stage.kind is not Kind.SPLIT and follower and follower.kind is Kind.EACH:
+                raise BadPipeline(
+                    f"Stage {follower.name} of {self.name} is `each`: a split, another each or nothing comes before it."
+                )
+        if any(stage.kind is Kind.MERGE and not self._each_before(index) for index, stage in enumerate(stages)):
+            raise BadPipeline(f"A merge of {self.name} has no `each` stage before it: there is nothing to merge.")
+        self.words.check(self.name, {word for one in stages for word in (one.ready, one.doing, one.retrying)})
+        return Plan(
+            stages,
+            ON_FAILED in self.compensations,
+            ON_CANCELLED in self.compensations,
+            self.mirror is not None,
+            tuple(self.words.task.items()),
+            tuple(self.words.item.items()),
+            self.words.done_phase,
+        )
+
+    def find(self, stage: str) -> Stage | None:
+        """The stage of that name in the code as it is now, compensations included."""
+        return self.stages.get(stage) or self.compensations.get(stage)
+
+    def all_stages(self) -> tuple[Stage, ...]:
+        """Every stage with a handler, compensations last."""
+        return (*self.stages.values(), *self.compensations.values())
+
+    def _each_before(self, index: int) -> bool:
+        return any(stage.kind is Kind.EACH for stage in list(self.stages.values())[:index])
+
+    def _decorate(self, kind: Kind, handler: Handler | None, rules: dict[str, Any]) -> Any:
+        if handler is not None:
+            return self._add(kind, handler, rules)
+        return lambda later_handler: self._add(kind, later_handler, rules)
+
+    def _add(self, kind: Kind, handler: Handler, rules: dict[str, Any]) -> Handler:
+        check_parameters(handler, ("task", "results") if kind is Kind.MERGE else (ARGUMENT[kind],))
+        stage = make_stage(kind, handler, rules)
+        if stage.name in self.stages or stage.name in (ON_FAILED, ON_CANCELLED):
+            raise BadPipeline(f"Pipeline {self.name} has a stage '{stage.name}' already. Give this one another name=.")
+        self.stages[stage.name] = stage
+        return handler
+
+    def _compensate(self, name: str, handler: Handler) -> Handler:
+        if name in self.compensations:
+            raise BadPipeline(f"Pipeline {self.name} has an {name} step already.")
+        check_parameters(handler, ("task",))
+        rules = {"name": name, "ready": "compensating", "doing": "compensating", "weight": 0, "timeout": 300.0}
+        self.compensations[name] = make_stage(Kind.STEP, handler, rules)
+        return handler
+
+
+ARGUMENT = {Kind.STEP: "task", Kind.SPLIT: "task", Kind.EACH: "item"}
+"""What a handler of each kind is called with; a merge also gets the results."""
+
+
+def check_parameters(handler: Callable[..., Any], arguments: tuple[str, ...]) -> None:
+    """Refuse a handler that cannot be called with what its stage gives it."""
+    try:
+        signature = inspect.signature(handler)
+    except ValueError:  # Some functions written in C do not tell.
+        return
+    try:
+        signature.bind(*arguments)
+    except TypeError:
+        given = " and ".join(f"the {argument}" for argument in arguments)
+        name = getattr(handler, "__qualname__", repr(handler))
+        raise BadPipeline(
+            f"{name}{signature} cannot be a handler here: it is called with {given}. "
+            f"Write it as {name}({', '.join(arguments)})."
+        ) from None
+
+
+def make_stage(kind: Kind, handler: Callable[..., Any], rules: dict[str, Any]) -> Stage:
+    """A stage from its handler and the rules given to the decorator."""
+    name = rules.get("name") or handler.__name__.strip("_")
+    unknown = set(rules) - {*PLANNED_RULES, *RUN_RULES, "name"}
+    if unknown:
+        raise BadPipeline(
+            f"Stage {name} has unknown rules {sorted(unknown)}; there are {', '.join((*PLANNED_RULES, *RUN_RULES))}."
+        )
+    if not NAME.fullmatch(name):
+        raise BadPipeline(f"'{name}' cannot name a stage: use letters, digits, - and _, starting with a letter.")
+    for rule in ("timeout", "concurrency", "limit", "wait_limit", "crash_limit"):
+        if rules.get(rule) is not None and rules[rule] <= 0:
+            raise BadPipeline(f"Stage {name} has {rule}={rules[rule]}; it must be more than 0.")
+    if rules.get("quiet_seconds", 0) < 0 or ("quiet_seconds" in rules and kind is not Kind.MERGE):
+        raise BadPipeline(f"Stage {name} has quiet_seconds={rules['quiet_seconds']}: a merge can have them, 0 or more.")
+    if rules.get("tolerate", 0) < 0:
+        raise BadPipeline(f"Stage {name} has tolerate={rules['tolerate']}; give a share below 1, or a number of items.")
+    if rules.get("isolate") and "<" in handler.__qualname__:
+        raise BadPipeline(
+            f"Stage {name} is isolated, so its handler must be a function of a module, not {handler.__qualname__}."
+        )
+    rules = {"doing": name, **rules} if kind is Kind.STEP else rules
+    planned = PlannedStage(name, kind, **{rule: rules[rule] for rule in PLANNED_RULES if rule in rules})
+    return Stage(planned, handler, **{rule: rules[rule] for rule in RUN_RULES if rule in rules})
+
+
+class FunctionPipeline(Pipeline):
+    """The pipeline behind one function."""
+
+    calls_with_arguments = True
+
+
+class TaskFunction(Generic[Parameters, Returned]):
+    """What ``@fanfold.task`` makes of a function: callable as before, and a pipeline of one step."""
+
+    def __init__(self, function: Callable[Parameters, Returned], pipeline: Pipeline) -> None:
+        self.function = function
+        self.pipeline = pipeline
+        self.__name__ = function.__name__
+        self.__qualname__ = function.__qualname__
+        self.__doc__ = function.__doc__
+        self.__module__ = function.__module__
+
+    def __call__(self, *arguments: Parameters.args, **named: Parameters.kwargs) -> Returned:
+        """Call the function itself, here and now, with the arguments it would be submitted with; nothing is kept."""
+        if self.wants_task and "task" not in named and not (arguments and hasattr(arguments[0], "progress")):
+            call: Callable[..., Returned] = self.function
+            return call(Alone(named), *arguments, **named)
+        return self.function(*arguments, **named)
+
+    @property
+    def wants_task(self) -> bool:
+        """Whether its first parameter is the task."""
+        return next(iter(inspect.signature(self.function).parameters), None) == "task"
+
+
+@overload
+def task(function: Callable[Parameters, Returned], /) -> TaskFunction[Parameters, Returned]: ...
+@overload
+def task(
+    **rules: Unpack[StageRules],
+) -> Callable[[Callable[Parameters, Returned]], TaskFunction[Parameters, Returned]]: ...
+def task(function: Any = None, /, **rules: Any) -> Any:
+    """Turn one function into a durable pipeline of one step (also as ``@task(retry=…, timeout=…)``).
+
+    The function gets the arguments it was submitted with. If its first parameter is named ``task``, it gets the task too.
+    """
+    if function is None:
+        return lambda later_function: _task_function(later_function, rules)
+    return _task_function(function, rules)
+
+
+def _task_function(
+    function: Callable[Parameters, Returned], rules: dict[str, Any]
+) -> TaskFunction[Parameters, Returned]:
+    pipeline = FunctionPipeline(rules.get("name") or function.__name__)
+    made = TaskFunction(function, pipeline)
+    stage = make_stage(Kind.STEP, function, {"doing": "running", "timeout": None, **rules, "name": None})
+    pipeline.stages[stage.name] = stage
+    return made
+
+
+Target = Pipeline | TaskFunction[..., Any]
+"""What can be submitted, run or served: a pipeline, or a function made with ``@fanfold.task``."""
+
+
+def by_name(targets: Iterable[Target]) -> dict[str, Pipeline]:
+    """The pipelines by their names; BadPipeline when two different ones share a name, since only one could do the work."""
+    found: dict[str, Pipeline] = {}
+    for pipeline in map(as_pipeline, targets):
+        other = found.setdefault(pipeline.name, pipeline)
+        if other is not pipeline:
+            raise BadPipeline(
+                f"Two pipelines are named {pipeline.name}: one from {other.origin}, one from {pipeline.origin}. "
+                "Rename one of them, or leave it out."
+            )
+    return found
+
+
+def as_pipeline(target: Target) -> Pipeline:
+    """The pipeline behind whatever a person named."""
+    found = target.pipeline if isinstance(target, TaskFunction) else target
+    if not isinstance(found, Pipeline):
+        raise BadPipeline(f"{found!r} is not a pipeline. Make one with fanfold.Pipeline(...) or @fanfold.task.")
+    return found

@@ -1,0 +1,53 @@
+"""An application's own words for the states of its tasks and items, and their translations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from fanfold.errors import BadPipeline
+from fanfold.model.lifecycle import ItemState, TaskState
+from fanfold.model.text.sentences import Catalogue
+
+WORD_LENGTH = 40
+BEYOND_STAGES = {
+    "pending",
+    "retrying",
+    "compensating",
+    *(state for state in TaskState if state is not TaskState.ACTIVE),
+}
+"""The words for tasks that come from no stage."""
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """What an application calls the states of its tasks and items; what is not named keeps its usual word.
+
+    ``task`` and ``item`` say the application's word for a usual one. The usual words of a task are its states, `pending`,
+    `retrying`, `compensating`, and the ``ready`` and ``doing`` words of its stages; those of an item are its states. The phase
+    of a task is the ``phase`` of the stage it is in, and ``done_phase`` when it is completed. ``languages`` translates words,
+    labels and help texts for the page, by the code of a language: ``{"zh": {"queued": "排队中"}}``. ``sentences`` are those that
+    handlers raise and say, each with a code, in English and in other languages.
+    """
+
+    task: Mapping[str, str] = field(default_factory=dict)
+    item: Mapping[str, str] = field(default_factory=dict)
+    done_phase: str = "done"
+    languages: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    sentences: Catalogue | None = None
+
+    def check(self, pipeline: str, of_stages: Iterable[str]) -> None:
+        """BadPipeline when it names a word that this pipeline never has, or says nothing for one."""
+        for what, words, known in (
+            ("task", self.task, {*BEYOND_STAGES, *of_stages}),
+            ("item", self.item, set(ItemState)),
+        ):
+            unknown = sorted(set(words) - known)
+            if unknown:
+                raise BadPipeline(
+                    f"The words of pipeline {pipeline} rename {', '.join(unknown)}, which no {what} of it is called. "
+                    f"There are: {', '.join(sorted(known))}."
+                )
+            bad = [word for word in words.values() if not word.strip() or len(word) > WORD_LENGTH]
+            if bad:
+                raise BadPipeline(f"'{bad[0]}' cannot be a word for a state: give 1 to {WORD_LENGTH} characters.")

@@ -1,0 +1,1 @@
+"""Values that are kept or passed around: files, JSON, usage, questions, secrets, keys."""

@@ -1,0 +1,164 @@
+"""What is a question to a model, and what an answer? The values that pipelines, providers and the ledger share."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from fanfold.model.text.sentences import say
+
+
+class Check(Protocol):
+    """Looks at an answer's text and returns it, cleaned; raises BadAnswer when it must not be taken."""
+
+    def __call__(self, text: str, /) -> str:
+        """The text that may be taken."""
+        ...
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked, of whom, and how the answer is judged."""
+
+    prompt: str
+    images: tuple[bytes, ...] = ()
+    system: str | None = None
+    models: tuple[str, ...] = ()
+    """The chain: the first is asked, the next ones only when it fails. Each is `model`, `provider` or `provider:model`;
+    `provider::model` where the first is meant to be a provider and nothing else."""
+    check: Check | None = field(default=None, compare=False)
+    parameters: dict[str, Any] = field(default_factory=dict)
+    salt: str = ""
+    """Answers kept under another salt are not taken."""
+    keep_raw: bool = False
+    chosen: str = ""
+    """The model that the options of the task or item name: an answer of it is what was asked for, wherever it is in the chain."""
+
+    def fingerprint(self, address: str, model: str, changes: dict[str, Any] | None = None) -> str:
+        """The same for the same question to the same model at the same address: what the answer is kept under."""
+        said = {
+            "address": address,
+            "model": model,
+            "system": self.system,
+            "prompt": self.prompt,
+            "images": [hashlib.sha256(image).hexdigest() for image in self.images],
+            "parameters": self.parameters | (changes or {}),
+            "salt": self.salt,
+        }
+        return hashlib.sha256(json.dumps(said, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
+class Asking(Protocol):
+    """For whom a question is asked: an attempt at an item."""
+
+    task_id: str
+    item: int
+    lease: int
+    retries_left: int
+
+    def spent(self, fingerprint: str) -> list[str]:
+        """Why the answers of a model were bad in an earlier attempt at the item; nothing when it was not asked in vain."""
+        ...
+
+    async def spend(self, fingerprint: str, reasons: list[str]) -> None:
+        """Remember that a model was asked in vain, until a person has the item retried."""
+        ...
+
+
+def laid_over(task: dict[str, Any], item: dict[str, Any]) -> dict[str, Any]:
+    """A task's options with those of one item over them; another provider does not know the task's model."""
+    if "provider" in item and "model" not in item:
+        task = {name: value for name, value in task.items() if name != "model"}
+    return task | item
+
+
+def chain_of(options: dict[str, Any], model: str | None, fallback: Sequence[str] | None) -> tuple[str, ...]:
+    """Whom to ask, in order: what the call says, else what the options of the task or item say."""
+    provider, chosen = options.get("provider"), options.get("model")
+    first = model or (f"{provider}::{chosen or ''}" if provider else chosen or "")
+    others = options.get("fallback") if fallback is None else fallback
+    return (str(first), *([others] if isinstance(others, str) else (str(other) for other in others or ())))
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What an answer took. None is unknown, which is not the same as nothing."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+    cost: float | None = None
+    """In US dollars."""
+
+
+NOT_TOLD = Usage()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a model said, checked."""
+
+    text: str
+    provider: str
+    model: str
+    usage: Usage = NOT_TOLD
+    seconds: float = 0.0
+    cached: bool = False
+    """Whether it was there already, so that it cost nothing now."""
+    fallback: bool = False
+    """Whether it came from another model than the first of the chain, and than the one that the options name."""
+    asked: str = ""
+    """`provider:model` of the first of the chain."""
+    tried: tuple[str, ...] = ()
+    """Why earlier answers to the same question were not taken, one sentence each."""
+
+    @property
+    def source(self) -> str:
+        """`provider:model`."""
+        return f"{self.provider}:{self.model}"
+
+
+@dataclass(frozen=True)
+class Spending:
+    """What was spent on models, by an item or a whole task."""
+
+    calls: int = 0
+    cached: int = 0
+    """Answers that were taken from the cache instead of being paid again."""
+    unpriced: int = 0
+    """Calls whose price is not known: the cost is at least ``cost``."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float = 0.0
+    model: str | None = None
+    """The model that answered last."""
+    possibly_paid: int = 0
+    """Calls that were sent and whose answer never came, as when a process is killed: the service may have charged them."""
+
+    def __bool__(self) -> bool:
+        return bool(self.calls or self.cached or self.possibly_paid)
+
+
+NOTHING_SPENT = Spending()
+
+
+def calls_made(spending: Spending) -> str:
+    """How many calls there were; where some may have been paid without an answer, how many were answered."""
+    kind = "answered call" if spending.possibly_paid else "call"
+    return f"{spending.calls} {kind}{'' if spending.calls == 1 else 's'}"
+
+
+def money(spending: Spending) -> str:
+    """The cost in a word: `$0.0123`, `≥ $0.0123` when some calls have no known price, `unknown cost` when none has.
+
+    Calls that may have been paid without an answer are named: `≥ $0.0123, 8 calls possibly paid`.
+    """
+    lost = spending.possibly_paid
+    if (spending.unpriced or lost) and not spending.cost:
+        return say("cost_unknown_paid", count=lost) if lost else say("cost_unknown")
+    digits = 2 if spending.cost >= 1 or spending.cost == 0 else 4
+    amount = f"{'≥ ' if spending.unpriced or lost else ''}${spending.cost:.{digits}f}"
+    return say("cost_possibly_paid", amount=amount, count=lost) if lost else amount

@@ -1,0 +1,1 @@
+"""Runs one command over many files: sources, results beside them, summary."""

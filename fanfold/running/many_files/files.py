@@ -1,0 +1,168 @@
+"""Runs a command that turns files into files, from the names that were typed to the exit code."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fanfold.errors import BadInput
+from fanfold.running.many_files import sources
+from fanfold.running.many_files.sources import Endings
+from fanfold.running.terminal.error_output import Interrupted
+from fanfold.running.terminal.exit_codes import Exit
+from fanfold.running.terminal.output_format import print_json
+
+if TYPE_CHECKING:
+    from fanfold.engine.client import Client
+    from fanfold.engine.worker.processes.children import Children
+    from fanfold.running.many_files.many import Document, FileCommand
+    from fanfold.running.many_files.saving import Saving
+    from fanfold.running.terminal.invocation import Invocation
+    from fanfold.settings import Settings
+
+GO_ON = "Interrupted; run the same again to go on"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What was typed."""
+
+    paths: Sequence[str]
+    output: str | None
+    options: dict[str, Any]
+    """What is kept with each task."""
+    flags: tuple[str, ...]
+    """The options as one would type them again."""
+    fresh: bool = False
+    secret: str | None = None
+    concurrency: int = 8
+
+
+@dataclass(frozen=True)
+class Processes:
+    """The child processes that a command needs."""
+
+    modules: tuple[str, ...]
+    """What they import."""
+    at_once: int | None = None
+    warm: int = 0
+    """So many are started at once when there is something to do."""
+
+
+def perform(
+    invocation: Invocation,
+    asked: Asked,
+    endings: Endings,
+    command: Callable[[], FileCommand],
+    processes: Callable[[Settings], Processes],
+) -> Exit:
+    """Do it. ``command`` is loaded last, while the child processes are on their way."""
+    if invocation.json and asked.output == sources.STDOUT:
+        raise BadInput("-o - and --json would both go to the standard output. Leave out one of them.")
+    found, missed = sources.find(asked.paths, endings)
+    for problem in missed:
+        click.echo(problem, err=True)
+    if not found:
+        return Exit.NOT_FOUND
+    from fanfold.running.many_files.saving import Saving
+
+    settings = invocation.settings()
+    saving = Saving(settings.data_folder)
+    targets = sources.targets(found, endings, asked.output, saving.owner)
+    # Where all results stand already there is probably nothing to do, and no process is needed.
+    new = any(target is None or saving.owner(target) is None for target in targets)
+    children = _start(settings, processes(settings), is_needed=new or asked.fresh)
+    try:
+        from fanfold.running.many_files.many import Document
+        from fanfold.running.many_files.summary import exit_code
+
+        wanted = [
+            Document(source.path, target, asked.options, asked.flags)
+            for source, target in zip(found, targets, strict=True)
+        ]
+        _run(invocation, asked, command(), wanted, saving, children)
+    finally:
+        children.close()
+    return exit_code(wanted, missed)
+
+
+def _start(settings: Settings, wanted: Processes, *, is_needed: bool) -> Children:
+    from fanfold.engine.worker.processes.children import Children
+
+    children = Children(settings, at_once=wanted.at_once, modules=wanted.modules)
+    children.warm(wanted.warm if is_needed else 0)
+    return children
+
+
+def _run(
+    invocation: Invocation,
+    asked: Asked,
+    command: FileCommand,
+    wanted: list[Document],
+    saving: Saving,
+    children: Children,
+) -> None:
+    from fanfold.running.many_files import finished, many, summary
+    from fanfold.running.terminal.display import display
+
+    client = invocation.client([command.pipeline])
+    run = many.Run(
+        command,
+        client,
+        saving,
+        display(wanted=not invocation.json, unit=command.pipeline.unit),
+        asked.fresh,
+        asked.concurrency,
+        children,
+        summary.line,
+        asked.secret,
+        brief=not invocation.json,
+    )
+    for document in wanted:
+        document.problem = sources.objection(document.target) if document.target else None
+        if document.problem is not None:
+            run.finish(document)
+    left = finished.pass_over(run, [document for document in wanted if document.problem is None])
+    if left and not many.run_all(run, left):
+        raise Interrupted(GO_ON)
+    run.shown.close()
+    _give(invocation, client, command, wanted, asked.output)
+
+
+def _give(
+    invocation: Invocation, client: Client, command: FileCommand, wanted: list[Document], output: str | None
+) -> None:
+    """Print what was asked for: results on the standard output, or a document for programs, or a summary for people."""
+    from fanfold.running.many_files import summary
+    from fanfold.running.terminal import result_output
+
+    if output == sources.STDOUT:
+        for document in wanted:
+            if document.problem is None and document.task is not None and document.task.state == "completed":
+                result_output.send(command.main(client.result(document.task.id)))
+    elif invocation.json:
+        print_json({command.noun[1]: [summary.as_json(client, command, document) for document in wanted]})
+    if not invocation.json:
+        for line in summary.explain(client, command, wanted):
+            click.echo(line, err=True)
+
+
+def typed(given: dict[str, Any], *, secrets: Sequence[str] = (), but: Sequence[str] = ("fresh",)) -> tuple[str, ...]:
+    """Options as one would type them again; a secret is not repeated."""
+    words: list[str] = []
+    for name, value in given.items():
+        option = f"--{name.replace('_', '-')}"
+        if not value or name in but:
+            continue
+        if value is True:
+            words.append(option)
+        elif name in secrets:
+            words.append(f"{option} …")
+        else:
+            values = value if isinstance(value, tuple) else (getattr(value, "name", value),)
+            words += [f"{option} {shlex.quote(str(one))}" for one in values]
+    return tuple(words)

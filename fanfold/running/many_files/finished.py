@@ -1,0 +1,56 @@
+"""Passes over sources that were done before: a few queries for all of them, and no worker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fanfold.engine.queries.task_view import view
+from fanfold.model.lifecycle import TaskState
+from fanfold.model.task import Task
+from fanfold.running.many_files.many import Document, Run, conclude, key_of
+
+AT_ONCE = 200
+"""Sources looked for in one query."""
+
+
+def pass_over(run: Run, documents: Sequence[Document]) -> list[Document]:
+    """Conclude the sources that are done; returns those that are left to do, in order."""
+    if run.fresh or run.secret is not None:
+        return list(documents)
+    left: list[Document] = []
+    for start in range(0, len(documents), AT_ONCE):
+        some = documents[start : start + AT_ONCE]
+        keys = [_key(run, document) for document in some]
+        done = _done(run, [key for key in keys if key is not None])
+        for document, key in zip(some, keys, strict=True):
+            if key is None or key not in done:
+                left.append(document)
+                continue
+            document.task, document.was_done_before = done[key], True
+            if not _stands(run, document, done[key]):
+                conclude(run, document)
+            run.finish(document)
+    return left
+
+
+def _key(run: Run, document: Document) -> str | None:
+    try:
+        return key_of(run.command, document)
+    except OSError:
+        return None  # It is said why when its turn comes.
+
+
+def _done(run: Run, keys: list[str]) -> dict[str, Task]:
+    """The tasks that are completed without a failed item, by their key."""
+    with run.client.store.read() as tx:
+        rows = {key: row for key, row in tx.tasks.by_keys("", keys).items() if row.state is TaskState.COMPLETED}
+        tasks = view(run.client.store, tx, list(rows.values()))
+    return {key: task for key, task in zip(rows, tasks, strict=True) if not task.failed}
+
+
+def _stands(run: Run, document: Document, task: Task) -> bool:
+    """Whether the result stands where it belongs, as it was written, so that nothing is to be read or said of its items."""
+    plain = run.brief and not task.degraded and not run.command.apart(document.options)
+    if not plain or document.target is None:
+        return False
+    return run.saving.stands(document.target, document.path, f"{task.id} {task.finished_at}")

@@ -1,0 +1,349 @@
+"""Runs many sources in one command: a few tasks at a time, in order, in one worker; each result is saved when it is there."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fanfold.engine.client import Client
+from fanfold.engine.tasks.recovery.sweep import close, recover
+from fanfold.engine.tasks.submitting import inputs
+from fanfold.engine.worker.loop import Worker
+from fanfold.engine.worker.processes.children import Children
+from fanfold.engine.worker.signals import heeded
+from fanfold.errors import DatabaseProblem, FanfoldError, HandlerError, IllegalMove, KeyReused
+from fanfold.model.lifecycle import FINISHED_TASKS, TaskState
+from fanfold.model.pipelines.pipeline import Pipeline
+from fanfold.model.shortage import told
+from fanfold.model.task import Task, TaskRow
+from fanfold.running.follow import LostDatabase
+from fanfold.running.many_files.saving import Placed, Saving, whole
+from fanfold.running.many_files.sources import Endings
+from fanfold.running.terminal.display import Display
+from fanfold.running.terminal.exit_codes import Exit
+
+AT_ONCE = 8
+"""Sources under way together: enough to keep all slots busy at the end of each."""
+MOST_AT_ONCE = 64
+LONG_SECONDS = 3.0
+LOOK_SECONDS = 0.05
+SHOW_SECONDS = 0.4
+SHOW_SHARE = 20
+"""At most one part in so many of the time is spent on counting items."""
+
+
+@dataclass(frozen=True)
+class FileCommand:
+    """What an application says of a command that turns files into files."""
+
+    name: str
+    """As it is typed: `convert`."""
+    pipeline: Pipeline
+    endings: Endings
+    noun: tuple[str, str] = ("document", "documents")
+    main: Callable[[Any], Any] = field(default=lambda result: result)
+    """The part of a result that goes to the standard output."""
+    place: Callable[[Any, Path], Placed] = whole
+    """The files that a result becomes, given the place of the first of them."""
+    made_by: Callable[[Any], str] | None = None
+    """Who made an item, told from its output; None when that is not worth a word."""
+    kinds: Callable[[Counter[str]], str] = field(default=lambda _: "")
+    """How many items were made by whom, in a few words, or nothing."""
+    prepare: Callable[..., object] | None = None
+    """``prepare(path, secret, target, name=…)`` writes a source as it can be read, in a child process."""
+    apart: Callable[[dict[str, Any]], bool] = field(default=lambda _: False)
+    """Whether a result with these options is more than the one file that is compared to tell that it still stands."""
+
+
+@dataclass
+class Document:
+    """One source from the command line to its result."""
+
+    path: Path
+    target: Path | None
+    options: dict[str, Any]
+    flags: tuple[str, ...] = ()
+    """The options of the command, as they would be typed again."""
+    task: Task | None = None
+    problem: str | None = None
+    """Why there is no result."""
+    moved: list[str] = field(default_factory=list)
+    """Where files went that stood in the way of the result."""
+    left: list[str] = field(default_factory=list)
+    """Files of an earlier run that a person has edited, and that were left as they are."""
+    was_done_before: bool = False
+    engines: Counter[str] = field(default_factory=Counter)
+    """How many items each engine has made."""
+    degraded: dict[str, str] = field(default_factory=dict)
+    """Items that are not what was asked for, by their key, and why."""
+    merged: bool = False
+    show_at: float = 0.0
+    begun_at: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """What it is called in what is shown."""
+        text = os.fsencode(self.path).decode("utf-8", "replace")
+        return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+
+
+@dataclass
+class Run:
+    """Everything that the sources of one command share."""
+
+    command: FileCommand
+    client: Client
+    saving: Saving
+    shown: Display
+    fresh: bool = False
+    concurrency: int = 8
+    children: Children | None = None
+    describe: Callable[[FileCommand, Document], str] = field(default=lambda _, document: document.name)
+    secret: str | None = None
+    brief: bool = True
+    """Whether it need not be said who made the items of sources that were done before."""
+    tasks: set[int] = field(default_factory=set)
+    """The numbers of the tasks of this command: its worker does no other work."""
+
+    def finish(self, document: Document) -> None:
+        """Say what became of a source."""
+        self.shown.finish(document.name, self.describe(self.command, document))
+
+
+class Conductor(threading.Thread):
+    """Submits sources as others finish, shows them, saves them, and stops the worker when all are over."""
+
+    def __init__(self, run: Run, documents: Sequence[Document], worker: Worker) -> None:
+        super().__init__(name=run.command.name, daemon=True)
+        self.given = run
+        self.worker = worker
+        self.problem: BaseException | None = None
+        self._waiting = deque(documents)
+        self._active: list[Document] = []
+        self._left = threading.Event()
+        self._said = False
+        self._lost = LostDatabase(run.shown)
+        self.interrupted = threading.Event()
+
+    def run(self) -> None:
+        """Until every source is over, or the worker has stopped."""
+        try:
+            while (self._waiting or self._active) and not self._left.is_set():
+                while self._waiting and self._has_room():
+                    self._begin(self._waiting.popleft())
+                self._look_at_all()
+                if self.interrupted.is_set() and not self._said:
+                    self._said = True
+                    self.given.shown.say("Stopping; once more to stop at once")
+                time.sleep(LOOK_SECONDS)
+        except BaseException as problem:
+            self.problem = problem
+        self.worker.stop()
+
+    def _has_room(self) -> bool:
+        """Whether another source may begin. One that takes long, as scans do, keeps none of the quick ones waiting."""
+        now = time.monotonic()
+        quick = sum(now - document.begun_at < LONG_SECONDS for document in self._active)
+        return quick < AT_ONCE and len(self._active) < MOST_AT_ONCE
+
+    def _look_at_all(self) -> None:
+        try:
+            for document in list(self._active):
+                self._look(document)
+            self._lost.found()
+        except DatabaseProblem as problem:
+            if problem.code != "unreachable":
+                raise
+            self._lost.note()  # The worker waits for it as well.
+
+    def leave(self) -> None:
+        """Look no longer."""
+        self._left.set()
+        self.join()
+
+    def _begin(self, document: Document) -> None:
+        try:
+            document.task = begin(self.given, document)
+            document.begun_at = time.monotonic()
+        except OSError as problem:
+            document.problem = told(problem) or f"it cannot be read: {problem.strerror or problem}"
+        except (FanfoldError, HandlerError, ValueError) as problem:
+            document.problem = str(problem)
+        if document.problem is not None:
+            self.given.finish(document)
+            return
+        self._active.append(document)
+        self.worker.wake()  # It may have looked before it knew that this task is one of its own.
+
+    def _look(self, document: Document) -> None:
+        """A look at its row is cheap; counting its items is not, and is done now and then."""
+        assert document.task is not None
+        client = self.given.client
+        now = time.monotonic()
+        if now < document.show_at and self._is_active(document.task.id):
+            return
+        task = document.task = client.get(document.task.id)
+        if task.state is TaskState.ACTIVE and not task.stalled:
+            document.show_at = now + max(SHOW_SECONDS, (time.monotonic() - now) * SHOW_SHARE)
+            self.given.shown.update(task, document.name)
+            return
+        if task.state is TaskState.PARTIAL and not document.merged:
+            document.merged = True
+            try:
+                client.merge(task.id)
+            except IllegalMove:
+                pass  # Somebody else has moved it; the next look tells.
+            return
+        self._active.remove(document)
+        conclude(self.given, document)
+        self.given.finish(document)
+
+    def _is_active(self, task_id: str) -> bool:
+        with self.given.client.store.read() as tx:
+            return tx.tasks.resolve(task_id).state is TaskState.ACTIVE
+
+
+def begin(run: Run, document: Document) -> Task:
+    """The task of a source: a new one, or the one of an earlier run, moved so that it goes on."""
+    client = run.client
+    with ExitStack() as used:
+        source = _prepared(run, document.path, used)
+        key = key_of(run.command, document, prepared=source != document.path)
+        with client.store.read() as tx:
+            before = tx.tasks.by_key("", key)
+        if before is not None and run.fresh:
+            _leave(client, before)
+        # The key is made from the content, so the task that has it is the one that is wanted.
+        task = client.get(before.id) if before is not None and not run.fresh else _submitted(run, document, source, key)
+    with client.store.read() as tx:
+        run.tasks.add(tx.tasks.resolve(task.id).number)
+    return task if before is None or run.fresh else go_on(client, document, task)
+
+
+def key_of(command: FileCommand, document: Document, *, prepared: bool = False) -> str:
+    """The key by which the same content with the same options finds its task again."""
+    # A copy that was unlocked is another file than the one that could not be read.
+    kind = f"{command.name}-unlocked:" if prepared else f"{command.name}:"
+    return kind + inputs.fingerprint(command.pipeline.name, [document.path], document.options)
+
+
+def _submitted(run: Run, document: Document, source: Path, key: str) -> Task:
+    """A new task for a source; when another process begins the same one at this moment, the task of that one."""
+    options = document.options | ({"fresh": f"{time.time_ns():x}"} if run.fresh else {})
+    try:
+        return run.client.submit(
+            run.command.pipeline, source, options=options, key=key, owner="",
+            title=inputs.shown_name(document.path), metadata={"source": document.name},
+        )  # fmt: skip
+    except KeyReused:
+        if (task := run.client.by_key(key, "")) is None:
+            raise
+        return task
+
+
+def _prepared(run: Run, path: Path, used: ExitStack) -> Path:
+    """A copy that needs no secret, when there is one to try, so that it need not be kept with the task.
+
+    It lies in the data folder, whose old scratch files are removed by workers, in case this process dies.
+    """
+    if run.secret is None or run.children is None or run.command.prepare is None:
+        return path
+    home = run.client.store.scratch
+    home.mkdir(parents=True, exist_ok=True)
+    scratch = used.enter_context(tempfile.TemporaryDirectory(prefix="unlocked-", dir=home))
+    target = Path(scratch) / inputs.shown_name(path)
+    child = run.children.take()
+    try:
+        child.run(run.command.prepare, (path, run.secret, target), {"name": inputs.shown_name(path)})
+    except BaseException:
+        run.children.discard(child)
+        raise
+    run.children.give_back(child)
+    return target
+
+
+def _leave(client: Client, before: TaskRow) -> None:
+    """What was begun before is not wanted any more: nobody goes on with it, and its key is free."""
+    if before.state not in FINISHED_TASKS:
+        try:
+            client.cancel(before.id, "begun anew")
+        except IllegalMove:
+            pass  # It has ended just now.
+    with client.store.write() as tx:
+        tx.tasks.drop_key(before.number)
+
+
+def go_on(client: Client, document: Document, task: Task) -> Task:
+    """Move a task that was begun before so that only what is left of it is done."""
+    if task.state in (TaskState.PAUSED, TaskState.WAITING):
+        return client.resume(task.id)
+    if task.state is TaskState.COMPLETED and not task.failed:
+        document.was_done_before = True
+        return task
+    return client.retry(task.id) if task.finished else task
+
+
+def conclude(run: Run, document: Document) -> None:
+    """Save what there is, or say why there is nothing."""
+    task = document.task
+    assert task is not None
+    if task.state is not TaskState.COMPLETED:
+        document.problem = task.error_message or task.wait_reason or f"it is {task.status}"
+        if task.failed:
+            [(_, _, why, _), *_] = run.client.failures(task.id) or [("", "", document.problem, 0)]
+            units = run.command.pipeline.unit[1]
+            document.problem = f"all {task.failed} {units} failed: {why}" if task.failed > 1 else why
+        return
+    for result in run.client.results(task.id):
+        if run.command.made_by is not None:
+            document.engines[run.command.made_by(result.output)] += 1
+        if result.degraded is not None:
+            document.degraded[result.key] = result.degraded
+    if document.target is None:
+        return
+    try:
+        stamp = f"{task.id} {task.finished_at}"
+        placed = run.command.place(run.client.result(task.id), document.target)
+        saved = run.saving.save(placed, document.target, document.path, again=document.was_done_before, stamp=stamp)
+        document.moved, document.left = saved.moved, saved.left
+    except FanfoldError as problem:
+        document.problem = str(problem)
+
+
+def run_all(run: Run, documents: Sequence[Document]) -> bool:
+    """Do them all; False when it was interrupted."""
+    store, name = run.client.store, run.command.name
+    recover(store, name)
+    close(store, run.client.pipelines, name)
+    worker = Worker(
+        [run.command.pipeline],
+        store=store,
+        concurrency=run.concurrency,
+        children=run.children,
+        name=name,
+        only=run.tasks,
+    )
+    conductor = Conductor(run, documents, worker)
+
+    def stop() -> None:
+        conductor.interrupted.set()
+        worker.stop()
+
+    conductor.start()
+    try:
+        with heeded(stop):
+            worker.run(exit_code=Exit.INTERRUPTED)
+    finally:
+        conductor.leave()
+        run.shown.close()
+    if conductor.problem is not None:
+        raise conductor.problem
+    return not conductor.interrupted.is_set()

@@ -1,0 +1,1 @@
+"""What a person sees in the terminal: progress, errors, results, exit codes."""

@@ -1,0 +1,94 @@
+"""Command-line options made from the declarations of an application, and what was said with them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from fanfold.errors import BadInput
+from fanfold.model.pipelines.options import CHOICE, FILE, FLAG, MODEL, NUMBER, PROVIDER, RANGE, SECRET, Option
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+METAVARS = {RANGE: "RANGE", PROVIDER: "NAME", MODEL: "MODEL", NUMBER: "N", SECRET: "TEXT"}
+password = click.option("--password", metavar="TEXT", help="Opens an encrypted file, and is not stored; - asks for it.")
+
+
+def click_options(
+    options: Iterable[Option], *, only: Sequence[str] = (), notes: Mapping[str, str] | None = None
+) -> Callable[[Command], Command]:
+    """A decorator that adds one click option for each declaration (``only`` some of them, in that order).
+
+    Nothing has a default here: what is not said is not stored, so that the same command is the same task. A flag that is on by
+    default becomes ``--no-NAME``. ``notes`` are put behind the help.
+    """
+    known = {option.name: option for option in options}
+    chosen = [known[name] for name in only] or list(known.values())
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(chosen):
+            command = _decorator(option, (notes or {}).get(option.name, ""))(command)
+        return command
+
+    return decorate
+
+
+def _decorator(option: Option, note: str) -> Callable[[Command], Command]:
+    off = option.kind == FLAG and option.default
+    rules: dict[str, Any] = {"help": _help(option, note), "multiple": option.many}
+    if option.kind == FLAG:
+        rules["is_flag"] = True
+    elif option.kind == CHOICE:
+        rules["type"] = click.Choice(option.choices)
+    elif option.kind == NUMBER:
+        rules["type"] = click.IntRange(option.at_least, option.at_most)
+    elif option.kind == FILE:
+        rules["type"] = click.File(encoding="utf-8")
+    if option.kind in METAVARS:
+        rules["metavar"] = METAVARS[option.kind]
+    return click.option(f"--{'no-' if off else ''}{option.name.replace('_', '-')}", **rules)
+
+
+def _help(option: Option, note: str) -> str:
+    text = option.help.replace("`", "").rstrip(".")
+    if option.kind == FLAG:
+        text = text.removeprefix("Whether ")
+        text = f"Not: {text}" if option.default else text[:1].upper() + text[1:]
+    if option.kind == SECRET:
+        note = f"- asks for it{note}"
+    default = f" [default: {option.default}]" if option.kind in (CHOICE, PROVIDER, NUMBER) else ""
+    return f"{text}{'; ' if note else '.'}{note}{'.' if note else ''}{default}"
+
+
+def said(options: Iterable[Option], given: Mapping[str, Any]) -> dict[str, Any]:
+    """What was said with ``click_options``, as the engine takes it; defaults and secrets are left out."""
+    found: dict[str, Any] = {}
+    for option in options:
+        if option.kind == SECRET:
+            continue
+        value = given.get(option.name)
+        if option.kind == FLAG and option.default:
+            value = False if given.get(f"no_{option.name}") else None
+        elif option.kind == FLAG:
+            value = value or None
+        elif option.kind == FILE:
+            value = value.read() if value else None
+        elif option.many:
+            value = list(value or ()) or None
+        if value not in (None, "", option.default):
+            found[option.name] = value
+    return found
+
+
+def secret(value: str | None, variable: str = "") -> str | None:
+    """A secret as it was given: itself, asked for (`-`), or from the environment."""
+    if value == "-":
+        asked = sys.stdin.isatty()
+        found = click.prompt("Password", hide_input=True, err=True) if asked else sys.stdin.readline().rstrip("\r\n")
+        if not found:
+            raise BadInput("No password was given.")
+        return str(found)
+    return value or (os.environ.get(variable) if variable else None) or None

@@ -1,0 +1,121 @@
+"""The options that every command has, and the way from them to the database."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fanfold.running.terminal.error_output import Interrupted
+
+if TYPE_CHECKING:
+    from fanfold.engine.client import Client
+    from fanfold.model.pipelines.pipeline import Pipeline
+    from fanfold.settings import Settings
+    from fanfold.store.store import Store
+
+
+@dataclass
+class Invocation:
+    """What was said before or after the command's name."""
+
+    database: str | None = None
+    data: str | None = None
+    json: bool = False
+    verbose: int = 0
+    _open: list[Any] = field(default_factory=list, repr=False)
+
+    def settings(self) -> Settings:
+        """The settings of this place, with what was said on the command line."""
+        from fanfold.settings import load
+
+        return load(database=self.database, data=self.data)
+
+    def store(self, settings: Settings | None = None, *, busy_seconds: float | None = None) -> Store:
+        """The store, closed when the command ends. ``busy_seconds``: how long a writer waits for SQLite's lock."""
+        from fanfold.store.store import Store
+
+        opened = Store.open(settings or self.settings(), busy_seconds=busy_seconds)
+        self._open.append(opened)
+        return opened
+
+    def client(self, targets: Iterable[str | Pipeline] = ()) -> Client:
+        """A client that knows these pipelines, closed when the command ends."""
+        from fanfold.engine.client import Client
+        from fanfold.engine.discovery import load
+
+        return Client(
+            store=self.store(), pipelines=[load(target) if isinstance(target, str) else target for target in targets]
+        )
+
+    def close(self) -> None:
+        """Close what was opened."""
+        while self._open:
+            self._open.pop().close()
+
+    def log(self, level: int) -> None:
+        """Log to the standard error from ``level`` on; each -v shows one level more."""
+        from fanfold.engine.redaction import Formatter
+
+        levels = (logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG)
+        position = min(levels.index(level) + self.verbose, len(levels) - 1)
+        handler = EchoHandler()
+        handler.setFormatter(Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
+        root = logging.getLogger("fanfold")
+        root.handlers[:] = [handler]
+        root.setLevel(levels[position])
+
+
+class EchoHandler(logging.Handler):
+    """Writes to whatever the standard error is at the moment, so that a progress bar can move out of the way."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """One line."""
+        click.echo(self.format(record), err=True)
+
+
+def note(name: str) -> Any:
+    """A callback that keeps an option's value in the invocation, whether it came before or after the command's name."""
+
+    def keep(context: click.Context, _parameter: click.Parameter, value: Any) -> None:
+        if value:
+            setattr(context.ensure_object(Invocation), name, value)
+
+    return keep
+
+
+def shared_options() -> list[click.Option]:
+    """The options every command has."""
+    return [
+        _shared("--database", metavar="URL", help="Database URL [env: FANFOLD_DATABASE]."),
+        _shared("--data", metavar="FOLDER", help="Data folder [env: FANFOLD_DATA]."),
+        _shared("--json", is_flag=True, help="Answer in JSON."),
+        _shared("--verbose", "-v", count=True, help="Log more; twice: everything."),
+    ]
+
+
+def _shared(*names: str, **rules: Any) -> click.Option:
+    return click.Option(names, expose_value=False, callback=note(names[0].strip("-")), **rules)
+
+
+class Command(click.Command):
+    """A command with the shared options behind its own, and its usage in one line."""
+
+    def __init__(self, *arguments: Any, **values: Any) -> None:
+        super().__init__(*arguments, **values)
+        self.params = [*self.params, *shared_options()]
+
+    def invoke(self, context: click.Context) -> Any:
+        """Run it, and close what it has opened."""
+        invocation = context.ensure_object(Invocation)
+        if invocation.verbose:
+            invocation.log(logging.WARNING)
+        try:
+            return super().invoke(context)
+        except KeyboardInterrupt as interrupt:
+            raise Interrupted(str(interrupt)) from interrupt
+        finally:
+            invocation.close()

@@ -1,0 +1,1 @@
+"""Who may ask what, and how refusals look: access, guards, problems."""

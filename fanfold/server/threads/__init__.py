@@ -1,0 +1,1 @@
+"""Threads of the server beside its event loop: database, health, pictures."""

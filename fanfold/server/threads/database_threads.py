@@ -1,0 +1,105 @@
+"""Threads for answers that need the database, so that they cannot hold up answers that do not.
+
+Commands that wait for SQLite's write lock have threads of their own. However many there are, reading goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from functools import partial, wraps
+from typing import Any, TypeVar
+
+from anyio import CapacityLimiter
+from anyio.lowlevel import RunVar
+from anyio.to_thread import current_default_thread_limiter, run_sync
+from fastapi import APIRouter
+
+from fanfold.model.text.sentences import say
+from fanfold.server.threads.pictures import Busy
+
+Made = TypeVar("Made")
+READERS = 16
+WRITERS = 10
+UNLOCKERS = 2
+MAKERS = 4
+"""Together with the live reader and the look at the health, no more than the connections to the database. Those who unlock
+files wait for a child process, which takes seconds: they must not keep other commands waiting. Nor must those who run an
+application's own code, for a form of a result."""
+WAIT_SECONDS = 15.0
+"""A command that got no thread for so long is refused: others hold up the database."""
+SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
+_limiters: RunVar[dict[str, CapacityLimiter]] = RunVar("fanfold_limiters")
+
+
+def limit_readers() -> None:
+    """Say how many threads the event loop has for everything that does not write."""
+    current_default_thread_limiter().total_tokens = READERS
+
+
+def limiter_of(kind: str, size: int) -> CapacityLimiter:
+    """The threads of one kind, of this event loop."""
+    try:
+        known = _limiters.get()
+    except LookupError:
+        known = {}
+        _limiters.set(known)
+    if kind not in known:
+        known[kind] = CapacityLimiter(size)
+    return known[kind]
+
+
+def writers() -> CapacityLimiter:
+    """The threads for commands, of this event loop."""
+    return limiter_of("writers", WRITERS)
+
+
+async def writing(function: Callable[..., Made], *arguments: Any, **named: Any) -> Made:
+    """Run a function that writes to the database in a thread; Busy when there is none for too long."""
+    busy = say("commands_wait")
+    return await _run(writers(), busy, partial(function, *arguments, **named))
+
+
+async def unlocking(function: Callable[..., Made], *arguments: Any, **named: Any) -> Made:
+    """Run a function that applies a secret to a file in a thread; Busy when others do so for too long."""
+    busy = say("files_unlocked")
+    return await _run(limiter_of("unlockers", UNLOCKERS), busy, partial(function, *arguments, **named))
+
+
+async def making(function: Callable[..., Made], *arguments: Any, **named: Any) -> Made:
+    """Run a function that runs an application's code in a thread; Busy when others do so for too long."""
+    busy = say("forms_made")
+    return await _run(limiter_of("makers", MAKERS), busy, partial(function, *arguments, **named))
+
+
+async def _run(limiter: CapacityLimiter, busy: str, function: Callable[[], Made]) -> Made:
+    turn = object()
+    try:
+        async with asyncio.timeout(WAIT_SECONDS):
+            await limiter.acquire_on_behalf_of(turn)
+    except TimeoutError:
+        raise Busy(busy) from None
+    try:
+        return await run_sync(function, limiter=CapacityLimiter(1))
+    finally:
+        limiter.release_on_behalf_of(turn)
+
+
+class Router(APIRouter):
+    """A router whose plain functions for POST, DELETE and the like run in the threads for commands."""
+
+    def add_api_route(self, path: str, endpoint: Callable[..., Any], **rules: Any) -> None:
+        """Add a route."""
+        writes = not set(rules.get("methods") or {"GET"}) <= SAFE_METHODS
+        if writes and not inspect.iscoroutinefunction(endpoint):
+            endpoint = _in_writer(endpoint)
+        super().add_api_route(path, endpoint, **rules)
+
+
+def _in_writer(endpoint: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(endpoint)
+    async def run(*arguments: Any, **named: Any) -> Any:
+        return await writing(endpoint, *arguments, **named)
+
+    return run

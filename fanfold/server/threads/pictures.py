@@ -1,0 +1,109 @@
+"""What does an item look like? Pictures that a pipeline draws when somebody looks, in a child process, a few of them kept."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from fanfold.engine.worker.attempt.attempt_result import said_by
+from fanfold.engine.worker.processes.children import Children
+from fanfold.errors import ChildDied, FanfoldError, NotFound
+from fanfold.model.pipelines.pipeline import Pipeline
+from fanfold.model.text.sentences import say
+from fanfold.settings import Settings
+
+KEPT_BYTES = 64_000_000
+WAITING = 16
+"""So many pictures may be wanted at once; they are drawn one after the other."""
+DRAWING_SECONDS = 20.0
+"""A picture that takes longer is given up, with the child that draws it."""
+FAILED_SECONDS = 300.0
+"""So long it is not tried again."""
+
+
+class Busy(FanfoldError):
+    """Too much is wanted at once."""
+
+    code = "busy"
+
+
+class Pictures:
+    """Draws one picture at a time, in a thread of its own; those who want the same one wait for it together.
+
+    Everything but the drawing itself happens in the event loop, so that nothing needs a lock.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._children = Children(settings, at_once=1)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="pictures")
+        self._under_way: dict[str, asyncio.Future[bytes]] = {}
+        self._kept: OrderedDict[str, bytes] = OrderedDict()
+        self._failed: dict[str, tuple[float, str]] = {}
+        self._size = 0
+
+    async def draw(self, pipeline: Pipeline | None, name: str, value: Any) -> bytes:
+        """The picture of an item's input; ``name`` is what it is kept under."""
+        if pipeline is None or pipeline.picture is None:
+            raise NotFound(say("no_picture"), code="no_picture")
+        if name in self._kept:
+            self._kept.move_to_end(name)
+            return self._kept[name]
+        self._remember_failure(name)
+        if name not in self._under_way:
+            if len(self._under_way) >= WAITING:
+                raise Busy(say("too_many_pictures"))
+            self._under_way[name] = asyncio.ensure_future(self._finish(pipeline.picture, name, value))
+        # Whoever leaves does not take the picture away from those who wait for it as well.
+        return await asyncio.shield(self._under_way[name])
+
+    def close(self) -> None:
+        """End the child."""
+        self._children.close()
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def _remember_failure(self, name: str) -> None:
+        now = time.monotonic()
+        self._failed = {one: known for one, known in self._failed.items() if known[0] > now}
+        if name in self._failed:
+            raise NotFound(self._failed[name][1], code="no_picture")
+
+    async def _finish(self, picture: Callable[[Any], bytes], name: str, value: Any) -> bytes:
+        try:
+            drawn = await asyncio.get_running_loop().run_in_executor(self._thread, self._drawn, picture, value)
+        except NotFound as problem:
+            self._failed[name] = (time.monotonic() + FAILED_SECONDS, problem.message)
+            raise
+        finally:
+            del self._under_way[name]
+        self._keep(name, drawn)
+        return drawn
+
+    def _drawn(self, picture: Callable[[Any], bytes], value: Any) -> bytes:
+        child = self._children.take()
+        patience = threading.Timer(DRAWING_SECONDS, child.kill)
+        patience.start()
+        try:
+            drawn = child.run(picture, (value,), {})
+        except ChildDied as error:
+            self._children.discard(child)
+            raise NotFound(say("picture_failed", why=error.message), code="no_picture") from None
+        except (Exception, SystemExit) as error:  # Raised by the pipeline's function, in the child.
+            self._children.give_back(child)
+            raise NotFound(say("picture_failed", why=said_by(error)), code="no_picture") from None
+        finally:
+            patience.cancel()
+        self._children.give_back(child)
+        if not isinstance(drawn, bytes):
+            raise NotFound(say("picture_failed", why=say("picture_no_bytes")), code="no_picture")
+        return drawn
+
+    def _keep(self, name: str, drawn: bytes) -> None:
+        self._kept[name] = drawn
+        self._size += len(drawn)
+        while self._size > KEPT_BYTES and len(self._kept) > 1:
+            self._size -= len(self._kept.popitem(last=False)[1])

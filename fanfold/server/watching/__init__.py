@@ -1,0 +1,1 @@
+"""Live figures for open pages and for Prometheus."""

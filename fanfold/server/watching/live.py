@@ -1,0 +1,388 @@
+"""What is new? One reader of the database for everybody who watches: two hundred browsers cost it no more than one."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncGenerator, Collection, Iterable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from fanfold.engine.queries.page import cells_of
+from fanfold.engine.queries.task_view import view
+from fanfold.engine.worker.beside.restart import keep_running
+from fanfold.model.lifecycle import TaskState
+from fanfold.model.task import Cells, Event, Task, TaskRow
+from fanfold.server.watching.samples import SAMPLE_SECONDS, Samples
+from fanfold.server.watching.snapshots import MOST_EVENTS, DatabaseLost, ListMoment, Locked, Moment, New, Pace, Watcher
+from fanfold.store.dialects.notify import Hints
+from fanfold.store.dialects.write_lock import WriteLock
+from fanfold.store.rows.tasks import Filter
+from fanfold.store.store import Store, Transaction
+
+INTERVAL_SECONDS = 0.5
+LOAD = 5
+"""A look that took long is followed by a pause of so many times its length: watching must not slow down the work."""
+LATE_EVENTS = 1_000
+"""Workers may commit events out of the order of their ids: so far back late ones are looked for."""
+MOST_LISTED = 200
+JUST_BEFORE = 50
+REMEMBERED = 1_000
+"""Tasks that lists are told of again when they change without an event, or are deleted."""
+CHECK_SECONDS = 1.0
+REST_SECONDS = 30.0
+SILENT_SECONDS = 3.0
+"""A look that takes longer means that the database does not answer."""
+LOCKED_SECONDS = 5.0
+"""A write lock that one transaction has for longer is told: commands wait for it, and workers cannot go on."""
+ASKED_SECONDS = 10.0
+"""So long the lock is looked at after somebody wanted to know: pages without a stream ask every few seconds."""
+TOLD_SECONDS = 0.5
+"""How often open pages are told whether the database can be read."""
+
+
+@dataclass
+class Watched:
+    """One task that somebody watches: who does, and how it was at the last look."""
+
+    watchers: set[Watcher[Moment]] = field(default_factory=set)
+    last: Moment | None = None
+    newest: int = 0
+    seen: set[int] = field(default_factory=set)
+    pace: Pace = field(default_factory=Pace)
+    moved_at: float = 0.0
+
+    def is_at_rest(self, row: TaskRow, now: float) -> bool:
+        """Whether nothing can have changed: the task is not at work, and its last items were handed back long ago."""
+        known = self.last.task if self.last is not None else None
+        same = known is not None and known.updated_at == row.updated_at
+        at_work = self.last is not None and self.last.cells is not None and "r" in self.last.cells.letters
+        return same and not at_work and row.state is not TaskState.ACTIVE and now - self.moved_at > REST_SECONDS
+
+
+class Live:
+    """The one reader. Watchers come and go in the event loop; the looking is done in a thread of its own."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.samples = Samples()
+        self.looks = 0
+        """How often the database was looked at for watchers, for those who want to know what watching costs."""
+        self._lock = threading.Lock()
+        self._tasks: dict[str, Watched] = {}
+        self._lists: set[Watcher[ListMoment]] = set()
+        self._listed: dict[str, Task] = {}
+        self._paces: dict[str, Pace] = {}
+        self._newest: int | None = None
+        self._touched: set[int] = set()
+        self._over = threading.Event()
+        self._wake = threading.Event()
+        self._due = False
+        """Whether something may have changed that was not looked at: a look that fails is made up for."""
+        self._checked_at = 0.0
+        self._good_at = datetime.now(UTC)
+        self._looking_since: float | None = None
+        self._has_failed = False
+        self._lock_of_database = WriteLock(store.database)
+        self._lock_asked_at = -ASKED_SECONDS
+        self._thread = threading.Thread(target=self._keep_running, name="live", daemon=True)
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Tell every watcher that there is nothing more, and stop looking."""
+        self._over.set()
+        self._wake.set()
+        with self._lock:
+            for watched in self._tasks.values():
+                for watcher in watched.watchers:
+                    watcher.close()
+            for listing in self._lists:
+                listing.close()
+
+    def join(self) -> None:
+        """Wait until the thread has ended."""
+        if self._thread.is_alive():
+            self._thread.join(5)
+
+    def watch(self, task_id: str, token: str | None = None) -> Watcher[Moment]:
+        """Watch one task; the first moment is how it is now."""
+        watcher: Watcher[Moment] = Watcher(token=token)
+        with self._lock:
+            watched = self._tasks.setdefault(task_id, Watched())
+            watched.watchers.add(watcher)
+            if watched.last is not None:
+                watcher.offer(replace(watched.last, events=(), changed=None))
+            if self._over.is_set():
+                watcher.close()
+        self._wake.set()
+        return watcher
+
+    def unwatch(self, task_id: str, watcher: Watcher[Moment]) -> None:
+        """Watch it no longer."""
+        with self._lock:
+            watched = self._tasks.get(task_id)
+            if watched is not None:
+                watched.watchers.discard(watcher)
+                if not watched.watchers:
+                    del self._tasks[task_id]
+
+    def watch_list(self, owner: str | None, ids: Iterable[str] = (), token: str | None = None) -> Watcher[ListMoment]:
+        """Watch all tasks of an owner, or of all; ``ids`` are those that are shown and may change without an event."""
+        watcher: Watcher[ListMoment] = Watcher(owner, ids, token)
+        with self._lock:
+            self._lists.add(watcher)
+            if self._over.is_set():
+                watcher.close()
+        self._wake.set()
+        return watcher
+
+    def unwatch_list(self, watcher: Watcher[ListMoment]) -> None:
+        """Watch them no longer."""
+        with self._lock:
+            self._lists.discard(watcher)
+
+    @property
+    def lost_since(self) -> datetime | None:
+        """Since when the database cannot be read: the time of the last good look; None when all is well."""
+        since = self._looking_since
+        is_silent = since is not None and time.monotonic() - since > SILENT_SECONDS
+        return self._good_at if self._has_failed or is_silent else None
+
+    @property
+    def locked_since(self) -> datetime | None:
+        """Since when somebody has had SQLite's write lock; None when it is free, or was taken just now.
+
+        It is looked at as long as somebody asks this.
+        """
+        self._lock_asked_at = time.monotonic()
+        seconds = self._lock_of_database.held_seconds
+        return datetime.now(UTC) - timedelta(seconds=seconds) if seconds > LOCKED_SECONDS else None
+
+    async def follow(self, watcher: Watcher[New], *, locks: bool = False) -> AsyncGenerator[New | DatabaseLost, None]:
+        """What is new for a watcher, and whether the database is lost, until there will be nothing more.
+
+        With ``locks`` also whether its write lock is held.
+        """
+        told: datetime | None = None
+        is_locked = False
+        while True:
+            lost = self.lost_since
+            locked = self.locked_since if locks else None
+            if (locked is not None) != is_locked:
+                is_locked = locked is not None
+                yield Locked(locked)
+            if (lost is None) != (told is None):
+                told = lost
+                yield DatabaseLost(lost)
+            try:
+                async with asyncio.timeout(TOLD_SECONDS):
+                    moment = await watcher.next()
+            except TimeoutError:
+                continue
+            if moment is None:
+                return
+            if told is not None:
+                # What is new was read, so the database is back: this comes first, also where a stream ends with the news.
+                told = None
+                yield DatabaseLost(None)
+            yield moment
+
+    @property
+    def watchers(self) -> int:
+        """How many watch."""
+        with self._lock:
+            return len(self._lists) + sum(len(watched.watchers) for watched in self._tasks.values())
+
+    def _keep_running(self) -> None:
+        """A thread that ended here would leave every open page without news."""
+        keep_running(self._run, self._over, lambda: "live", "look for news")
+
+    def _run(self) -> None:
+        hints = Hints(self.store.database)
+        try:
+            pause = INTERVAL_SECONDS
+            while not self._over.is_set():
+                self._wake.wait(pause)
+                self._wake.clear()
+                self._looking_since = time.monotonic()
+                pause = self._look_around(hints)
+                self._is_back()
+                self._looking_since = None
+        except BaseException:
+            self._has_failed = True
+            self._looking_since = None
+            raise
+        finally:
+            hints.close()
+            self._lock_of_database.close()
+
+    def _is_back(self) -> None:
+        """The database was read. This is known before anybody is told what was read."""
+        self._good_at = datetime.now(UTC)
+        self._has_failed = False
+        self._looking_since = time.monotonic()
+
+    def _look_around(self, hints: Hints) -> float:
+        """Look if there may be news; returns how long to pause."""
+        started = time.monotonic()
+        self.samples.take(self.store, started)
+        if started - self._lock_asked_at < ASKED_SECONDS:
+            self._lock_of_database.probe()
+        self._turn_out(started)
+        self._due = self._due or not self.watchers or self._somebody_is_new() or self._may_have_changed(hints)
+        if self._due:
+            started = time.monotonic()
+            self._look(started)
+            self._due = False
+        return pause_after(time.monotonic() - started) if self.watchers else SAMPLE_SECONDS
+
+    def _may_have_changed(self, hints: Hints) -> bool:
+        """On SQLite the hint tells of every commit; on PostgreSQL only of new work, so that one has to look."""
+        return hints.wait(self._over, INTERVAL_SECONDS) or not hints.tells_all
+
+    def _somebody_is_new(self) -> bool:
+        with self._lock:
+            unseen = any(watched.last is None for watched in self._tasks.values())
+            return unseen or any(watcher.is_new for watcher in self._lists)
+
+    def _turn_out(self, now: float) -> None:
+        """End the streams of those whose token was revoked or has expired since they began."""
+        if now - self._checked_at < CHECK_SECONDS:
+            return
+        self._checked_at = now
+        with self._lock:
+            watchers: list[Watcher[Any]] = [*self._lists]
+            watchers += [one for watched in self._tasks.values() for one in watched.watchers]
+        if not watchers:
+            return
+        held = {watcher.token for watcher in watchers if watcher.token is not None}
+        with self.store.read() as tx:
+            # Also where nobody has a token: on SQLite it is the only look while nothing changes, and must be made to see
+            # that the database is there.
+            lost = held - tx.tokens.valid(held)
+        for watcher in watchers:
+            if watcher.token in lost:
+                watcher.close()
+
+    def _look(self, now: float) -> None:
+        with self._lock:
+            wanted = dict(self._tasks)
+            lists = list(self._lists)
+        if not lists:
+            self._listed.clear()
+            self._newest = None
+        if not lists and not wanted:
+            return
+        self.looks += 1
+        with self.store.read() as tx:
+            if wanted:
+                self._look_at_tasks(tx, wanted, now)
+            if lists:
+                self._look_at_lists(tx, lists, now)
+
+    def _look_at_tasks(self, tx: Transaction, wanted: dict[str, Watched], now: float) -> None:
+        rows = {row.id: row for row in tx.tasks.by_ids(list(wanted))}
+        busy = [row for row in rows.values() if not wanted[row.id].is_at_rest(row, now)]
+        views = {task.id: task for task in view(self.store, tx, busy)}
+        for id_, watched in wanted.items():
+            if id_ not in rows:
+                self._publish(watched, Moment(None), now)
+            elif id_ in views:
+                new = self._new_events(tx, rows[id_].number, watched)
+                self._publish(watched, _moment(views[id_], new, cells_of(tx, rows[id_]), watched, now), now)
+
+    def _new_events(self, tx: Transaction, number: int, watched: Watched) -> tuple[Event, ...]:
+        if watched.last is None:
+            recent = tx.events.latest_of(number, limit=LATE_EVENTS)
+            watched.newest = recent[0].id if recent else 0
+            watched.seen = {event.id for event in recent}
+            return ()
+        found = tx.events.of(number, max(0, watched.newest - LATE_EVENTS), LATE_EVENTS + MOST_EVENTS)
+        new = tuple(event for event in found if event.id not in watched.seen)
+        watched.newest = max([watched.newest, *(event.id for event in new)])
+        watched.seen = {event.id for event in found if event.id > watched.newest - LATE_EVENTS}
+        return new
+
+    def _publish(self, watched: Watched, moment: Moment, now: float) -> None:
+        with self._lock:
+            before, watched.last = watched.last, moment
+            quiet = before is not None and not moment.events and moment.changed == {}
+            if before is not None and quiet and before.task == moment.task:
+                return
+            watched.moved_at = now
+            self._is_back()
+            for watcher in watched.watchers:
+                watcher.offer(moment)
+
+    def _look_at_lists(self, tx: Transaction, lists: list[Watcher[ListMoment]], now: float) -> None:
+        found = {task.id: task for task in view(self.store, tx, list(self._worth_a_look(tx, lists).values()))}
+        unseen = self._listed.keys() - found.keys()
+        gone = {id_: self._listed[id_].owner for id_ in unseen - tx.tasks.existing(unseen)}
+        changed = {id_: task for id_, task in found.items() if self._listed.get(id_) != task}
+        left = {id_: self._paces.setdefault(id_, Pace()).seconds_left(task, now) for id_, task in found.items()}
+        self._is_back()
+        self._remember(found, gone, {id_ for watcher in lists for id_ in watcher.ids})
+        for watcher in lists:
+            told = found if watcher.is_new and not watcher.ids else changed
+            watcher.is_new = False
+            mine = {id_: task for id_, task in told.items() if watcher.owner in (None, task.owner)}
+            lost = frozenset(id_ for id_, owner in gone.items() if watcher.owner in (None, owner))
+            if mine or lost:
+                times = {id_: left[id_] for id_ in mine}
+                watcher.offer(ListMoment(mine, lost, times, self._newest or 0))
+
+    def _worth_a_look(self, tx: Transaction, lists: list[Watcher[ListMoment]]) -> dict[str, TaskRow]:
+        """The tasks that may have changed: those with new events, those at work, and those that somebody sees anew."""
+        shown = {id_ for watcher in lists for id_ in watcher.ids}
+        active = {id_ for id_, task in self._listed.items() if task.state is TaskState.ACTIVE}
+        rows = tx.tasks.by_ids(sorted(shown - self._listed.keys() | active))
+        rows += [row for number in self._newly_touched(tx) if (row := tx.tasks.get(number)) is not None]
+        if any(not watcher.ids for watcher in lists):
+            rows += tx.tasks.find(Filter(states=(TaskState.ACTIVE,), limit=MOST_LISTED))
+        for owner in {watcher.owner for watcher in lists if watcher.is_new and not watcher.ids}:
+            rows += tx.tasks.find(Filter(owner=owner, limit=MOST_LISTED))
+        return {row.id: row for row in rows}
+
+    def _remember(self, found: dict[str, Task], gone: Collection[str], shown: set[str]) -> None:
+        """Keep how the tasks are now, the latest last, and of the others no more than a bounded number."""
+        kept = {id_: task for id_, task in self._listed.items() if id_ not in gone and id_ not in found} | found
+        idle = [id_ for id_, task in kept.items() if id_ not in shown and task.state is not TaskState.ACTIVE]
+        forgotten = set(idle[: max(0, len(kept) - REMEMBERED)])
+        self._listed = {id_: task for id_, task in kept.items() if id_ not in forgotten}
+        self._paces = {id_: pace for id_, pace in self._paces.items() if id_ in self._listed}
+
+    def _newly_touched(self, tx: Transaction) -> set[int]:
+        """The tasks that events tell of since the last look."""
+        if self._newest is None:
+            self._newest = tx.events.newest()
+            recent = tx.events.touched(max(0, self._newest - LATE_EVENTS))
+            self._touched = set(recent)
+            # What happened just before this first look may have happened after the page was made.
+            return set(list(recent.values())[-JUST_BEFORE:])
+        found = tx.events.touched(max(0, self._newest - LATE_EVENTS))
+        new = {event: task for event, task in found.items() if event not in self._touched}
+        self._newest = max([self._newest, *new])
+        self._touched = {event for event in found if event > self._newest - LATE_EVENTS}
+        return set(new.values())
+
+
+def pause_after(seconds: float) -> float:
+    """How long to pause after a look of so many seconds.
+
+    A look in which the database did not answer says nothing of what looking costs: it must not be followed by silence.
+    """
+    return max(INTERVAL_SECONDS, seconds * LOAD) if seconds <= SILENT_SECONDS else SILENT_SECONDS
+
+
+def _moment(task: Task, events: tuple[Event, ...], cells: Cells, watched: Watched, now: float) -> Moment:
+    before = watched.last.cells if watched.last is not None else None
+    changed = None
+    if before is not None and (before.stage, before.total, before.width) == (cells.stage, cells.total, cells.width):
+        pairs = zip(before.letters, cells.letters, strict=True)
+        changed = {at: new for at, (old, new) in enumerate(pairs) if old != new}
+    return Moment(task, events, cells, changed, watched.pace.seconds_left(task, now))

@@ -1,0 +1,1 @@
+"""What every page shares: templates, languages, static files, Markdown."""

@@ -1,0 +1,82 @@
+"""In which language? The one that was chosen, else the browser's; English words are the keys of the catalogues."""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from fastapi import Request
+
+from fanfold.model.pipelines.pipeline import Pipeline
+from fanfold.model.text.sentences import Language, render
+from fanfold.server.requests import sentences
+from fanfold.server.requests.sentences import brought, english, without_state
+from fanfold.server.web.chinese import WORDS
+from fanfold.server.web.chinese.sentences import SENTENCES
+from fanfold.server.web.frame.english import ONE
+
+COOKIE = "fanfold_language"
+LANGUAGES = {"en": "English", "zh": "中文"}
+BROUGHT: dict[str, dict[str, str]] = {}
+"""The translations that applications bring, by language; what the page says itself comes first."""
+
+
+def learn(pipelines: Iterable[Pipeline]) -> None:
+    """Take over the words and the sentences of these pipelines."""
+    pipelines = list(pipelines)
+    sentences.learn(pipelines)
+    for pipeline in pipelines:
+        for language, words in pipeline.words.languages.items():
+            BROUGHT.setdefault(language, {}).update(words)
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of one language; calling it translates."""
+
+    language: str
+
+    def __call__(self, text: str, /, **values: object) -> str:
+        """The text in this language, with ``{name}`` filled in; a text that no catalogue has stays as it is.
+
+        A number that decides between one and many is called ``count``.
+        """
+        found = WORDS.get(text) if self.language == "zh" else None
+        if self.language == "en" and str(values.get("count")) == "1":
+            found = ONE.get(text)
+        found = found or BROUGHT.get(self.language, {}).get(text, text)
+        return found.format(**values) if values else found
+
+    def items(self, number: int, unit: tuple[str, str], shown: str = "") -> str:
+        """`5 pages`: so many of what an application calls its items; ``shown`` is the number as it is written."""
+        word = unit[0] if number == 1 and self.language == "en" else unit[1]
+        return self("{count} " + word, count=shown or number)
+
+    def why(self, text: str | None) -> str:
+        """Why a task waits, beside its state: the word for the state is not said twice."""
+        return self.sentence(without_state(text))
+
+    def sentence(self, text: str | None, *, typed: bool = False) -> str:
+        """A sentence in this language, without commands to type unless they are wanted; other texts as they are."""
+        return render(text, self.speech, typed=typed)
+
+    @property
+    def speech(self) -> Language:
+        """How this language says sentences."""
+        if self.language != "zh":
+            return english()
+        templates = ChainMap(SENTENCES, brought("zh"))
+        marks = {"comma": "、", "either": "或", "semicolon": "；", "stop": "。", "space": ""}
+        return Language(templates, **marks, articles=False, word=self)
+
+
+def language_of(request: Request) -> str:
+    """The language that was chosen, else the first that the browser wants and that there is."""
+    chosen = request.query_params.get("lang") or request.cookies.get(COOKIE)
+    if chosen in LANGUAGES:
+        return chosen
+    for wanted in request.headers.get("accept-language", "").split(","):
+        if (code := wanted.split(";")[0].strip()[:2].lower()) in LANGUAGES:
+            return code
+    return "en"

@@ -1,0 +1,122 @@
+"""How does a page come to be? Templates with everything escaped, the words of a language, and figures for people."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+from urllib.parse import urlencode
+
+from fastapi import Request
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
+from starlette.responses import HTMLResponse
+
+from fanfold.engine.discovery import applications
+from fanfold.errors import DatabaseProblem
+from fanfold.model.values.questions import money
+from fanfold.server.app_state import AppState, place_of
+from fanfold.server.requests.access import COOKIE, Access
+from fanfold.server.web.frame.languages import LANGUAGES, Words, language_of
+from fanfold.server.web.frame.static_files import static
+
+
+@cache
+def environment() -> Environment:
+    """The templates; what is not escaped on purpose is escaped."""
+    made = Environment(
+        loader=PackageLoader("fanfold.server.web"),
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {"duration": duration, "count": count, "size": size, "clock": clock, "iso": iso, "money": money}
+    made.filters |= {"rough": rough}
+    made.globals |= {"static": static, "languages": LANGUAGES, "token_cookie": COOKIE}
+    made.globals |= {"here": here, "living_workers": living_workers, "typed_example": typed_example}
+    return made
+
+
+def fragment(name: str, words: Words, **values: Any) -> Markup:
+    """A part of a page; what goes into it is escaped, so that it may go into another one as it is."""
+    return Markup(environment().get_template(name).render(t=words, **values))
+
+
+def page(request: Request, name: str, access: Access | None, status: int = 200, **values: Any) -> HTMLResponse:
+    """A whole page, or for htmx the part of it that was asked for."""
+    words = Words(language_of(request))
+    frame: dict[str, Any] = {"request": request, "path": request.url.path, "access": access, "place": place_of(request)}
+    return HTMLResponse(fragment(name, words, **frame, **values), status)
+
+
+def here(request: Request) -> str:
+    """Where the reader is, for coming back; a page that answered a command is not an address."""
+    query = urlencode([(name, value) for name, value in request.query_params.multi_items() if name != "lang"])
+    return request.url.path + (f"?{query}" if query else "") if request.method == "GET" else "/"
+
+
+def typed_example() -> str:
+    """A command that a person could type: the first that an application has an example of."""
+    known = (command.example for application in applications() for command in application.commands)
+    return next(filter(None, known), "run demo")
+
+
+def living_workers(place: AppState) -> int | None:
+    """How many workers live, as the live reader saw it last: every page shows it, so it must cost nothing.
+
+    That it saw none may be because they have just begun: an alarm is worth a look at the database. None when that cannot be
+    told, as on the page that says so.
+    """
+    samples = place.live.samples
+    if seen := samples[-1].workers if samples else 0:
+        return seen
+    try:
+        return sum(worker.alive for worker in place.client().workers())
+    except DatabaseProblem:
+        return None
+
+
+def duration(seconds: float | None) -> str:
+    """A span of time for people."""
+    if seconds is None:
+        return ""
+    if seconds < 60:
+        return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
+    minutes, rest = divmod(int(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min" if minutes >= 10 else f"{minutes} min {rest:02} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02} min" if hours < 48 else f"{hours // 24} d {hours % 24} h"
+
+
+def rough(seconds: float, words: Words) -> str:
+    """A span of time that is only an estimate, with one unit."""
+    if seconds < 55:
+        return words("{count} s", count=max(1, round(seconds)))
+    minutes = round(seconds / 60)
+    return words("{count} min", count=minutes) if minutes < 90 else words("{count} h", count=round(minutes / 60))
+
+
+def count(number: int) -> str:
+    """A number with narrow spaces between its thousands."""
+    return f"{number:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+
+
+def size(number: float) -> str:
+    """A number of bytes for people."""
+    for unit in ("bytes", "kB", "MB"):
+        if number < 1000:
+            return f"{number:.0f} {unit}" if unit == "bytes" else f"{number:.1f} {unit}"
+        number /= 1000
+    return f"{number:.1f} GB"
+
+
+def clock(moment: datetime | None) -> str:
+    """A time in UTC; the page shows it in the reader's own zone."""
+    return "" if moment is None else f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def iso(moment: datetime | None) -> str:
+    """A time for machines."""
+    return "" if moment is None else moment.astimezone(UTC).isoformat(timespec="seconds")

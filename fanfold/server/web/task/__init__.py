@@ -1,0 +1,1 @@
+"""The page of one task: header, stream, failures, timeline, forms and result."""

@@ -1,0 +1,140 @@
+"""What did they press? The commands of the pages: one POST each, carried out by the client, whose rules decide."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import Form, Request
+from starlette.responses import Response
+
+from fanfold.engine.client import Client
+from fanfold.errors import BadInput
+from fanfold.model.lifecycle import ItemState
+from fanfold.model.text.sentences import say
+from fanfold.server.api.shapes import Command
+from fanfold.server.api.tasks import carry_out
+from fanfold.server.requests.access import Changing, Looking
+from fanfold.server.threads.database_threads import Router
+from fanfold.server.web.frame.command_answer import answered
+from fanfold.server.web.frame.positions import keys_at
+from fanfold.server.web.task.failures import keys_of
+from fanfold.server.web.task.task_header import has_items
+
+router = Router()
+AGAIN = {
+    "failed": (ItemState.FAILED,),
+    "all": (ItemState.DONE, ItemState.FAILED, ItemState.RETRYING, ItemState.WAITING),
+}
+"""Of chosen items those that are done again; what is pending or runs is left alone."""
+UNDONE = (ItemState.PENDING, ItemState.FAILED, ItemState.RETRYING, ItemState.WAITING)
+MOST = 10_000
+Field = Annotated[str, Form(max_length=1_000)]
+
+
+@router.post("/tasks/{task_id}/retry")
+def retry(
+    request: Request,
+    client: Looking,
+    access: Changing,
+    task_id: str,
+    item: Annotated[list[str], Form(max_length=10_000)] = [],  # noqa: B006
+    stage: Field = "",
+    positions: Annotated[str, Form(max_length=200_000)] = "",
+    which: Annotated[Literal["failed", "all"], Form()] = "all",
+    group: Annotated[str, Form(max_length=64)] = "",
+    provider: Field = "",
+    model: Field = "",
+    degraded: Annotated[bool, Form()] = False,
+) -> Response:
+    """Redo what failed, named items, those of cells, of one reason, or the degraded ones; if wanted with another model."""
+    if degraded and client.get(task_id).unaccepted:
+        client.retry(task_id, degraded=True, options=said(provider, model) or None)
+        return answered(request, task_id)
+    keys: list[str] = list(item)
+    if degraded:
+        stage, keys = _accepted(client, task_id)
+    if positions:
+        keys = keys_at(client, task_id, stage, positions, AGAIN[which])
+    elif group:
+        stage, keys = keys_of(client, task_id, group)
+    elif (provider or model) and not keys:
+        keys = _failed(client, task_id, stage)
+    if (positions or group) and not keys:
+        raise BadInput(say("items_not_retried"))
+    client.retry(task_id, keys, stage=stage or None, options=said(provider, model) or None)
+    return answered(request, task_id)
+
+
+@router.post("/tasks/{task_id}/accept")
+def accept(
+    request: Request,
+    client: Looking,
+    access: Changing,
+    task_id: str,
+    item: Annotated[list[str], Form(max_length=10_000)] = [],  # noqa: B006
+    stage: Field = "",
+) -> Response:
+    """Keep what is degraded as it is: all of it, or the items named."""
+    client.accept(task_id, item, stage=stage or None)
+    return answered(request, task_id)
+
+
+@router.post("/tasks/{task_id}/resume")
+def resume(
+    request: Request, client: Looking, access: Changing, task_id: str, provider: Field = "", model: Field = ""
+) -> Response:
+    """Go on; if wanted with another model for everything that is not done yet."""
+    task = client.get(task_id)
+    options = said(provider, model)
+    if options and has_items(task):
+        open_ones = client.items(task.id, states=UNDONE, limit=MOST)
+        if len(open_ones) == MOST:
+            raise BadInput(say("too_many_undone", most=MOST))
+        if open_ones:
+            client.retry(task.id, [one.key for one in open_ones], stage=open_ones[0].stage, options=options)
+    client.resume(task.id)
+    return answered(request, task.id)
+
+
+@router.post("/tasks/{task_id}/external/{verb}")
+def decide(
+    request: Request,
+    client: Looking,
+    access: Changing,
+    task_id: str,
+    verb: Literal["check", "lost", "resend"],
+    item: Annotated[list[str], Form(max_length=10_000)] = [],  # noqa: B006
+    stage: Field = "",
+) -> Response:
+    """Say what is true of external jobs whose outcome is not known."""
+    client.external(task_id, verb, item, stage=stage or None)
+    return answered(request, task_id)
+
+
+def said(provider: str, model: str) -> dict[str, Any]:
+    """The options for another model."""
+    return {name: value.strip() for name, value in (("provider", provider), ("model", model)) if value.strip()}
+
+
+@router.post("/tasks/{task_id}/{command}")
+def steer(
+    request: Request, client: Looking, access: Changing, task_id: str, command: Command, reason: Field = ""
+) -> Response:
+    """One command for the whole task."""
+    carry_out(client, task_id, command, reason.strip() or None)
+    return answered(request, task_id, gone=command == "delete")
+
+
+def _accepted(client: Client, task_id: str) -> tuple[str, list[str]]:
+    """The first stage with degraded items, all of which are accepted, and their keys: a person has thought again."""
+    for stage in client.get(task_id).stages:
+        if found := client.items(task_id, stage=stage.name, degraded=True, limit=MOST):
+            return stage.name, [one.key for one in found]
+    raise BadInput("Nothing here is by fallback any more.")
+
+
+def _failed(client: Client, task_id: str, stage: str) -> list[str]:
+    """The keys of everything that has failed in a stage: only named items can be given another model."""
+    states = [ItemState.FAILED]
+    found = client.items(task_id, stage=stage or None, states=states, limit=10_000)
+    return [one.key for one in found]

@@ -1,0 +1,204 @@
+"""What does a task's page say first? Its stages with their times, its commands and what each would do, its costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from fanfold.engine.client import Client
+from fanfold.model.lifecycle import ItemState, TaskState
+from fanfold.model.pipelines.forms import Form
+from fanfold.model.plan import Kind
+from fanfold.model.task import StageSpan, Task
+from fanfold.model.values.questions import Spending, money
+from fanfold.server.web.frame.languages import Words
+
+FEW = 10
+"""So many items are retried without asking first, unless they cost more than this, in dollars."""
+COSTLY = 0.5
+VISIBLE = ("resume", "pause", "merge", "retry", "accept", "cancel")
+KEYS = {"pause": "p", "resume": "p", "retry": "r", "merge": "m"}
+LABELS = {"rerun": "start over", "accept": "keep as it is"}
+ITEM = ("item", "items")
+
+
+@dataclass(frozen=True)
+class OfferedCommand:
+    """A button: what it sends, what is written on it, its key, and what is asked before."""
+
+    verb: str
+    label: str
+    key: str = ""
+    confirm: str = ""
+    yes: str = ""
+    dangerous: bool = False
+    primary: bool = False
+
+    @property
+    def visible(self) -> bool:
+        """Whether it is shown at once, not in the menu."""
+        return self.verb in VISIBLE
+
+
+@dataclass(frozen=True)
+class Strip:
+    """One stage in the strip: its state as a word, how far it is, and how long it took."""
+
+    name: str
+    state: str
+    done: int
+    failed: int
+    total: int
+    seconds: float | None
+    is_each: bool
+    is_now: bool
+
+
+def has_items(task: Task) -> bool:
+    """Whether the task was split into items, be it one; a step by itself has no options of its own."""
+    return any(stage.kind == Kind.EACH and stage.total for stage in task.stages)
+
+
+def strip(task: Task, spans: Sequence[StageSpan]) -> list[Strip]:
+    """The stages in order."""
+    names = [stage.name for stage in task.stages]
+    here = names.index(task.stage) if task.stage in names else len(names)
+    made = []
+    for at, stage in enumerate(task.stages):
+        done, failed = stage.counts.get(ItemState.DONE, 0), stage.counts.get(ItemState.FAILED, 0)
+        settled = stage.total > 0 and done + failed == stage.total and (at < here or task.finished)
+        state = _stage_state(task, at == here, settled, failed, stage.total)
+        kept = [span for span in spans if span.stage == stage.name]
+        seconds = sum((_end(span, task) - span.started_at).total_seconds() for span in kept) if kept else None
+        made.append(Strip(stage.name, state, done, failed, stage.total, seconds, stage.kind == Kind.EACH, at == here))
+    return made
+
+
+def _stage_state(task: Task, is_now: bool, settled: bool, failed: int, total: int) -> str:
+    if settled:
+        return "failed" if failed == total else "partial" if failed else "done"
+    if not is_now:
+        return "pending"
+    return {TaskState.ACTIVE: "running", TaskState.COMPLETED: "done"}.get(task.state, str(task.state))
+
+
+def _end(span: StageSpan, task: Task) -> datetime:
+    """A timeline is at least a second long; a stage ends with its task."""
+    end = span.ended_at or datetime.now(UTC)
+    return end if task.finished_at is None else max(span.started_at, min(end, task.finished_at))
+
+
+def took(task: Task) -> float | None:
+    """How long it has been under way, or was."""
+    if task.started_at is None:
+        return None
+    return ((task.finished_at or datetime.now(UTC)) - task.started_at).total_seconds()
+
+
+def download(task: Task) -> str | None:
+    """Where the result can be had with one click, once there is one."""
+    return f"/tasks/{task.id}/download" if task.state is TaskState.COMPLETED else None
+
+
+def unit_of(client: Client, task: Task) -> tuple[str, str]:
+    """What the task's application calls one of its items, and several."""
+    pipeline = client.pipelines.get(task.pipeline)
+    return pipeline.unit if pipeline is not None else ITEM
+
+
+def forms_of(client: Client, task: Task) -> tuple[Form, ...]:
+    """The forms in which the result can be had; none where the server does not know the pipeline."""
+    pipeline = client.pipelines.get(task.pipeline)
+    return tuple(pipeline.forms.values()) if pipeline is not None else ()
+
+
+def failed_items(task: Task) -> int:
+    """How many items have failed, over all stages."""
+    return sum(stage.counts.get(ItemState.FAILED, 0) for stage in task.stages)
+
+
+def commands(task: Task, t: Words) -> list[OfferedCommand]:
+    """The buttons for what is possible now, those that one looks for first at the beginning."""
+    # Before the merge both would do the same; one word for it is enough.
+    at_merge = task.state is TaskState.WAITING and "merge" in task.available_commands
+    made = [_command(task, verb, t) for verb in task.plain_commands if not (at_merge and verb == "resume")]
+    order = [*VISIBLE, "rerun", "delete"]
+    return sorted(made, key=lambda command: order.index(command.verb) if command.verb in order else len(order))
+
+
+def _command(task: Task, verb: str, t: Words) -> OfferedCommand:
+    key = KEYS.get(verb, "")
+    if verb == "retry":
+        failed = failed_items(task)
+        label = t("retry {count} failed", count=failed) if failed else t("retry")
+        return OfferedCommand(verb, label, key, ask_retry(task, failed, t), t("Retry"), primary=task.finished)
+    if verb == "merge":
+        anyway = task.state is TaskState.PARTIAL
+        label = t("merge anyway") if anyway else t("merge again") if task.state is TaskState.COMPLETED else t("merge")
+        sentence = _ask_merge(task, t) if anyway else ""
+        return OfferedCommand(verb, label, key, sentence, t("Merge"), primary=task.state is TaskState.WAITING)
+    if verb == "resume":
+        return OfferedCommand(verb, t("resume"), key, primary=True)
+    asked = {"cancel": _ask_cancel, "rerun": _ask_rerun, "delete": _ask_delete}.get(verb)
+    label = t(LABELS.get(verb, verb))
+    if asked is None:
+        return OfferedCommand(verb, label, key)
+    return OfferedCommand(verb, label, key, asked(task, t), label[:1].upper() + label[1:], dangerous=True)
+
+
+def ask_retry(task: Task, items: int, t: Words) -> str:
+    """What is asked before many or costly items are retried; nothing for a few."""
+    if items < FEW and estimate(task, items) < COSTLY:
+        return ""
+    return _sentences(
+        t("Retry: {count} items are done again{cost}.", count=items, cost=about(task, items, t)),
+        t("What is done is kept. To stop it: pause or cancel."),
+    )
+
+
+def _ask_merge(task: Task, t: Words) -> str:
+    return _sentences(
+        t("Merge: the result will be without {count} items that failed.", count=failed_items(task)),
+        t("What failed can be retried later; the merge is then done again."),
+    )
+
+
+def _ask_cancel(task: Task, t: Words) -> str:
+    return _sentences(
+        t("Cancel: {count} of {total} items are not done and will not be.", count=task.open, total=task.total)
+        if task.open and task.total > 1
+        else t("Cancel: nothing more is done for this task."),
+        t("What is done is kept. To go on later: retry."),
+    )
+
+
+def _ask_rerun(task: Task, t: Words) -> str:
+    items = max([task.total, *(stage.total for stage in task.stages)])
+    return _sentences(
+        t("Start over: {count} items are done again{cost}.", count=items, cost=about(task, items, t))
+        if items > 1
+        else t("Start over: everything is done again{cost}.", cost=about(task, items, t)),
+        t("The results so far are thrown away; this cannot be undone."),
+    )
+
+
+def _ask_delete(task: Task, t: Words) -> str:
+    return _sentences(
+        t("Delete “{title}” with its items, results and files.", title=task.title), t("This cannot be undone.")
+    )
+
+
+def about(task: Task, items: int, t: Words) -> str:
+    """What so many items will cost, by what those that are done have cost; nothing when that is not known."""
+    cost = estimate(task, items)
+    return t(", about {cost}", cost=money(Spending(calls=1, cost=cost))) if cost else ""
+
+
+def estimate(task: Task, items: int) -> float:
+    """What so many items will cost, in dollars, by what those that are done have cost; 0 when that is not known."""
+    return items * task.spending.cost / task.done if task.spending.cost and task.done else 0.0
+
+
+def _sentences(*sentences: str) -> str:
+    return "\n".join(sentence for sentence in sentences if sentence)

@@ -1,0 +1,155 @@
+"""What shall be done? What the page offers for new tasks, and the plain form that submits them without any script."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import Request
+from starlette.datastructures import FormData, UploadFile
+from starlette.responses import RedirectResponse
+
+from fanfold.errors import BadInput
+from fanfold.model.pipelines.options import FILE, SECRET, Option
+from fanfold.model.pipelines.pipeline import Pipeline
+from fanfold.model.plan import Kind
+from fanfold.model.task import Task
+from fanfold.model.text.sentences import say
+from fanfold.server.api.shapes import NewTask
+from fanfold.server.api.submitting import checked, has_secret, pipeline_of, submitted
+from fanfold.server.api.uploading import MOST_FILES
+from fanfold.server.app_state import AppState
+from fanfold.server.requests.access import Access, At, Changing
+from fanfold.server.threads.database_threads import Router, unlocking, writing
+from fanfold.server.web.frame.languages import Words
+from fanfold.server.web.frame.model_choices import all_choices
+from fanfold.server.web.task.retry_form import shown
+
+router = Router()
+PLAIN = ("provider", "model")
+"""The options that all pipelines share: one field for each, where the pipeline knows them."""
+FRONT = 3
+"""So many declared options of a pipeline stand beside its files: the first that belong to no group."""
+
+
+@dataclass(frozen=True)
+class Offered:
+    """A pipeline to choose: what it takes, and what its options mean."""
+
+    name: str
+    title: str
+    accepts: tuple[str, ...]
+    options: dict[str, str]
+    takes_items: bool
+    takes_files: bool
+    """Whether files can be dropped on it; what names the files it takes is given nothing else."""
+    front: tuple[tuple[Option, str], ...] = ()
+    """Its declared options that have a field beside the files, with what the field offers."""
+    fields: tuple[tuple[Option, str], ...] = ()
+    """Those that have one under "More options"."""
+
+    def meanings(self, t: Words) -> dict[str, str]:
+        """What its options mean, in a language."""
+        return {name: t(meaning) for name, meaning in self.options.items()}
+
+
+def offered(place: AppState) -> dict[str, Any]:
+    """What the form offers; pipelines for files come first, for they are what one drops files for."""
+    pipelines = sorted(map(_offer, place.pipelines.values()), key=lambda one: (not one.accepts, one.title))
+    services = all_choices() if any("provider" in one.options for one in pipelines) else ()
+    models = sorted({service.model for service in services if service.model})
+    return {"pipelines": pipelines, "services": services, "models": models}
+
+
+def _offer(pipeline: Pipeline) -> Offered:
+    takes_items = pipeline.plan().stages[0].kind is Kind.EACH
+    takes_files = bool(pipeline.accepts) or not (takes_items or pipeline.calls_with_arguments)
+    fields = [(one, shown(one, None)) for name, one in pipeline.declared.items() if name not in PLAIN]
+    front = [pair for pair in fields if not pair[0].group and pair[0].kind not in (SECRET, FILE)][:FRONT]
+    more = [pair for pair in fields if pair not in front]
+    return Offered(
+        pipeline.name,
+        pipeline.title,
+        pipeline.accepts,
+        pipeline.options,
+        takes_items,
+        takes_files,
+        tuple(front),
+        tuple(more),
+    )
+
+
+@router.post("/submit")
+async def submit(request: Request, place: At, access: Changing) -> RedirectResponse:
+    """The plain form: one task for each file, or one for the values."""
+    form = await request.form(max_files=MOST_FILES, max_fields=100)
+    try:
+        secret = any(has_secret(place, {name.rpartition(":")[2]: value}) for name, value in form.multi_items())
+        tasks = await (unlocking if secret else writing)(submit_form, place, access, form)
+    finally:
+        await form.close()
+    return RedirectResponse(f"/tasks/{tasks[0].id}" if len(tasks) == 1 else "/", 303)
+
+
+def submit_form(place: AppState, access: Access, form: FormData) -> list[Task]:
+    """The tasks that a form asks for."""
+    pipeline = pipeline_of(place, _text(form, "pipeline"))
+    wanted = checked({"pipeline": pipeline.name, "options": options_of(pipeline, form)})
+    files = [file for file in form.getlist("file") if isinstance(file, UploadFile) and file.filename]
+    if pipeline.accepts and not files:
+        raise BadInput(say("choose_file", pipeline=pipeline.title))
+    client = place.client(access.owner, access.name)
+    if not files:
+        return [submitted(place, access, client, with_values(pipeline, wanted, _text(form, "values")), [])[0]]
+    return [submitted(place, access, client, wanted, [file])[0] for file in files]
+
+
+def with_values(pipeline: Pipeline, wanted: NewTask, text: str) -> NewTask:
+    """What was written as JSON, as items or as inputs, whichever the pipeline begins with."""
+    try:
+        value = json.loads(text) if text.strip() else []
+    except (ValueError, RecursionError):
+        raise BadInput(say("text_not_json", text=text.strip()[:100])) from None
+    values = value if isinstance(value, list) else [value]
+    name = "items" if pipeline.plan().stages[0].kind is Kind.EACH else "inputs"
+    return checked(wanted.model_dump(exclude_unset=True) | {name: values})
+
+
+def options_of(pipeline: Pipeline, form: FormData) -> dict[str, Any]:
+    """The options: from their fields, and from the lines NAME=VALUE, which lie over them."""
+    known = {name: _text(form, name) for name in PLAIN if name in pipeline.options}
+    found: dict[str, Any] = {name: value for name, value in known.items() if value}
+    if pipeline.declared:
+        return found | declared_of(pipeline, form)
+    for line in _text(form, "more").splitlines():
+        name, equals, value = line.partition("=")
+        if not line.strip():
+            continue
+        if not equals or not name.strip():
+            raise BadInput(f"'{line.strip()[:100]}' is not an option. Write each on a line of its own: NAME=VALUE")
+        found[name.strip()] = _value(value.strip())
+    return found
+
+
+def declared_of(pipeline: Pipeline, form: FormData) -> dict[str, Any]:
+    """The declared options from their own fields; what is as the form offered it is not said."""
+    found: dict[str, Any] = {}
+    for name, option in pipeline.declared.items():
+        said = form.get(f"option:{pipeline.name}:{name}")
+        if isinstance(said, str) and said.replace("\r\n", "\n") not in ("", shown(option, None)):
+            found[name] = said
+    return found
+
+
+def _value(text: str) -> Any:
+    """JSON if it is, text otherwise."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _text(form: FormData, name: str) -> str:
+    value = form.get(name)
+    return value.strip() if isinstance(value, str) else ""

@@ -1,0 +1,1 @@
+"""What only SQLite needs: its file, and the garbage collector while its lock is held."""

@@ -1,0 +1,226 @@
+"""The way to a file of SQLite: its module, how a connection is prepared, how a transaction begins, how the file is copied."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import threading
+import time
+from contextlib import AbstractContextManager, closing, suppress
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import event
+
+from fanfold.errors import DatabaseProblem
+from fanfold.model.text.sentences import say
+from fanfold.store.database_errors import UNREACHABLE, drop_spoiled
+from fanfold.store.dialects.access import Access, Listener, Reading, Wishes
+from fanfold.store.dialects.sqlite_parts.garbage import collecting_later
+from fanfold.store.files.private import private_file, private_folder
+from fanfold.store.urls import shown
+
+SAFE_SQLITE = (3, 51, 3)
+"""Older versions have a bug in which resetting the WAL can corrupt the file."""
+BUSY_SECONDS = 60
+"""How long a writer waits for others; each holds the lock for a moment only, but there may be many, and slow disks."""
+LOOK_SECONDS = 0.015
+"""How often the file is looked at for changes."""
+
+
+def sqlite_module() -> Any:
+    """The bundled, safe SQLite where there is a wheel of it, Python's own otherwise."""
+    try:
+        return importlib.import_module("pysqlite3")
+    except ImportError:
+        return importlib.import_module("sqlite3")
+
+
+def sqlite_version() -> tuple[int, ...]:
+    """The version of SQLite in use."""
+    return tuple(int(part) for part in sqlite_module().sqlite_version.split("."))
+
+
+class OpenedFile:
+    """The file that the first connection has opened, told by its number on the disk.
+
+    SQLite goes on writing to a file that was moved away or removed, and nobody who opens the name again sees any of that. So
+    every transaction looks whether the name still stands for the same file.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        """None in memory."""
+        self._opened: tuple[int, int] | None = None
+
+    def note(self) -> None:
+        """A connection was made."""
+        if self.path is not None and self._opened is None:
+            self._opened = self._now()
+
+    def check(self) -> None:
+        """DatabaseProblem when the name stands for another file, or for none."""
+        if self._opened is not None and self._now() != self._opened:
+            way = "Put it back and the work goes on by itself; to use another file, start again."
+            raise DatabaseProblem(
+                f"The file of the database, {self.path}, was moved away or replaced while it was in use. {way}",
+                code=UNREACHABLE,
+                public=f"The file of the database was moved away or replaced while it was in use. {way}",
+            )
+
+    def _now(self) -> tuple[int, int] | None:
+        assert self.path is not None
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            return None
+        except OSError:  # SQLite tells better than this what is wrong with the place.
+            return self._opened
+        return found.st_dev, found.st_ino
+
+
+class SqliteFile(Access):
+    """The way to one file; in memory there is one connection for everybody."""
+
+    def __init__(self, url: sa.URL, wishes: Wishes) -> None:
+        self.url = url
+        self.has_one_connection = url.database in (None, "", ":memory:")
+        self.busy_seconds = BUSY_SECONDS if wishes.busy_seconds is None else wishes.busy_seconds
+        self.synchronous = wishes.synchronous
+        self._opened = OpenedFile(None if self.has_one_connection else self.file)
+
+    @property
+    def file(self) -> Path:
+        """Where it is."""
+        return Path(str(self.url.database or ""))
+
+    def new_engine(self, **pool: int) -> sa.Engine:
+        """A pool of connections to the file."""
+        if self.has_one_connection:
+            engine = self._engine(poolclass=sa.pool.StaticPool)
+        else:
+            self._make_folder()
+            engine = self._engine(**pool)
+            event.listen(engine, "do_connect", self._make_private)
+        event.listen(engine, "connect", self._prepare)
+        event.listen(engine, "begin", self._begin)
+        event.listen(engine, "handle_error", drop_spoiled)
+        return engine
+
+    def _engine(self, **pool: Any) -> sa.Engine:
+        arguments = {"check_same_thread": False, "timeout": self.busy_seconds}
+        return sa.create_engine(self.url, module=sqlite_module(), connect_args=arguments, **pool)
+
+    def _make_folder(self) -> None:
+        folder = self.file.parent
+        try:
+            private_folder(folder)
+        except OSError as error:
+            raise DatabaseProblem(f"Cannot make the folder of the database, {folder}: {error.strerror}.") from None
+
+    def _make_private(self, *_: Any) -> None:
+        """SQLite gives its -wal and -shm the rights of the file itself."""
+        self._opened.check()  # Else an empty file would be made in the place of one that was moved away.
+        with suppress(OSError):  # SQLite tells better than this what is wrong with the place.
+            private_file(self.file)
+
+    def _prepare(self, connection: Any, _record: Any) -> None:
+        self._opened.note()
+        connection.isolation_level = None
+        for pragma in (
+            "journal_mode=WAL",
+            f"synchronous={self.synchronous}",
+            f"busy_timeout={int(self.busy_seconds * 1000)}",
+            "temp_store=MEMORY",
+            "cache_size=-32768",
+        ):
+            _persistently(connection, f"PRAGMA {pragma}")
+
+    def _begin(self, connection: sa.Connection) -> None:
+        self._opened.check()
+        reading = connection.get_execution_options().get("fanfold_read", False)
+        connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
+
+    def holding_lock(self) -> AbstractContextManager[None]:
+        """All others wait: no garbage is collected meanwhile."""
+        return collecting_later()
+
+    def listener(self, read: Reading) -> Listener:
+        """Somebody who looks at the file."""
+        return Versions(self.file)
+
+    def backup_command(self, target: str) -> str:
+        """A copy of a file that is in use has to be made by SQLite."""
+        return f"fanfold db backup {target}"
+
+    def source_of_copy(self, target: Path) -> Path:
+        """The file itself."""
+        if not self.file.is_file():
+            raise DatabaseProblem(f"There is no database to copy: {shown(self.url)}", code="no_database")
+        return self.file
+
+    def copy(self, target: Path) -> None:
+        """It has the state of one moment and holds nobody up."""
+        module = sqlite_module()
+        try:
+            with closing(module.connect(self.file)) as original, closing(module.connect(target)) as made:
+                original.backup(made)
+                made.execute("PRAGMA journal_mode=DELETE")
+                found = made.execute("PRAGMA integrity_check(1)").fetchone()[0]
+        except module.Error as error:
+            raise DatabaseProblem(f"Cannot copy {self.file}: {error}.", code="copy") from None
+        if found != "ok":
+            raise DatabaseProblem(
+                f"The database {self.file} is damaged: {found}. The copy was not kept.", code="damaged"
+            )
+
+    def refuse_read_only(self) -> None:
+        """SQLite must be able to write to its file, and to the log beside it."""
+        if not self.file.is_file():
+            return
+        for place in (self.file, self.file.parent):
+            if not os.access(place, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+                raise DatabaseProblem(say("read_only_file", where=shown(self.url), place=place), code="read_only")
+
+
+class Versions(Listener):
+    """Compares a number that SQLite counts up with every commit of others."""
+
+    tells_all = True
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self._connection: Any = None
+        self._version: int | None = None
+
+    def wait(self, stop: threading.Event, seconds: float) -> bool:
+        """True when the number is another one."""
+        if self._connection is None:
+            self._connection = sqlite_module().connect(str(self.file), check_same_thread=False, isolation_level=None)
+        for _ in range(max(1, int(seconds / LOOK_SECONDS))):
+            version = self._connection.execute("PRAGMA data_version").fetchone()[0]
+            if version != self._version:
+                self._version = version
+                return True
+            if stop.wait(LOOK_SECONDS):
+                return False
+        return False
+
+    def close(self) -> None:
+        """Let the connection go."""
+        connection, self._connection, self._version = self._connection, None, None
+        if connection is not None:
+            connection.close()
+
+
+def _persistently(connection: Any, statement: str) -> None:
+    """Run a pragma; switching a new file to WAL ignores the busy time-out when two processes do it at once."""
+    for attempt in range(50):
+        try:
+            connection.execute(statement).fetchall()
+            return
+        except sqlite_module().OperationalError as error:
+            if "locked" not in str(error) or attempt == 49:
+                raise
+            time.sleep(0.05)

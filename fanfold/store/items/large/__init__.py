@@ -1,0 +1,1 @@
+"""Many items in short transactions: drafts, copies, resets."""

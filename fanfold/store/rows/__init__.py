@@ -1,0 +1,1 @@
+"""Verbs on everything but items: tasks, workers, events, answers, decisions, tokens."""

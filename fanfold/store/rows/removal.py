@@ -1,0 +1,124 @@
+"""Removes tasks: the task's row in one short transaction, everything that belonged to it in more of them.
+
+A row of `deleted_tasks` stays until nothing is left, so that a sweep can go on after a crash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import sqlalchemy as sa
+
+from fanfold.store.dialects.bulk import remove_all, remove_rows
+from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.dialect import Dialect
+from fanfold.store.rows.answers import Answers
+from fanfold.store.schema.statements import run
+from fanfold.store.schema.tables import (
+    OF_TASKS,
+    blobs,
+    calls,
+    deleted_tasks,
+    externals,
+    item_data,
+    items,
+    permits,
+    task_tags,
+    tasks,
+)
+
+CHUNK = 2_000
+"""Most rows that one transaction removes, of all tables together: some 20 ms on SQLite."""
+ROWS_PER_ITEM = 3
+"""An item has a row of data and perhaps a permit. External jobs, of which it may have many, are counted by themselves."""
+REST = tuple(table for table in OF_TASKS if table not in (items, blobs, calls, task_tags))
+"""What is removed row by row, after the items. Tags go with the task, files and calls have ways of their own."""
+
+
+class Removal:
+    """Verbs that remove a task, inside one transaction."""
+
+    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+        self.connection = connection
+        self.clock = clock
+
+    def begin(self, number: int) -> None:
+        """Remove the task's row, so that it is gone for everybody; the caller holds its lock.
+
+        On PostgreSQL this waits for handlers that are writing for the task at this moment. Later ones find it gone.
+        """
+        self._delete(tasks, tasks.c.number == number)
+        self._delete(task_tags, task_tags.c.task == number)
+        self.connection.execute(sa.insert(deleted_tasks).values(task=number, deleted_at=self.clock.now))
+
+    def unfinished(self, limit: int) -> list[int]:
+        """Tasks of which something is left, the first deleted first."""
+        found = sa.select(deleted_tasks.c.task).order_by(deleted_tasks.c.deleted_at).limit(limit)
+        return list(self.connection.execute(found).scalars())
+
+    def remove_some(self, number: int, limit: int | None = None) -> bool:
+        """Remove what belonged to a deleted task, except the names of its files, at most ``limit`` rows; True when all is gone.
+
+        Items go first, locked by id: this waits for whoever settles one, and nothing can be added to an item that is gone.
+        """
+        left = CHUNK if limit is None else limit
+        at_once = max(1, left // (ROWS_PER_ITEM + 1))
+        ids = [item for (item,) in run(self.connection, _some_of(self.clock.dialect), {"of": number, "most": at_once})]
+        if ids:
+            most = max(1, left - ROWS_PER_ITEM * len(ids))
+            jobs = remove_rows(self.connection, externals, ids, most)
+            if jobs == most:
+                return False
+            left -= jobs + sum(
+                remove_all(self.connection, column, ids) for column in (item_data.c.item, permits.c.item, items.c.id)
+            )
+        if len(ids) == at_once:
+            return False
+        for table in REST:
+            if left <= 0:
+                return False
+            left -= self._remove_rows(table, number, left)
+        return left > 1 and self._remove_calls(number, left // 2)
+
+    def files(self, number: int, limit: int = CHUNK) -> list[str]:
+        """Keys of blobs that are still named."""
+        return list(
+            self.connection.execute(sa.select(blobs.c.key).where(blobs.c.task == number).limit(limit)).scalars()
+        )
+
+    def unname(self, keys: Sequence[str]) -> None:
+        """Forget blobs whose files are removed."""
+        self._delete(blobs, blobs.c.key.in_(keys))
+
+    def end(self, number: int) -> None:
+        """Nothing is left."""
+        self._delete(deleted_tasks, deleted_tasks.c.task == number)
+
+    def _remove_rows(self, table: sa.Table, number: int, limit: int) -> int:
+        key = tuple(table.primary_key)
+        some = sa.select(*key).where(table.c.task == number).limit(limit)
+        if self.clock.dialect.locks_rows:  # PostgreSQL locks rows as it goes; SQLite would sort all of them for this.
+            some = some.order_by(*key)
+        return self._delete(table, key[0].in_(some) if len(key) == 1 else sa.tuple_(*key).in_(some))
+
+    def _remove_calls(self, number: int, limit: int) -> bool:
+        """Remove calls, and the answers that no other task has used: a deleted task leaves nothing of its texts behind."""
+        some = sa.select(calls.c.id, calls.c.answer).where(calls.c.task == number).order_by(calls.c.id)
+        found = self.connection.execute(some.limit(limit)).all()
+        if found:
+            Answers(self.connection, self.clock).drop_unused(number, [row.answer for row in found if row.answer])
+            remove_all(self.connection, calls.c.id, [row.id for row in found])
+        return len(found) < limit
+
+    def _delete(self, table: sa.Table, chosen: sa.ColumnElement[Any]) -> int:
+        return self.connection.execute(sa.delete(table).where(chosen)).rowcount
+
+
+@cache
+def _some_of(dialect: Dialect) -> sa.Select[Any]:
+    some = sa.select(items.c.id).where(items.c.task == sa.bindparam("of"))
+    # PostgreSQL locks rows by id. SQLite has the items in order of position: by id, it would read and sort all of them.
+    some = some.order_by(*((items.c.id,) if dialect.locks_rows else (items.c.stage, items.c.seq)))
+    return some.limit(sa.bindparam("most", type_=sa.Integer)).with_for_update()

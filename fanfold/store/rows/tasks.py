@@ -1,0 +1,232 @@
+"""How is a task remembered? Its row: made, found, locked, moved, listed and removed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from fanfold.errors import Ambiguous, KeyTaken, NotFound
+from fanfold.model.lifecycle import FINISHED_TASKS, ItemState, TaskState
+from fanfold.model.plan import Plan
+from fanfold.model.task import TaskRow
+from fanfold.model.text.sentences import kept, restored, say
+from fanfold.model.text.texts import is_storable
+from fanfold.model.words import PATIENCE_SECONDS
+from fanfold.store.dialects.clock import Clock
+from fanfold.store.schema.statements import run
+from fanfold.store.schema.tables import ACTIVE, HELD, TIMED, UNACCEPTED, item_data, items, task_tags, tasks
+
+BY_NUMBER = sa.select(tasks).where(tasks.c.number == sa.bindparam("wanted"))
+BY_NUMBER_LOCKED = BY_NUMBER.with_for_update(key_share=True)
+TAGS_OF = (
+    sa.select(task_tags.c.task, task_tags.c.tag)
+    .where(task_tags.c.task.in_(sa.bindparam("numbers", expanding=True)))
+    .order_by(task_tags.c.tag)
+)
+TAGS_OF_ONE = sa.select(task_tags.c.tag).where(task_tags.c.task == sa.bindparam("wanted")).order_by(task_tags.c.tag)
+"""Statements that are run for every turn and every look are built once: building one costs more than running it."""
+
+SENTENCES = {"reason": "reason_sentence", "error_message": "error_sentence"}
+"""The columns with sentences, and those that have their codes and parameters."""
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which tasks to list; empty fields do not restrict."""
+
+    states: tuple[str, ...] = ()
+    pipeline: str | None = None
+    owner: str | None = None
+    tag: str | None = None
+    text: str | None = None
+    after: int | None = None
+    limit: int = 50
+    needs_you: bool = False
+
+
+class Tasks:
+    """Verbs on tasks, inside one transaction."""
+
+    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+        self.connection = connection
+        self.clock = clock
+
+    def add(self, row: Mapping[str, Any], tags: Sequence[str]) -> int:
+        """Keep a new task; returns its number. KeyTaken when its idempotency key has a task already."""
+        made = (
+            sa.insert(tasks)
+            .values(**row, created_at=self.clock.now, updated_at=self.clock.now)
+            .returning(tasks.c.number)
+        )
+        try:
+            number = int(self.connection.execute(made).scalar_one())
+        except sa.exc.IntegrityError as error:
+            raise KeyTaken(say("key_taken", key=row.get("key"))) from error
+        if tags:
+            self.connection.execute(sa.insert(task_tags), [{"tag": tag, "task": number} for tag in dict.fromkeys(tags)])
+        return number
+
+    def reserve_number(self) -> int:
+        """A number that no other task gets, for items that are written before their task."""
+        return self.clock.dialect.reserve_number(self.connection, tasks.c.number)
+
+    def by_key(self, owner: str, key: str) -> TaskRow | None:
+        """The task with this idempotency key."""
+        if not is_storable(owner + key):
+            return None
+        return self._one(sa.select(tasks).where(tasks.c.owner == owner, tasks.c.key == key))
+
+    def by_keys(self, owner: str, keys: Sequence[str]) -> dict[str, TaskRow]:
+        """The tasks with these idempotency keys."""
+        found = sa.select(tasks).where(tasks.c.owner == owner, tasks.c.key.in_(keys))
+        rows = list(self.connection.execute(found))
+        tags = self._tags([row.number for row in rows]) if rows else {}
+        return {row.key: self._task(row, tags.get(row.number, ())) for row in rows}
+
+    def get(self, number: int) -> TaskRow | None:
+        """The task of that number."""
+        return self._one(BY_NUMBER, {"wanted": number})
+
+    def lock(self, number: int) -> TaskRow | None:
+        """The task, its row locked until the transaction ends (on SQLite the whole database is)."""
+        return self._one(BY_NUMBER_LOCKED, {"wanted": number})
+
+    def resolve(self, prefix: str, owner: str | None = None) -> TaskRow:
+        """The task whose id is, or unambiguously begins with, ``prefix``; ``owner`` restricts whose."""
+        wanted = prefix.strip().lower()
+        wanted = wanted if wanted.startswith("t-") else f"t-{wanted}"
+        may_be = len(wanted) > 2 and is_storable(wanted)
+        found = sa.select(tasks).where(tasks.c.id >= wanted, tasks.c.id < wanted + "~").order_by(tasks.c.id).limit(6)
+        if owner is not None:
+            found = found.where(tasks.c.owner == owner)
+        rows = [self._task(row) for row in self.connection.execute(found)] if may_be else []
+        exact = [row for row in rows if row.id == wanted]
+        if len(rows) == 1 or exact:
+            return (exact or rows)[0]
+        if not rows:
+            raise NotFound(say("no_task", task=prefix))
+        raise Ambiguous(say("several_tasks", task=prefix, tasks=[row.id for row in rows]))
+
+    def move(self, number: int, **values: Any) -> None:
+        """Write a task's row; the caller holds its lock and has asked the table of moves."""
+        if "state" in values:
+            finished = values["state"] in FINISHED_TASKS
+            values["finished_at"] = self.clock.now if finished else None
+        beside = {name: kept(values[text]) for text, name in SENTENCES.items() if text in values}
+        self.connection.execute(
+            sa.update(tasks).where(tasks.c.number == number).values(**values, **beside, updated_at=self.clock.now)
+        )
+
+    def drop_key(self, number: int) -> None:
+        """A task gives up its idempotency key: what is submitted under it next is a new task."""
+        self.connection.execute(sa.update(tasks).where(tasks.c.number == number).values(key=None))
+
+    def find(self, wanted: Filter) -> list[TaskRow]:
+        """Tasks, newest first; ``after`` is the number of the last one of the page before."""
+        named = (wanted.pipeline, wanted.owner, wanted.tag, wanted.text)
+        if not all(is_storable(name) for name in named if name is not None):
+            return []
+        found = sa.select(tasks).order_by(tasks.c.number.desc()).limit(wanted.limit)
+        if wanted.states:
+            found = found.where(tasks.c.state.in_(wanted.states))
+        if wanted.pipeline is not None:
+            found = found.where(tasks.c.pipeline == wanted.pipeline)
+        if wanted.owner is not None:
+            found = found.where(tasks.c.owner == wanted.owner)
+        if wanted.tag is not None:
+            found = found.where(tasks.c.number.in_(sa.select(task_tags.c.task).where(task_tags.c.tag == wanted.tag)))
+        if wanted.text:
+            found = found.where(
+                sa.or_(
+                    tasks.c.title.icontains(wanted.text, autoescape=True),
+                    tasks.c.error_message.icontains(wanted.text, autoescape=True),
+                )
+            )
+        if wanted.needs_you:
+            found = found.where(self._needs_you())
+        if wanted.after is not None:
+            found = found.where(tasks.c.number < wanted.after)
+        rows = self.connection.execute(found).all()
+        tags = self._tags([row.number for row in rows])
+        return [self._task(row, tags.get(row.number, ())) for row in rows]
+
+    def _needs_you(self) -> sa.ColumnElement[bool]:
+        """The tasks that ``words.needs_you`` has something to say about."""
+        rests = tasks.c.state.in_((TaskState.WAITING, TaskState.PAUSED, TaskState.PARTIAL))
+        here = sa.and_(items.c.task == tasks.c.number, items.c.stage == tasks.c.stage)
+        long_ago = item_data.c.troubled_since <= self.clock.before(PATIENCE_SECONDS)
+        stuck = sa.and_(items.c.state == ItemState.RETRYING, long_ago)
+        joined = sa.select(items.c.id).outerjoin(item_data, item_data.c.item == items.c.id)
+        # From the side of the marked items, of which there are few, and not of the completed tasks.
+        marked = sa.and_(
+            tasks.c.state == TaskState.COMPLETED, tasks.c.number.in_(sa.select(items.c.task).where(UNACCEPTED))
+        )
+        held = sa.and_(ACTIVE, joined.where(here, TIMED, sa.or_(HELD, stuck)).correlate(tasks).exists())
+        refused = sa.and_(ACTIVE, tasks.c.reason.is_not(None))
+        return sa.or_(rests, marked, held, refused)
+
+    def count_needing(self, owner: str | None = None) -> int:
+        """How many tasks, or tasks of an owner, a person should look at."""
+        counted = sa.select(sa.func.count()).select_from(tasks).where(self._needs_you())
+        if owner is not None:
+            counted = counted.where(tasks.c.owner == owner)
+        return int(self.connection.execute(counted).scalar_one())
+
+    def count_by_state(self, owner: str | None = None) -> dict[str, int]:
+        """How many tasks, or tasks of an owner, are in each state."""
+        counted = sa.select(tasks.c.state, sa.func.count()).group_by(tasks.c.state)
+        if owner is not None:
+            counted = counted.where(tasks.c.owner == owner)
+        return {row[0]: row[1] for row in self.connection.execute(counted)}
+
+    def tags(self, owner: str | None = None, limit: int = 200) -> list[str]:
+        """The tags in use, by name."""
+        found = sa.select(task_tags.c.tag).distinct().order_by(task_tags.c.tag).limit(limit)
+        if owner is not None:
+            found = found.join(tasks, tasks.c.number == task_tags.c.task).where(tasks.c.owner == owner)
+        return list(self.connection.execute(found).scalars())
+
+    def owners(self, limit: int = 200) -> list[str]:
+        """The owners of tasks, by name; those without one are left out."""
+        found = sa.select(tasks.c.owner).distinct().where(tasks.c.owner != "").order_by(tasks.c.owner).limit(limit)
+        return list(self.connection.execute(found).scalars())
+
+    def by_ids(self, ids: Sequence[str]) -> list[TaskRow]:
+        """The tasks with exactly these ids that there are, newest first."""
+        found = sa.select(tasks).where(tasks.c.id.in_(ids)).order_by(tasks.c.number.desc())
+        rows = self.connection.execute(found).all()
+        tags = self._tags([row.number for row in rows])
+        return [self._task(row, tags.get(row.number, ())) for row in rows]
+
+    def existing(self, ids: Collection[str]) -> set[str]:
+        """Those of the ids that a task has."""
+        return set(self.connection.execute(sa.select(tasks.c.id).where(tasks.c.id.in_(ids))).scalars())
+
+    def finished_before(self, days: float, limit: int, skip: int = 0) -> list[TaskRow]:
+        """Finished tasks older than so many days, the oldest first, without the first ``skip`` of them."""
+        old = sa.select(tasks).where(
+            tasks.c.state.in_(FINISHED_TASKS), tasks.c.finished_at < self.clock.before(days * 86400.0)
+        )
+        found = old.order_by(tasks.c.finished_at, tasks.c.number).offset(skip).limit(limit)
+        return [self._task(row, ()) for row in self.connection.execute(found)]
+
+    def _one(self, found: sa.Select[Any], values: dict[str, Any] | None = None) -> TaskRow | None:
+        row = self.connection.execute(found, values).first()
+        return self._task(row) if row else None
+
+    def _tags(self, numbers: Sequence[int]) -> dict[int, tuple[str, ...]]:
+        found: dict[int, tuple[str, ...]] = {}
+        for task, tag in self.connection.execute(TAGS_OF, {"numbers": list(numbers)}):
+            found[task] = (*found.get(task, ()), tag)
+        return found
+
+    def _task(self, row: sa.Row[Any], tags: tuple[str, ...] | None = None) -> TaskRow:
+        values = dict(row._mapping)
+        for text, name in SENTENCES.items():
+            values[text] = restored(values[text], values.pop(name))
+        if tags is None:
+            tags = tuple([tag for (tag,) in run(self.connection, TAGS_OF_ONE, {"wanted": row.number})])
+        return TaskRow(**values | {"state": TaskState(row.state), "plan": Plan.from_json(row.plan), "tags": tags})

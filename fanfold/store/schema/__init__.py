@@ -1,0 +1,1 @@
+"""Tables, indexes and constraints, and how statements are run."""

@@ -1,0 +1,76 @@
+"""Which indexes are there, and how is a table laid out? Part of the declared schema, which only migrations are compared with.
+
+No running program reads this: without it, a process that works on SQLite does not load SQLAlchemy's PostgreSQL.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Index
+
+from fanfold.store.dialects.schema import OFTEN_CHANGED, covering, if_indexes_end_with_id, only_where
+from fanfold.store.schema.tables import (
+    ACTIVE,
+    DEGRADED,
+    KEYED,
+    OPEN,
+    RUNNING,
+    TIMED,
+    answers,
+    attempts,
+    blobs,
+    calls,
+    decisions,
+    emissions,
+    events,
+    externals,
+    items,
+    metadata,
+    permits,
+    reset_items,
+    task_tags,
+    tasks,
+)
+
+__all__ = ["metadata"]
+items.dialect_kwargs.update(OFTEN_CHANGED)
+Index("tasks_key", tasks.c.owner, tasks.c.key, unique=True)
+Index("tasks_active", tasks.c.priority.desc(), tasks.c.number, **only_where(ACTIVE))
+Index(
+    "tasks_serving",
+    tasks.c.pipeline,
+    tasks.c.stage,
+    tasks.c.priority.desc(),
+    tasks.c.number,
+    tasks.c.owner,
+    **only_where(ACTIVE),
+)
+Index("tasks_state", tasks.c.state, tasks.c.number)
+Index("tasks_pipeline", tasks.c.pipeline, tasks.c.number)
+Index("tasks_owner", tasks.c.owner, tasks.c.number)
+Index("tasks_finished", tasks.c.finished_at)
+Index("task_tags_task", task_tags.c.task)
+# An update writes an entry into every index of its row on PostgreSQL, and on SQLite into those whose columns change. So each
+# database has what costs it least: counts come from `items_order` there and from `items_progress` here, claims from `items_open`
+# there and, since every index of SQLite ends with the row's id, from `items_progress` here.
+Index("items_order", items.c.task, items.c.stage, items.c.seq, unique=True, **covering("state"))
+Index("items_key", items.c.task, items.c.stage, items.c.key, unique=True, **only_where(KEYED))
+if_indexes_end_with_id(Index("items_progress", items.c.task, items.c.stage, items.c.state), True)
+if_indexes_end_with_id(
+    Index("items_open", items.c.task, items.c.stage, items.c.state, items.c.id, **only_where(OPEN)), False
+)
+Index("items_timed", items.c.available_at, items.c.task, **only_where(TIMED))
+Index("items_degraded", items.c.task, items.c.stage, **only_where(DEGRADED))
+Index("items_running", items.c.worker, items.c.deadline_at, **only_where(RUNNING))
+Index("reset_items_task", reset_items.c.task, reset_items.c.item)
+Index("externals_task", externals.c.task)
+Index("attempts_item", attempts.c.item)
+Index("attempts_task", attempts.c.task)
+Index("events_task", events.c.task, events.c.id)
+Index("decisions_part", decisions.c.task, decisions.c.stage, decisions.c.item, decisions.c.part, decisions.c.number)
+Index("emissions_task", emissions.c.task, emissions.c.item, emissions.c.position)
+Index("blobs_task", blobs.c.task)
+Index("permits_name", permits.c.name)
+Index("answers_age", answers.c.answered_at)
+Index("calls_task", calls.c.task)
+Index("calls_item", calls.c.item)
+Index("calls_answer", calls.c.answer)
