@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 import fanfold as ff
 from fanfold.engine.worker.attempt.attempt_result import Settlement
+from fanfold.errors import DatabaseProblem
 from fanfold.model.endings import Ending
 from fanfold.store.database import Database
 from fanfold.store.schema.tables import limits
@@ -75,6 +76,27 @@ def test_limits_are_locked_by_name(installation: Installation) -> None:
         with installation.store.write() as other:
             other.connection.execute(locking("beta"))
     claim.end()
+
+
+@on_postgres
+def test_a_limit_that_is_new_is_locked_in_its_turn(installation: Installation) -> None:
+    """A claim that waits for a later limit holds the earlier one, which nobody had made: others queue behind it."""
+    with installation.store.write() as tx:
+        tx.workers.free_places({"beta": 4})
+    claim = Claim(installation, {"beta": 4, "alpha": 4})
+    with installation.store.write() as tx:
+        tx.connection.execute(locking("beta"))
+        claim.begin()
+        with pytest.raises(DatabaseProblem, match="lock timeout"):
+            take_soon(installation, {"alpha": 4})
+    claim.end()
+
+
+def take_soon(installation: Installation, sizes: dict[str, int]) -> None:
+    """Take limits, and wait for nobody."""
+    with installation.store.write() as tx:
+        tx.connection.exec_driver_sql("SET LOCAL lock_timeout = '300ms'")
+        tx.workers.free_places(sizes)
 
 
 def locking(name: str) -> sa.Select[Any]:

@@ -111,7 +111,7 @@ MUTANTS = (
     ),
     mutant(
         "a limit is written only when it is new",
-        Edit(WORKERS, " if known.get(name) != size]", "]"),
+        Edit(WORKERS, ", where=is_new)", ")"),
         by="sqlite",
         test="mutants/test_guards.py::test_a_limit_is_written_only_when_it_is_new",
     ),

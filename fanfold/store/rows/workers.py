@@ -10,7 +10,6 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from fanfold.store.dialects.bulk import put_rows
 from fanfold.store.dialects.clock import Clock
 from fanfold.store.schema.tables import ACTIVE, RUNNING, items, limits, permits, tasks, workers
 from fanfold.store.upgrade import revisions
@@ -107,17 +106,18 @@ class Workers:
     def free_places(self, sizes: Mapping[str, int]) -> dict[str, int]:
         """How many more items each of these limits across all workers allows, given their sizes.
 
-        Their rows stay locked, so that two claims cannot both count; all at once and by name, so that no two claims wait for
-        each other. A row is written only when it is new: a write that says nothing new would wake every worker on SQLite, this
-        one included, which would then ask again, and so on for as long as the limit is reached.
+        Their rows stay locked, so that two claims cannot both count. One statement makes and locks them, by name: a row that
+        another claim has just made is locked in its turn, too, and no two claims wait for each other. A row is written only when
+        it is new: a write that says nothing new would wake every worker on SQLite, this one included, which would then ask
+        again, and so on for as long as the limit is reached.
         """
         if not sizes:
             return {}
-        locked = sa.select(limits.c.name, limits.c.size).where(limits.c.name.in_(list(sizes))).order_by(limits.c.name)
-        known = {row.name: row.size for row in self.connection.execute(locked.with_for_update())}
-        new = [{"name": name, "size": size} for name, size in sorted(sizes.items()) if known.get(name) != size]
-        if new:
-            put_rows(self.connection, limits, new)
+        made = self.clock.dialect.insert(limits).values([{"name": name, "size": sizes[name]} for name in sorted(sizes)])
+        is_new = limits.c.size != made.excluded.size
+        self.connection.execute(
+            made.on_conflict_do_update(index_elements=["name"], set_={"size": made.excluded.size}, where=is_new)
+        )
         counted = sa.select(permits.c.name, sa.func.count().label("taken")).where(permits.c.name.in_(list(sizes)))
         taken = {row.name: row.taken for row in self.connection.execute(counted.group_by(permits.c.name))}
         return {name: max(0, size - int(taken.get(name, 0))) for name, size in sizes.items()}
