@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
-GLYPHS, TURNING, RUNNING = (
-    "fanfold/apps/pdf/reading/glyphs.py",
-    "fanfold/apps/pdf/reading/angles.py",
+GLYPHS, TURNING = "fanfold/apps/pdf/reading/glyphs.py", "fanfold/apps/pdf/reading/angles.py"
+RUNNING, PROOF, NUMBERS = (
     "fanfold/apps/pdf/markdown/running_lines.py",
+    "fanfold/apps/pdf/markdown/running_survey.py",
+    "fanfold/apps/pdf/markdown/page_numbers.py",
 )
+ANSWERS = "fanfold/apps/pdf/pages/page_checks.py"
 TEXTLAYER, FONTS, PIPELINE = (
     "fanfold/apps/pdf/pages/textlayer.py",
     "fanfold/apps/pdf/reading/fonts.py",
@@ -16,6 +18,7 @@ TEXTLAYER, FONTS, PIPELINE = (
 )
 CHATTER = "fanfold/model/values/chatter.py"
 KEPT = "apps/pdf/test_keeping.py::"
+PROVEN = "apps/pdf/test_running_lines.py::"
 
 MUTANTS = (
     mutant(
@@ -35,7 +38,7 @@ MUTANTS = (
     ),
     mutant(
         "a stamp recurs",
-        Edit(RUNNING, "if near >= _REPEATED and", "if"),
+        Edit(PROOF, "if is_new and len(near) >= _REPEATED and", "if is_new and"),
         test=f"{KEPT}test_text_that_runs_up_the_margin_of_one_page_is_kept",
     ),
     mutant(
@@ -62,7 +65,7 @@ MUTANTS = (
     ),
     mutant(
         "a header stands at the edge of its page",
-        Edit(RUNNING, "elif behind_text or not self._repeats(row, page):", "elif not self._repeats(row, page):"),
+        Edit(RUNNING, "elif behind_text or not _repeats(row, page, places):", "elif not _repeats(row, page, places):"),
         test=f"{KEPT}test_a_line_that_recurs_below_other_text_is_no_header",
     ),
     mutant(
@@ -72,8 +75,53 @@ MUTANTS = (
     ),
     mutant(
         "a number in a column is no page number",
-        Edit(RUNNING, " and not _is_in_a_column(number, page)", ""),
+        Edit(NUMBERS, " and not _is_in_a_column(number, page)", ""),
         test=f"{KEPT}test_the_last_entry_of_a_list_with_numbers_is_no_footer",
+    ),
+    mutant(
+        "a running line stands beside enough other text",
+        Edit(PROOF, "if not length or length < _BESIDE * total:", "if not length:"),
+        test=f"{PROVEN}test_slides_of_one_word_keep_the_title_that_all_have",
+    ),
+    mutant(
+        "forms prove no running line",
+        Edit(PROOF, "    if length >= MUCH_TEXT:", "    if True:"),
+        test=f"{PROVEN}test_certificates_keep_their_titles_names_and_signatures",
+    ),
+    mutant(
+        "copies of a page prove no running line",
+        Edit(PROOF, " and len(set(proofs)) > 1", ""),
+        test=f"{PROVEN}test_copies_of_a_long_notice_keep_its_title",
+    ),
+    mutant(
+        "a page is not emptied of its running lines",
+        Edit(RUNNING, "if not _leaves_enough(page, gone):", "if False:"),
+        test=f"{PROVEN}test_a_page_that_has_only_running_lines_keeps_them",
+    ),
+    mutant(
+        "a title in large type is no running line",
+        Edit(PROOF, "if body is None or not is_title(known, type_size, body):", "if True:"),
+        test=f"{PROVEN}test_a_title_in_large_type_is_kept_however_often_it_recurs",
+    ),
+    mutant(
+        "what stands beside a running head is kept where it would be missed",
+        Edit(RUNNING, "            unproven = []\n", "            pass\n"),
+        test=f"{PROVEN}test_the_title_of_a_section_beside_a_running_head_is_kept_where_it_would_be_missed",
+    ),
+    mutant(
+        "the last row of a table is no footer",
+        Edit(RUNNING, "return _is_in_a_table(row, others)", "return False"),
+        test=f"{PROVEN}test_the_last_row_of_a_table_is_kept_however_often_it_recurs",
+    ),
+    mutant(
+        "page numbers count the pages",
+        Edit(NUMBERS, "        if self._can_compare:\n", "        if False:\n"),
+        test=f"{PROVEN}test_numbers_at_the_edge_that_do_not_count_the_pages_are_kept",
+    ),
+    mutant(
+        "an answer of none of the page's few words is refused",
+        Edit(ANSWERS, " or share < LEAST_SHARE_OF_FEW", ""),
+        test=f"{PROVEN}test_an_answer_without_the_words_of_a_notice_is_refused",
     ),
     mutant(
         "characters without a font are measured",

@@ -29,6 +29,13 @@ def test_of_a_few_words_nothing_can_be_told() -> None:
     assert check_against("Figure 3")("a picture of a cat") == "a picture of a cat"
 
 
+def test_of_some_words_it_is_told_whether_nearly_all_are_missing() -> None:
+    notice = "The water will be turned off on 12 March. Please store enough of it in advance."
+    with pytest.raises(ff.BadAnswer, match="only 0% of the page's words"):
+        check_against(notice)("Hello.")
+    assert check_against(notice)("Water: off on 12 March") == "Water: off on 12 March"
+
+
 def test_an_offer_at_the_end_goes_unless_the_page_makes_it_itself() -> None:
     letter = "Dear Ann, the book is here and it is as thick as you feared. " * 4
     offer = "Let me know if you have any questions."

@@ -196,7 +196,7 @@ def test_running_heads_and_numbers_of_code_lines_are_not_missed(tmp_path: Path) 
         sheet = Sheet()
         for line in range(1, 40):
             sheet.text(LEFT, sheet.y, str(line), "M", 6)
-            sheet.text(LEFT + 20, sheet.y, f"call({'x' * line});", "M", 10)
+            sheet.text(LEFT + 20, sheet.y, f"call{number}({'x' * line});", "M", 10)
             sheet.y -= 12
         sheet.frame("A running head that is as long as most of the lines of its page are", number)
         sheets.append(sheet)

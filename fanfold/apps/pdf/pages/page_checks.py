@@ -10,9 +10,12 @@ from fanfold.apps.pdf.sentences import say_of_pdf
 from fanfold.model.values.chatter import offer_at_the_end
 
 ENOUGH_WORDS = 30
-"""Of fewer words it cannot be told how many are missing."""
+"""Of fewer words it cannot be told how many are missing, only whether nearly all of them are."""
 LEAST_SHARE = 0.5
 """Figures, headers and formulas are written down differently; when half of the words are gone, text is."""
+FEWEST_WORDS = 10
+"""Fewer words may be those of a figure, which is described in others."""
+LEAST_SHARE_OF_FEW = 0.2
 WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_]+")
 
 
@@ -24,8 +27,9 @@ def words(text: str) -> Counter[str]:
 def share_found(text_layer: str, answer: str) -> float:
     """How much of the text layer is in the answer; 1 when there is too little of it to tell."""
     wanted = words(text_layer)
-    total = sum(wanted.values())
-    return sum((wanted & words(answer)).values()) / total if total >= ENOUGH_WORDS else 1.0
+    total = wanted.total()
+    share = (wanted & words(answer)).total() / total if total >= FEWEST_WORDS else 1.0
+    return share if total >= ENOUGH_WORDS or share < LEAST_SHARE_OF_FEW else 1.0
 
 
 def check_against(text_layer: str) -> ff.Check:

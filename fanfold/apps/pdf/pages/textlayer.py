@@ -83,9 +83,10 @@ def _judged(
     document: pdfium.PdfDocument, raw: RawPage, own: OwnText | None, headings: Headings, running: Running
 ) -> PageText:
     empty = not raw.pieces
+    is_sparse = _is_sparse(running.beside(raw, headings.body))
     dropped = running.drop(raw, headings.body)
     # A page without any text may be a drawing of it; one with a header only, if there is a picture below.
-    needs_ocr = empty or _garbled(raw.pieces) or (_is_sparse(raw.pieces) and _is_picture(document, raw))
+    needs_ocr = empty or _garbled(raw.pieces) or (is_sparse and _is_picture(document, raw))
     found = _blocks(raw, own, headings)
     markdown = rendering.markdown(found)
     kept = [markdown, *dropped, *_line_numbers(raw, found)]

@@ -8,8 +8,7 @@ from pathlib import Path
 from statistics import median_low
 from typing import TYPE_CHECKING, Any
 
-from fanfold.apps.pdf.markdown import cleaning, headings, layout
-from fanfold.apps.pdf.markdown import running_lines as running
+from fanfold.apps.pdf.markdown import cleaning, headings, layout, running_survey
 from fanfold.apps.pdf.markdown.pieces import RawPage
 from fanfold.apps.pdf.reading import page_pieces as reading
 from fanfold.apps.pdf.reading.glyphs import own_text, whole
@@ -62,8 +61,7 @@ def take(path: Path, document: pdfium.PdfDocument) -> dict[str, Any]:
         "body": body,
         "ladder": ladder,
         "levels": _levels(pages.values(), ladder, entries),
-        "running": running.repeated(pages.values()),
-        "stamps": running.stamps(pages.values()),
+        **running_survey.survey(list(pages.values()), body),
     }
 
 
