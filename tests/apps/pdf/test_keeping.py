@@ -234,10 +234,10 @@ def test_a_line_that_recurs_below_other_text_is_no_header(tmp_path: Path) -> Non
 
 
 def test_the_last_entry_of_a_list_with_numbers_is_no_footer(tmp_path: Path) -> None:
-    sheet = Sheet(y=200)
+    sheet = sheet_of(PROSE)
     for number, title in enumerate(["Contents of the first part", "Contents of the second", "Index of all names"]):
-        sheet.text(LEFT, 80 - 17 * number, title)
-        sheet.text(500, 80 - 17 * number, str(117 + 40 * number))
+        sheet.text(LEFT, 80 - 17 * number, title, size=10)
+        sheet.text(500, 80 - 17 * number, str(117 + 40 * number), size=10)
     (page,) = converted(tmp_path / "a.pdf", sheet)
     assert "Index of all names" in page.markdown
     assert "197" in page.markdown
