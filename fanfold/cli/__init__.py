@@ -15,7 +15,7 @@ from fanfold.running.terminal.exit_codes import Exit
 from fanfold.running.terminal.invocation import Invocation, shared_options
 
 if TYPE_CHECKING:
-    from fanfold.model.pipelines.application import AppCommand
+    from fanfold.engine.installed import Brought
 
 SECTIONS = {
     "Work": ("run", "submit", "worker", "serve", "tick"),
@@ -26,20 +26,22 @@ SECTIONS = {
 NAMES = tuple(name for names in SECTIONS.values() for name in names)
 
 
-def from_applications() -> dict[str, AppCommand]:
+def from_applications() -> dict[str, Brought]:
     """The commands that installed applications bring, by name."""
-    from fanfold.engine.discovery import applications
-    from fanfold.model.pipelines.application import commands_of
+    from fanfold.engine.installed import commands
 
-    return commands_of(applications(), NAMES)
+    return commands(NAMES)
 
 
 def sections() -> dict[str, tuple[str, ...]]:
     """The names of all commands by section; each application has a section of its own, before the others."""
-    from fanfold.engine.discovery import applications
-
-    brought = {one.title: tuple(command.name for command in one.commands) for one in applications() if one.commands}
-    return {**brought, **SECTIONS}
+    brought = sorted(from_applications().values(), key=lambda one: (one.application.name, one.place))
+    found: dict[str, tuple[str, ...]] = {}
+    for one in brought:
+        found[one.application.title] = (*found.get(one.application.title, ()), one.command.name)
+    for title, names in SECTIONS.items():
+        found[title] = (*found.get(title, ()), *names)
+    return found
 
 
 class Fanfold(click.Group):
@@ -51,14 +53,11 @@ class Fanfold(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name."""
+        found: click.Command | None = None
         if cmd_name in NAMES:
-            target = f"fanfold.cli.commands.{cmd_name}:command"
+            found = importlib.import_module(f"fanfold.cli.commands.{cmd_name}").command
         elif (brought := from_applications().get(cmd_name)) is not None:
-            target = brought.target
-        else:
-            return None
-        module, _, name = target.partition(":")
-        found: click.Command = getattr(importlib.import_module(module), name)
+            found = brought.load(click.Command)
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -67,7 +66,8 @@ class Fanfold(click.Group):
         for section, names in sections().items():
             known = ((name, None if name in brought else self.get_command(ctx, name)) for name in names)
             rows = [
-                (name, command.get_short_help_str(90) if command else brought[name].help) for name, command in known
+                (name, command.get_short_help_str(90) if command else brought[name].command.help)
+                for name, command in known
             ]
             with formatter.section(section):
                 formatter.write_dl(rows)

@@ -69,9 +69,9 @@ def with_mirror(client: Client, task_id: str, act: Act) -> Task | None:
 
 
 def _load_installed(client: Client, name: str) -> bool:
-    from fanfold.engine.discovery import installed, load
+    from fanfold.engine.installed import find_installed
 
-    if name not in installed():
-        return False
-    client.pipelines[name] = load(name)
-    return True
+    found = find_installed(name)
+    if found is not None:
+        client.pipelines[name] = found
+    return found is not None

@@ -1,27 +1,22 @@
-"""Finds pipelines and applications: `package.module:name`, `file.py:name`, or the name of an installed one."""
+"""Finds what a person named: `package.module:name`, `file.py:name`, or the name of an installed one."""
 
 from __future__ import annotations
 
 import hashlib
 import importlib
 import importlib.util
-import logging
 import sys
-from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from fanfold.engine.installed import find_installed, installed, warn
 from fanfold.errors import BadInput, NotFound
-from fanfold.model.pipelines.application import Application
 from fanfold.model.pipelines.pipeline import Pipeline, TaskFunction, as_pipeline, by_name
 
-APPLICATIONS = "fanfold.apps"
-PIPELINES = "fanfold.pipelines"
 SERVICES = "fanfold.services"
-log = logging.getLogger("fanfold.discovery")
 
 
 def load(target: str) -> Pipeline:
@@ -45,60 +40,6 @@ def load(target: str) -> Pipeline:
     return as_pipeline(found)
 
 
-@cache
-def applications() -> tuple[Application, ...]:
-    """The applications that installed packages bring, by name; one that cannot be loaded is passed over with a warning."""
-    found: list[Application] = []
-    for point in sorted(entry_points(group=APPLICATIONS), key=lambda one: one.name):
-        try:
-            application = point.load()
-        except Exception as error:
-            log.warning("[discovery] Passed over the application %s: %s: %s", point.name, type(error).__name__, error)
-            continue
-        if not isinstance(application, Application):
-            log.warning("[discovery] Passed over %s: %s is no fanfold.Application.", point.name, point.value)
-            continue
-        found.append(application)
-    return tuple(found)
-
-
-@dataclass(frozen=True)
-class Announced:
-    """A pipeline that an installed package brings, not loaded yet."""
-
-    name: str
-    target: str
-
-    def load(self) -> Pipeline:
-        """The pipeline; BadInput when its package cannot be imported."""
-        try:
-            return as_pipeline(EntryPoint(self.name, self.target, PIPELINES).load())
-        except Exception as error:
-            raise BadInput(
-                f"The installed pipeline {self.name} cannot be loaded from {self.target}: {type(error).__name__}: {error}",
-                code="bad_target",
-            ) from error
-
-
-def installed() -> dict[str, Announced]:
-    """Pipelines that installed packages bring: those of applications, and those announced by themselves."""
-    found = {
-        name: Announced(name, target)
-        for application in applications()
-        for name, target in application.pipeline_targets().items()
-    }
-    for point in entry_points(group=PIPELINES):
-        known = found.setdefault(point.name, Announced(point.name, point.value))
-        if known.target != point.value:
-            log.warning(
-                "[discovery] Passed over the pipeline %s of %s: %s has that name.",
-                point.name,
-                point.value,
-                known.target,
-            )
-    return found
-
-
 async def finish_services(seconds: float) -> None:
     """Let what handlers have asked for come to its end; nothing is loaded for that when nobody has asked."""
     if service.cache_info().currsize:
@@ -120,22 +61,14 @@ def beside_service(service_name: str, name: str) -> Any:
     return getattr(importlib.import_module(service(service_name).__module__), name)
 
 
-def find_installed(name: str) -> Pipeline | None:
-    """The pipeline that an installed package announces under its own name, if there is one."""
-    point = installed().get(name)
-    return None if point is None else point.load()
-
-
 def load_all(targets: tuple[str, ...] | list[str]) -> dict[str, Pipeline]:
-    """The named pipelines and every installed one, by name; BadPipeline when two of them share one."""
+    """The named pipelines and every installed one, by name; BadPipeline when a named one has the name of another."""
     found: list[Pipeline] = []
-    for name, point in installed().items():
-        try:
-            pipeline = point.load()
-        except Exception as error:
-            log.warning("[discovery] Passed over the installed pipeline %s: %s: %s", name, type(error).__name__, error)
-            continue
-        found.append(pipeline)
+    for one in installed():
+        if one.pipeline is None:
+            warn(f"Passed over an installed pipeline: {one.problem}")
+        elif not one.hidden_by:
+            found.append(one.pipeline)
     return by_name([*found, *map(load, targets)])
 
 
@@ -163,11 +96,11 @@ def load_file(path: Path, name: str | None = None) -> ModuleType:
 
 
 def _installed(name: str) -> Pipeline:
-    points = installed()
-    if name not in points:
-        hint = f" Installed: {', '.join(sorted(points))}." if points else ""
-        raise NotFound(f"There is no pipeline '{name}'. Name one as package.module:pipeline or file.py:pipeline.{hint}")
-    return points[name].load()
+    if (found := find_installed(name)) is not None:
+        return found
+    names = sorted({one.name for one in installed() if one.pipeline is not None})
+    hint = f" Installed: {', '.join(names)}." if names else ""
+    raise NotFound(f"There is no pipeline '{name}'. Name one as package.module:pipeline or file.py:pipeline.{hint}")
 
 
 def _imported(name: str) -> ModuleType:
@@ -177,5 +110,7 @@ def _imported(name: str) -> ModuleType:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         raise NotFound(f"There is no module {error.name}. Is it installed, or in this folder?") from None
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # Also SystemExit: the command that was typed must not end without a word.
         raise BadInput(f"{name} cannot be imported: {type(error).__name__}: {error}", code="bad_target") from error

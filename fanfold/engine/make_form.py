@@ -98,7 +98,7 @@ class FormFile:
 
 def pipeline_of(client: Client, task: Task, what: str) -> Pipeline:
     """The code of a task's pipeline: one that the client was given, or an installed one; NotFound says what it is needed for."""
-    from fanfold.engine.discovery import find_installed
+    from fanfold.engine.installed import find_installed
 
     known = client.pipelines.get(task.pipeline)
     if known is None:

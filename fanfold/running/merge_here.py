@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fanfold.engine.discovery import find_installed
+from fanfold.engine.installed import find_installed
 from fanfold.engine.tasks.recovery.sweep import recover
 from fanfold.engine.worker.loop import Worker
 from fanfold.engine.worker.signals import heeded

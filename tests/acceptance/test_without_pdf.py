@@ -32,8 +32,8 @@ def test_command_line_and_server_work_without_the_pdf_application() -> None:
 def test_the_hiding_hides() -> None:
     """Else the test above would show nothing."""
     look = (
-        "import tests.without_pdf; from fanfold.engine.discovery import applications, installed;"
-        "print([one.name for one in applications()], sorted(installed()))"
+        "import tests.without_pdf; from fanfold.engine.installed import announced, applications;"
+        "print([one.name for one in applications()], [one.name for one in announced()])"
     )
     command = [sys.executable, "-c", look]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}

@@ -8,8 +8,8 @@ import pytest
 import sqlalchemy as sa
 
 import fanfold as ff
-from fanfold.engine import discovery
-from fanfold.engine.discovery import Announced
+from fanfold.engine import installed
+from fanfold.engine.installed import Announced
 from fanfold.model.lifecycle import COMMANDS, TASK_MOVES, TaskState, legal
 from fanfold.store.items import query as reading
 from tests.engine.pipelines import batch, book
@@ -316,8 +316,8 @@ def test_a_rerun_that_the_state_forbids_says_so_also_where_the_code_is_not_known
 
 def test_a_rerun_knows_installed_pipelines(installation: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
     task = completed(installation)
-    found = {"book": Announced("book", "tests.engine.test_commands:BOOK")}
-    monkeypatch.setattr(discovery, "installed", lambda: found)
+    found = (Announced("BOOK", "tests.engine.test_commands:BOOK"),)
+    monkeypatch.setattr(installed, "announced", lambda: found)
     assert ff.Client(store=installation.store).rerun(task.id).state == "active"
 
 
@@ -325,7 +325,7 @@ def test_an_installed_pipeline_that_cannot_be_loaded_is_told_in_a_sentence(
     installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task = completed(installation)
-    monkeypatch.setattr(discovery, "installed", lambda: {"book": Announced("book", "tests.no_such_module:BOOK")})
+    monkeypatch.setattr(installed, "announced", lambda: (Announced("book", "tests.no_such_module:BOOK"),))
     with pytest.raises(
         ff.BadInput, match=r"book cannot be loaded from tests\.no_such_module:BOOK: ModuleNotFoundError"
     ):

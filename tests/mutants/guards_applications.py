@@ -9,7 +9,24 @@ RESULTS, VOCABULARY = "fanfold/server/api/results.py", "fanfold/model/pipelines/
 FORMED, ACTED = "engine/test_forms.py::", "engine/test_actions.py::"
 NAMED = "engine/test_vocabulary.py::"
 
+INSTALLED, BROUGHT = "fanfold/engine/installed.py", "cli/test_packages.py::"
+
 MUTANTS = (
+    mutant(
+        "a pipeline of the box cannot be hidden by a package",
+        Edit(INSTALLED, "key=lambda one: (not one.target.startswith(OURS), one.name", "key=lambda one: (one.name"),
+        test=f"{BROUGHT}test_a_name_that_two_packages_use_is_told_and_hides_neither",
+    ),
+    mutant(
+        "a package that ends the process is passed over",
+        Edit(INSTALLED, "    except BaseException as error:\n", "    except Exception as error:\n"),
+        test=f"{BROUGHT}test_a_pipeline_that_ends_the_process_when_it_is_imported_is_told",
+    ),
+    mutant(
+        "a command of an application cannot take the name of another one",
+        Edit(INSTALLED, "if command.name in owners:", "if False:"),
+        test=f"{BROUGHT}test_a_command_whose_name_is_taken_is_told_and_the_first_one_stays",
+    ),
     mutant(
         "a form of a task that was changed meanwhile is not given",
         Edit(FORMS, "if not earlier and not is_same(", "if False and not is_same("),

@@ -10,16 +10,16 @@ from fanfold.running.terminal import output_format as printing
 from fanfold.running.terminal.invocation import Command, Invocation
 
 if TYPE_CHECKING:
-    from fanfold.engine.discovery import Announced
+    from fanfold.engine.installed import Installed
 
 
 @click.command("pipelines", cls=Command)
 @click.pass_obj
 def command(invocation: Invocation) -> None:
     """List the installed pipelines, and in which forms their results can be had."""
-    from fanfold.engine.discovery import installed
+    from fanfold.engine.installed import installed
 
-    found = [described(name, point) for name, point in sorted(installed().items())]
+    found = [described(one) for one in sorted(installed(), key=lambda one: (one.name, one.hidden_by, one.target))]
     if invocation.json:
         printing.print_json(found)
     else:
@@ -29,14 +29,12 @@ def command(invocation: Invocation) -> None:
         printing.print_table(("name", "target", "stages", "forms"), rows)
 
 
-def described(name: str, point: Announced) -> dict[str, Any]:
+def described(one: Installed) -> dict[str, Any]:
     """An installed pipeline, or why it cannot be loaded: one broken package must not hide the others."""
-    known: dict[str, Any] = {"name": name, "target": point.target, "title": None, "stages": [], "error": None}
-    known |= {"forms": []}
-    try:
-        pipeline = point.load()
-    except Exception as error:
-        return known | {"error": f"{type(error).__name__}: {error}"}
+    known: dict[str, Any] = {"name": one.name, "target": one.target, "hidden_by": one.hidden_by or None}
+    known |= {"title": None, "stages": [], "error": one.problem or None, "forms": []}
+    if (pipeline := one.pipeline) is None:
+        return known
     made = [{"name": stage.name, "kind": stage.kind, "gate": stage.gate} for stage in pipeline.plan().stages]
     return known | {
         "title": pipeline.title,

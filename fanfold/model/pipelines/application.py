@@ -7,7 +7,6 @@ declared on its pipeline.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fanfold.errors import BadPipeline
@@ -48,36 +47,24 @@ class Application:
     name: str
     title: str
     pipelines: tuple[str, ...] = ()
-    """Where its pipelines are: `package.module:name`, the last part being the pipeline's own name unless given as `NAME=…`."""
+    """Where its pipelines are: `package.module:variable`. They are known by the names that they declare; written as
+    `NAME=package.module:variable`, one whose variable is called otherwise is found without loading others."""
     commands: tuple[AppCommand, ...] = ()
 
     def __post_init__(self) -> None:
+        for field, example in (("pipelines", '"package.module:name"'), ("commands", "ff.AppCommand(…)")):
+            if not isinstance(getattr(self, field), tuple | list):
+                raise BadPipeline(f"The {field} of {self.name} are no tuple. Write {field}=({example},).")
+        for command in self.commands:
+            if not isinstance(command, AppCommand):
+                raise BadPipeline(f"The commands of {self.name} have {command!r:.100}, which is no ff.AppCommand.")
         for target in self.pipelines:
             _check_target(target.rpartition("=")[2], f"pipeline of {self.name}")
 
-    def pipeline_targets(self) -> dict[str, str]:
-        """Where each pipeline is, by its name."""
-        found = {}
-        for entry in self.pipelines:
-            name, _, target = entry.rpartition("=")
-            found[name or target.rpartition(":")[2]] = target
-        return found
-
-
-def commands_of(applications: Iterable[Application], taken: Iterable[str]) -> dict[str, AppCommand]:
-    """The commands of all applications by name; BadPipeline when two share a name, or one is taken already."""
-    owners = dict.fromkeys(taken, "Fanfold itself")
-    found: dict[str, AppCommand] = {}
-    for application in applications:
-        for command in application.commands:
-            if command.name in owners:
-                raise BadPipeline(
-                    f"Two packages bring the command {command.name}: {owners[command.name]} and {application.name}. "
-                    "Uninstall one of them."
-                )
-            owners[command.name] = application.name
-            found[command.name] = command
-    return found
+    def pipeline_targets(self) -> list[tuple[str, str]]:
+        """What each pipeline is probably called, and where it is."""
+        parts = [entry.rpartition("=") for entry in self.pipelines]
+        return [(name or target.rpartition(":")[2], target) for name, _, target in parts]
 
 
 def _check_target(target: str, what: str) -> None:

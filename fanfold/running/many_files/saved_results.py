@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from fanfold.engine.discovery import applications
+from fanfold.engine.installed import applications
 from fanfold.model.lifecycle import TaskState
 
 if TYPE_CHECKING:

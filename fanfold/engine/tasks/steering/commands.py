@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from fanfold.engine.discovery import find_installed
+from fanfold.engine.installed import find_installed
 from fanfold.engine.queries.task_view import held_of
 from fanfold.engine.tasks.many_items.leftovers import NotReady, remove_retired
 from fanfold.engine.tasks.many_items.merge_without_held import give_up_held

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fanfold.engine.discovery import find_installed
+from fanfold.engine.installed import find_installed
 from fanfold.engine.tasks.many_items.leftovers import retire
 from fanfold.engine.tasks.many_items.reset_items import LargeReset, Noted, Selection, named, refuse_busy
 from fanfold.engine.tasks.moving.advance import compensated, enter, new_generation

@@ -12,7 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
-from fanfold.engine.discovery import applications
+from fanfold.engine.installed import applications
 from fanfold.errors import DatabaseProblem
 from fanfold.model.values.questions import money
 from fanfold.server.app_state import AppState, place_of
