@@ -56,7 +56,7 @@ def agree(task: ff.TaskWork, results: ff.Results) -> str:
 
 def review_files() -> Any:
     """The command that would have saved its results."""
-    from fanfold.running.many_files.many import FileCommand
+    from fanfold.running import FileCommand
     from fanfold.running.many_files.sources import Endings
 
     return FileCommand("review", review, Endings((".txt",), ".out"))

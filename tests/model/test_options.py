@@ -93,6 +93,31 @@ def test_a_declaration_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> 
         ff.Option("x", **wrong)
 
 
+def test_a_choice_without_choices_is_told_so() -> None:
+    with pytest.raises(ff.BadPipeline, match="option x is of kind choice and has no `choices`"):
+        ff.Option("x", "choice")
+
+
+@pytest.mark.parametrize(
+    ("rules", "told"),
+    [
+        ({"kind": "number", "default": "abc"}, "option x is of kind number: its default 'abc' must be int"),
+        ({"kind": "number", "default": True}, "its default True must be int"),
+        ({"kind": "number", "default": 99, "at_most": 5}, "option x is 99; it may be at most 5"),
+        ({"kind": "number", "default": 0, "at_least": 1, "at_most": 5}, "option x is 0; it may be 1 to 5"),
+        ({"kind": "choice", "default": "z", "choices": ("a",)}, "option x is 'z'; it may be a"),
+        ({"kind": "flag", "default": "yes"}, "its default 'yes' must be bool"),
+        ({"kind": "text", "default": 5}, "its default 5 must be str"),
+        ({"kind": "model", "default": "a,b", "many": True}, "its default must be a tuple"),
+        ({"kind": "number", "default": (1, 9), "many": True, "at_most": 5}, "option x is 9; it may be at most 5"),
+    ],
+)
+def test_a_default_that_nobody_could_give_is_refused_when_it_is_declared(rules: dict[str, Any], told: str) -> None:
+    with pytest.raises(ff.BadPipeline) as caught:
+        ff.Option("x", **rules)
+    assert told in str(caught.value)
+
+
 def test_a_name_is_declared_once() -> None:
     with pytest.raises(ff.BadPipeline, match="declared twice"):
         ff.Pipeline("p", options=[ff.Option("x"), ff.Option("x")])

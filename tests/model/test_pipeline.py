@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+import fanfold as ff
 from fanfold.errors import BadInput, BadPipeline
 from fanfold.model.pipelines.alone import Alone
 from fanfold.model.pipelines.pipeline import Pipeline, TaskFunction, as_pipeline, by_name, task
@@ -290,3 +291,27 @@ def test_a_handler_may_have_parameters_of_its_own_with_defaults() -> None:
         return factor
 
     assert Pipeline("book").each(convert) is convert
+
+
+@pytest.mark.parametrize("wrong", [lambda: None, lambda work, other: None, lambda *, work: None])
+def test_a_form_or_an_action_that_cannot_be_called_with_its_work_is_refused(wrong: Any) -> None:
+    pipeline = ff.Pipeline("p")
+    with pytest.raises(ff.BadPipeline, match="The action x is called with its work alone"):
+        pipeline.action("x")(wrong)
+    with pytest.raises(ff.BadPipeline, match="The form x is called with its work alone"):
+        pipeline.form("x", media_type="text/plain")(wrong)
+
+
+@pytest.mark.parametrize(
+    ("parts", "told"),
+    [
+        ({"pipelines": "brk.p:p"}, "The pipelines of brk are no tuple"),
+        ({"commands": ff.AppCommand("x", "a:b", help="")}, "The commands of brk are no tuple"),
+        ({"commands": ("x",)}, "'x', which is no ff.AppCommand"),
+        ({"pipelines": (5,)}, "The pipeline of brk is given as '5'"),
+    ],
+)
+def test_an_application_with_parts_of_the_wrong_type_is_refused(parts: dict[str, Any], told: str) -> None:
+    with pytest.raises(ff.BadPipeline) as caught:
+        ff.Application("brk", title="Brk", **parts)
+    assert told in str(caught.value)

@@ -19,7 +19,7 @@ from fanfold.running.terminal.exit_codes import Exit
 from fanfold.running.terminal.invocation import Command, Invocation
 
 if TYPE_CHECKING:
-    from fanfold.running.many_files.many import FileCommand
+    from fanfold.running import FileCommand
     from fanfold.settings import Settings
 
 LOCAL_PAGES = 96
@@ -84,7 +84,7 @@ def file_command() -> FileCommand:
     from fanfold.apps.pdf.output import placing
     from fanfold.apps.pdf.pipeline import pdf
     from fanfold.apps.pdf.reading.document import unlock
-    from fanfold.running.many_files.many import FileCommand
+    from fanfold.running import FileCommand
 
     return FileCommand(
         "convert",

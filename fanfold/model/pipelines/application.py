@@ -59,7 +59,7 @@ class Application:
             if not isinstance(command, AppCommand):
                 raise BadPipeline(f"The commands of {self.name} have {command!r:.100}, which is no ff.AppCommand.")
         for target in self.pipelines:
-            _check_target(target.rpartition("=")[2], f"pipeline of {self.name}")
+            _check_target(str(target).rpartition("=")[2], f"pipeline of {self.name}")
 
     def pipeline_targets(self) -> list[tuple[str, str]]:
         """What each pipeline is probably called, and where it is."""

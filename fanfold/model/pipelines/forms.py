@@ -53,6 +53,17 @@ def check_name(what: str, name: str) -> None:
 
 
 def check_plain(what: str, name: str, function: Callable[..., Any]) -> None:
-    """BadPipeline for `async def`: forms and actions run in a thread of the process that was asked."""
+    """BadPipeline for `async def`, as forms and actions run in a thread of the process that was asked, and for a function that
+    cannot be called with its work.
+    """
     if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
         raise BadPipeline(f"The {what} {name} must be a plain `def` that returns its outcome.")
+    try:
+        inspect.signature(function).bind(None)
+    except TypeError as error:
+        called = getattr(function, "__name__", "function")
+        raise BadPipeline(
+            f"The {what} {name} is called with its work alone: write def {called}(work). {error}."
+        ) from None
+    except ValueError:
+        return  # A function written in C may not tell its parameters.

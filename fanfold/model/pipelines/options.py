@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fanfold.errors import BadOption, BadPipeline, HandlerError
@@ -28,6 +28,8 @@ KINDS = {
 YES_OR_NO = {
     "1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False,
 }  # fmt: skip
+DEFAULT_TYPES: dict[str, type] = {NUMBER: int, FLAG: bool}
+"""What a default is; of other kinds it is text."""
 SHOWN_LENGTH = 200
 """Longest value quoted in a refusal."""
 
@@ -61,7 +63,9 @@ class Option:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise BadPipeline(f"The option {self.name} is of kind {self.kind!r}; there are {', '.join(KINDS)}.")
-        if (self.kind == CHOICE) != bool(self.choices):
+        if self.kind == CHOICE and not self.choices:
+            raise BadPipeline(f"The option {self.name} is of kind choice and has no `choices`.")
+        if self.kind != CHOICE and self.choices:
             raise BadPipeline(f"The option {self.name} is of kind {self.kind}: `choices` belong to kind choice.")
         if (self.kind == SECRET) != (self.apply is not None):
             raise BadPipeline(f"The option {self.name} is of kind {self.kind}: `apply` belongs to kind secret.")
@@ -69,6 +73,23 @@ class Option:
             raise BadPipeline(
                 f"`apply` of the option {self.name} runs in a child process: name a function of a module."
             )
+        if self.default is not None:
+            self._check_default()
+
+    def _check_default(self) -> None:
+        """BadPipeline for a default that nobody could give. ``check`` is not asked: a default may be outside its notation."""
+        if self.many and not isinstance(self.default, list | tuple):
+            raise BadPipeline(f"The option {self.name} takes many values: its default must be a tuple of them.")
+        kind = DEFAULT_TYPES.get(self.kind, str)
+        for part in self.default if self.many else (self.default,):
+            if not isinstance(part, kind) or (kind is int and isinstance(part, bool)):
+                raise BadPipeline(
+                    f"The option {self.name} is of kind {self.kind}: its default {_shown(part)} must be {kind.__name__}."
+                )
+            try:
+                replace(self, default=None, many=False, check=None).value(part)
+            except BadOption as error:
+                raise BadPipeline(f"The default of the option {self.name} cannot be used. {error}") from None
 
     @property
     def title(self) -> str:
@@ -121,8 +142,7 @@ class Option:
         low, high = self.at_least, self.at_most
         if (low is not None and number < low) or (high is not None and number > high):
             unit = f" {self.unit}" if self.unit else ""
-            least = say("may_be_from", low=low, unit=unit)
-            raise self._refused(given, least if high is None else say("may_be_between", low=low, high=high, unit=unit))
+            raise self._refused(given, _bounds(low, high, unit))
         return number
 
     def _refused(self, given: Any, rule: str) -> BadOption:
@@ -173,6 +193,14 @@ def schema(options: Mapping[str, Option]) -> dict[str, Any]:
         "properties": {name: option.schema() for name, option in options.items()},
         "additionalProperties": False,
     }
+
+
+def _bounds(low: int | None, high: int | None, unit: str) -> str:
+    if high is None:
+        return say("may_be_from", low=low, unit=unit)
+    if low is None:
+        return say("may_be_up_to", high=high, unit=unit)
+    return say("may_be_between", low=low, high=high, unit=unit)
 
 
 def _shown(value: Any) -> str:

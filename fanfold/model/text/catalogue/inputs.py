@@ -45,5 +45,6 @@ SENTENCES: dict[str, str] = {
     "may_be_flag": "may be true or false",
     "may_be_between": "may be {low} to {high}{unit}",
     "may_be_from": "may be {low} or more{unit}",
+    "may_be_up_to": "may be at most {high}{unit}",
     "no_option": "There is no option {names}. There are: {known}.",
 }

@@ -43,5 +43,6 @@ SENTENCES: dict[str, str] = {
     "may_be_flag": "可以是 true 或 false",
     "may_be_between": "可以是 {low} 到 {high}{unit}",
     "may_be_from": "可以是 {low} 或更大{unit}",
+    "may_be_up_to": "最多为 {high}{unit}",
     "no_option": "没有选项 {names}。可用的有：{known}。",
 }
