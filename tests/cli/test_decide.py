@@ -47,7 +47,7 @@ def test_decisions_are_listed_and_can_be_made_again_from_that_list(shell: Shell,
     shell.ok("decide", task, "--from", str(file), *TARGET)
     assert shell.ok("result", task) == "zwei three\n"
     events = [event for event in shell.json("events", task) if event["verb"] == "decide"]
-    assert [(event["reason"], event["actor"]) for event in events] == [("2 decisions about 1, 2", "person")]
+    assert [(event["reason"], event["actor"]) for event in events] == [("2 decisions about 2 items: 1, 2", "person")]
     listed = shell.json("decisions", task)
     assert [(one["item"], one["verdict"], one["value"]) for one in listed] == [
         ("1", "reject", None),

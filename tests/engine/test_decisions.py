@@ -225,3 +225,31 @@ def test_parts_that_say_the_same_get_keys_of_their_own() -> None:
     assert len(set(keys)) == 4
     assert keys[:2] == [ff.part_key("a"), ff.part_key("b")]
     assert keys[2:] == [f"{keys[0]}-2", f"{keys[0]}-3"]
+
+
+def test_an_event_says_how_many_decisions_were_made_about_how_many_items(review: Review) -> None:
+    review.client.decide_many(
+        review.task.id,
+        [
+            ff.NewDecision("a", "one", "accept"),
+            ff.NewDecision("a", "two", "reject"),
+            ff.NewDecision("b", "one", "accept"),
+        ],
+    )
+    [event] = [one for one in review.client.events(review.task.id) if one.verb == "decide"]
+    assert event.reason == "3 decisions about 2 items: a, b"
+
+
+def test_decisions_that_no_merge_reads_are_refused(installation: Installation) -> None:
+    pipeline = ff.Pipeline("two-phases")
+    pipeline.split(name="cut")(lambda task: [ff.NewItem("a", 1)])
+    pipeline.each(name="first")(lambda item: 1)
+    pipeline.each(name="second")(lambda item: 2)
+    pipeline.merge(name="bind")(lambda task, results: len(list(results)))
+    task = installation.client.submit(installation.know(pipeline))
+    installation.work()
+    before = installation.rows()
+    with pytest.raises(ff.BadInput, match=r"No merge reads decisions about first\. They can be about second\."):
+        installation.client.decide(task.id, "a", "word", "accept", stage="first")
+    assert installation.rows() == before
+    assert installation.client.decide(task.id, "a", "word", "accept", stage="second").state == "active"

@@ -130,6 +130,10 @@ def _stage(row: TaskRow, name: str | None) -> str:
         raise BadInput(say("nothing_to_decide", task=row.id))
     if row.plan.stage(stage).kind is not Kind.EACH:
         raise BadInput(say("decisions_of_each", stage=stage))
+    merges = [one.name for one in row.plan.stages if one.kind is Kind.MERGE]
+    read = [one.name for one in map(row.plan.last_each, merges) if one is not None]
+    if merges and stage not in read:
+        raise BadInput(say("decisions_not_read", stage=stage, read=read))
     return stage
 
 
@@ -187,6 +191,9 @@ def _news(tx: Transaction, task: int, some: Sequence[Checked]) -> list[Checked]:
 
 
 def _told(checked: Sequence[Checked]) -> str:
-    keys = list(dict.fromkeys(one.item for one in checked))
-    many = "1 decision" if len(checked) == 1 else f"{len(checked)} decisions"
-    return f"{many} about {', '.join(keys[:NAMED])}" + (" …" if len(keys) > NAMED else "")
+    """How many decisions they are, and about which items."""
+    keys = list(dict.fromkeys((one.stage, one.item) for one in checked))
+    if len(keys) == 1:
+        return say("decisions_about_item", count=len(checked), item=keys[0][1])
+    named = [item for _, item in keys[:NAMED]] + (["…"] if len(keys) > NAMED else [])
+    return say("decisions_about_items", count=len(checked), items=len(keys), keys=named)
