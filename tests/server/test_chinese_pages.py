@@ -5,12 +5,19 @@ import re
 import pytest
 
 import fanfold as ff
+from fanfold.engine.take_action import VERB
+from fanfold.model.endings import Ending
+from fanfold.model.external import EXTERNAL_COMMANDS
+from fanfold.model.lifecycle import TASK_MOVES
 from fanfold.model.values.questions import money
-from fanfold.server.web.frame.languages import Words
+from fanfold.server.web.chinese import WORDS
+from fanfold.server.web.frame.languages import Words, learn
+from fanfold.server.web.frame.templating import duration, size
 from tests.engine.jobs import JobService
 from tests.engine.pipelines import batch
 from tests.installation import Installation
 from tests.server.asking import Asker
+from tests.server.test_decisions import reviewed
 from tests.server.test_external import made
 
 ZH = {"accept-language": "zh-CN,zh;q=0.9"}
@@ -58,6 +65,10 @@ def test_what_an_application_says_is_shown_in_the_readers_language(installation:
         assert "is torn" not in shown, path
     assert "第 7 页破损" in page(asker, f"/tasks/{task.id}/item?key=1")
     assert "第 8 页有污渍" in page(asker, f"/tasks/{task.id}/items")
+    stained = page(asker, f"/tasks/{task.id}/item?key=2")
+    assert "已完成，但不是按要求做成的： 第 8 页有污渍" in stained
+    assert "is stained" not in stained
+    assert "无法重试的错误" in page(asker, f"/tasks/{task.id}/item?key=1")
     english = page(asker, f"/tasks/{task.id}", **{"accept-language": "en"})
     assert "Page 7 is torn." in english
     assert "fanfold retry" not in english
@@ -124,3 +135,50 @@ def test_a_reason_that_a_person_or_an_older_version_gave_is_shown_as_it_is(
 )
 def test_costs_are_said_in_chinese(spending: ff.Spending, shown: str) -> None:
     assert Words("zh").sentence(money(spending)) == shown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "english", "chinese"),
+    [
+        (7.31, "7.3 s", "7.3 秒"), (42, "42 s", "42 秒"), (270, "4 min 30 s", "4 分 30 秒"), (660, "11 min", "11 分钟"),
+        (7_500, "2 h 05 min", "2 小时 05 分"), (200_000, "2 d 7 h", "2 天 7 小时"),
+    ],
+)  # fmt: skip
+def test_spans_of_time_are_said_in_the_readers_language(seconds: float, english: str, chinese: str) -> None:
+    assert (duration(seconds, Words("en")), duration(seconds, Words("zh"))) == (english, chinese)
+
+
+def test_sizes_are_said_in_the_readers_language() -> None:
+    assert [size(many, Words("en")) for many in (1, 6, 1_200, 3_400_000)] == ["1 byte", "6 bytes", "1.2 kB", "3.4 MB"]
+    assert [size(many, Words("zh")) for many in (1, 6)] == ["1 字节", "6 字节"]
+
+
+def test_units_are_said_in_the_readers_language() -> None:
+    unit = ("stanza", "stanzas")
+    assert [Words("en").items(many, unit) for many in (1, 3)] == ["1 stanza", "3 stanzas"]
+    assert [Words("zh").items(many, unit) for many in (1, 3)] == ["1 stanza", "3 stanzas"]
+    words = ff.Vocabulary(languages={"zh": {"stanza": "节", "stanzas": "节"}})
+    learn([ff.Pipeline("poem", unit=unit, words=words)])
+    assert [Words("zh").items(many, unit) for many in (1, 3)] == ["1 节", "3 节"]
+    assert Words("zh").items(2, ("item", "items")) == "2 项"
+
+
+def test_every_event_and_outcome_has_its_chinese() -> None:
+    verbs = {move.verb for move in TASK_MOVES} | {one.event for one in Ending if one.event} | {*EXTERNAL_COMMANDS, VERB}
+    outcomes = {one.outcome for one in Ending}
+    assert {word for word in verbs | outcomes if word not in WORDS} == set()
+    assert Words("zh")("decide") == Words("zh")("Decision")
+
+
+def test_what_was_decided_is_told_in_chinese(asker: Asker, installation: Installation) -> None:
+    task = reviewed(installation)
+    installation.client.decide(task, "a", "word", "reject")
+    shown = page(asker, f"/tasks/{task}/events")
+    assert "对 a 作出 1 个决定" in shown
+    assert "decision about" not in shown
+
+
+def test_the_title_of_an_error_page_has_no_command_to_type(asker: Asker) -> None:
+    for path, told in (("//tasks/t-none", "没有任务 t-none。"), ("//nowhere", "没有这个页面。")):
+        answer = asker.ask("GET", path, headers={"accept": "text/html", **ZH})
+        assert f"<title>{told} · Fanfold</title>" in answer.text

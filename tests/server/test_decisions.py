@@ -1,6 +1,7 @@
 """Can a program decide about parts of results, one or many at a time, and see what was decided?"""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -122,10 +123,56 @@ def test_the_page_of_an_item_lists_its_decisions(
 ) -> None:
     task = reviewed(sqlite_installation)
     plain = sqlite_asker.ask("GET", f"//tasks/{task}/item?key=a&stage=read&lang={language}").text
-    assert 'id="fold-decisions"' not in plain
+    assert 'id="fold-decisions">' in plain
+    assert "<table" not in plain.partition('id="fold-decisions"')[2].partition("</details>")[0]
     sqlite_installation.client.decide(task, "a", "word", "replace", "<b>new</b>", actor="ann")
     shown = sqlite_asker.ask("GET", f"//tasks/{task}/item?key=a&stage=read&lang={language}").text
     assert 'id="fold-decisions"' in shown
     assert f"<h2>{word}</h2>" in shown
     assert "&lt;b&gt;new&lt;/b&gt;" in shown
     assert "<td>ann</td>" in shown
+
+
+def test_a_decision_is_made_on_the_page_of_an_item(asker: Asker, installation: Installation, task: str) -> None:
+    address = f"/tasks/{task}/item?key=a&stage=read"
+    installation.client.decide(task, "a", "known", "accept")
+    shown = asker.ask("GET", f"/{address}&lang=zh").text
+    form = shown.partition('<form id="decide"')[2].partition("</form>")[0]
+    assert '<option value="known">' in form
+    assert re.findall(r'<option value="(?:accept|reject|replace|undo)">([^<]+)', form) == [
+        "接受",
+        "拒绝",
+        "替换",
+        "撤回",
+    ]
+    for said in ({"verdict": "replace", "value": "one\r\ntwo"}, {"part": "known", "verdict": "undo"}):
+        data = {"item": "a", "stage": "read", "part": "word", **said}
+        answer = asker.ask("POST", f"//tasks/{task}/item/decide", data=data)
+        assert (answer.status_code, answer.headers["location"]) == (303, f"{address}#fold-decisions")
+    [kept] = installation.client.decisions(task)
+    assert (kept.item, kept.part, kept.verdict, kept.value) == ("a", "word", "replace", "one\ntwo")
+    installation.work()
+    assert installation.client.result(task) == {"a": ["word"], "b": [], "c": []}
+
+
+def test_the_form_for_decisions_is_there_only_where_they_can_be_made(
+    sqlite_asker: Asker, sqlite_installation: Installation
+) -> None:
+    task = reviewed(sqlite_installation)
+    data = {"item": "a", "stage": "read", "part": "word", "verdict": "reject"}
+    foreign = sqlite_asker.ask(
+        "POST", f"//tasks/{task}/item/decide", data=data, headers={"origin": "http://other.test"}
+    )
+    assert foreign.status_code == 403
+    viewer = {"authorization": f"Bearer {token(sqlite_installation, 'eve', 'viewer', '*')}"}
+    page = sqlite_asker.ask("GET", f"//tasks/{task}/item?key=a&stage=read", headers=viewer).text
+    assert 'id="decide"' not in page
+    assert sqlite_asker.ask("POST", f"//tasks/{task}/item/decide", data=data, headers=viewer).status_code == 403
+    assert sqlite_installation.client.decisions(task) == []
+    plain = ff.Pipeline("plain")
+    plain.each(name="read")(lambda item: item.key)
+    unmerged = sqlite_installation.client.submit(sqlite_installation.know(plain), items=["a"])
+    sqlite_installation.work()
+    editor = {"authorization": f"Bearer {token(sqlite_installation, 'ann', 'member', '*')}"}
+    keyed = f"//tasks/{unmerged.id}/item?key={sqlite_installation.client.items(unmerged.id)[0].key}&stage=read"
+    assert 'id="decide"' not in sqlite_asker.ask("GET", keyed, headers=editor).text

@@ -15,11 +15,12 @@ from fanfold.server.web import operating_pages as operating
 from fanfold.server.web.frame.languages import Words, language_of
 from fanfold.server.web.frame.static_files import STATIC, KeptFiles
 from fanfold.server.web.frame.templating import here, page
+from fanfold.server.web.item import decide_form
 from fanfold.server.web.item import item_view as preview
 from fanfold.server.web.task import task_page as task
 from fanfold.server.web.task_list import list_page as listing
 
-MODULES = (listing, task, preview, operating, login)
+MODULES = (listing, task, preview, decide_form, operating, login)
 router = APIRouter()
 for module in MODULES:
     router.include_router(module.router)

@@ -86,4 +86,8 @@ WORDS: dict[str, str] = {
     "{count} s": "{count} 秒",
     "{count} min": "{count} 分钟",
     "{count} h": "{count} 小时",
+    "{minutes} min {seconds} s": "{minutes} 分 {seconds} 秒",
+    "{hours} h {minutes} min": "{hours} 小时 {minutes} 分",
+    "{days} d {hours} h": "{days} 天 {hours} 小时",
+    "{count} bytes": "{count} 字节",
 }

@@ -2,6 +2,7 @@
 
 ONE: dict[str, str] = {
     "{count} items of {stage}": "{count} item of {stage}",
+    "{count} bytes": "{count} byte",
     "{count} tokens": "{count} token",
     "{count} calls": "{count} call",
     "{count} answered calls": "{count} answered call",

@@ -50,8 +50,10 @@ class Words:
 
     def items(self, number: int, unit: tuple[str, str], shown: str = "") -> str:
         """`5 pages`: so many of what an application calls its items; ``shown`` is the number as it is written."""
-        word = unit[0] if number == 1 and self.language == "en" else unit[1]
-        return self("{count} " + word, count=shown or number)
+        both = "{count} " + unit[1]
+        if self.language != "en" and (found := self(both)) != both:
+            return found.format(count=shown or number)
+        return f"{shown or number} {self(unit[0] if number == 1 else unit[1])}"
 
     def why(self, text: str | None) -> str:
         """Why a task waits, beside its state: the word for the state is not said twice."""

@@ -77,17 +77,20 @@ def living_workers(place: AppState) -> int | None:
         return None
 
 
-def duration(seconds: float | None) -> str:
+def duration(seconds: float | None, words: Words) -> str:
     """A span of time for people."""
     if seconds is None:
         return ""
     if seconds < 60:
-        return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
+        return words("{count} s", count=f"{seconds:.0f}" if seconds >= 10 else f"{seconds:.1f}")
     minutes, rest = divmod(int(seconds), 60)
     if minutes < 60:
-        return f"{minutes} min" if minutes >= 10 else f"{minutes} min {rest:02} s"
+        whole = words("{count} min", count=minutes)
+        return whole if minutes >= 10 else words("{minutes} min {seconds} s", minutes=minutes, seconds=f"{rest:02}")
     hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02} min" if hours < 48 else f"{hours // 24} d {hours % 24} h"
+    if hours < 48:
+        return words("{hours} h {minutes} min", hours=hours, minutes=f"{minutes:02}")
+    return words("{days} d {hours} h", days=hours // 24, hours=hours % 24)
 
 
 def rough(seconds: float, words: Words) -> str:
@@ -103,13 +106,15 @@ def count(number: int) -> str:
     return f"{number:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
 
 
-def size(number: float) -> str:
+def size(number: float, words: Words) -> str:
     """A number of bytes for people."""
-    for unit in ("bytes", "kB", "MB"):
-        if number < 1000:
-            return f"{number:.0f} {unit}" if unit == "bytes" else f"{number:.1f} {unit}"
+    if number < 1000:
+        return words("{count} bytes", count=f"{number:.0f}")
+    for unit in ("kB", "MB"):
         number /= 1000
-    return f"{number:.1f} GB"
+        if number < 1000:
+            return f"{number:.1f} {unit}"
+    return f"{number / 1000:.1f} GB"
 
 
 def clock(moment: datetime | None) -> str:

@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 from fastapi import APIRouter, Query, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 
-from fanfold.model.decision import Decision
+from fanfold.model.decision import PART_LENGTH, Decision, DecisionVerdict
 from fanfold.model.item import ItemDetail
 from fanfold.model.lifecycle import ItemState
 from fanfold.model.pipelines.pipeline import Pipeline
@@ -23,6 +23,7 @@ from fanfold.server.web.frame.markdown import rendered
 from fanfold.server.web.frame.model_choices import choices
 from fanfold.server.web.frame.positions import key_at
 from fanfold.server.web.frame.templating import page
+from fanfold.server.web.item.decide_form import is_merged, parts_of
 from fanfold.server.web.item.diff import changes
 from fanfold.server.web.task import result_view as outcome
 from fanfold.server.web.views import show as show_output
@@ -61,7 +62,9 @@ def show(
         return RedirectResponse(f"/tasks/{task.id}/item?{urlencode(found)}", 303)
     detail = client.item(task.id, key, stage)
     decided = client.decisions(task.id, stage=detail.item.stage, item=detail.item.key, limit=SHOWN_DECISIONS)
-    return _page(request, access, place, task, detail, decided, tab)
+    may_decide = access.may_change and detail.item.state == ItemState.DONE and is_merged(task, detail.item.stage)
+    parts = parts_of(client, task, detail.item.stage, detail.item.key) if may_decide else None
+    return _page(request, access, place, task, detail, decided, parts, tab)
 
 
 def _page(
@@ -71,6 +74,7 @@ def _page(
     task: Task,
     detail: ItemDetail,
     decided: list[Decision],
+    parts: list[str] | None,
     tab: Tab | None,
 ) -> HTMLResponse:
     view = view_of(place.pipelines, task)
@@ -106,6 +110,9 @@ def _page(
         fallback=detail.item.degraded or _said(detail.output, "fallback"),
         note=_said(detail.output, "note"),
         decisions=decided,
+        parts=parts,
+        part_length=PART_LENGTH,
+        verdicts=[one.value for one in DecisionVerdict],
     )
 
 
