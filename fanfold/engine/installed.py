@@ -111,12 +111,14 @@ class Announced:
     target: str
 
     def load(self) -> Pipeline:
-        """The pipeline; BadInput when its package cannot be imported."""
+        """The pipeline; BadInput when its package cannot be imported, or its definition makes no sense."""
         found = imported(f"The installed pipeline {self.name}", self.target, PIPELINES)
         try:
-            return as_pipeline(found)
+            pipeline = as_pipeline(found)
+            pipeline.plan()
         except Exception as error:
             raise BadInput(f"The installed pipeline {self.name} cannot be used: {error}", code="bad_target") from error
+        return pipeline
 
 
 @dataclass(frozen=True)

@@ -142,6 +142,15 @@ def test_a_pipeline_that_ends_the_process_when_it_is_imported_is_told(
     assert "broken.work:p" in fanfold("tick").stderr
 
 
+def test_a_pipeline_that_makes_no_sense_breaks_no_others(install: Callable[..., None], fanfold: Fanfold) -> None:
+    wrong = "import fanfold as ff\np = ff.Pipeline('wrong', words=ff.Vocabulary(task={'flying': 'x'}))" + STAGE
+    install("broken", __init__=application("broken", pipelines="('broken.work:p',)"), work=wrong)
+    rows = {one["target"]: one for one in json.loads(fanfold("pipelines", "--json").stdout)}
+    assert "rename flying" in rows["broken.work:p"]["error"]
+    assert rows["fanfold.apps.demo:demo"]["error"] is None
+    assert "rename flying" in fanfold("tick").stderr
+
+
 def test_a_command_whose_name_is_taken_is_told_and_the_first_one_stays(
     install: Callable[..., None], fanfold: Fanfold
 ) -> None:

@@ -100,6 +100,11 @@ MUTANTS = (
         test=f"{MERGING}::test_large_values_are_kept_a_few_at_a_time",
     ),
     mutant(
+        "decisions that no merge reads are refused",
+        Edit(DECIDE, "if merges and stage not in read:", "if False:"),
+        test=f"{TESTS}::test_decisions_that_no_merge_reads_are_refused[sqlite]",
+    ),
+    mutant(
         "decisions about items that are not there are refused before any is kept",
         Edit(DECIDE, "            _check_items(tx, row, checked)\n", "            pass\n"),
         test=f"{TESTS}::test_one_bad_decision_of_many_keeps_all_from_being_kept",
