@@ -7,7 +7,7 @@ import re
 from fanfold.errors import BadAnswer
 from fanfold.model.text.sentences import say
 from fanfold.model.values.chatter import without_chatter
-from fanfold.model.values.questions import Check
+from fanfold.model.values.questions import NOT_TOLD, Check
 from fanfold.providers.services import Finish, Reply
 
 LONGEST_UNIT = 200
@@ -25,6 +25,14 @@ REFUSALS = re.compile(
 )
 
 
+ENDED: dict[str, Finish] = {
+    "cut_off": Finish.CUT_OFF,
+    "repetition": Finish.CUT_OFF,
+    "filtered": Finish.FILTERED,
+}
+"""How an answer that was judged bad may have ended, by what was bad about it; the others were whole."""
+
+
 def judge(reply: Reply, check: Check | None = None) -> str:
     """The text, freed of what models put around it; BadAnswer says why it must not be taken."""
     text = without_chatter(reply.text)
@@ -39,6 +47,14 @@ def judge(reply: Reply, check: Check | None = None) -> str:
     if len(text) < SHORT and REFUSALS.match(text):
         raise BadAnswer(say("answer_refuses", text=" ".join(text.split())[:120]), code="refusal")
     return check(text) if check is not None else text
+
+
+def judge_again(text: str, code: str, check: Check | None = None) -> str:
+    """Judge an answer that was judged bad before: the same again, unless the application's check has changed."""
+    try:
+        return judge(Reply(text, ENDED.get(code, Finish.WHOLE), NOT_TOLD), check)
+    except BadAnswer as bad:
+        raise BadAnswer(bad.message, code=code) from None
 
 
 def repeats(text: str, least: int = REPEATED_LENGTH) -> bool:

@@ -31,7 +31,7 @@ SPREAD_SECONDS = 1.0
 async def ask(store: Store, asking: Asking, question: Question) -> Answer:
     """An answer to the question, from the first model of its chain that gives a good one.
 
-    Models whose answers were bad in an earlier attempt at the item are not paid again: the attempt goes on behind them.
+    Bad answers to an earlier attempt at the item are not paid again: this attempt goes on behind them.
     """
     try:
         here = await desk(store)
@@ -41,10 +41,6 @@ async def ask(store: Store, asking: Asking, question: Question) -> Answer:
     code: str | None = None
     for entry in question.models:
         provider, model = _chosen(entry, here)
-        spent = asking.spent(question.fingerprint(provider.address, model))
-        if spent:
-            tried += spent
-            continue
         rate_limit = here.rate_limit(provider)
         inquiry = Inquiry(asking, question, provider, model)
         try:
@@ -85,17 +81,13 @@ def _chosen(entry: str, here: Desk) -> tuple[Provider, str]:
 async def _asked_twice(here: Desk, rate_limit: RateLimit, inquiry: Inquiry, tried: list[str]) -> Answer:
     """The answer to the question as it is or, when that one is bad, to the question with changed parameters."""
     changes: dict[str, Any] = {}
-    reasons: list[str] = []
     for last in (False, True):
         try:
             return await here.answer(rate_limit, inquiry, changes)
         except BadAnswer as bad:
             model = f"{inquiry.provider.name}:{inquiry.model}"
-            reasons.append(say("answer_not_taken", model=model, why=bad.message))
-            tried.append(reasons[-1])
+            tried.append(say("answer_not_taken", model=model, why=bad.message))
             if last:
-                fingerprint = inquiry.question.fingerprint(inquiry.provider.address, inquiry.model)
-                await inquiry.asking.spend(fingerprint, reasons)
                 raise
             changes = AGAIN.get(bad.code, OTHERWISE)
     raise AssertionError("the second time ends in an answer or an error")

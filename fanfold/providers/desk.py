@@ -16,11 +16,11 @@ from fanfold.errors import BadAnswer, DatabaseProblem
 from fanfold.model.text.sentences import say
 from fanfold.model.values.questions import NOT_TOLD, Answer, Asking, Question, Usage
 from fanfold.model.values.usage import ledger
-from fanfold.providers.answer_checks import judge
+from fanfold.providers.answer_checks import judge, judge_again
 from fanfold.providers.configuration import Provider, load
 from fanfold.providers.rate_limit import PATIENCE, RateLimit
 from fanfold.providers.services import Request, ServiceTrouble, TroubleKind
-from fanfold.store.rows.answers import ASKED, CACHED, NO_ANSWER, TAKEN
+from fanfold.store.rows.answers import ASKED, CACHED, NO_ANSWER, OUTCOMES, TAKEN
 from fanfold.store.store import Store
 
 log = logging.getLogger("fanfold.providers")
@@ -66,7 +66,7 @@ class Desk:
         return self._rate_limits[provider.name]
 
     async def answer(self, rate_limit: RateLimit, inquiry: Inquiry, changes: dict[str, Any]) -> Answer:
-        """A kept answer, the one that somebody is waiting for already, or a new one.
+        """A kept answer, the one that somebody is waiting for already, or a new one. BadAnswer also for one that was bad before.
 
         A question that is under way is not given up when its item is: the answer is paid for, and will be wanted later.
         """
@@ -151,7 +151,8 @@ class Desk:
         try:
             text = judge(reply, question.check)
         except BadAnswer as bad:
-            row = _row(inquiry, None, bad.code, reply.usage, seconds, reply.text)
+            outcome = BadAnswer.code if bad.code in OUTCOMES else bad.code
+            row = _row(inquiry, key, outcome, reply.usage, seconds, reply.text)
             await self._persistently(self._settle, begun, row)
             raise
         answer = Answer(_storable(text), inquiry.provider.name, inquiry.model, reply.usage, seconds)
@@ -175,8 +176,14 @@ class Desk:
                 pause = min(5.0, pause * 2)
 
     def _kept(self, key: str, inquiry: Inquiry) -> Answer | None:
+        """The answer that is kept for everybody; BadAnswer when there is none and this item was given a bad one before."""
         with self.store.read() as tx:
             body = tx.answers.get(key)
+            rejected = tx.calls.rejected(inquiry.asking.item, inquiry.asking.first_lease, key) if body is None else None
+        if rejected is not None:
+            text = judge_again(rejected.raw, rejected.code, inquiry.question.check)
+            self._account(inquiry, None, CACHED, NOT_TOLD, 0.0)
+            return Answer(text, inquiry.provider.name, inquiry.model, cached=True)
         if body is None:
             return None
         answer = _unpacked(body)
@@ -193,13 +200,17 @@ class Desk:
     def _begin(self, key: str, inquiry: Inquiry) -> BegunCall | Answer | None:
         """Begun when the question is ours to ask; the answer when somebody has it; None when somebody is asking.
 
+        An earlier attempt at the item may have got a bad answer meanwhile, which ends the asking like a good one.
+
         The call is noted in the same transaction: a process that dies with it in the air leaves a trace of what it may cost.
         """
         with self.store.write() as tx:
             if tx.answers.begin(
                 key, self.asker, inquiry.provider.timeout + 30, inquiry.asking.item, self.store.settings.lease_seconds
             ):
-                return BegunCall(tx.calls.begin(_row(inquiry, None, ASKED, NOT_TOLD, 0.0, None)))
+                if tx.calls.rejected(inquiry.asking.item, inquiry.asking.first_lease, key) is None:
+                    return BegunCall(tx.calls.begin(_row(inquiry, None, ASKED, NOT_TOLD, 0.0, None)))
+                tx.answers.give_up(key, self.asker)
         return self._kept(key, inquiry)
 
     def _give_up(

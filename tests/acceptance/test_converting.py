@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.ai_protocol import Call, too_many_requests
+from tests.ai_protocol import Call, Reply, too_many_requests
 from tests.ai_server import AIServer
 from tests.apps.pdf.making import make_pdf
 from tests.cli.conftest import shell_on
@@ -65,6 +65,32 @@ def test_killed_in_the_middle_it_goes_on_without_redoing_a_page(shell: Shell, tm
     assert text.count("<!-- Page ") == pages
     assert text.count("# Seen ") == pages
     eventually(lambda: not [child for child in children if child.is_running()], 60)  # Children end with their parent.
+
+
+def test_killed_between_a_bad_answer_and_the_second_it_does_not_pay_for_the_first_again(
+    shell: Shell, tmp_path: Path
+) -> None:
+    pages = 6
+    source = book(tmp_path / "bad.pdf", pages)
+    words = ("convert", str(source), "--provider", "fake")
+
+    def is_first(call: Call) -> bool:
+        return "temperature" not in call.parameters
+
+    with AIServer() as ai:
+        ai.answer(lambda call: Reply(text="") if is_first(call) else Reply(text=whole(call), held=True))
+        started = shell.start(*words, **environment_of(ai))
+        eventually(lambda: ai.waiting == pages, 100)
+        os.kill(started.pid, signal.SIGKILL)
+        started.wait(60)
+        ai.release()
+        finished = shell.start(*words, **environment_of(ai))
+        _, said = finished.communicate(timeout=100)
+        assert finished.returncode == 0, said
+        assert [is_first(call) for call in ai.paid].count(True) == pages, "each first answer was paid for once"
+        [task] = shell.json("tasks")
+        assert task["spending"]["calls"] == 2 * pages
+    assert (tmp_path / "bad.md").read_text().count("# Seen ") == pages
 
 
 def test_a_bad_service_costs_time_but_no_page(shell: Shell, tmp_path: Path) -> None:

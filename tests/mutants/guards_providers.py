@@ -17,7 +17,7 @@ ASKING, VERDICTS, PRICES = (
 )
 QUESTION, LEDGER = "fanfold/model/values/questions.py", "fanfold/store/rows/answers.py"
 WAITS = "mutants/test_guards_providers.py::test_a_service_that_asks_to_wait_is_left_alone_for_that_long_by_everybody"
-ASKED = "providers/test_asking.py::"
+ASKED, BAD = "providers/test_asking.py::", "providers/test_bad_answers.py::"
 PARTS = {
     "address": '            "address": address,\n',
     "model": '            "model": model,\n',
@@ -130,7 +130,8 @@ ANSWER_MUTANTS = (
         Edit(
             DESK,
             "        except BadAnswer as bad:\n"
-            "            row = _row(inquiry, None, bad.code, reply.usage, seconds, reply.text)\n"
+            "            outcome = BadAnswer.code if bad.code in OUTCOMES else bad.code\n"
+            "            row = _row(inquiry, key, outcome, reply.usage, seconds, reply.text)\n"
             "            await self._persistently(self._settle, begun, row)\n"
             "            raise\n",
             "        except BadAnswer:\n            text = reply.text\n",
@@ -143,9 +144,39 @@ ANSWER_MUTANTS = (
         test=f"{ASKED}test_a_kept_answer_that_a_new_check_refuses_is_asked_for_again",
     ),
     mutant(
-        "a model that was asked in vain is not paid again for the same item",
-        Edit(ASKING, "        if spent:\n", "        if False:\n"),
-        test=f"{ASKED}test_bad_answers_are_not_paid_again_when_the_next_model_has_to_wait",
+        "a bad answer is in the ledger under its question",
+        Edit(DESK, "_row(inquiry, key, outcome, reply.usage", "_row(inquiry, None, outcome, reply.usage"),
+        test=f"{BAD}test_a_bad_answer_before_a_wait_is_not_paid_for_again",
+    ),
+    mutant(
+        "a bad answer is not paid again for the same item",
+        Edit(LEDGER, "calls.c.item == item, calls.c.lease >= first_lease, bad)", "sa.false())"),
+        test=f"{BAD}test_a_bad_answer_before_a_wait_is_not_paid_for_again",
+    ),
+    mutant(
+        "a bad answer is held against the model for one item only",
+        Edit(LEDGER, "calls.c.item == item, calls.c.lease >= first_lease, bad)", "bad)"),
+        test=f"{BAD}test_another_task_with_the_same_question_asks_for_itself_after_bad_answers",
+    ),
+    mutant(
+        "a retry by a person asks anew after bad answers",
+        Edit(LEDGER, "calls.c.lease >= first_lease, bad)", "bad)"),
+        test=f"{BAD}test_a_retry_by_a_person_asks_anew_after_bad_answers",
+    ),
+    mutant(
+        "who waits for another worker's call does not repeat it when it was bad",
+        Edit(DESK, "inquiry.asking.first_lease, key) is None:", "inquiry.asking.first_lease, key) is None or True:"),
+        test=f"{BAD}test_two_workers_with_one_item_pay_for_its_bad_answer_once",
+    ),
+    mutant(
+        "what a check calls a bad answer is no word of the ledger",
+        Edit(DESK, "outcome = BadAnswer.code if bad.code in OUTCOMES else bad.code", "outcome = bad.code"),
+        test=f"{BAD}test_a_check_can_call_what_is_bad_as_it_likes",
+    ),
+    mutant(
+        "a bad answer of another task keeps no answer",
+        Edit(LEDGER, "calls.c.answer == answers.c.key, calls.c.outcome.in_(USED)", "calls.c.answer == answers.c.key"),
+        test=f"{BAD}test_an_answer_goes_with_the_last_task_that_took_it_not_with_one_that_got_a_bad_one",
     ),
     mutant(
         "a deleted task leaves no answers behind",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,29 +15,17 @@ from fanfold.model.values.questions import Answer, Check, Question, chain_of
 if TYPE_CHECKING:
     from fanfold.engine.handlers.work import Work
 
-ASKED_IN_VAIN = "$asked_in_vain"
-"""Where an item remembers which models gave no answer that could be taken."""
-
 
 class AskingWork:
     """An attempt, as the room that answers sees it."""
 
     def __init__(self, work: Work) -> None:
-        self._work = work
         self.task_id = work.task_id
         self.item = work._claimed.id
         self.lease = work._claimed.lease
+        # Each claim counts both, and a reset by a person only sets the attempts back.
+        self.first_lease = work._claimed.lease - work._claimed.attempts + 1
         self.retries_left = work.retries_left
-
-    def spent(self, fingerprint: str) -> list[str]:
-        """Why a model was asked in vain in an earlier attempt."""
-        found: list[str] = self._work._memory.get(ASKED_IN_VAIN, {}).get(fingerprint, [])
-        return found
-
-    async def spend(self, fingerprint: str, reasons: list[str]) -> None:
-        """Remember it with the item; a retry by a person forgets it."""
-        known = self._work._memory.get(ASKED_IN_VAIN, {}) | {fingerprint: reasons}
-        await asyncio.to_thread(self._work.remember, **{ASKED_IN_VAIN: known})
 
 
 async def ask(

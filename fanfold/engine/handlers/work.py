@@ -12,7 +12,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
-from fanfold.engine.handlers.ask import ASKED_IN_VAIN, ask
+from fanfold.engine.handlers.ask import ask
 from fanfold.engine.handlers.external_job import GRACE_SECONDS, External, ExternalService
 from fanfold.engine.handlers.kept_files import folded, keep
 from fanfold.engine.handlers.streamed_output import StreamedOutput
@@ -32,6 +32,8 @@ from fanfold.store.store import Store
 
 log = logging.getLogger("fanfold.worker")
 PROGRESS_SECONDS = 0.5
+ASKED_IN_VAIN = "$asked_in_vain"
+"""Where items of version 0.1 remember bad answers, which are in the ledger now."""
 Found = TypeVar("Found")
 
 

@@ -57,15 +57,9 @@ class Asking(Protocol):
     task_id: str
     item: int
     lease: int
+    first_lease: int
+    """The lease of the item's first attempt since it was new, or since a person had it redone."""
     retries_left: int
-
-    def spent(self, fingerprint: str) -> list[str]:
-        """Why the answers of a model were bad in an earlier attempt at the item; nothing when it was not asked in vain."""
-        ...
-
-    async def spend(self, fingerprint: str, reasons: list[str]) -> None:
-        """Remember that a model was asked in vain, until a person has the item retried."""
-        ...
 
 
 def laid_over(task: dict[str, Any], item: dict[str, Any]) -> dict[str, Any]:

@@ -26,6 +26,10 @@ ASKED = "asked"
 """The outcome of a call that was sent and whose answer has not come: it is under way, or its process died."""
 NO_ANSWER = "no answer"
 """The outcome of a call that may have been paid, and brought no answer: it was late, or the connection broke."""
+USED = (TAKEN, CACHED)
+"""The outcomes of calls whose answer is, or was, among the kept ones."""
+OUTCOMES = (*USED, ASKED, NO_ANSWER)
+"""The outcomes with a meaning of their own; every other one says what was bad about an answer."""
 COLUMNS: dict[str, sa.types.TypeEngine[Any]] = {
     "item": sa.BigInteger(),
     "lease": sa.Integer(),
@@ -58,6 +62,14 @@ class CallRow:
     cost: float | None
     seconds: float
     raw: str | None
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """An answer that was paid for and not taken: what was bad about it, and what it said."""
+
+    code: str
+    raw: str
 
 
 class Answers:
@@ -112,7 +124,9 @@ class Answers:
 
     def drop_unused(self, task: int, keys: Sequence[str]) -> None:
         """Forget those of the answers that only this task has used: a deleted task leaves nothing of its texts behind."""
-        others = sa.select(calls.c.answer).where(calls.c.task != task, calls.c.answer == answers.c.key)
+        others = sa.select(calls.c.answer).where(
+            calls.c.task != task, calls.c.answer == answers.c.key, calls.c.outcome.in_(USED)
+        )
         self.connection.execute(sa.delete(answers).where(answers.c.key.in_(keys), ~others.exists()))
 
     def drop_old(self, days: float, limit: int) -> int:
@@ -162,6 +176,13 @@ class Calls:
         known = {name: value for name, value in _shortened(row).items() if name not in ("item", "lease")}
         done = sa.update(calls).where(calls.c.id == call).values(**known).returning(calls.c.id)
         return self.connection.execute(done).first() is not None
+
+    def rejected(self, item: int, first_lease: int, key: str) -> Rejected | None:
+        """The bad answer to a question that an item got in an attempt with this lease or a later one, if it got one."""
+        bad = sa.and_(calls.c.answer == key, calls.c.outcome.not_in(OUTCOMES))
+        found = sa.select(calls.c.outcome, calls.c.raw).where(calls.c.item == item, calls.c.lease >= first_lease, bad)
+        row = self.connection.execute(found.order_by(calls.c.id.desc()).limit(1)).first()
+        return None if row is None else Rejected(row.outcome, row.raw or "")
 
     def withdraw(self, call: int) -> None:
         """Forget a call that was noted and never reached the service, or was refused: it was not paid."""

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from fanfold.store.dialects.bulk import remove_all, remove_rows
 from fanfold.store.dialects.clock import Clock
 from fanfold.store.dialects.dialect import Dialect
-from fanfold.store.rows.answers import Answers
+from fanfold.store.rows.answers import USED, Answers
 from fanfold.store.schema.statements import run
 from fanfold.store.schema.tables import (
     OF_TASKS,
@@ -105,7 +105,8 @@ class Removal:
 
     def _remove_calls(self, number: int, limit: int) -> bool:
         """Remove calls, and the answers that no other task has used: a deleted task leaves nothing of its texts behind."""
-        some = sa.select(calls.c.id, calls.c.answer).where(calls.c.task == number).order_by(calls.c.id)
+        used = sa.case((calls.c.outcome.in_(USED), calls.c.answer))
+        some = sa.select(calls.c.id, used.label("answer")).where(calls.c.task == number).order_by(calls.c.id)
         found = self.connection.execute(some.limit(limit)).all()
         if found:
             Answers(self.connection, self.clock).drop_unused(number, [row.answer for row in found if row.answer])
