@@ -60,6 +60,8 @@ class Reply:
     held: bool = False
     """Whether it is kept back until the test says ``release``."""
     broken_json: bool = False
+    body: Json | None = None
+    """What is sent instead of an answer, with the status 200."""
     dropped: bool = False
     input_tokens: int = 1_000
     output_tokens: int | None = None
@@ -88,6 +90,11 @@ def too_many_requests(retry_after_seconds: float | None = None) -> Fault:
         retry_after_seconds=retry_after_seconds,
         error_code="rate_limit",
     )
+
+
+def inside(body: Json) -> Fault:
+    """A reply with the status 200 that has something else in it than an answer; it costs nothing."""
+    return lambda good: good.fault("inside", body=body)
 
 
 def slow(seconds: float) -> Fault:
@@ -178,6 +185,8 @@ def rendered(call: Call, reply: Reply, models: list[str]) -> bytes:
 
 def content_for(call: Call, reply: Reply, models: list[str]) -> Json:
     """The body in the words of the protocol that was spoken."""
+    if reply.body is not None:
+        return reply.body
     if reply.status != 200:
         kind = ERROR_KINDS.get(reply.status, "invalid_request_error")
         error = {"type": kind, "message": reply.message}

@@ -161,7 +161,7 @@ class AIServer:
             while reply.held and not self._released.is_set():
                 await client_stays(reader, 0.01)
             # Before it is sent: who has the answer finds it on the bill.
-            call.paid = reply.status == 200 and not reply.dropped
+            call.paid = reply.status == 200 and not reply.dropped and reply.body is None
         finally:
             with self._lock:
                 self._waiting -= 1

@@ -23,6 +23,7 @@ from fanfold.providers.services import (
     kind_of_status,
     media_type,
     seconds_to_wait,
+    trouble_inside,
 )
 
 MAX_TOKENS = 16_000
@@ -64,6 +65,8 @@ class AnthropicService:
             system=request.system or anthropic.omit,
             extra_body=others or None,
         )
+        if getattr(answer, "content", None) is None:
+            raise trouble_inside(self.provider, getattr(answer, "error", None))
         text = "".join(block.text for block in answer.content if block.type == "text")
         finish = {"max_tokens": Finish.CUT_OFF, "refusal": Finish.FILTERED}.get(str(answer.stop_reason), Finish.WHOLE)
         told = answer.usage

@@ -23,6 +23,7 @@ from fanfold.providers.services import (
     kind_of_status,
     media_type,
     seconds_to_wait,
+    trouble_inside,
 )
 
 NO_KEY = "none"
@@ -63,7 +64,11 @@ class OpenAIService:
             own = "api.openai.com" in self.provider.address
             named["max_completion_tokens" if own else "max_tokens"] = longest
         answer = await self._client.chat.completions.create(model=request.model, messages=_messages(request), **named)
+        if not getattr(answer, "choices", None):
+            raise trouble_inside(self.provider, getattr(answer, "error", None))
         choice = answer.choices[0]
+        if choice.message is None:
+            raise trouble_inside(self.provider, getattr(choice, "error", None))
         refusal = getattr(choice.message, "refusal", None)
         finish = {"length": Finish.CUT_OFF, "content_filter": Finish.FILTERED}.get(
             str(choice.finish_reason), Finish.FILTERED if refusal else Finish.WHOLE

@@ -51,6 +51,32 @@ UNKNOWN_STATUSES = (502, 504)
 """A gateway lost the answer of the service behind it, which may have worked."""
 
 
+ACCOUNT_CODES = ("insufficient_quota", "billing_not_active", "billing_error")
+"""What services call an account that cannot pay, whatever the status."""
+NAMED_STATUSES = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "invalid_api_key": 401,
+    "insufficient_quota": 402,
+    "billing_not_active": 402,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "model_not_found": 404,
+    "request_too_large": 413,
+    "rate_limit": 429,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "too_many_requests": 429,
+    "resource_exhausted": 429,
+    "api_error": 500,
+    "server_error": 500,
+    "internal_server_error": 500,
+    "overloaded_error": 529,
+}
+"""The HTTP status of each word that services have for an error, in small letters."""
+
+
 class TroubleKind(StrEnum):
     """What kind of trouble a service has, which decides what happens next."""
 
@@ -131,13 +157,35 @@ def connection_trouble(error: Exception, provider: Provider) -> ServiceTrouble:
 
 def kind_of_status(status: int, code: str) -> TroubleKind:
     """What an HTTP status means; ``code`` is the service's own word for it, where it has one."""
-    if code in ("insufficient_quota", "billing_not_active", "billing_error") or status in (401, 402, 403, 404):
+    if code in ACCOUNT_CODES or status in (401, 402, 403, 404):
         return TroubleKind.REFUSED
     if status == 429:
         return TroubleKind.LIMITED
     if status >= 500 or status in (408, 409, 425):
         return TroubleKind.BUSY
     return TroubleKind.REJECTED
+
+
+def trouble_inside(provider: Provider, error: Any) -> ServiceTrouble:
+    """What it means that a service sends an error, or nothing, with the status 200 of an answer.
+
+    It is what the status would mean that the error names. One that names none may have cost something.
+    """
+    if not error:
+        return ServiceTrouble(provider, TroubleKind.BUSY, say("reply_without_answer"), unknown=True)
+    told: dict[str, Any] = error if isinstance(error, dict) else {"message": error}
+    words = [str(told[name]) for name in ("code", "status", "type") if told.get(name) is not None]
+    status = next((found for word in words if (found := _status_named(word)) is not None), None)
+    said = say("answered_error", said=" ".join(str(told.get("message") or error).split())[:300])
+    kind = kind_of_status(status or 500, next((word for word in words if word in ACCOUNT_CODES), ""))
+    return ServiceTrouble(provider, kind, said, unknown=status is None or status in UNKNOWN_STATUSES)
+
+
+def _status_named(word: str) -> int | None:
+    """The HTTP status that an error's code or type stands for, if it does."""
+    if word.isascii() and word.isdigit() and 400 <= int(word) < 600:
+        return int(word)
+    return NAMED_STATUSES.get(word.lower())
 
 
 class LeftOut:

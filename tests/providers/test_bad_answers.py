@@ -8,7 +8,7 @@ import pytest
 
 import fanfold as ff
 from fanfold.providers.answer_checks import judge_again
-from tests.ai_protocol import Call, Reply, too_many_requests
+from tests.ai_protocol import Call, Reply, inside, too_many_requests
 from tests.ai_server import AIServer
 from tests.engine.live import Live
 from tests.engine.pipelines import batch
@@ -75,6 +75,15 @@ def test_each_model_of_a_chain_is_paid_twice_at_most_whatever_waits_are_between(
     assert asked == [("fake-large", True), ("fake-large", False), ("fake-small", True), ("fake-small", False)]
     [item] = live.client.items(task.id)
     assert str(item.error_message).count("cannot be taken") == 2, "the item says of each model why"
+
+
+def test_a_limit_inside_an_answer_is_waited_for_like_any_other(live: Live, ai: AIServer) -> None:
+    ai.next(inside({"error": {"message": "Slow down", "code": 429}}))
+    task = live.client.submit(live.know(batch(handler=ask, retry=ff.Retry(limit=0))), items=["one"])
+    with live.working():
+        done = live.until(task, "completed")
+    [item] = live.client.items(task.id)
+    assert (item.failures, done.spending.calls, done.spending.possibly_paid) == (0, 1, 0)
 
 
 def test_a_retry_by_a_person_asks_anew_after_bad_answers(live: Live, ai: AIServer) -> None:

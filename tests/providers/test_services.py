@@ -10,7 +10,7 @@ import pytest
 from fanfold.errors import BadInput
 from fanfold.providers.configuration import Provider
 from fanfold.providers.services import Finish, Reply, Request, ServiceTrouble, TroubleKind, connect, seconds_to_wait
-from tests.ai_protocol import too_many_requests
+from tests.ai_protocol import inside, too_many_requests
 from tests.ai_server import AIServer
 
 JPEG = b"\xff\xd8\xff\xe0 picture"
@@ -95,6 +95,60 @@ def test_each_fault_has_its_meaning(service: Provider, ai: AIServer, fault: str,
         call(replace(service, timeout=0.5) if fault == "hang" else service)
     assert met.value.kind is kind
     assert met.value.message.startswith("fake ")
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "unknown"),
+    [
+        ({"message": "It broke", "code": 500}, TroubleKind.BUSY, False),
+        ({"message": "It broke", "code": "502"}, TroubleKind.BUSY, True),
+        ({"message": "It broke", "code": 429}, TroubleKind.LIMITED, False),
+        ({"message": "It broke", "code": None, "type": "rate_limit_error"}, TroubleKind.LIMITED, False),
+        ({"message": "It broke", "code": 429, "status": "RESOURCE_EXHAUSTED"}, TroubleKind.LIMITED, False),
+        ({"message": "It broke", "code": "insufficient_quota"}, TroubleKind.REFUSED, False),
+        ({"message": "It broke", "code": 429, "type": "insufficient_quota"}, TroubleKind.REFUSED, False),
+        ({"message": "It broke", "type": "authentication_error"}, TroubleKind.REFUSED, False),
+        ({"message": "It broke", "type": "invalid_request_error"}, TroubleKind.REJECTED, False),
+        ({"message": "It broke", "code": 3}, TroubleKind.BUSY, True),
+        ({"message": "It broke"}, TroubleKind.BUSY, True),
+        ("It broke", TroubleKind.BUSY, True),
+    ],
+)
+def test_an_error_inside_an_answer_is_said_and_means_what_its_status_would(
+    service: Provider, ai: AIServer, error: Any, kind: TroubleKind, unknown: bool
+) -> None:
+    ai.always(inside({"type": "error", "error": error}))
+    with pytest.raises(ServiceTrouble) as caught:
+        call(service)
+    trouble = caught.value
+    assert (trouble.kind, trouble.unknown) == (kind, unknown)
+    assert str(trouble) == "fake answered 200 with an error inside: It broke."
+
+
+@pytest.mark.parametrize("body", [{"choices": None, "content": None}, {"error": None}, {}, {"choices": []}])
+def test_an_answer_without_anything_inside_is_said_in_plain_words(service: Provider, ai: AIServer, body: Any) -> None:
+    ai.always(inside(body))
+    with pytest.raises(ServiceTrouble) as caught:
+        call(service)
+    assert (caught.value.kind, caught.value.unknown) == (TroubleKind.BUSY, True), "it may have been charged"
+    assert str(caught.value) == "fake answered 200 without an answer inside."
+
+
+def test_an_error_in_the_only_choice_is_said(ai: AIServer) -> None:
+    ai.always(inside({"choices": [{"error": {"message": "The model behind it is gone", "code": 502}}]}))
+    with pytest.raises(ServiceTrouble) as caught:
+        call(provider(ai, "openai"))
+    assert "an error inside: The model behind it is gone" in str(caught.value)
+
+
+def test_an_error_inside_an_answer_does_not_repeat_the_key(
+    service: Provider, ai: AIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_VARIABLE", "sk-very-secret")
+    ai.always(inside({"error": {"message": "No such key: sk-very-secret", "code": 401}}))
+    with pytest.raises(ServiceTrouble) as caught:
+        call(replace(service, key_env="MY_VARIABLE"))
+    assert str(caught.value) == "fake answered 200 with an error inside: No such key: …."
 
 
 def test_the_wait_that_is_asked_for_is_heard(service: Provider, ai: AIServer) -> None:

@@ -3,6 +3,8 @@
 SENTENCES: dict[str, str] = {
     "service_said": "{service} {said:ended}",
     "answered_status": "answered {status}: {said}",
+    "answered_error": "answered 200 with an error inside: {said}",
+    "reply_without_answer": "answered 200 without an answer inside",
     "late": "did not answer within {seconds:g} s",
     "unreadable_answer": "sent an answer that cannot be read: {type}",
     "broke_off": "broke off the connection",

@@ -3,6 +3,8 @@
 SENTENCES: dict[str, str] = {
     "service_said": "{service} {said:ended}",
     "answered_status": "返回 {status}：{said}",
+    "answered_error": "返回 200，但内容是错误：{said}",
+    "reply_without_answer": "返回 200，但其中没有回答",
     "late": "在 {seconds:g} 秒内没有回答",
     "unreadable_answer": "返回的内容无法读取：{type}",
     "broke_off": "中断了连接",
