@@ -190,7 +190,7 @@ def test_a_model_does_the_pages_and_the_cost_is_shown(shell: Shell, place: Path,
     [fresh, _] = shell.json("tasks")
     assert fresh["spending"]["calls"] == 2
     assert "fake:fake-large" in shell.ok("items", fresh["id"])
-    assert "2 calls: $" in shell.ok("calls", fresh["id"])
+    assert " for 2 calls" in shell.ok("calls", fresh["id"])
     assert "for 2 calls; last: fake:fake-large" in shell.ok("show", fresh["id"])
 
 

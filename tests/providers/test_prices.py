@@ -2,7 +2,7 @@
 
 import pytest
 
-from fanfold.model.values.questions import Spending, Usage, money
+from fanfold.model.values.questions import Spending, Usage, cost_of_calls, money
 from fanfold.providers.configuration import Provider
 from fanfold.providers.prices import cost_of
 
@@ -34,5 +34,15 @@ def test_money_says_what_is_not_known() -> None:
     assert money(Spending(calls=2, unpriced=2)) == "unknown cost"
     assert money(Spending(calls=1200, cost=12.3456)) == "$12.35"
     assert money(Spending(cached=3)) == "$0.00"
-    assert money(Spending(calls=40, cost=0.4, possibly_paid=8)) == "≥ $0.4000, 8 calls possibly paid"
-    assert money(Spending(possibly_paid=1)) == "unknown cost, 1 call possibly paid"
+    assert money(Spending(calls=40, cost=0.4, possibly_paid=8)) == "≥ $0.4000, 8 unanswered calls may be charged"
+    assert money(Spending(possibly_paid=1)) == "unknown cost, 1 unanswered call may be charged"
+
+
+def test_what_calls_cost_is_said_in_plain_words() -> None:
+    assert cost_of_calls(Spending(calls=1, cost=0.0123)) == "$0.0123 for 1 call"
+    assert cost_of_calls(Spending(calls=2, unpriced=2)) == "unknown cost for 2 calls"
+    some = cost_of_calls(Spending(calls=40, cost=0.4, possibly_paid=8))
+    assert some == "≥ $0.4000 for 40 answered calls, 8 unanswered calls may be charged"
+    assert cost_of_calls(Spending(possibly_paid=20)) == "unknown cost, 20 unanswered calls may be charged"
+    free = cost_of_calls(Spending(calls=1, unpriced=1, possibly_paid=1))
+    assert free == "unknown cost for 1 answered call, 1 unanswered call may be charged"

@@ -129,7 +129,7 @@ def test_a_reason_that_a_person_or_an_older_version_gave_is_shown_as_it_is(
     ("spending", "shown"),
     [
         (ff.Spending(calls=1, unpriced=1), "费用未知"),
-        (ff.Spending(calls=1, cost=0.5, possibly_paid=2), "≥ $0.5000，另有 2 次调用可能已计费"),
+        (ff.Spending(calls=1, cost=0.5, possibly_paid=2), "≥ $0.5000，另有 2 次未收到回答的调用可能已计费"),
         (ff.Spending(calls=1, cost=0.5), "$0.5000"),
     ],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from fanfold.model.values.questions import calls_made, money
+from fanfold.model.values.questions import cost_of_calls
 from fanfold.running.terminal import output_format as printing
 from fanfold.running.terminal.invocation import Command, Invocation
 
@@ -47,4 +47,4 @@ def command(invocation: Invocation, task_id: str, key: str | None, stage: str | 
     )
     if task.spending:
         saved = f", {task.spending.cached} from the cache" if task.spending.cached else ""
-        click.echo(f"\n{calls_made(task.spending)}{saved}: {money(task.spending)}")
+        click.echo(f"\n{cost_of_calls(task.spending)}{saved}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fanfold.model.values.questions import calls_made, money
+from fanfold.model.values.questions import cost_of_calls
 from fanfold.running.terminal import output_format as printing
 from fanfold.running.terminal import result_output as results
 from fanfold.running.terminal.invocation import Command, Invocation
@@ -68,7 +68,7 @@ def spent(task: Task) -> str:
     if not task.spending:
         return ""
     saved = f", {task.spending.cached} from the cache" if task.spending.cached else ""
-    return f"{money(task.spending)} for {calls_made(task.spending)}{saved}; last: {task.spending.model}"
+    return f"{cost_of_calls(task.spending)}{saved}; last: {task.spending.model}"
 
 
 def took(task: Task) -> str:

@@ -139,20 +139,31 @@ class Spending:
 NOTHING_SPENT = Spending()
 
 
-def calls_made(spending: Spending) -> str:
-    """How many calls there were; where some may have been paid without an answer, how many were answered."""
-    kind = "answered call" if spending.possibly_paid else "call"
-    return f"{spending.calls} {kind}{'' if spending.calls == 1 else 's'}"
+def cost_of_calls(spending: Spending) -> str:
+    """The cost and what it is for: `$0.40 for 40 calls`, `≥ $0.40 for 40 answered calls, 8 unanswered calls may be charged`."""
+    lost = spending.possibly_paid
+    if lost and not spending.calls:
+        return money(spending)
+    kind = "answered call" if lost else "call"
+    said = f"{_amount(spending)} for {spending.calls} {kind}{'' if spending.calls == 1 else 's'}"
+    return say("cost_possibly_paid", amount=said, count=lost) if lost else said
 
 
 def money(spending: Spending) -> str:
     """The cost in a word: `$0.0123`, `≥ $0.0123` when some calls have no known price, `unknown cost` when none has.
 
-    Calls that may have been paid without an answer are named: `≥ $0.0123, 8 calls possibly paid`.
+    Calls that may have been paid without an answer are named: `≥ $0.0123, 8 unanswered calls may be charged`.
     """
     lost = spending.possibly_paid
-    if (spending.unpriced or lost) and not spending.cost:
-        return say("cost_unknown_paid", count=lost) if lost else say("cost_unknown")
+    if lost and not spending.cost:
+        return say("cost_unknown_paid", count=lost)
+    return say("cost_possibly_paid", amount=_amount(spending), count=lost) if lost else _amount(spending)
+
+
+def _amount(spending: Spending) -> str:
+    """The cost that is known."""
+    at_least = spending.unpriced or spending.possibly_paid
+    if at_least and not spending.cost:
+        return say("cost_unknown")
     digits = 2 if spending.cost >= 1 or spending.cost == 0 else 4
-    amount = f"{'≥ ' if spending.unpriced or lost else ''}${spending.cost:.{digits}f}"
-    return say("cost_possibly_paid", amount=amount, count=lost) if lost else amount
+    return f"{'≥ ' if at_least else ''}${spending.cost:.{digits}f}"

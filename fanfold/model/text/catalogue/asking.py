@@ -25,8 +25,8 @@ SENTENCES: dict[str, str] = {
     "answer_refuses": "the model refuses: {text}",
     "no_model_to_ask": "{model} is no model that can be asked. There are: {known}.",
     "cost_unknown": "unknown cost",
-    "cost_unknown_paid": "unknown cost, {count} {count:call|calls} possibly paid",
-    "cost_possibly_paid": "{amount}, {count} {count:call|calls} possibly paid",
+    "cost_unknown_paid": "unknown cost, {count} unanswered {count:call|calls} may be charged",
+    "cost_possibly_paid": "{amount}, {count} unanswered {count:call|calls} may be charged",
     "no_default_model": "{provider} has no default model.[[ Name one: --model {provider}:MODEL]]",
     "no_provider": (
         "There is no provider {provider!r} to ask. There are: {known}. To add one: [providers.{example}] in "

@@ -47,6 +47,7 @@ WORDS: dict[str, str] = {
     "under way for {time}": "已进行 {time}",
     "{count} tokens": "{count} 个 token",
     "{count} calls": "{count} 次调用",
+    "no call was answered": "没有调用收到回答",
     "{count} answered calls": "{count} 次已答复的调用",
     "{count} more from the cache": "另有 {count} 次来自缓存",
     "{count} tried again": "{count} 次重新尝试",

@@ -25,8 +25,8 @@ SENTENCES: dict[str, str] = {
     "answer_refuses": "模型拒绝：{text}",
     "no_model_to_ask": "{model} 不是可以询问的模型。可用的有：{known}。",
     "cost_unknown": "费用未知",
-    "cost_unknown_paid": "费用未知，{count} 次调用可能已计费",
-    "cost_possibly_paid": "{amount}，另有 {count} 次调用可能已计费",
+    "cost_unknown_paid": "费用未知，{count} 次未收到回答的调用可能已计费",
+    "cost_possibly_paid": "{amount}，另有 {count} 次未收到回答的调用可能已计费",
     "no_default_model": "{provider} 没有默认模型。[[请指明：--model {provider}:MODEL]]",
     "no_provider": (
         "没有可询问的提供方 {provider!r}。可用的有：{known}。可在 fanfold.toml 的 [providers.{example}] 中添加"
