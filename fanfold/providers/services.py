@@ -13,6 +13,7 @@ from fanfold.errors import BadInput
 from fanfold.model.shortage import shortage
 from fanfold.model.text.sentences import Sentence, say
 from fanfold.model.values.questions import Usage
+from fanfold.model.values.secrets import blanked
 from fanfold.providers.configuration import Provider
 
 CUT = ("RemoteProtocolError", "ReadError", "WriteError", "DecodingError")
@@ -102,7 +103,7 @@ class ServiceTrouble(Exception):
     ) -> None:
         key = provider.key
         message = say("service_said", service=provider.name, said=said)
-        self.message = message.changed(lambda text: text.replace(key, "…")) if key else message
+        self.message = message.changed(lambda text: blanked(text, [key])) if key else message
         super().__init__(self.message)
         self.kind = kind
         self.after = after

@@ -72,3 +72,36 @@ def test_only_what_is_secret_is_blanked(monkeypatch: pytest.MonkeyPatch) -> None
     assert without_keys("the folder /home/somebody") == "the folder /home/somebody"
     assert without_keys("no access: very secret, very%20secret") == f"no access: {BLANK}, {BLANK}"
     assert secrets_in({"A_PASSWORD": "1234567"}) == set()
+
+
+LONG_KEY = "sk-proj-9f8e7d6c5b4a39281706f5e4"
+
+
+@pytest.mark.parametrize("part", [LONG_KEY[:23], LONG_KEY[:8], LONG_KEY[-23:], LONG_KEY[-8:], LONG_KEY[:31]])
+def test_a_long_part_of_a_key_is_blanked_too(monkeypatch: pytest.MonkeyPatch, part: str) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", LONG_KEY)
+    assert without_keys(f"No such key: {part}, nor {part}.") == f"No such key: {BLANK}, nor {BLANK}."
+    assert without_keys(f"{part}*** and {LONG_KEY}") == f"{BLANK}*** and {BLANK}"
+
+
+@pytest.mark.parametrize("part", [LONG_KEY[:7], LONG_KEY[-7:], LONG_KEY[12:30]])
+def test_what_is_too_short_to_tell_a_key_stays(monkeypatch: pytest.MonkeyPatch, part: str) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", LONG_KEY)
+    assert without_keys(f"About {part}.") == f"About {part}."
+
+
+@pytest.mark.parametrize(
+    ("secret", "said"),
+    [
+        ("password-of-the-database-7", "The password is wrong, password-less login too"),
+        ("Postgres/9f8e7d6c5b4a3928", "Postgres/Linux answered"),
+        ("9f8e7d6c5b4a3928-production", "It is in production, in non-production too"),
+        ("hunter2-twelve", "hunter2-twel is the beginning of a short one"),
+    ],
+)
+def test_an_ordinary_word_that_a_secret_begins_or_ends_with_stays(
+    monkeypatch: pytest.MonkeyPatch, secret: str, said: str
+) -> None:
+    monkeypatch.setenv("SERVICE_PASSWORD", secret)
+    assert without_keys(said) == said
+    assert secret not in without_keys(f"{said}: {secret}")

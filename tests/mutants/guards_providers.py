@@ -84,10 +84,20 @@ LANE_MUTANTS = (
         "a key that the service repeats is not written down",
         Edit(
             SERVICES,
-            'text.replace(key, "…")',
+            "blanked(text, [key])",
             "text",
         ),
         test=f"{ASKED}test_trouble_does_not_have_the_key_that_the_service_repeats",
+    ),
+    mutant(
+        "a long part of a key is not written down either",
+        Edit("fanfold/model/values/secrets.py", "if len(secret) >= LONG:", "if False:"),
+        test="engine/test_blanking.py::test_a_long_part_of_a_key_is_blanked_too",
+    ),
+    mutant(
+        "an error inside a 200 means what its status would",
+        Edit(SERVICES, "kind_of_status(status or 500, next(", "kind_of_status(500, next("),
+        test="providers/test_services.py::test_an_error_inside_an_answer_is_said_and_means_what_its_status_would",
     ),
 )
 ANSWER_MUTANTS = (

@@ -407,6 +407,14 @@ def test_trouble_does_not_have_the_key_that_the_service_repeats(monkeypatch: pyt
     assert "sk-very-secret" not in (kept(trouble.message) or "sk-very-secret")
 
 
+def test_trouble_does_not_have_a_long_part_of_the_key_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_VARIABLE", "sk-0123456789abcdefghijklmnopqrs")
+    said = say("answered_status", status=401, said="Invalid token sk-0123456789abcdefghij***")
+    trouble = ServiceTrouble(Provider("fake", key_env="MY_VARIABLE"), TroubleKind.REFUSED, said)
+    assert str(trouble) == "fake answered 401: Invalid token …***."
+    assert "0123456789" not in (kept(trouble.message) or "0123456789")
+
+
 def test_a_key_that_the_service_repeats_is_not_written_down(
     sqlite_live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

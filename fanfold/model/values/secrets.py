@@ -22,6 +22,11 @@ CREDENTIALS = re.compile(r"[a-z][a-z0-9+.-]*://[^/@\s:]*:([^/@\s]+)@", re.IGNORE
 """The password in an address, such as that of a database."""
 SHORTEST = 8
 """Shorter values are no keys, and would take ordinary words out of texts."""
+LONG = 16
+"""Of a secret this long, its beginning and its end are secret as well, from SHORTEST characters on."""
+WORD = re.compile(r"[^A-Za-z0-9]?([A-Z]?[a-z]+|[a-z]+[A-Z]|[A-Z]+)[^A-Za-z0-9]?")
+LONGEST_WORD = 11
+"""A beginning that is a word and no longer than this tells nothing: the `password` of `password-of-the-database`."""
 BLANK = "…"
 
 
@@ -40,10 +45,36 @@ def secrets_in(variables: Mapping[str, str]) -> set[str]:
 
 
 def blanked(text: str, secrets: Iterable[str]) -> str:
-    """The text without these secrets, as they are or as an address has them; the longest first, as one may hold another."""
-    for secret in sorted(secrets, key=len, reverse=True):
+    """The text without these secrets, as they are or as an address has them; the longest first, as one may hold another.
+
+    Services also quote a part of a key: what a long secret begins or ends with goes as well.
+    """
+    ordered = sorted(secrets, key=len, reverse=True)
+    for secret in ordered:
         if secret in text:
             text = text.replace(secret, BLANK)
         elif (quoted := quote(secret, safe="")) != secret:
             text = text.replace(quoted, BLANK)
+    for secret in ordered:
+        if len(secret) >= LONG:
+            text = _without_beginnings(text, secret)
+            text = _without_beginnings(text[::-1], secret[::-1])[::-1]
     return text
+
+
+def _without_beginnings(text: str, secret: str) -> str:
+    """The text without runs of at least SHORTEST characters that a secret begins with."""
+    beginning, at = secret[:SHORTEST], 0
+    while (at := text.find(beginning, at)) >= 0:
+        run = _shared(secret, text[at : at + len(secret)])
+        if len(run) <= LONGEST_WORD and WORD.fullmatch(run):
+            at += len(run)
+        else:
+            text = text[:at] + BLANK + text[at + len(run) :]
+    return text
+
+
+def _shared(one: str, other: str) -> str:
+    """What both begin with."""
+    differing = (at for at, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1])
+    return one[: next(differing, min(len(one), len(other)))]
