@@ -72,7 +72,7 @@ def _chosen(entry: str, here: Desk) -> tuple[Provider, str]:
     try:
         provider, model = choose(entry, here.providers)
     except BadInput as problem:
-        raise PauseTask(say("then_resume", why=problem.message)) from None
+        raise PauseTask(say("put_right", why=problem.message)) from None
     if reason := objection(provider):
         raise PauseTask(say("then_resume", why=reason))
     return provider, model

@@ -154,11 +154,8 @@ def unknown_model(entry: str) -> str | None:
     prefix = name.partition("/")[0]
     if prefix == entry or os.environ.get("FANFOLD_PROVIDER") or any(provider.key for provider in known.values()):
         return None
-    return (
-        f"{entry!r} names no provider that is known, and there is no default one. There are: {', '.join(known)}. Write "
-        f"PROVIDER:MODEL with one of them, set up {prefix!r} ([providers.{prefix if NAME.fullmatch(prefix) else 'NAME'}] in "
-        "fanfold.toml), or name the default in FANFOLD_PROVIDER."
-    )
+    example = prefix if NAME.fullmatch(prefix) else "NAME"
+    return say("model_without_provider", entry=entry, known=list(known), prefix=prefix, example=example)
 
 
 def _named(name: str) -> str:

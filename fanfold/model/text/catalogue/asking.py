@@ -29,8 +29,13 @@ SENTENCES: dict[str, str] = {
     "cost_possibly_paid": "{amount}, {count} unanswered {count:call|calls} may be charged",
     "no_default_model": "{provider} has no default model.[[ Name one: --model {provider}:MODEL]]",
     "no_provider": (
-        "There is no provider {provider!r} to ask. There are: {known}. To add one: [providers.{example}] in "
-        "fanfold.toml"
+        "There is no provider {provider!r} to ask. There are: {known}.[[ To add one: [providers.{example}] in "
+        "fanfold.toml.]]"
+    ),
+    "model_without_provider": (
+        "{entry!r} names no provider that is known, and there is no default one. There are: {known}. Write "
+        "PROVIDER:MODEL with one of them[[, set up {prefix!r} ([providers.{example}] in fanfold.toml), or name the "
+        "default in FANFOLD_PROVIDER]]."
     ),
     "provider_no_table": "fanfold.toml: providers.{provider} must be a table: [providers.{provider}]",
     "provider_name": "{provider!r} cannot be the name of a provider: small letters, digits, - and _, not {local!r}.",

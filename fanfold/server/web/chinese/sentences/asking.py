@@ -29,7 +29,11 @@ SENTENCES: dict[str, str] = {
     "cost_possibly_paid": "{amount}，另有 {count} 次未收到回答的调用可能已计费",
     "no_default_model": "{provider} 没有默认模型。[[请指明：--model {provider}:MODEL]]",
     "no_provider": (
-        "没有可询问的提供方 {provider!r}。可用的有：{known}。可在 fanfold.toml 的 [providers.{example}] 中添加"
+        "没有可询问的提供方 {provider!r}。可用的有：{known}。[[可在 fanfold.toml 的 [providers.{example}] 中添加。]]"
+    ),
+    "model_without_provider": (
+        "{entry!r} 没有指明已知的提供方，也没有默认的提供方。可用的有：{known}。请用其中之一写成 PROVIDER:MODEL"
+        "[[，或设置 {prefix!r}（fanfold.toml 的 [providers.{example}]），或在 FANFOLD_PROVIDER 中指明默认的提供方]]。"
     ),
     "provider_no_table": "fanfold.toml：providers.{provider} 须为表：[providers.{provider}]",
     "provider_name": "{provider!r} 不能作为提供方的名称：只用小写字母、数字、- 和 _，且不能是 {local!r}。",
