@@ -12,13 +12,14 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
-from fanfold.errors import FanfoldError
+from fanfold.errors import DatabaseProblem, FanfoldError
 from fanfold.model import importing
+from fanfold.model.text.sentences import say
 from fanfold.model.values import serial
 from fanfold.model.values.files import File
 from fanfold.settings import Settings
 from fanfold.store.database import Database
-from fanfold.store.database_errors import is_conflict
+from fanfold.store.database_errors import UNREACHABLE, is_conflict
 from fanfold.store.files import sharing
 from fanfold.store.files.folder import BlobStore, Directory, new_key
 from fanfold.store.transaction import Transaction
@@ -70,11 +71,19 @@ class Store:
         """
         store = cls(settings, read_clock=read_clock, busy_seconds=busy_seconds)
         try:
+            store._refuse_vanished()
             migrate.ensure(store.database)
         except BaseException:
             store.close()
             raise
         return store
+
+    def _refuse_vanished(self) -> None:
+        """DatabaseProblem when there is no database file though the data folder has files of its tasks: none is created."""
+        folder, url = self.settings.data_folder, self.database.url
+        if self.database.access.is_new() and sharing.is_marked(folder, shown(url)):
+            sentence = say("database_file_unknown", file=url.database, folder=folder)
+            raise DatabaseProblem(sentence, code=UNREACHABLE, public=say("database_file_gone_public"))
 
     @contextmanager
     def write(self) -> Iterator[Transaction]:

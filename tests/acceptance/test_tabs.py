@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from fanfold.server.watching import live
-from fanfold.store.dialects.sqlite_parts.sqlite_file import sqlite_module
+from fanfold.store.dialects.sqlite_parts.sqlite_module import sqlite_module
 from fanfold.store.store import Store
 from tests.acceptance.browser import PATIENCE, away, looking
 from tests.cli.samples import words

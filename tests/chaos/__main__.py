@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from xml.etree import ElementTree
 
-from fanfold.store.dialects.sqlite_parts.sqlite_file import sqlite_version
+from fanfold.store.dialects.sqlite_parts.sqlite_module import sqlite_version
 from tests.chaos.findings import REPORT, Finding
 
 ROOT = Path(__file__).parents[2]

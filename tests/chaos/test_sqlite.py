@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from fanfold.errors import DatabaseProblem
-from fanfold.store.dialects.sqlite_parts.sqlite_file import sqlite_module
+from fanfold.store.dialects.sqlite_parts.sqlite_module import sqlite_module
 from tests.acceptance.fleet import BRIEF_LEASE, ROOT, SHORT, Fleet, fleet, patiently
 from tests.chaos import trouble
 from tests.chaos.disk import small_disk

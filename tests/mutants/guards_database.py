@@ -10,6 +10,7 @@ REFUSALS, SERVER = (
     "fanfold/store/dialects/postgresql_parts/postgresql_server.py",
 )
 FILE = "fanfold/store/dialects/sqlite_parts/sqlite_file.py"
+OPENED = "fanfold/store/dialects/sqlite_parts/opened_file.py"
 STORE, WORKERS = "fanfold/store/store.py", "fanfold/store/rows/workers.py"
 RECOVERY = "fanfold/store/items/recover.py"
 TURN = "fanfold/engine/worker/turn.py"
@@ -90,12 +91,23 @@ MUTANTS = (
     ),
     mutant(
         "a file that was moved away is missed",
-        Edit(FILE, "        self._opened.check()\n        reading", "        reading"),
+        Edit(FILE, "            self._opened.check()\n        except", "            pass\n        except"),
         test="store/test_database.py::test_a_file_that_is_moved_away_is_missed_at_once_and_nothing_is_written_to_it",
     ),
     mutant(
         "no empty file takes the place of one that was moved away",
-        Edit(FILE, "        self._opened.check()  # Else", "        # Else"),
-        test="store/test_database.py::test_a_file_that_is_moved_away_is_missed_at_once_and_nothing_is_written_to_it[False]",
+        Edit(OPENED, "?mode=rw", "?mode=rwc"),
+        Edit(OPENED, "    if is_new(path):\n", "    if False:\n"),
+        test="store/test_moved_file.py::test_looking_at_a_database_that_does_not_exist_creates_none",
+    ),
+    mutant(
+        "no database is created where a log tells that there was one",
+        Edit(OPENED, "    if not logs or _size(path):", "    if True:"),
+        test="store/test_moved_file.py::test_nothing_is_lost_when_others_look_for_a_file_that_is_moved_away_and_put_back",
+    ),
+    mutant(
+        "nothing is written to a log that was removed",
+        Edit(FILE, "if not opened_file.has_its_log(opened):", "if False:"),
+        test="store/test_moved_file.py::test_a_living_process_goes_on_with_the_right_log_when_another_program_removed_its_own",
     ),
 )

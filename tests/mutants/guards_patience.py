@@ -89,7 +89,7 @@ MUTANTS = (
     ),
     mutant(
         "the file of the database is readable by its own account only",
-        Edit(SQLITE, "            private_file(self.file)\n", "            pass\n"),
+        Edit(SQLITE, "            private_file(self.file)\n", "            self.file.touch()\n"),
         test="store/test_private.py::test_everything_that_is_kept_is_private",
     ),
     mutant(

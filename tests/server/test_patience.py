@@ -17,7 +17,7 @@ from fanfold.errors import DatabaseProblem
 from fanfold.server.requests import guard, listening
 from fanfold.server.threads import database_health as pulse
 from fanfold.server.threads import database_threads as threads
-from fanfold.store.dialects.sqlite_parts.sqlite_file import sqlite_module
+from fanfold.store.dialects.sqlite_parts.sqlite_module import sqlite_module
 from fanfold.store.store import Store
 from tests.cli.samples import pages, words
 from tests.installation import Installation

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from fanfold.errors import DatabaseProblem
 from fanfold.store.database import Database
-from fanfold.store.dialects.sqlite_parts.sqlite_file import SAFE_SQLITE, sqlite_version
+from fanfold.store.dialects.sqlite_parts.sqlite_module import SAFE_SQLITE, sqlite_version
 from fanfold.store.urls import parse, shown
 from tests.installation import Installation
 
@@ -101,6 +101,7 @@ def test_a_file_that_is_moved_away_is_missed_at_once_and_nothing_is_written_to_i
     """SQLite itself would go on writing to a file that nobody can open again."""
     path, away = tmp_path / "fanfold.db", tmp_path / "away.db"
     database = Database(f"sqlite:///{path}")
+    database.access.create()
     with database.write() as connection:
         connection.exec_driver_sql("CREATE TABLE t (x)")
     path.rename(away)

@@ -79,7 +79,7 @@ def test_no_code_outside_of_the_dialects_knows_a_database() -> None:
         "import psycopg",
         'run("SELECT seq FROM sqlite_sequence")',
         "sa.func.pg_notify(channel)",
-        "from fanfold.store.dialects.sqlite_parts.sqlite_file import sqlite_module",
+        "from fanfold.store.dialects.sqlite_parts.sqlite_module import sqlite_module",
         "Index(name, sqlite_where=condition)",
     ],
 )

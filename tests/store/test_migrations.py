@@ -248,6 +248,7 @@ def refused(installation: Installation, code: str, sentence: str) -> None:
 )
 def test_a_database_of_something_else_is_left_alone(empty_url: str, tables: list[str], sentence: str) -> None:
     database = Database(empty_url)
+    database.access.create()
     with database.write() as connection:
         for table in tables:
             connection.execute(sa.text(f"CREATE TABLE {table}"))
@@ -263,6 +264,7 @@ def test_a_database_of_something_else_is_left_alone(empty_url: str, tables: list
 
 def test_a_database_is_shared_with_tables_of_other_names(empty_url: str) -> None:
     database = Database(empty_url)
+    database.access.create()
     with database.write() as connection:
         connection.execute(sa.text("CREATE TABLE orders (id integer)"))
     migrate.ensure(database)

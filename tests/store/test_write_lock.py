@@ -8,7 +8,7 @@ import pytest
 
 from fanfold.store.database import Database
 from fanfold.store.dialects import write_lock
-from fanfold.store.dialects.sqlite_parts.sqlite_file import sqlite_module
+from fanfold.store.dialects.sqlite_parts.sqlite_module import sqlite_module
 from fanfold.store.dialects.write_lock import WriteLock
 
 

@@ -66,6 +66,14 @@ class Access(ABC):
     def new_engine(self, **pool: int) -> sa.Engine:
         """A pool of connections."""
 
+    def is_new(self) -> bool:
+        """Whether there is no database yet, where one can be made; DatabaseProblem when there was one that is gone."""
+        return False
+
+    def create(self) -> None:
+        """Make an empty database where there is none yet. Nothing else does: a connection never makes one."""
+        return
+
     @abstractmethod
     def listener(self, read: Reading) -> Listener:
         """Somebody who waits for changes."""

@@ -18,7 +18,8 @@ from fanfold.store.dialects.bulk import Rows, replacing
 from fanfold.store.dialects.clock import Clock, UtcTime, host_time
 from fanfold.store.dialects.dialect import Columns, Dialect, Errors, Places, Row, Spoiled, Upsert, Version
 from fanfold.store.dialects.poolers import POOLERS
-from fanfold.store.dialects.sqlite_parts.sqlite_file import SAFE_SQLITE, SqliteFile, sqlite_version
+from fanfold.store.dialects.sqlite_parts.sqlite_file import SqliteFile
+from fanfold.store.dialects.sqlite_parts.sqlite_module import SAFE_SQLITE, sqlite_version
 from fanfold.store.schema.statements import run, run_many
 
 CODES = {

@@ -9,8 +9,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+from fanfold.errors import DatabaseProblem
 from fanfold.store.database import Database
-from fanfold.store.dialects.sqlite_parts.sqlite_file import sqlite_module
+from fanfold.store.dialects.sqlite_parts.opened_file import connect, has_its_log, note_log
+from fanfold.store.dialects.sqlite_parts.sqlite_module import sqlite_module
 
 PROBE_SECONDS = 1.0
 """A probe is made no more often than this."""
@@ -44,14 +46,14 @@ class WriteLock:
         errors = sqlite_module()
         try:
             if self._connection is None:
-                # Never made here: a file that was moved away must not be replaced by an empty one.
-                address = f"{self._path.as_uri()}?mode=rw"
-                self._connection = errors.connect(
-                    address, uri=True, timeout=0, check_same_thread=False, isolation_level=None
-                )
+                self._connection = connect(self._path, timeout=0, check_same_thread=False, isolation_level=None)
+                note_log(self._connection)
+            elif not has_its_log(self._connection):
+                self.close()
+                return
             version = self._connection.execute("PRAGMA data_version").fetchone()[0]
             is_held = not self._taken()
-        except errors.Error:
+        except (errors.Error, DatabaseProblem):
             # Gone, not writable, or not a database: those who read it say so.
             self.close()
             return

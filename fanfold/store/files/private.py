@@ -37,8 +37,13 @@ def private_file(path: Path) -> None:
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, FILE))
     except FileExistsError:
-        for one in (path, *(path.with_name(path.name + ending) for ending in COMPANIONS)):
-            tighten(one)
+        tighten_all(path)
+
+
+def tighten_all(path: Path) -> None:
+    """Take the rights of other accounts from a file and from what SQLite keeps beside it."""
+    for one in (path, *(path.with_name(path.name + ending) for ending in COMPANIONS)):
+        tighten(one)
 
 
 def tighten(path: Path) -> None:

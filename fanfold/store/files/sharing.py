@@ -42,6 +42,11 @@ def others(data_folder: Path, name: str) -> list[str]:
     return [mark.read_text(encoding="utf-8").strip() for mark in found]
 
 
+def is_marked(data_folder: Path, address: str) -> bool:
+    """Whether a database of this address keeps files here."""
+    return address in others(data_folder, "")
+
+
 def known_tasks(connection: sa.Connection, ids: Collection[str]) -> set[str]:
     """Those of the task ids that this database has."""
     return set(connection.execute(sa.select(tasks.c.id).where(tasks.c.id.in_(sorted(ids)))).scalars())

@@ -85,6 +85,7 @@ class UpgradePlan:
 def ensure(database: Database) -> None:
     """Create the tables of an empty database; refuse one that this code cannot work on, in a sentence with the way out."""
     database.access.refuse_read_only()
+    database.access.create()
     with database.read() as connection:
         revision = fitting(connection)
     if revision is None:
@@ -93,6 +94,8 @@ def ensure(database: Database) -> None:
 
 def problem_with(database: Database) -> DatabaseProblem | None:
     """Why this code cannot work on the database as it is; None when it can, or when it is empty."""
+    if database.access.is_new():
+        return None
     try:
         with database.read() as connection:
             fitting(connection)
@@ -115,6 +118,8 @@ def upgrade(url: str) -> None:
 def plan(database: Database, **circumstances: Any) -> UpgradePlan:
     """What ``upgrade_database`` would do now; nothing is changed."""
     database.access.refuse_read_only()
+    if database.access.is_new():
+        return UpgradePlan(None, NEWEST, HISTORY, ())
     with database.read() as connection:
         return _plan(database, connection, NEWEST, **circumstances)
 
@@ -128,6 +133,7 @@ def upgrade_database(
     somebody holds is waited for in several short tries, since everybody else would queue behind a long one.
     """
     database.access.refuse_read_only()
+    database.access.create()
     for attempt in range(1, LOCK_TRIES + 1):
         try:
             return _upgrade(database, revision, force, circumstances)

@@ -51,6 +51,8 @@ def revision_of(connection: sa.Connection) -> str | None:
 
 def current(database: Database) -> str | None:
     """The database's revision, or None when it is empty."""
+    if database.access.is_new():
+        return None
     with database.read() as connection:
         return revision_of(connection)
 

@@ -60,6 +60,37 @@ SENTENCES: dict[str, str] = {
         "to its log beside it. Give both back their rights, or copy the file to a folder of your own[[: --database "
         "sqlite:///COPY]]"
     ),
+    "database_file_moved": (
+        "The file of the database, {file}, was moved away or replaced while it was in use. Put it back and the work goes on by "
+        "itself; to use another file, start again."
+    ),
+    "database_file_moved_public": (
+        "The file of the database was moved away or replaced while it was in use. Put it back and the work goes on by itself; "
+        "to use another file, start again."
+    ),
+    "database_file_gone": (
+        "The file of the database, {file}, was moved away or removed: {logs} is still there. Nothing was created. Put the file "
+        "back; to begin a new database, first remove what is left of the old one."
+    ),
+    "database_file_gone_public": "The file of the database was moved away or removed. Put it back and the work goes on.",
+    "database_file_unknown": (
+        "The file of the database, {file}, was moved away or removed: files of its tasks are in {folder}. Nothing was created. "
+        "Put the file back[[; to begin a new, empty database: fanfold db upgrade]]"
+    ),
+    "no_database_file": "There is no database {file}.[[ To create it: fanfold db upgrade]]",
+    "log_removed": (
+        "The log of the database, {log}, was removed by another program while it was in use. It is opened again; the work then "
+        "goes on by itself."
+    ),
+    "log_removed_public": (
+        "The log of the database was removed by another program while it was in use. It is opened again; the work then goes on "
+        "by itself."
+    ),
+    "log_replaced": (
+        "The log of the database, {file}-wal, was replaced and written to by another program while it was in use. Nothing more "
+        "is written from here. Stop all processes that use the database and check it, or restore a backup."
+    ),
+    "log_replaced_public": "The log of the database was replaced by another program while it was in use.",
     "database_error_refused": "The database refused: {why}.",
     "database_error_misfit": (
         "A statement does not fit the tables of the database {where}: {why}.[[ To see what is wrong: fanfold doctor]]"

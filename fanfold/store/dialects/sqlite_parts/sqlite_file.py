@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import threading
 import time
+import weakref
 from contextlib import AbstractContextManager, closing, suppress
 from pathlib import Path
 from typing import Any
@@ -15,69 +15,21 @@ from sqlalchemy import event
 
 from fanfold.errors import DatabaseProblem
 from fanfold.model.text.sentences import say
-from fanfold.store.database_errors import UNREACHABLE, drop_spoiled
+from fanfold.store.database_errors import drop_spoiled
 from fanfold.store.dialects.access import Access, Listener, Reading, Wishes
+from fanfold.store.dialects.sqlite_parts import opened_file
 from fanfold.store.dialects.sqlite_parts.garbage import collecting_later
-from fanfold.store.files.private import private_file, private_folder
+from fanfold.store.dialects.sqlite_parts.opened_file import OpenedFile
+from fanfold.store.dialects.sqlite_parts.sqlite_module import sqlite_module
+from fanfold.store.files.private import private_file, private_folder, tighten_all
 from fanfold.store.urls import shown
 
-SAFE_SQLITE = (3, 51, 3)
-"""Older versions have a bug in which resetting the WAL can corrupt the file."""
 BUSY_SECONDS = 60
 """How long a writer waits for others; each holds the lock for a moment only, but there may be many, and slow disks."""
 LOOK_SECONDS = 0.015
 """How often the file is looked at for changes."""
-
-
-def sqlite_module() -> Any:
-    """The bundled, safe SQLite where there is a wheel of it, Python's own otherwise."""
-    try:
-        return importlib.import_module("pysqlite3")
-    except ImportError:
-        return importlib.import_module("sqlite3")
-
-
-def sqlite_version() -> tuple[int, ...]:
-    """The version of SQLite in use."""
-    return tuple(int(part) for part in sqlite_module().sqlite_version.split("."))
-
-
-class OpenedFile:
-    """The file that the first connection has opened, told by its number on the disk.
-
-    SQLite goes on writing to a file that was moved away or removed, and nobody who opens the name again sees any of that. So
-    every transaction looks whether the name still stands for the same file.
-    """
-
-    def __init__(self, path: Path | None) -> None:
-        self.path = path
-        """None in memory."""
-        self._opened: tuple[int, int] | None = None
-
-    def note(self) -> None:
-        """A connection was made."""
-        if self.path is not None and self._opened is None:
-            self._opened = self._now()
-
-    def check(self) -> None:
-        """DatabaseProblem when the name stands for another file, or for none."""
-        if self._opened is not None and self._now() != self._opened:
-            way = "Put it back and the work goes on by itself; to use another file, start again."
-            raise DatabaseProblem(
-                f"The file of the database, {self.path}, was moved away or replaced while it was in use. {way}",
-                code=UNREACHABLE,
-                public=f"The file of the database was moved away or replaced while it was in use. {way}",
-            )
-
-    def _now(self) -> tuple[int, int] | None:
-        assert self.path is not None
-        try:
-            found = self.path.stat()
-        except FileNotFoundError:
-            return None
-        except OSError:  # SQLite tells better than this what is wrong with the place.
-            return self._opened
-        return found.st_dev, found.st_ino
+_FILES: weakref.WeakSet[SqliteFile] = weakref.WeakSet()
+"""All files that this process has opened; several may be one and the same."""
 
 
 class SqliteFile(Access):
@@ -89,6 +41,8 @@ class SqliteFile(Access):
         self.busy_seconds = BUSY_SECONDS if wishes.busy_seconds is None else wishes.busy_seconds
         self.synchronous = wishes.synchronous
         self._opened = OpenedFile(None if self.has_one_connection else self.file)
+        self._engines: list[sa.Engine] = []
+        _FILES.add(self)
 
     @property
     def file(self) -> Path:
@@ -102,7 +56,8 @@ class SqliteFile(Access):
         else:
             self._make_folder()
             engine = self._engine(**pool)
-            event.listen(engine, "do_connect", self._make_private)
+            event.listen(engine, "do_connect", self._connect)
+            self._engines.append(engine)
         event.listen(engine, "connect", self._prepare)
         event.listen(engine, "begin", self._begin)
         event.listen(engine, "handle_error", drop_spoiled)
@@ -119,11 +74,27 @@ class SqliteFile(Access):
         except OSError as error:
             raise DatabaseProblem(f"Cannot make the folder of the database, {folder}: {error.strerror}.") from None
 
-    def _make_private(self, *_: Any) -> None:
-        """SQLite gives its -wal and -shm the rights of the file itself."""
-        self._opened.check()  # Else an empty file would be made in the place of one that was moved away.
-        with suppress(OSError):  # SQLite tells better than this what is wrong with the place.
+    def is_new(self) -> bool:
+        """Whether there is no file yet; DatabaseProblem when there was one."""
+        if self.has_one_connection:
+            return False
+        self._opened.check()
+        return opened_file.is_new(self.file.absolute())
+
+    def create(self) -> None:
+        """Make an empty file, if there is none and never was; SQLite gives its -wal and -shm the rights of the file itself."""
+        if not self.is_new():
+            return
+        try:
             private_file(self.file)
+        except OSError as error:
+            raise DatabaseProblem(f"Cannot create the database {self.file}: {error.strerror}.") from None
+
+    def _connect(self, _dialect: Any, _record: Any, _arguments: Any, named: dict[str, Any]) -> Any:
+        self._opened.check()
+        with suppress(OSError):  # SQLite tells better than this what is wrong with the place.
+            tighten_all(self.file)
+        return opened_file.connect(self.file, **named)
 
     def _prepare(self, connection: Any, _record: Any) -> None:
         self._opened.note()
@@ -136,11 +107,38 @@ class SqliteFile(Access):
             "cache_size=-32768",
         ):
             _persistently(connection, f"PRAGMA {pragma}")
+        if not self.has_one_connection:
+            opened_file.note_log(connection)
 
     def _begin(self, connection: sa.Connection) -> None:
-        self._opened.check()
         reading = connection.get_execution_options().get("fanfold_read", False)
         connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
+        if self.has_one_connection:
+            return
+        # With the write lock held: nothing is committed to a log after somebody has noticed that it was removed.
+        opened: Any = connection.connection.dbapi_connection
+        try:
+            self._opened.check()
+        except DatabaseProblem:
+            opened.rollback()
+            raise
+        if not opened_file.has_its_log(opened):
+            opened.rollback()
+            self._leave_log(connection, opened)
+
+    def _leave_log(self, connection: sa.Connection, opened: Any) -> None:
+        """Save what is in a log that was removed, and close all connections that have it: the next ones get the right one."""
+        if opened_file.leave_log(opened):
+            connection.invalidate()
+            for file in list(_FILES):
+                if file.file.absolute() == self.file.absolute():
+                    file.close_idle()
+        raise opened_file.log_problem(opened)
+
+    def close_idle(self) -> None:
+        """Close the connections that nobody uses at the moment."""
+        for engine in self._engines:
+            engine.dispose()
 
     def holding_lock(self) -> AbstractContextManager[None]:
         """All others wait: no garbage is collected meanwhile."""
@@ -164,7 +162,7 @@ class SqliteFile(Access):
         """It has the state of one moment and holds nobody up."""
         module = sqlite_module()
         try:
-            with closing(module.connect(self.file)) as original, closing(module.connect(target)) as made:
+            with closing(opened_file.connect(self.file)) as original, closing(module.connect(target)) as made:
                 original.backup(made)
                 made.execute("PRAGMA journal_mode=DELETE")
                 found = made.execute("PRAGMA integrity_check(1)").fetchone()[0]
@@ -197,7 +195,11 @@ class Versions(Listener):
     def wait(self, stop: threading.Event, seconds: float) -> bool:
         """True when the number is another one."""
         if self._connection is None:
-            self._connection = sqlite_module().connect(str(self.file), check_same_thread=False, isolation_level=None)
+            self._connection = opened_file.connect(self.file, check_same_thread=False, isolation_level=None)
+            opened_file.note_log(self._connection)
+        elif not opened_file.has_its_log(self._connection):
+            self.close()
+            return True
         for _ in range(max(1, int(seconds / LOOK_SECONDS))):
             version = self._connection.execute("PRAGMA data_version").fetchone()[0]
             if version != self._version:

@@ -56,6 +56,25 @@ SENTENCES: dict[str, str] = {
         "无法写入数据库 {where}：当前用户对 {place} 只有读取权限。SQLite 要写入该文件及其旁边的日志。"
         "请恢复两者的权限，或把文件复制到自己的目录[[：--database sqlite:///COPY]]"
     ),
+    "database_file_moved": (
+        "数据库文件 {file} 在使用中被移走或替换。放回原处后会自动继续；要使用另一个文件，请重新启动。"
+    ),
+    "database_file_moved_public": "数据库文件在使用中被移走或替换。放回原处后会自动继续；要使用另一个文件，请重新启动。",
+    "database_file_gone": (
+        "数据库文件 {file} 被移走或删除：{logs} 仍在。没有创建任何文件。请放回该文件；要新建数据库，请先删除旧数据库留下的文件。"
+    ),
+    "database_file_gone_public": "数据库文件被移走或删除。放回原处后会继续。",
+    "database_file_unknown": (
+        "数据库文件 {file} 被移走或删除：其任务的文件在 {folder} 中。没有创建任何文件。请放回该文件"
+        "[[；要新建空数据库：fanfold db upgrade]]"
+    ),
+    "no_database_file": "没有数据库 {file}。[[创建：fanfold db upgrade]]",
+    "log_removed": "数据库日志 {log} 在使用中被其他程序删除。正在重新打开；之后会自动继续。",
+    "log_removed_public": "数据库日志在使用中被其他程序删除。正在重新打开；之后会自动继续。",
+    "log_replaced": (
+        "数据库日志 {file}-wal 在使用中被其他程序替换并写入。此处不再写入。请停止所有使用该数据库的进程并检查数据库，或恢复备份。"
+    ),
+    "log_replaced_public": "数据库日志在使用中被其他程序替换。",
     "database_error_refused": "数据库拒绝：{why}。",
     "database_error_misfit": "语句与数据库 {where} 的表不符：{why}。[[查看原因：fanfold doctor]]",
     "database_error_damaged": "数据库 {where} 已损坏：{why}。",

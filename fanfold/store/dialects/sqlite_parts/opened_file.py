@@ -1,0 +1,215 @@
+"""Opens files of SQLite without ever creating one, and tells when the name stands for another file, or has another log.
+
+SQLite opens a missing file by creating an empty one, and deletes the log (WAL) beside an empty file. If the file was only moved
+away for a moment, that log holds the last commits, and living processes go on writing to it though nobody can find it any more.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from fanfold.errors import DatabaseProblem
+from fanfold.model.text.sentences import Sentence, say
+from fanfold.store.database_errors import UNREACHABLE
+from fanfold.store.dialects.sqlite_parts.sqlite_module import sqlite_module, sqlite_version
+from fanfold.store.files.private import COMPANIONS
+
+KNOWS_NOOP = (3, 51, 0)
+"""Since this version SQLite tells how much of a log is in the database file without moving anything."""
+Identity = tuple[int, int]
+"""What tells a file from others: its device and its number there."""
+
+
+class OpenedFile:
+    """The file that the first connection has opened, told by its number on the disk.
+
+    SQLite goes on writing to a file that was moved away or removed, and nobody who opens the name again sees any of that. So
+    every transaction looks whether the name still stands for the same file.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        """None in memory."""
+        self._opened: Identity | None = None
+
+    def note(self) -> None:
+        """A connection was made."""
+        if self.path is not None and self._opened is None:
+            self._opened = _identity(self.path, None)
+
+    def check(self) -> None:
+        """DatabaseProblem when the name stands for another file, or for none."""
+        if self.path is not None and self._opened is not None and _identity(self.path, self._opened) != self._opened:
+            raise _problem(say("database_file_moved", file=self.path), say("database_file_moved_public"))
+
+
+class _OpenConnections:
+    """The connections to files in this process; those of one file share what SQLite knows of its log."""
+
+    def __init__(self) -> None:
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """In a forked copy of the process, which does not use those it has inherited."""
+        self._lock = threading.Lock()
+        self._found: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    def add(self, connection: Any) -> None:
+        with self._lock:
+            self._found.add(connection)
+
+    def discard(self, connection: Any) -> None:
+        with self._lock:
+            self._found.discard(connection)
+
+    def of(self, path: Path) -> list[Any]:
+        with self._lock:
+            return [one for one in self._found if one.path == path]
+
+
+_CONNECTIONS = _OpenConnections()
+_KEPT_OPEN: dict[tuple[int, Path], Any] = {}
+"""Connections to new logs, kept while connections to removed ones may still be open, by process and file; see `leave_log`."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_CONNECTIONS.begin_anew)
+
+
+@cache
+def _connection_class() -> Any:
+    class Connection(sqlite_module().Connection):  # type: ignore[misc]
+        """Knows its file, which log it writes to, and which index of the log (-shm) it shares with others."""
+
+        path: Path
+        log_path: Path
+        log: Identity | None = None
+        index_path: Path
+        index: Identity | None = None
+
+        def close(self) -> None:
+            """Nobody has to wait for it any more."""
+            super().close()
+            _CONNECTIONS.discard(self)
+
+    return Connection
+
+
+def is_new(path: Path) -> bool:
+    """Whether there is no file yet; DatabaseProblem when the log beside it tells that there was one."""
+    size = _size(path)
+    if size:
+        return False
+    logs = [beside for beside in map(path.with_name, (path.name + ending for ending in COMPANIONS)) if _size(beside)]
+    if size == 0:  # Somebody creates the database at this moment, or has put an empty file in the place of ours.
+        logs = [log for log in logs if log == _log(path)]
+    if not logs or _size(path):  # Looked at again: others may have created it meanwhile.
+        return size is None and not path.exists()
+    told = ", ".join(map(str, logs))
+    raise _problem(say("database_file_gone", file=path, logs=told), say("database_file_gone_public"))
+
+
+def connect(path: Path, **arguments: Any) -> Any:
+    """A connection to a file that is there; none is created."""
+    path = path.absolute()
+    if is_new(path):
+        raise _problem(say("no_database_file", file=path), say("database_unreachable"))
+    if not all(map(has_its_log, _CONNECTIONS.of(path))) and not _is_kept_open(path):
+        raise _problem(say("log_removed", log=_log(path)), say("log_removed_public"))
+    return _connected(path, **arguments)
+
+
+def _connected(path: Path, **arguments: Any) -> Any:
+    made = sqlite_module().connect(f"{path.as_uri()}?mode=rw", uri=True, factory=_connection_class(), **arguments)
+    made.path, made.log_path, made.index_path = path, _log(path), path.with_name(f"{path.name}-shm")
+    return made
+
+
+def note_log(connection: Any) -> None:
+    """Remember which log a new connection writes to; it is opened by the first read."""
+    connection.execute("PRAGMA schema_version").fetchone()
+    connection.log = _identity(connection.log_path, None)
+    connection.index = _identity(connection.index_path, None)
+    _CONNECTIONS.add(connection)
+
+
+def has_its_log(connection: Any) -> bool:
+    """Whether the log that the connection writes to is still the one that others find beside the file."""
+    log: Identity | None = connection.log
+    return _identity(connection.log_path, log) == log
+
+
+def has_its_index(connection: Any) -> bool:
+    """Whether others who open the file share the connection's index of the log."""
+    index: Identity | None = connection.index
+    return _identity(connection.index_path, index) == index
+
+
+def leave_log(connection: Any) -> bool:
+    """Prepare for closing all connections to a log that was removed; True when they may be closed.
+
+    What only that log has is moved into the file first. Where the index is still shared, a connection to the new log is kept
+    open: the last one that closes would move pages by that index, and the old ones have the pages of the old log.
+    """
+    if not _save_log(connection):
+        return False
+    if has_its_index(connection) and not _is_kept_open(connection.path):
+        kept = _connected(connection.path, check_same_thread=False, isolation_level=None)
+        note_log(kept)
+        _KEPT_OPEN[os.getpid(), connection.path] = kept
+    return True
+
+
+def _save_log(connection: Any) -> bool:
+    """Move what only a removed log has into the file, from which all read it; True when all of it is there."""
+    is_replaced = bool(_size(connection.log_path))
+    if is_replaced and has_its_index(connection):
+        return True  # A new log is begun only when all of the old one is in the file: the index tells.
+    if is_replaced and sqlite_version() < KNOWS_NOOP:
+        return False
+    mode = "NOOP" if is_replaced else "FULL"
+    busy, pages, saved = connection.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
+    if is_replaced and pages != saved:  # Pages of both would be mixed.
+        raise _problem(say("log_replaced", file=connection.path), say("log_replaced_public"))
+    return not busy and bool(pages == saved)
+
+
+def _is_kept_open(path: Path) -> bool:
+    kept = _KEPT_OPEN.get((os.getpid(), path))
+    return kept is not None and has_its_log(kept)
+
+
+def log_problem(connection: Any) -> DatabaseProblem:
+    """What is said while the connections with a removed log are closed."""
+    return _problem(say("log_removed", log=connection.log_path), say("log_removed_public"))
+
+
+def _problem(sentence: Sentence, public: Sentence) -> DatabaseProblem:
+    return DatabaseProblem(sentence, code=UNREACHABLE, public=public)
+
+
+def _log(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
+
+
+def _size(path: Path) -> int | None:
+    """None when there is no such file."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return None
+    except OSError:  # SQLite tells better than this what is wrong with the place.
+        return 1
+
+
+def _identity(path: Path, unknown: Identity | None) -> Identity | None:
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    except OSError:  # SQLite tells better than this what is wrong with the place.
+        return unknown
+    return found.st_dev, found.st_ino

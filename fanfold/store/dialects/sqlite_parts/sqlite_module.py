@@ -1,0 +1,22 @@
+"""Which SQLite is used: the bundled one, or Python's own."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+SAFE_SQLITE = (3, 51, 3)
+"""Older versions have a bug in which resetting the WAL can corrupt the file."""
+
+
+def sqlite_module() -> Any:
+    """The bundled, safe SQLite where there is a wheel of it, Python's own otherwise."""
+    try:
+        return importlib.import_module("pysqlite3")
+    except ImportError:
+        return importlib.import_module("sqlite3")
+
+
+def sqlite_version() -> tuple[int, ...]:
+    """The version of SQLite in use."""
+    return tuple(int(part) for part in sqlite_module().sqlite_version.split("."))
