@@ -13,7 +13,8 @@ from fanfold.engine.client import Client
 from fanfold.engine.tasks.recovery.sweep import sweep
 from fanfold.engine.worker.attempt.attempt_result import Settlement
 from fanfold.engine.worker.attempt.call import Call
-from fanfold.engine.worker.claiming.claim import Claimer, Room
+from fanfold.engine.worker.claiming.claim import Claimer
+from fanfold.engine.worker.claiming.room import Room
 from fanfold.engine.worker.turn import Turn, take_turn
 from fanfold.model.endings import Ending
 from fanfold.model.item import Claimed

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 import fanfold as ff
-from fanfold.engine.worker.attempt.caller import SUSPECT_CRASHES
+from fanfold.store.items.claim import SUSPECT_CRASHES
 from tests.acceptance.fleet import Fleet, check_events, fleet, patiently
 from tests.acceptance.work import poisoned
 from tests.chaos import trouble

@@ -34,7 +34,7 @@ def outcome(held: Held, look: str) -> tuple[int, list[str]]:
     async def scene() -> tuple[int, list[str]]:
         caller: Any = Endless()
         attempts = Attempts(caller, lambda: "worker", lambda: None)
-        claimed: Any = SimpleNamespace(id=1, lease=5, task=1, key="1")
+        claimed: Any = SimpleNamespace(id=1, lease=5, task=1, key="1", crashes=0)
         call: Any = SimpleNamespace(
             claimed=claimed,
             row=SimpleNamespace(id="t", pipeline="p"),

@@ -12,7 +12,7 @@ import pytest
 
 import fanfold as ff
 from fanfold.engine.worker.attempt.attempt_result import Settlement
-from fanfold.engine.worker.claiming.claim import Room
+from fanfold.engine.worker.claiming.room import Room
 from fanfold.engine.worker.turn import take_turn
 from fanfold.model.endings import Ending
 from fanfold.model.item import Claimed

@@ -11,7 +11,8 @@ import fanfold as ff
 from fanfold.engine.worker.attempt.attempt_result import Settlement
 from fanfold.engine.worker.claiming import candidates
 from fanfold.engine.worker.claiming.candidates import PAGE, PAGES, Candidates, fairest
-from fanfold.engine.worker.claiming.claim import Claimer, Room
+from fanfold.engine.worker.claiming.claim import Claimer
+from fanfold.engine.worker.claiming.room import Room
 from fanfold.engine.worker.loop import Worker
 from fanfold.engine.worker.turn import take_turn
 from fanfold.model.endings import Ending

@@ -8,8 +8,11 @@ import pytest
 
 import fanfold as ff
 from fanfold.engine.worker.attempt.attempt_result import Settlement
+from fanfold.engine.worker.claiming.room import Room
+from fanfold.engine.worker.turn import take_turn
 from fanfold.model.endings import Ending
 from fanfold.model.plan import Plan
+from tests.engine.live import Live
 from tests.engine.pipelines import batch
 from tests.installation import HandClock, HandWorker, Installation
 
@@ -171,3 +174,70 @@ def test_a_crash_limit_must_be_positive_and_is_part_of_the_plan() -> None:
     assert [stage.crash_limit for stage in plan.stages] == [7] * 4
     assert Plan.from_json(plan.to_json()) == plan
     assert replace(plan.stages[0], crash_limit=None).crash_limit is None
+
+
+def suspects(installation: Installation, clock: HandClock, count: int = 6, ordinary: int = 0) -> Any:
+    """A task whose first items were all lost twice with their worker; then come ordinary ones."""
+    pipeline = installation.know(batch(timeout=None))
+    task = installation.client.submit(pipeline, items=[f"k{number}" for number in range(count + ordinary)])
+    for name in ("first", "second"):
+        assert len(installation.worker(name).claim(free=count)) == count
+        clock.advance(20)
+        installation.sweep()
+    return task
+
+
+def claim_beside(worker: HandWorker, free: int, suspects: int) -> list[Any]:
+    """What a worker claims that has children for so many suspects."""
+    room = Room(free, suspects=suspects, isolates_suspects=lambda stage: True)
+    store, claimer = worker.store, worker.claimer
+    turn = take_turn(store, claimer, worker.pipelines, worker.name, (), room, in_flight=set(), hinted=True)
+    return [claimed for _, claimed in turn.claimed]
+
+
+def crashes(installation: Installation, task: Any) -> list[int]:
+    return sorted(item.crashes for item in installation.client.items(task.id))
+
+
+def test_a_suspect_that_could_not_begin_is_not_lost_with_the_worker(
+    installation: Installation, clock: HandClock
+) -> None:
+    task = suspects(installation, clock)
+    begun = claim_beside(installation.worker("third"), free=16, suspects=2)
+    assert [one.attempts for one in begun] == [3, 3]
+    clock.advance(20)
+    installation.sweep()
+    assert crashes(installation, task) == [2, 2, 2, 2, 3, 3]
+    assert installation.states(task) == "failed failed pending pending pending pending"
+
+
+def test_suspects_that_cannot_begin_leave_their_places_to_other_items(
+    installation: Installation, clock: HandClock
+) -> None:
+    task = suspects(installation, clock, ordinary=4)
+    worker = installation.worker("third")
+    assert sorted(one.crashes for one in claim_beside(worker, free=5, suspects=1)) == [0, 0, 0, 0, 2]
+    assert claim_beside(worker, free=5, suspects=0) == []
+    assert [one.crashes for one in claim_beside(worker, free=5, suspects=2)] == [2, 2]
+    rows = {item.key: item for item in installation.client.items(task.id)}
+    assert [rows[key].attempts for key in ("5", "6")] == [2, 2], "nobody sees that they were claimed"
+
+
+def test_suspects_of_a_stage_that_cannot_be_isolated_begin_at_once(
+    installation: Installation, clock: HandClock
+) -> None:
+    suspects(installation, clock)
+    assert len(installation.worker("third").claim(free=16)) == 6
+
+
+def test_a_worker_comes_to_the_end_of_many_suspects(live: Live) -> None:
+    task = live.client.submit(live.know(batch(handler=double)), items=list(range(9)))
+    live.sql("UPDATE items SET crashes = 2")
+    with live.working():
+        live.until(task, "completed")
+    assert live.client.result(task.id) == [number * 2 for number in range(9)]
+
+
+def double(item: Any) -> Any:
+    """A handler that a child can find."""
+    return item.input * 2

@@ -14,7 +14,8 @@ import sqlalchemy as sa
 
 from fanfold.engine.tasks.many_items.new_items import NewItems
 from fanfold.engine.worker.attempt.attempt_result import Settlement
-from fanfold.engine.worker.claiming.claim import Claimer, Room
+from fanfold.engine.worker.claiming.claim import Claimer
+from fanfold.engine.worker.claiming.room import Room
 from fanfold.engine.worker.turn import take_turn
 from fanfold.model.item import Claimed, NewItem
 from fanfold.model.pipelines.pipeline import Pipeline

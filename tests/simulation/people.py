@@ -16,7 +16,7 @@ from fanfold.engine.tasks.steering.decide import Deciding
 from fanfold.engine.worker import turn
 from fanfold.engine.worker.attempt.attempt_result import Settlement
 from fanfold.engine.worker.attempt.settle_batch import settle
-from fanfold.engine.worker.claiming import claim as claiming
+from fanfold.engine.worker.claiming.room import Room
 from fanfold.errors import FanfoldError
 from fanfold.model.decision import NewDecision
 from fanfold.model.endings import Ending
@@ -304,7 +304,7 @@ class People:
         if not self.deliveries:
             return
         claimer, name, settled = self.dice.choice(self.deliveries[-20:])
-        room = claiming.Room(0)
+        room = Room(0)
         self.does(
             f"delivers again what {name} had",
             lambda: turn.take_turn(

@@ -23,7 +23,8 @@ from fanfold.engine.worker.beside.blocked_loop import WatchedWorker
 from fanfold.engine.worker.beside.heartbeat import Heartbeat
 from fanfold.engine.worker.beside.service_threads import Services
 from fanfold.engine.worker.beside.watchdog import Watchdog
-from fanfold.engine.worker.claiming.claim import Claimer, Room
+from fanfold.engine.worker.claiming.claim import Claimer
+from fanfold.engine.worker.claiming.room import Room
 from fanfold.engine.worker.claiming.slots import capped, places_for
 from fanfold.engine.worker.database_thread import DatabaseThread
 from fanfold.engine.worker.large_moves import LargeMoves
@@ -255,7 +256,7 @@ class Worker:
         hinted, self._hinted = self._hinted, False
         free = self._free()
         most = max(CLAIM_LEAST, int(self.concurrency * CLAIM_SHARE))
-        room = Room(min(free, most), self._attempts.per_stage())
+        room = self._attempts.room(min(free, most))
         in_flight = set(self._attempts.per_task())
         self._turning = True
         large: set[int] = set()

@@ -15,7 +15,8 @@ from fanfold.engine.tasks.moving.transitions import MirrorFailed, Pipelines, lef
 from fanfold.engine.tasks.steering.commands import Commands
 from fanfold.engine.worker.attempt.attempt_result import MESSAGE_LENGTH, Settlement, clean, unstorable
 from fanfold.engine.worker.attempt.settle_batch import settle
-from fanfold.engine.worker.claiming.claim import Claimer, Room
+from fanfold.engine.worker.claiming.claim import Claimer
+from fanfold.engine.worker.claiming.room import Room
 from fanfold.errors import DatabaseProblem, IllegalMove, NotFound
 from fanfold.model.endings import Ending
 from fanfold.model.item import Claimed

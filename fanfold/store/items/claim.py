@@ -14,9 +14,13 @@ from fanfold.model.item import Claimed
 from fanfold.model.lifecycle import ItemState
 from fanfold.store.dialects.clock import Clock
 from fanfold.store.items.find_work import Ready
+from fanfold.store.items.pending import HANDED_BACK
 from fanfold.store.schema.statements import run
 from fanfold.store.schema.tables import ACTIVE, PENDING, TIMED, item_data, items, tasks
 
+SUSPECT_CRASHES = 2
+"""An item that was lost so often with its process is suspect. Not after the first crash: most items in flight were innocent,
+and a child for each would slow down every restart."""
 MOST_ATTEMPTS = 32_767
 """What the narrow column holds; a job that is looked at every second for ten hours gets there."""
 
@@ -37,17 +41,25 @@ class Claiming:
         timed: bool = False,
         cursor: int = 0,
         timeout: float | None = None,
+        suspects: bool | None = None,
     ) -> list[Claimed]:
         """pending, retrying or waiting → running, for at most ``count`` due items of one task, in order; each gets a new lease.
 
         ``cursor`` is the last item this worker claimed of the task. Starting behind it spares PostgreSQL the walk over the
         dead index entries of everything claimed before, which costs a factor of five in a long queue.
+        ``suspects``: only items that were lost repeatedly, or only the others; all when None.
         """
         values = {"wanted": ready.task, "at_stage": ready.stage, "by": worker, "count": count, "seconds": timeout}
-        found = run(self.connection, claim_statement(self.clock, timed), values | {"cursor": cursor})
+        found = run(self.connection, claim_statement(self.clock, timed, suspects), values | {"cursor": cursor})
         if found and not self.clock.dialect.joins_updates:
             found = run(self.connection, load_statement(self.clock), values | {"ids": [id_ for (id_,) in found]})
         return sorted(map(Claimed._make, found))
+
+    def hand_back(self, ids: list[int]) -> None:
+        """running → pending, for items claimed in this very transaction: nobody ever sees that they were claimed."""
+        mine = items.c.id.in_(self.clock.dialect.listed("ids"))
+        untried = HANDED_BACK | {"attempts": items.c.attempts - 1, "lease": items.c.lease - 1}
+        run(self.connection, sa.update(items).where(mine).values(untried), {"ids": ids})
 
 
 def task_is_active(number: Any, stage: Any, *conditions: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
@@ -57,7 +69,7 @@ def task_is_active(number: Any, stage: Any, *conditions: sa.ColumnElement[bool])
 
 
 @lru_cache(maxsize=64)
-def claim_statement(clock: Clock, timed: bool) -> sa.Executable:
+def claim_statement(clock: Clock, timed: bool, suspects: bool | None = None) -> sa.Executable:
     """The claim; it gives the items with their data, or only their ids where these cannot be joined in the same statement."""
     candidate = items.alias("candidate")
 
@@ -67,6 +79,9 @@ def claim_statement(clock: Clock, timed: bool) -> sa.Executable:
     picked = sa.select(candidate.c.id).where(
         candidate.c.task == sa.bindparam("wanted"), candidate.c.stage == sa.bindparam("at_stage")
     )
+    if suspects is not None:
+        is_suspect = candidate.c.crashes >= sa.literal_column(str(SUSPECT_CRASHES))
+        picked = picked.where(is_suspect if suspects else sa.not_(is_suspect))
     if timed:
         picked = picked.where(translate(TIMED), candidate.c.available_at <= clock.now).order_by(
             candidate.c.available_at, candidate.c.id

@@ -14,8 +14,9 @@ from typing import Any
 
 from fanfold.engine.worker.attempt.attempt_result import OutOfTime, Settlement
 from fanfold.engine.worker.attempt.call import Call
-from fanfold.engine.worker.attempt.caller import Caller
+from fanfold.engine.worker.attempt.caller import SUSPECTS_AT_ONCE, Caller
 from fanfold.engine.worker.attempt.threads import Watch
+from fanfold.engine.worker.claiming.room import Room
 from fanfold.engine.worker.log_throttle import LogThrottle
 from fanfold.engine.worker.shortages import Shortages
 from fanfold.engine.worker.worker_stats import WorkerStats
@@ -71,6 +72,8 @@ class Attempts:
         self._strays: dict[int, int] = {}
         self._per_stage: dict[tuple[str, str], int] = {}
         self._per_task: dict[int, int] = {}
+        self._suspects: set[int] = set()
+        """Items under way that may have killed their processes before."""
         self._timer: asyncio.TimerHandle | None = None
         self._throttle = LogThrottle()
         self._watch = Watch()
@@ -118,6 +121,11 @@ class Attempts:
         """How many run of each task."""
         return Counter(self._per_task)
 
+    def room(self, free: int) -> Room:
+        """What may be claimed beside what runs."""
+        suspects = max(0, SUSPECTS_AT_ONCE - len(self._suspects))
+        return Room(free, self.per_stage(), suspects, self._caller.isolates_suspects)
+
     def start(self, call: Call) -> None:
         """Begin one attempt."""
         in_loop, now = self._caller.runs_in_loop(call), time.monotonic()
@@ -132,6 +140,8 @@ class Attempts:
         self._running[call.claimed.id] = attempt
         _count(self._per_stage, (call.row.pipeline, call.stage.name), 1)
         _count(self._per_task, call.claimed.task, 1)
+        if call.claimed.crashes and self._caller.is_suspect(call):
+            self._suspects.add(call.claimed.id)
         # Not a coroutine around the call: one that is cancelled before its first step never runs at all.
         task.add_done_callback(partial(self._ended, attempt))
 
@@ -212,6 +222,7 @@ class Attempts:
         holds_lease = self._running.get(call.claimed.id) is attempt
         if holds_lease:
             del self._running[call.claimed.id]
+            self._suspects.discard(call.claimed.id)
         else:
             self._superseded.remove(attempt)
         _count(self._per_stage, (call.row.pipeline, call.stage.name), -1)

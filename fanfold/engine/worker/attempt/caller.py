@@ -16,17 +16,17 @@ from fanfold.engine.worker.attempt.time_limit import Held
 from fanfold.engine.worker.processes.children import Children
 from fanfold.engine.worker.processes.main_script import Unguarded, is_reachable
 from fanfold.errors import BadInput, ChildDied, DatabaseProblem
+from fanfold.model.pipelines.pipeline import Stage
 from fanfold.model.plan import Kind
 from fanfold.model.shortage import told
 from fanfold.store.database_errors import REFUSED
+from fanfold.store.items.claim import SUSPECT_CRASHES
 from fanfold.store.store import Store
 
 log = logging.getLogger("fanfold.worker")
 
 
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.1, 5.0
-SUSPECT_CRASHES = 2
-"""Not after the first crash: most items in flight were innocent, and a child for each would slow down every restart."""
 SUSPECTS_AT_ONCE = 2
 """When a worker of 500 slots dies, 500 items are suspect: a child for each at once would take the next worker down as well."""
 SUSPECT_WAIT_SECONDS = 20.0
@@ -53,7 +53,7 @@ class Caller:
     def runs_in_loop(self, call: Call) -> bool:
         """Whether it is a coroutine for the worker's own loop: then it needs nothing of `run`, and is spared what that costs."""
         plain = call.stage.runs_in_loop and call.stage.kind is not Kind.SPLIT
-        return plain and not call.stage.isolate and not self._is_suspect(call)
+        return plain and not call.stage.isolate and not self.is_suspect(call)
 
     async def run(self, call: Call) -> Settlement:
         """One attempt from start to settlement; of a split that gave many items, with these written."""
@@ -92,7 +92,7 @@ class Caller:
 
     async def _run_in_turn(self, call: Call) -> Settlement:
         """A suspect waits for its turn, or is handed back unharmed."""
-        if not self._is_suspect(call):
+        if not self.is_suspect(call):
             return await self._run(call)
         try:
             async with asyncio.timeout(SUSPECT_WAIT_SECONDS):
@@ -132,7 +132,7 @@ class Caller:
 
     async def _run(self, call: Call) -> Settlement:
         try:
-            if call.stage.isolate or self._is_suspect(call):
+            if call.stage.isolate or self.is_suspect(call):
                 try:
                     return await self._in_child(call)
                 except Unguarded as problem:
@@ -152,11 +152,15 @@ class Caller:
         self.threads.close()
         self.children.close()
 
-    def _is_suspect(self, call: Call) -> bool:
+    def is_suspect(self, call: Call) -> bool:
         """Whether the item was running when a process died, more than once, and may have been the reason."""
-        if call.claimed.crashes < SUSPECT_CRASHES or call.stage.isolate or self._unguarded is not None:
+        return call.claimed.crashes >= SUSPECT_CRASHES and self.isolates_suspects(call.stage)
+
+    def isolates_suspects(self, stage: Stage) -> bool:
+        """Whether suspects of this stage run in child processes, a few at a time."""
+        if stage.isolate or self._unguarded is not None:
             return False
-        return call.stage.can_be_isolated and is_reachable(call.stage)
+        return stage.can_be_isolated and is_reachable(stage)
 
     async def _in_thread(self, call: Call) -> Settlement:
         def run() -> Settlement:

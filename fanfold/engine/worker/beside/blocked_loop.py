@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fanfold.engine.worker.attempt.attempt_result import Settlement
-from fanfold.engine.worker.claiming.claim import Room
+from fanfold.engine.worker.claiming.room import Room
 from fanfold.engine.worker.turn import take_turn
 from fanfold.errors import DatabaseProblem
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Container, Iterable
-from dataclasses import dataclass, field
 
 from fanfold.engine.worker.claiming.candidates import Candidates, Known
 from fanfold.engine.worker.claiming.fairness import Level
+from fanfold.engine.worker.claiming.room import Room
+from fanfold.engine.worker.claiming.suspects import SparingClaim
 from fanfold.errors import BadPipeline
 from fanfold.model.item import Claimed
 from fanfold.model.pipelines.pipeline import Pipeline, Stage
@@ -19,24 +20,6 @@ from fanfold.store.store import Store, Transaction
 KNOWN_TASKS = 2_000
 REWIND_SECONDS = 5.0
 """How long what lies behind the cursor may wait; the walk from the start is what the cursor spares every claim."""
-
-
-@dataclass
-class Room:
-    """How many more items may run now, in all and per stage; and how many run already."""
-
-    free: int
-    running: Counter[Pair] = field(default_factory=Counter)
-
-    def for_stage(self, pipeline: str, stage: Stage) -> int:
-        """Free places for one stage in this worker."""
-        own = self.free if stage.concurrency is None else stage.concurrency - self.running[pipeline, stage.name]
-        return max(0, min(self.free, own))
-
-    def take(self, ready: Ready, count: int) -> None:
-        """Note what was claimed."""
-        self.free -= count
-        self.running[ready.pipeline, ready.stage] += count
 
 
 class Claimer:
@@ -65,6 +48,8 @@ class Claimer:
         self._rewound_at: dict[int, float] = {}
         self._rows: OrderedDict[int, TaskRow] = OrderedDict()
         self._served_tasks: dict[Pair, set[int]] = {}
+        self._suspected: set[int] = set()
+        """Tasks that have more suspects than could begin."""
 
     def served_stages(self) -> list[tuple[Pipeline, Stage]]:
         """The stages to serve, with their pipelines."""
@@ -109,6 +94,7 @@ class Claimer:
             known = self.known_tasks
             self._cursors = {task: cursor for task, cursor in self._cursors.items() if task in known}
             self._rewound_at = {task: moment for task, moment in self._rewound_at.items() if task in known}
+            self._suspected &= known
 
     def _full(self, room: Room | None) -> set[Pair]:
         """The stages that have no room for another item, here or across all workers."""
@@ -166,7 +152,7 @@ class Claimer:
             waiting = {ready for ready in waiting if left[ready.pipeline, ready.stage] > 0 and self._admits(ready)}
             for ready, share in level.shares(waiting, room.free, left).items():
                 # The first tasks of a stage may have used up what a tick may serve.
-                claimed = self._take(tx, worker, ready, share) if self._admits(ready) else []
+                claimed = self._take(tx, worker, ready, share, room) if self._admits(ready) else []
                 found += claimed
                 room.take(ready, len(claimed))
                 left[ready.pipeline, ready.stage] -= len(claimed)
@@ -174,12 +160,13 @@ class Claimer:
                     level.take_back(ready, share - len(claimed))
                     waiting.discard(ready)
 
-    def _take(self, tx: Transaction, worker: str, ready: Ready, share: int) -> list[Claimed]:
+    def _take(self, tx: Transaction, worker: str, ready: Ready, share: int, room: Room) -> list[Claimed]:
         """Claim a task's share, or what there is of it."""
         pair = (ready.pipeline, ready.stage)
         stage, known = self._stage(pair), self.candidates.stages[pair]
-        claimed = self._claim_due(tx, worker, ready, stage, known, share)
-        claimed += self._claim_fresh(tx, worker, ready, stage, known, share - len(claimed))
+        claim = SparingClaim(tx.claiming, ready, worker, stage, room, self._suspected)
+        claimed = self._claim_due(claim, known, share)
+        claimed += self._claim_fresh(claim, known, share - len(claimed))
         if stage.limit is not None:
             tx.workers.grant(".".join(pair), [one.id for one in claimed])
             claimed = [one._replace(has_permit=True) for one in claimed]
@@ -187,28 +174,26 @@ class Claimer:
             self._served_tasks.setdefault(pair, set()).add(ready.task)
         return claimed
 
-    def _claim_due(
-        self, tx: Transaction, worker: str, ready: Ready, stage: Stage, known: Known, wanted: int
-    ) -> list[Claimed]:
-        if wanted <= 0 or ready.task not in known.due:
+    def _claim_due(self, claim: SparingClaim, known: Known, wanted: int) -> list[Claimed]:
+        task = claim.ready.task
+        if wanted <= 0 or task not in known.due:
             return []
-        claimed = tx.claiming.claim(ready, worker, wanted, timed=True, timeout=stage.timeout)
+        claimed = claim(wanted, timed=True)
         if len(claimed) < wanted:
-            del known.due[ready.task]
+            del known.due[task]
         return claimed
 
-    def _claim_fresh(
-        self, tx: Transaction, worker: str, ready: Ready, stage: Stage, known: Known, wanted: int
-    ) -> list[Claimed]:
-        if wanted <= 0 or ready.task not in known.fresh:
+    def _claim_fresh(self, claim: SparingClaim, known: Known, wanted: int) -> list[Claimed]:
+        task = claim.ready.task
+        if wanted <= 0 or task not in known.fresh:
             return []
-        cursor = self._cursor(ready.task)
-        claimed = tx.claiming.claim(ready, worker, wanted, cursor=cursor, timeout=stage.timeout)
+        cursor = self._cursor(task)
+        claimed = claim(wanted, cursor=cursor)
         if cursor and len(claimed) < wanted:
-            claimed += tx.claiming.claim(ready, worker, wanted - len(claimed), timeout=stage.timeout)
+            claimed += claim(wanted - len(claimed))
         if len(claimed) < wanted:
-            del known.fresh[ready.task]
-        self._cursors[ready.task] = max((one.id for one in claimed), default=0)
+            del known.fresh[task]
+        self._cursors[task] = max((one.id for one in claimed), default=0)
         return claimed
 
     def _cursor(self, task: int) -> int:
