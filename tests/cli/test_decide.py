@@ -179,3 +179,17 @@ def test_a_saved_result_of_an_application_that_is_not_there_is_named(
     result = sqlite_shell.type("decide", task, "1", ff.part_key("one"), "reject", *TARGET)
     assert f"{target} has the earlier result; run the command that saved it again" in result.stderr
     assert target.read_text() == "one two"
+
+
+def test_a_saved_result_that_cannot_be_written_again_does_not_hide_that_the_decision_is_kept(
+    sqlite_shell: Shell, saved: tuple[str, Path]
+) -> None:
+    task, target = saved
+    target.unlink()
+    target.mkdir()
+    result = sqlite_shell.type("decide", task, "1", ff.part_key("one"), "reject", *TARGET)
+    assert (result.exit_code, result.stdout) == (Exit.OK, f"{task} is completed\n")
+    assert f"Cannot write {target}: Is a directory. The new result is kept" in result.stderr
+    assert [one["verdict"] for one in sqlite_shell.json("decisions", task)] == ["reject"]
+    answer = sqlite_shell.json("decide", task, "2", ff.part_key("two"), "reject", *TARGET)
+    assert (answer["rewritten"], answer["outdated"]) == ([], [str(target)])

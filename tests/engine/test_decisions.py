@@ -84,6 +84,41 @@ def test_results_of_a_task_that_ends_with_its_items_have_their_decisions(install
     assert installation.client.get(task.id).state == "completed"
 
 
+def fail() -> None:
+    raise ff.Permanent("no ink")
+
+
+EARLIER = {"a": {"one": "reject"}}
+
+
+@pytest.mark.parametrize("then", ["nothing", "pause", "cancel", "fail", "retry"])
+def test_the_result_from_before_a_decision_is_there_until_there_is_a_new_one(
+    review: Review, clock: HandClock, then: str
+) -> None:
+    review.decide("a", "one", "reject")
+    review.settle(clock)
+    assert review.merged() == EARLIER
+    review.decide("a", "two", "reject")
+    if then in ("pause", "cancel"):
+        getattr(review.client, then)(review.task.id)
+    elif then == "fail":
+        review.while_merging = fail
+        review.settle(clock)
+        assert review.state()[0] == "failed"
+    elif then == "retry":
+        review.client.retry(review.task.id, ["b"])
+    with pytest.raises(ff.TaskStopped, match=r"has no result.*What it had made before: fanfold result .* --earlier"):
+        review.merged()
+    assert review.client.result(review.task.id, earlier=True) == EARLIER
+
+
+def test_a_task_that_has_never_merged_has_no_earlier_result(installation: Installation) -> None:
+    review = Review(installation)
+    with pytest.raises(ff.TaskStopped, match="has no result") as caught:
+        review.client.result(review.task.id, earlier=True)
+    assert "--earlier" not in str(caught.value)
+
+
 NONSENSE: list[tuple[tuple[Any, ...], type[Exception], str]] = [
     (("t-nothere", "a", "one", "accept"), ff.NotFound, "There is no task t-nothere"),
     (("ID", "z", "one", "accept"), ff.NotFound, "has no item z in read. To see them: fanfold items"),
@@ -99,7 +134,11 @@ NONSENSE: list[tuple[tuple[Any, ...], type[Exception], str]] = [
     (("ID", "a", "one", "replace", "a\0b"), ff.BadInput, "contains a NUL character"),
     (("ID", "a", "one", "replace", ["\ud800"]), ff.BadInput, "contains half a surrogate pair"),
     (("ID", "a", "one", "replace", object()), ff.BadInput, "cannot be kept as JSON"),
-    (("ID", "a", "one", "replace", "x" * 1_100_000), ff.BadInput, "is 1 MB; the limit is 1 MB"),
+    (
+        ("ID", "a", "one", "replace", "x" * 1_100_000),
+        ff.BadInput,
+        "is 1.1 MB; the limit is 1.0 MB. Decide about smaller parts",
+    ),
     (("ID", "a", "one", "replace", {"$file": {"key": "k", "name": "n", "size": 1}}), ff.BadInput, "contains a file"),
 ]
 

@@ -76,7 +76,8 @@ def _tell(invocation: Invocation, task: Task, saved: Rewritten, problem: str | N
     from fanfold.running.many_files.saved_results import tell
 
     if invocation.json:
-        printing.print_json({"task": task, "rewritten": saved.written, "left": saved.left, "outdated": saved.unknown})
+        outdated = [*saved.unknown, *saved.failed]
+        printing.print_json({"task": task, "rewritten": saved.written, "left": saved.left, "outdated": outdated})
         return
     click.echo(sentence(task))
     for line in [*([problem] if problem else []), *tell(saved)]:

@@ -13,11 +13,10 @@ from fanfold.engine.queries.tasks import POLL_SECONDS
 from fanfold.engine.tasks.many_items.reset_items import is_same
 from fanfold.errors import BadInput, TaskStopped
 from fanfold.model.item import Result
-from fanfold.model.lifecycle import TaskState
+from fanfold.model.lifecycle import ItemState, TaskState
 from fanfold.model.plan import Kind
 from fanfold.model.task import Task, TaskRow
 from fanfold.model.text.sentences import Sentence, say
-from fanfold.store.items.query import ItemRow
 
 
 class OutputQueries:
@@ -79,16 +78,23 @@ class OutputQueries:
 
 def last_output(look: Lookup, row: TaskRow, *, earlier: bool) -> str | None:
     """What a last stage of one item has made, as kept; of a task that is not completed only with ``earlier``."""
-    last = row.plan.stages[-1]
-    rows: list[ItemRow] = []
-    if last.kind is not Kind.EACH:
-        with look.store.read() as tx:
-            rows = tx.reading.page(row.number, stage=last.name, states=["done"], limit=1)
-    if not rows or not (earlier or row.state is TaskState.COMPLETED):
+    kept = _kept_outputs(look, row)
+    if not kept or not (earlier or row.state is TaskState.COMPLETED):
         task = look.view(row)
-        said = say("earlier_result", what=no_result(task), task=row.id) if rows else no_result(task)
+        said = say("earlier_result", what=no_result(task), task=row.id) if kept else no_result(task)
         raise TaskStopped(said, task_id=row.id, state=row.state, available_commands=task.available_commands)
-    return rows[0].output
+    return kept[0]
+
+
+def _kept_outputs(look: Lookup, row: TaskRow) -> list[str | None]:
+    """The output of a last stage of one item, or none; an item that is to be made again still has the one from before."""
+    last = row.plan.stages[-1]
+    if last.kind is Kind.EACH:
+        return []
+    with look.store.read() as tx:
+        rows = tx.reading.page(row.number, stage=last.name, limit=1)
+    outputs = ((one.state, one.output or one.previous) for one in rows)
+    return [output for state, output in outputs if state == ItemState.DONE or output is not None]
 
 
 def no_result(task: Task) -> Sentence:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fanfold.engine.installed import applications
+from fanfold.errors import BadInput
 from fanfold.model.lifecycle import TaskState
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ class Rewritten:
     """A person has edited them, so they stay as they are."""
     unknown: list[str] = field(default_factory=list)
     """It is not known here how they are made from the result."""
+    failed: dict[str, str] = field(default_factory=dict)
+    """They could not be written, with the reason; the result is in the task."""
 
 
 def rewrite(client: Client, task: Task, saving: Saving) -> Rewritten:
@@ -42,7 +45,11 @@ def rewrite(client: Client, task: Task, saving: Saving) -> Rewritten:
             continue
         stamp = f"{task.id} {task.finished_at}"
         placed = command.place(client.result(task.id), target)
-        saved = saving.save(placed, target, source, again=True, stamp=stamp)
+        try:
+            saved = saving.save(placed, target, source, again=True, stamp=stamp)
+        except BadInput as problem:
+            done.failed[str(target)] = problem.message
+            continue
         done.left += saved.left
         done.written += [str(place) for place in placed.files if str(place) not in saved.left]
     return done
@@ -71,4 +78,5 @@ def tell(done: Rewritten) -> list[str]:
         *(f"Rewritten: {name}" for name in done.written),
         *(f"{name} was edited since it was saved, and is left as it is" for name in done.left),
         *(f"{name} has the earlier result; run the command that saved it again" for name in done.unknown),
+        *(f"{why} The new result is kept: run the command that saved it again" for why in done.failed.values()),
     ]

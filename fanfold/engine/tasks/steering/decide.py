@@ -82,7 +82,9 @@ class Deciding:
         value = None
         if verdict is DecisionVerdict.REPLACE:
             what = f"The value for part {part} of item {item}"
-            value = serial.dump(one.value, what, self.store.settings.inline_bytes)
+            value = serial.dump(one.value, what)
+            if (size := len(value.encode())) > (limit := self.store.settings.inline_bytes):
+                raise BadInput(say("decision_too_large", item=item, part=part, size=size / 1e6, limit=limit / 1e6))
             if serial.has_marks(json.loads(value)):
                 raise BadInput(say("decision_with_file", item=item, part=part))
         return Checked(_stage(row, one.stage or stage), item, part, verdict, value)

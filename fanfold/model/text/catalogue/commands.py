@@ -14,6 +14,9 @@ SENTENCES: dict[str, str] = {
     "split_follows_merge": "{stage} follows its last merge and would run again",
     "deleted_meanwhile": "The task was deleted meanwhile.",
     "value_without_replace": "A value goes with replace, not with {verdict} (item {item}, part {part}).",
+    "decision_too_large": (
+        "The value for part {part} of item {item} is {size:.1f} MB; the limit is {limit:.1f} MB. Decide about smaller parts."
+    ),
     "decision_with_file": (
         "The value for part {part} of item {item} contains a file. Decisions hold text, numbers and other JSON values."
     ),
