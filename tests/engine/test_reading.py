@@ -42,6 +42,19 @@ def test_tasks_are_found_by_state_pipeline_owner_tag_and_text(installation: Inst
     assert client.list(states=["paused"], owner="ann") == []
 
 
+def test_text_is_looked_for_in_ids_and_tags_too(installation: Installation) -> None:
+    client = installation.client
+    a = client.submit(batch(), items=[1], tags=["north", "Summer-2025"], title="The Castle")
+    b = client.submit(batch(), items=[1], tags=["south"], title="The Trial")
+    assert ids(client.list(text=a.id)) == [a.id]
+    assert ids(client.list(text=a.id[4:10].upper())) == [a.id], "also a part of it"
+    assert ids(client.list(text="summer")) == [a.id]
+    assert ids(client.list(text="outh", states=["active"])) == [b.id]
+    assert ids(client.list(text="th", limit=1)) == [b.id], "a task is found once, however many of its words fit"
+    assert ids(client.list(text="th")) == [b.id, a.id]
+    assert client.list(text="north", tag="south") == []
+
+
 @pytest.mark.parametrize(
     ("wanted", "reason"),
     [

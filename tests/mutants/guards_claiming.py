@@ -14,8 +14,14 @@ LOOKING, PLACES, WORKER = (
     "fanfold/engine/worker/claiming/slots.py",
     "fanfold/engine/worker/loop.py",
 )
+SUSPECTS = "fanfold/engine/worker/claiming/suspects.py"
 
 MUTANTS = (
+    mutant(
+        "a suspect that cannot begin is not claimed",
+        Edit(SUSPECTS, "        return suspects[begin:]\n", "        return []\n"),
+        test="engine/test_poison.py::test_a_suspect_that_could_not_begin_is_not_lost_with_the_worker",
+    ),
     mutant(
         "the walk goes on where it stopped",
         Edit(CANDIDATES, "            self._lap = page.ends\n", "            self._lap = {}\n"),

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.store.items.find_work import TOP, Ready, Served
+from fanfold.store.rows.tasks import Filter
 from fanfold.store.store import Transaction
 from tests.databases import Databases
 from tests.installation import HandClock, Installation
@@ -104,6 +105,9 @@ def no_full_scan(text: str) -> bool:
         (lambda tx: tx.claiming.claim(LARGE, "w", 10), "items_progress", "items_open"),
         (lambda tx: tx.claiming.claim(LARGE, "w", 10, cursor=15_000), "items_progress", "items_open"),
         (lambda tx: tx.claiming.claim(LARGE, "w", 10, timed=True), "items_(timed|progress)", "items_timed"),
+        (lambda tx: tx.claiming.claim(LARGE, "w", 10, suspects=False), "items_progress", "items_open"),
+        (lambda tx: tx.claiming.claim(LARGE, "w", 10, suspects=True), "items_progress", "items_open"),
+        (lambda tx: tx.tasks.find(Filter(text="t-")), "SEARCH task_tags USING INDEX task_tags_task", "task_tags"),
         (lambda tx: tx.items.is_open(1, "pages"), "items_progress", "items_open"),
         (lambda tx: tx.looking.walk(SERVED, EVERYWHERE, 200), "items_progress", "items_open"),
         (lambda tx: tx.looking.walk(SERVED, EVERYWHERE, 200), "COVERING INDEX tasks_serving", "tasks_serving"),
@@ -120,7 +124,8 @@ def no_full_scan(text: str) -> bool:
         (lambda tx: tx.reading.ids(1, "pages", ["a"]), "items_", "items_"),
     ],
     ids=[
-        "claim", "claim behind a cursor", "claim of timed items", "probe", "walk", "walk by task", "due", "news", "next due",
+        "claim", "claim behind a cursor", "claim of timed items", "claim of others", "claim of suspects", "text",
+        "probe", "walk", "walk by task", "due", "news", "next due",
         "progress", "results", "dead", "hung", "idle", "unclosed", "held", "ids",
     ],
 )  # fmt: skip

@@ -25,7 +25,7 @@ HEADINGS = ("id", "pipeline", "status", "progress", "done", "failed", "degraded"
 @click.option("--pipeline", help="Of this pipeline.")
 @click.option("--owner", help="Of this owner.")
 @click.option("--tag", help="With this tag.")
-@click.option("--text", help="With this text in the title or the error.")
+@click.option("--text", help="With this text in the id, the title, the error or a tag.")
 @click.option("--needs-you", is_flag=True, help="That a person should look at, with the reason.")
 @click.option("--after", metavar="ID", help="The next page: those older than this one.")
 @click.option("--limit", type=int, default=50, show_default=True, help="How many, up to 1000.")

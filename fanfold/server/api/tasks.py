@@ -87,7 +87,7 @@ def list_tasks(
     pipeline: Text | None = None,
     owner: Annotated[Text | None, Query(description="Only for who sees all owners.")] = None,
     tag: Text | None = None,
-    text: Annotated[Text | None, Query(description="In the title or the error.")] = None,
+    text: Annotated[Text | None, Query(description="In the id, the title, the error or a tag.")] = None,
     needs_you: Annotated[bool, Query(description="Only those that a person should look at.")] = False,
     after: Annotated[Text | None, Query(description="The `next` of the page before.", max_length=64)] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 50,

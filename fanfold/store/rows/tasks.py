@@ -139,12 +139,7 @@ class Tasks:
         if wanted.tag is not None:
             found = found.where(tasks.c.number.in_(sa.select(task_tags.c.task).where(task_tags.c.tag == wanted.tag)))
         if wanted.text:
-            found = found.where(
-                sa.or_(
-                    tasks.c.title.icontains(wanted.text, autoescape=True),
-                    tasks.c.error_message.icontains(wanted.text, autoescape=True),
-                )
-            )
+            found = found.where(_has_text(wanted.text))
         if wanted.needs_you:
             found = found.where(self._needs_you())
         if wanted.after is not None:
@@ -230,3 +225,10 @@ class Tasks:
         if tags is None:
             tags = tuple([tag for (tag,) in run(self.connection, TAGS_OF_ONE, {"wanted": row.number})])
         return TaskRow(**values | {"state": TaskState(row.state), "plan": Plan.from_json(row.plan), "tags": tags})
+
+
+def _has_text(text: str) -> sa.ColumnElement[bool]:
+    """The tasks with this text in their id, their title, their error or one of their tags."""
+    told = (tasks.c.id, tasks.c.title, tasks.c.error_message)
+    tagged = sa.exists().where(task_tags.c.task == tasks.c.number, task_tags.c.tag.icontains(text, autoescape=True))
+    return sa.or_(*(column.icontains(text, autoescape=True) for column in told), tagged)

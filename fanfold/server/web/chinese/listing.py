@@ -14,7 +14,7 @@ WORDS: dict[str, str] = {
     "every owner": "所有归属者",
     "Tag": "标签",
     "Owner": "归属者",
-    "Tasks with “{text}” in their title or error": "标题或错误中含有“{text}”的任务",
+    "Tasks with “{text}” in their id, title, tags or error": "编号、标题、标签或错误中含有“{text}”的任务",
     "Show all again": "重新显示全部",
     "Show all tasks": "显示全部任务",
     "No task matches": "没有符合的任务",
