@@ -170,8 +170,8 @@ MUTANTS = (
         "a result that is being redone is no result",
         Edit(
             "fanfold/engine/queries/outputs.py",
-            "if not rows or not (earlier or row.state is TaskState.COMPLETED):",
-            "if not rows:",
+            "if not kept or not (earlier or row.state is TaskState.COMPLETED):",
+            "if not kept:",
         ),
         test="cli/test_out_of_date.py::test_while_items_are_redone_there_is_no_result_but_the_earlier_one_can_be_had[sqlite]",
     ),

@@ -90,6 +90,7 @@ MUTANTS = (
     mutant(
         "the file of the database is readable by its own account only",
         Edit(SQLITE, "            private_file(self.file)\n", "            self.file.touch()\n"),
+        Edit(SQLITE, "            tighten_all(self.file)\n", "            pass\n"),
         test="store/test_private.py::test_everything_that_is_kept_is_private",
     ),
     mutant(

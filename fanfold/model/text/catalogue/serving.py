@@ -69,8 +69,8 @@ SENTENCES: dict[str, str] = {
         "to use another file, start again."
     ),
     "database_file_gone": (
-        "The file of the database, {file}, was moved away or removed: {logs} is still there. Nothing was created. Put the file "
-        "back; to begin a new database, first remove what is left of the old one."
+        "The file of the database, {file}, was moved away or removed; left of it: {logs}. Nothing was created. Put the file "
+        "back. To begin a new database instead, stop all processes that use the old one and remove what is left of it."
     ),
     "database_file_gone_public": "The file of the database was moved away or removed. Put it back and the work goes on.",
     "database_file_unknown": (

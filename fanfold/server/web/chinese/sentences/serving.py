@@ -61,7 +61,8 @@ SENTENCES: dict[str, str] = {
     ),
     "database_file_moved_public": "数据库文件在使用中被移走或替换。放回原处后会自动继续；要使用另一个文件，请重新启动。",
     "database_file_gone": (
-        "数据库文件 {file} 被移走或删除：{logs} 仍在。没有创建任何文件。请放回该文件；要新建数据库，请先删除旧数据库留下的文件。"
+        "数据库文件 {file} 被移走或删除；留下的有：{logs}。没有创建任何文件。请放回该文件。"
+        "要新建数据库，请先停止所有使用旧数据库的进程，并删除它留下的文件。"
     ),
     "database_file_gone_public": "数据库文件被移走或删除。放回原处后会继续。",
     "database_file_unknown": (
