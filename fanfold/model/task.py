@@ -8,7 +8,7 @@ from typing import Any
 
 from fanfold.model.item import Attempt
 from fanfold.model.lifecycle import FINISHED_TASKS, OPEN_ITEMS, RETRIED_BY_NAME, ItemState, TaskState
-from fanfold.model.plan import Plan
+from fanfold.model.plan import Kind, Plan
 from fanfold.model.values.questions import NOTHING_SPENT, Spending
 
 
@@ -114,8 +114,20 @@ class Task:
     """What its application calls the states of items, where that is not the state's own name."""
     cursor: str = ""
     """Its place in the list, for ``after``; unlike its id it still names that place when the task was deleted."""
+    counted: str = ""
+    """The stage whose items ``total``, ``done``, ``failed`` and ``open`` count: before a split is done, the split itself."""
     sentences: dict[str, Any] = field(default_factory=dict, compare=False)
     """The codes and parameters of those texts that Fanfold or an application made, by field; filled in JSON."""
+
+    @property
+    def counts_items(self) -> bool:
+        """Whether the counts are of what people call items, such as pages, and not of a step by itself."""
+        return any(stage.name == self.counted and stage.kind == Kind.EACH for stage in self.stages)
+
+    @property
+    def failed_step(self) -> str:
+        """The stage that failed as a whole, such as a split: how many items there are is not known then; else empty."""
+        return self.counted if self.failed and not self.counts_items else ""
 
     @property
     def finished(self) -> bool:

@@ -46,7 +46,7 @@ def command(invocation: Invocation, task_id: str) -> None:
 def fields(task: Task) -> list[tuple[str, Any]]:
     """What is known of a task, by name."""
     done = f"{task.done} of {task.total} done" if task.total > 1 else ""
-    failed = f"{task.failed} failed" if task.failed else ""
+    failed = f"{task.failed_step or task.failed} failed" if task.failed else ""
     degraded = results.marked(task, "degraded") if task.degraded else ""
     return [
         ("id", task.id), ("title", task.title), ("pipeline", task.pipeline), ("status", task.status),

@@ -80,7 +80,7 @@ def row(task: Task) -> tuple[str, ...]:
         task.status,
         f"{task.progress:.0f} %",
         done,
-        str(task.failed or ""),
+        str(task.failed_step or task.failed or ""),
         str(task.degraded or ""),
         created,
         task.title,

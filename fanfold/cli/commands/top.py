@@ -112,7 +112,7 @@ def task_row(task: Task) -> tuple[str, ...]:
     bar = "━" * filled + "┄" * (BAR_WIDTH - filled) + f" {task.progress:3.0f} %"
     done = f"{task.done}/{task.total}" if task.total > 1 else ""
     note = f" ({task.message or task.wait_reason})" if task.message or task.wait_reason else ""
-    return task.id, task.pipeline, task.status, bar, done, str(task.failed or ""), task.title + note
+    return task.id, task.pipeline, task.status, bar, done, str(task.failed_step or task.failed or ""), task.title + note
 
 
 def clean(row: tuple[str, ...]) -> list[str]:

@@ -133,6 +133,12 @@ class PageQueries:
         with self.store.read() as tx:
             return tx.reading.shortfalls(row.number, limit)
 
+    def failed_items(self, task_id: str, limit: int) -> list[tuple[str, str, int]]:
+        """(stage, code, how many tries have failed) of the items that failed, at most so many."""
+        row = self._look.row(task_id)
+        with self.store.read() as tx:
+            return tx.reading.failed_items(row.number, limit)
+
     def failed_keys(self, task_id: str, stage: str, code: str, message: str, limit: int = RETRIED_AT_ONCE) -> list[str]:
         """The keys of the first items that failed for this very reason: one line of ``failures``."""
         row = self._look.row(task_id)

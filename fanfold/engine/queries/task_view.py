@@ -77,7 +77,8 @@ def _task(tx: Transaction, row: TaskRow, known: TaskFigures) -> Task:
     marks = known.marks.get(row.number, Marks())
     facts = _facts(tx, row, stages, here, held, marks, known)
     standing = unfinished_stage(row, stages) if row.ending else row.stage
-    shown = stages.get(counted_stage(row.plan, row.stage, stages), Counts())
+    counted = counted_stage(row.plan, row.stage, stages)
+    shown = stages.get(counted, Counts())
     return Task(
         **{name: getattr(row, name) for name in STORED},
         **_words(facts),
@@ -98,6 +99,7 @@ def _task(tx: Transaction, row: TaskRow, known: TaskFigures) -> Task:
         accepted=marks.accepted,
         item_words=dict(row.plan.item_words),
         cursor=cursor_of(row),
+        counted=counted,
         spending=known.spending.get(row.number, NOTHING_SPENT),
     )
 

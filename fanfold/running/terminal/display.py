@@ -93,7 +93,7 @@ def facts(task: Task, rate: Rate, unit: tuple[str, str] | None = None) -> str:
     elif unit is not None and task.total and task.stage != task.stages[0].name:
         parts.append(f"{task.done}/{task.total} {unit[task.total != 1]}")
     if task.failed:
-        parts.append(f"{task.failed} failed")
+        parts.append(f"{task.failed_step or task.failed} failed")
     if task.open and (unit is not None or task.total > 1) and rate.per_second:
         parts += [f"{rate.per_second:.1f}/s", f"{duration(task.open / rate.per_second)} left"]
     if unit is not None and task.spending:

@@ -124,6 +124,9 @@ class TaskShape(BaseModel):
     needs_you: str | None = Field(description="Why a person should look at it; null when it gets on without one.")
     held: int = Field(description="How many items of its stage wait for a person; `wait_reason` says why.")
     cursor: str = Field(description="Its place in the list, for `after`; valid also when the task was deleted.")
+    counted: str = Field(
+        description="The stage whose items `total`, `done`, `failed` and `open` count; until there are items, the split."
+    )
     sentences: dict[str, Said] = SENTENCES
 
     @classmethod

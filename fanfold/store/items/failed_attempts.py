@@ -141,6 +141,16 @@ class FailedAttempts:
         )
         return [(row.key or str(row.seq), row.error_message or "") for row in self.connection.execute(chosen)]
 
+    def failed_items(self, task: int, limit: int) -> list[tuple[str, str, int]]:
+        """(stage, code, how many tries have failed) of the items that failed, at most so many."""
+        chosen = (
+            sa.select(items.c.stage, item_data.c.error_code, items.c.failures)
+            .join(item_data, item_data.c.item == items.c.id)
+            .where(items.c.task == task, items.c.state == ItemState.FAILED, counts_of(task), ~is_reset())
+            .limit(limit)
+        )
+        return [(row.stage, row.error_code or "error", row.failures) for row in self.connection.execute(chosen)]
+
     def failures(
         self, task: int, limit: int = 20, stage: str | None = None, *, hidden: bool = False
     ) -> list[tuple[str, str, str, int]]:

@@ -5,6 +5,7 @@ SENTENCES: dict[str, str] = {
         "None of these items can be retried now: they are pending, under way, or were retried meanwhile."
     ),
     "no_position": "Task {task} has no item at position {position} of {stage}.",
+    "choose_model": "Choose another provider or model first.",
     "too_many_undone": "More than {most} items are not done: start over with the other model instead.",
     "too_many_named": "At most {most} items can be named at once.",
     "no_result_yet": "Task {task} has no result yet.",

@@ -95,6 +95,21 @@ function gone() {
   setTimeout(() => location.assign("/"), 800);
 }
 
+/** An address may name what to do next, as the buttons of the list do: open it, and put the cursor into its first field. */
+function unfold() {
+  const place = document.getElementById(location.hash.slice(1) || "none");
+  if (!place) return;
+  const helping = place.querySelector(".help-with");
+  const fold = place.matches("details") ? place : place.querySelector(".other-options");
+  if (fold && !helping) fold.open = true;
+  (helping ?? fold)?.querySelector("input:not([type=hidden]), select")?.focus();
+}
+
+addEventListener("hashchange", unfold);
+document.addEventListener("click", (event) => {
+  if (event.target.closest("a[href='#failures']")) setTimeout(unfold);
+});
+unfold();
 makeGrid();
 const stream = connect(() => `/live${address}?after=${newest}`, {
   head: renewHead,

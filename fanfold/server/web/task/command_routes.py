@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Annotated, Any, Literal
 
 from fastapi import Form, Request
@@ -10,6 +11,7 @@ from starlette.responses import Response
 from fanfold.engine.client import Client
 from fanfold.errors import BadInput
 from fanfold.model.lifecycle import ItemState
+from fanfold.model.task import Task
 from fanfold.model.text.sentences import say
 from fanfold.server.api.shapes import Command
 from fanfold.server.api.tasks import carry_out
@@ -28,6 +30,9 @@ AGAIN = {
 """Of chosen items those that are done again; what is pending or runs is left alone."""
 UNDONE = (ItemState.PENDING, ItemState.FAILED, ItemState.RETRYING, ItemState.WAITING)
 MOST = 10_000
+HANDED_BACK_SECONDS = 3.0
+"""A switch waits at most this long for running items to be handed back."""
+POLL_SECONDS = 0.05
 Field = Annotated[str, Form(max_length=1_000)]
 
 
@@ -85,7 +90,31 @@ def resume(
 ) -> Response:
     """Go on; if wanted with another model for everything that is not done yet."""
     task = client.get(task_id)
+    go_on_with(client, task, said(provider, model))
+    return answered(request, task.id)
+
+
+@router.post("/tasks/{task_id}/switch")
+def switch(
+    request: Request, client: Looking, access: Changing, task_id: str, provider: Field = "", model: Field = ""
+) -> Response:
+    """Go on with another model at once, as when a service has been away for long: a pause and a resume in one."""
     options = said(provider, model)
+    if not options:
+        raise BadInput(say("choose_model"))
+    if client.get(task_id).open >= MOST:
+        raise BadInput(say("too_many_undone", most=MOST))
+    task = client.pause(task_id)
+    until = time.monotonic() + HANDED_BACK_SECONDS
+    # Only what nobody works on can be given another model: the workers hand back the rest within a moment.
+    while client.items(task.id, states=[ItemState.RUNNING], limit=1) and time.monotonic() < until:
+        time.sleep(POLL_SECONDS)
+    go_on_with(client, task, options)
+    return answered(request, task.id)
+
+
+def go_on_with(client: Client, task: Task, options: dict[str, Any]) -> None:
+    """Resume a paused task; with options, everything of it that is not done yet has them."""
     if options and has_items(task):
         open_ones = client.items(task.id, states=UNDONE, limit=MOST)
         if len(open_ones) == MOST:
@@ -93,7 +122,6 @@ def resume(
         if open_ones:
             client.retry(task.id, [one.key for one in open_ones], stage=open_ones[0].stage, options=options)
     client.resume(task.id)
-    return answered(request, task.id)
 
 
 @router.post("/tasks/{task_id}/external/{verb}")

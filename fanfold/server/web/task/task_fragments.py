@@ -11,7 +11,6 @@ from fanfold.engine.take_action import offered
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.pipelines.actions import Action
 from fanfold.model.pipelines.options import Option
-from fanfold.model.plan import Kind
 from fanfold.model.task import Event, StageSpan, Task
 from fanfold.model.words import ACCEPT
 from fanfold.server.app_state import AppState
@@ -23,6 +22,7 @@ from fanfold.server.web.task import task_header as headline
 from fanfold.server.web.task.failures import asks_models, groups, shortfalls
 from fanfold.server.web.task.retry_form import fields_of
 from fanfold.server.web.task.retry_form import shown as default_of
+from fanfold.server.web.task.ways_out import may_switch, way_out
 
 SPANS: Once[tuple[StageSpan, ...]] = Once(200)
 
@@ -54,6 +54,7 @@ COUNTED = 20_000
 def head_html(shown: ShownTask) -> str:
     """What the page says first, and the counts below the grid."""
     task = shown.task
+    way = way_out(shown.client, task)
     return fragment(
         "_task_head.html",
         shown.words,
@@ -61,11 +62,13 @@ def head_html(shown: ShownTask) -> str:
         may_change=shown.may_change,
         seconds_left=shown.seconds_left,
         strip=headline.strip(task, spans_of(shown.client, task)),
-        commands=_commands(shown),
+        commands=_commands(shown, same_helps=way.same),
         download=headline.download(task),
         forms=headline.forms_of(shown.client, task),
         actions=action_fields(shown),
         choices=choices(shown.place, task) if shown.may_change and _can_go_on_otherwise(task) else (),
+        switches=choices(shown.place, task) if shown.may_change and may_switch(shown.client, task) else (),
+        way=way,
         makers=PageQueries(shown.client.lookup).makers(task.id) if 0 < task.done <= COUNTED else {},
         took=headline.took(task),
         counts=grid_counts(task),
@@ -78,9 +81,9 @@ def _can_go_on_otherwise(task: Task) -> bool:
     return task.state is TaskState.PAUSED and headline.has_items(task)
 
 
-def _commands(shown: ShownTask) -> list[headline.OfferedCommand]:
+def _commands(shown: ShownTask, *, same_helps: bool) -> list[headline.OfferedCommand]:
     """The buttons of the head. What can be kept as it is has its button further down, beside its reasons."""
-    found = headline.commands(shown.task, shown.words) if shown.may_change else []
+    found = headline.commands(shown.task, shown.words, same_helps=same_helps) if shown.may_change else []
     return [command for command in found if command.verb != ACCEPT]
 
 
@@ -142,6 +145,7 @@ def failed_html(shown: ShownTask) -> str:
         choices=choices(shown.place, task) if shown.may_change else (),
         fields=fields,
         helping={group.mark: [one for one in fields if one.helps(group.code)] for group in found},
+        of_items={group.mark for group in found if headline.is_each(task, group.stage)},
         by_model={group.mark for group in found if asks_models(shown.client, task, group)},
     )
 
@@ -154,15 +158,9 @@ def events_html(task: Task, events: Sequence[Event], words: Words) -> str:
 def grid_counts(task: Task) -> dict[str, int]:
     """How many items of the stage that people count are in each state, in the order of a life."""
     order = ("done", "degraded", "running", "retrying", "waiting", "pending", "failed")
-    same = [s for s in task.stages if (s.total, s.counts.get("done", 0), s.counts.get("failed", 0)) == counted(task)]
-    found = next((stage for stage in same if stage.kind == Kind.EACH), same[0] if same else None)
+    found = next((stage for stage in task.stages if stage.name == task.counted), None)
     if found is None:
         return {}
     marked = min(task.degraded, found.counts.get("done", 0))
     counts = found.counts | {"degraded": marked, "done": found.counts.get("done", 0) - marked}
     return {state: counts[state] for state in order if counts.get(state)}
-
-
-def counted(task: Task) -> tuple[int, int, int]:
-    """What people count of a task."""
-    return task.total, task.done, task.failed

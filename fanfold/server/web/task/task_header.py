@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from fanfold.engine.client import Client
 from fanfold.model.lifecycle import ItemState, TaskState
 from fanfold.model.pipelines.forms import Form
 from fanfold.model.plan import Kind
-from fanfold.model.task import StageSpan, Task
+from fanfold.model.task import StageSpan, StageView, Task
 from fanfold.model.values.questions import Spending, money
 from fanfold.server.web.frame.languages import Words
 
@@ -34,11 +34,13 @@ class OfferedCommand:
     yes: str = ""
     dangerous: bool = False
     primary: bool = False
+    in_menu: bool = False
+    """Whether it is in the menu though others of its kind are not."""
 
     @property
     def visible(self) -> bool:
         """Whether it is shown at once, not in the menu."""
-        return self.verb in VISIBLE
+        return self.verb in VISIBLE and not self.in_menu
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,11 @@ class Strip:
 def has_items(task: Task) -> bool:
     """Whether the task was split into items, be it one; a step by itself has no options of its own."""
     return any(stage.kind == Kind.EACH and stage.total for stage in task.stages)
+
+
+def is_each(task: Task, stage: str) -> bool:
+    """Whether a stage works on single items, and not on the task as a whole."""
+    return any(one.name == stage and one.kind == Kind.EACH for one in task.stages)
 
 
 def strip(task: Task, spans: Sequence[StageSpan]) -> list[Strip]:
@@ -115,14 +122,23 @@ def forms_of(client: Client, task: Task) -> tuple[Form, ...]:
 
 def failed_items(task: Task) -> int:
     """How many items have failed, over all stages."""
-    return sum(stage.counts.get(ItemState.FAILED, 0) for stage in task.stages)
+    return sum(map(_failed, task.stages))
 
 
-def commands(task: Task, t: Words) -> list[OfferedCommand]:
-    """The buttons for what is possible now, those that one looks for first at the beginning."""
+def _failed(stage: StageView) -> int:
+    return stage.counts.get(ItemState.FAILED, 0)
+
+
+def commands(task: Task, t: Words, *, same_helps: bool = True) -> list[OfferedCommand]:
+    """The buttons for what is possible now, those that one looks for first at the beginning.
+
+    Where trying the same again does not help, ``same_helps`` is false: the retry is in the menu, without a key.
+    """
     # Before the merge both would do the same; one word for it is enough.
     at_merge = task.state is TaskState.WAITING and "merge" in task.available_commands
     made = [_command(task, verb, t) for verb in task.plain_commands if not (at_merge and verb == "resume")]
+    if not same_helps:
+        made = [replace(one, key="", primary=False, in_menu=True) if one.verb == "retry" else one for one in made]
     order = [*VISIBLE, "rerun", "delete"]
     return sorted(made, key=lambda command: order.index(command.verb) if command.verb in order else len(order))
 
@@ -131,7 +147,8 @@ def _command(task: Task, verb: str, t: Words) -> OfferedCommand:
     key = KEYS.get(verb, "")
     if verb == "retry":
         failed = failed_items(task)
-        label = t("retry {count} failed", count=failed) if failed else t("retry")
+        counted = failed and not any(_failed(stage) for stage in task.stages if stage.kind != Kind.EACH)
+        label = t("retry {count} failed", count=failed) if counted else t("retry")
         return OfferedCommand(verb, label, key, ask_retry(task, failed, t), t("Retry"), primary=task.finished)
     if verb == "merge":
         anyway = task.state is TaskState.PARTIAL

@@ -29,6 +29,7 @@ from fanfold.server.web.frame.templating import fragment, page
 from fanfold.server.web.task.page_stream import lost_message, reachable
 from fanfold.server.web.task.task_header import LABELS as COMMAND_WORDS
 from fanfold.server.web.task.task_header import OfferedCommand, commands, download, took, unit_of
+from fanfold.server.web.task.ways_out import may_switch, way_out
 from fanfold.server.web.task_list import bulk_commands as bulk
 from fanfold.server.web.task_list import new_task as submitting
 from fanfold.server.web.task_list.list_filter import GROUPS, LABELS, NEEDS, Filtered, ListFilter
@@ -55,6 +56,10 @@ class ListRow:
     """What its application calls one item, and several."""
     why: str
     """Why it waits or has failed, in one sentence; empty when it gets on."""
+    other_options: bool = False
+    """Whether other options help where the same again does not."""
+    switch: bool = False
+    """Whether another model should be offered for what it has been waiting for."""
 
     @property
     def has_bar(self) -> bool:
@@ -78,12 +83,14 @@ class ListRow:
         return download(self.task)
 
 
-def row_of(task: Task, t: Words, left: float | None, unit: tuple[str, str]) -> ListRow:
+def row_of(client: Client, task: Task, t: Words, left: float | None) -> ListRow:
     """A task as the list shows it; the commands one looks for first are buttons, the others are in the menu."""
-    found = commands(task, t)
-    main = [command for command in found if _first(task, command.verb)]
+    way = way_out(client, task)
+    found = commands(task, t, same_helps=way.same)
+    main = [command for command in found if _first(task, command.verb) and not command.in_menu]
     others = [command for command in found if command not in main]
-    return ListRow(task, left, main, others, unit, _why(task, t))
+    unit = unit_of(client, task)
+    return ListRow(task, left, main, others, unit, _why(task, t), way.options, may_switch(client, task))
 
 
 def _why(task: Task, t: Words) -> str:
@@ -103,7 +110,7 @@ def _first(task: Task, verb: str) -> bool:
 
 def draw(client: Client, task: Task, t: Words, access: Access, left: float | None) -> str:
     """The row of a task."""
-    return fragment("_task_row.html", t, row=row_of(task, t, left, unit_of(client, task)), access=access)
+    return fragment("_task_row.html", t, row=row_of(client, task, t, left), access=access)
 
 
 @router.get("/")

@@ -3,6 +3,7 @@
 SENTENCES: dict[str, str] = {
     "items_not_retried": "这些条目现在都不能重试：它们在等待、处理中，或已被重试。",
     "no_position": "任务 {task} 的 {stage} 中没有第 {position} 个条目。",
+    "choose_model": "请先选择其他提供方或模型。",
     "too_many_undone": "未完成的条目超过 {most} 个：请改用另一个模型从头再来。",
     "too_many_named": "一次最多指明 {most} 个条目。",
     "no_result_yet": "任务 {task} 还没有结果。",
