@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from fanfold.model.item import Attempt
 from fanfold.model.lifecycle import FINISHED_TASKS, OPEN_ITEMS, RETRIED_BY_NAME, ItemState, TaskState
 from fanfold.model.plan import Kind, Plan
 from fanfold.model.values.questions import NOTHING_SPENT, Spending
+
+
+class TaskOrder(StrEnum):
+    """The orders in which tasks are listed; each has an index."""
+
+    NEWEST = "newest"
+    OLDEST = "oldest"
+    UPDATED = "updated"
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Can tasks be listed, got, steered, steered in bulk and waited for, exactly as they say?"""
 
+import re
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -48,6 +49,36 @@ def test_a_cursor_walks_over_every_task_once(asker: Asker) -> None:
         after = {"after": page["next"]}
         submit(asker)
     assert seen == made[::-1]
+
+
+@pytest.mark.parametrize("sort", ["newest", "oldest", "updated"])
+def test_every_order_is_walked_page_by_page_over_every_task_once(asker: Asker, sort: str) -> None:
+    made = [submit(asker) for _ in range(5)]
+    asker.post(f"/tasks/{made[1]}/pause")
+    expected = {"newest": made[::-1], "oldest": made, "updated": [made[1], *made[:1:-1], made[0]]}[sort]
+    seen: list[str] = []
+    after: dict[str, str] = {}
+    while True:
+        page = asker.get("/tasks", params={"limit": 2, "sort": sort, **after})
+        seen += [task["id"] for task in page["tasks"]]
+        if page["next"] is None:
+            break
+        after = {"after": page["next"]}
+        asker.post(f"/tasks/{seen[-1]}/cancel")
+        assert asker.ask("DELETE", f"/tasks/{seen[-1]}").status_code == 204
+    assert seen == expected
+    assert asker.ask("GET", "/tasks", params={"sort": "loudest"}).status_code == 422
+
+
+def test_the_order_of_the_list_is_in_its_address(asker: Asker) -> None:
+    made = [submit(asker) for _ in range(3)]
+    html = asker.ask("GET", "//", params={"sort": "oldest"}, headers={"accept": "text/html"}).text
+    assert re.findall(r'<li id="task-(t-\w+)"', html) == made
+    assert '<option value="oldest" selected>oldest first' in html
+    assert 'href="/?sort=oldest&amp;show=active"' in html or 'href="/?show=active&amp;sort=oldest"' in html
+    plain = asker.ask("GET", "//", params={"sort": "loudest"}, headers={"accept": "text/html"}).text
+    assert re.findall(r'<li id="task-(t-\w+)"', plain) == made[::-1]
+    assert 'href="/?show=active"' in plain
 
 
 def test_a_cursor_survives_the_deletion_of_its_task(asker: Asker) -> None:

@@ -164,3 +164,15 @@ def test_a_task_that_waits_too_long_for_a_service_goes_on_with_another_by_one_bu
     installation.work()
     assert asker.get(f"/tasks/{task}")["state"] == "completed"
     assert [result.output for result in installation.client.results(task)] == ["one by other", "two by other"]
+
+
+def test_what_is_selected_says_what_is_possible_for_it(asker: Asker, installation: Installation) -> None:
+    failed = submitted(asker, installation, "fine", ink="none")
+    active = installation.client.submit(book, installation.settings.data_folder / "a.book").id
+    for task in (failed, active):
+        said = re.search('data-commands="(.*?)"', row(asker, task))
+        assert said is not None
+        assert said[1].split() == list(installation.client.get(task).plain_commands)
+    every = asker.ask("GET", "//bulk/possible").json()
+    assert (every["retry"], every["pause"], every["delete"]) == (1, 1, 1)
+    assert asker.ask("GET", "//bulk/possible?show=active").json().get("retry") is None

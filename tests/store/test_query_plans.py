@@ -3,17 +3,19 @@
 import contextlib
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
 from fanfold.model.pipelines.pipeline import Pipeline
+from fanfold.model.task import TaskOrder
 from fanfold.store.items.find_work import TOP, Ready, Served
 from fanfold.store.rows.tasks import Filter
 from fanfold.store.store import Transaction
 from tests.databases import Databases
-from tests.installation import HandClock, Installation
+from tests.installation import BEGINNING, HandClock, Installation
 
 ITEMS = 20_000
 
@@ -143,3 +145,30 @@ def test_settling_finds_its_rows_by_their_ids(crowd: Installation) -> None:
 
     found = plan(crowd, settle)
     assert no_full_scan(found), found
+
+
+def find(wanted: Filter, tx: Transaction) -> None:
+    """List tasks."""
+    tx.tasks.find(wanted)
+
+
+@pytest.mark.parametrize(
+    ("order", "sqlite", "postgresql"),
+    [
+        (TaskOrder.NEWEST, "(INTEGER )?PRIMARY KEY|SCAN tasks$", "pk_tasks"),
+        (TaskOrder.OLDEST, "(INTEGER )?PRIMARY KEY|SCAN tasks$", "pk_tasks"),
+        (TaskOrder.UPDATED, "tasks_updated", "tasks_updated"),
+    ],
+)
+def test_each_order_of_the_list_is_read_from_an_index(
+    crowd: Installation, order: TaskOrder, sqlite: str, postgresql: str
+) -> None:
+    for number, updated_at in ((None, None), (2_000, BEGINNING)):
+        # Of no rows: those of this crowd have no plan that could be read.
+        wanted = Filter(after=number, after_updated_at=updated_at, order=order, limit=0)
+        found = plan(crowd, partial(find, wanted))
+        uses = {"sqlite": sqlite, "postgresql": postgresql}[crowd.store.database.dialect.name]
+        assert re.search(uses, found, re.MULTILINE), found
+        # Only the few tags of the page are sorted.
+        assert not re.search("Sort Key: (?!tag)", found), found
+        assert "TEMP B-TREE" not in found.split("task_tags")[0], found

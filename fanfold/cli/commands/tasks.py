@@ -27,7 +27,14 @@ HEADINGS = ("id", "pipeline", "status", "progress", "done", "failed", "degraded"
 @click.option("--tag", help="With this tag.")
 @click.option("--text", help="With this text in the id, the title, the error or a tag.")
 @click.option("--needs-you", is_flag=True, help="That a person should look at, with the reason.")
-@click.option("--after", metavar="ID", help="The next page: those older than this one.")
+@click.option(
+    "--sort",
+    type=click.Choice(["newest", "oldest", "updated"]),
+    default="newest",
+    show_default=True,
+    help="updated: those first that changed last.",
+)
+@click.option("--after", metavar="ID", help="The next page: those behind this one.")
 @click.option("--limit", type=int, default=50, show_default=True, help="How many, up to 1000.")
 @click.pass_obj
 def command(
@@ -38,10 +45,11 @@ def command(
     tag: str | None,
     text: str | None,
     needs_you: bool,
+    sort: str,
     after: str | None,
     limit: int,
 ) -> None:
-    """List tasks, newest first."""
+    """List tasks."""
     found = invocation.client().list(
         states=states,
         pipeline=pipeline,
@@ -51,6 +59,7 @@ def command(
         needs_you=needs_you,
         after=after,
         limit=limit,
+        sort=sort,
     )
     if invocation.json:
         printing.print_json(found)

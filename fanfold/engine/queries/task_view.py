@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from fanfold.engine.tasks.moving.advance import unfinished_stage
@@ -20,6 +21,7 @@ from fanfold.store.items.count import Marks
 from fanfold.store.items.query import ItemRow
 from fanfold.store.store import Store, Transaction
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Held = Mapping[tuple[int, str], tuple[int, str | None]]
 """By task and stage: how many items wait for a person, and why."""
 
@@ -170,14 +172,21 @@ def _words(facts: Facts) -> dict[str, Any]:
 
 
 def cursor_of(row: TaskRow) -> str:
-    """A task's place in the list, which is by number. Its id is random, and says nothing once the task is gone."""
-    return f"{row.id}.{row.number}"
+    """A task's place in the list, by number and by change. Its id is random, and says nothing once the task is gone."""
+    return f"{row.id}.{(row.updated_at - EPOCH) // timedelta(microseconds=1)}.{row.number}"
 
 
 def number_in(cursor: str) -> int | None:
     """The number in a cursor; None for an id alone."""
     _, dot, number = cursor.rpartition(".")
     return int(number) if dot and number.isascii() and number.isdigit() and len(number) < 19 else None
+
+
+def updated_at_in(cursor: str) -> datetime | None:
+    """When the task was updated that a cursor names; None for an id, and for a cursor of an earlier version."""
+    microseconds = cursor.split(".")[-2] if cursor.count(".") == 2 else ""
+    is_number = microseconds.isascii() and microseconds.isdigit() and len(microseconds) < 18
+    return EPOCH + timedelta(microseconds=int(microseconds)) if is_number else None
 
 
 def counted_stage(plan: Plan, stage: str, stages: Mapping[str, Counts]) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import builtins
 import time
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 
 from fanfold.engine.queries.lookup import Lookup, check_limit
-from fanfold.engine.queries.task_view import number_in, view
+from fanfold.engine.queries.task_view import number_in, updated_at_in, view
 from fanfold.errors import BadInput, NotFound
 from fanfold.model.external import ExternalJob
 from fanfold.model.lifecycle import TaskState
-from fanfold.model.task import Event, Task
+from fanfold.model.task import Event, Task, TaskOrder
 from fanfold.model.text.sentences import say
 from fanfold.store.rows.tasks import Filter
 
@@ -45,8 +46,11 @@ class TaskQueries:
         needs_you: bool = False,
         after: str | None = None,
         limit: int = 50,
+        sort: str = TaskOrder.NEWEST,
     ) -> builtins.list[Task]:
         """Tasks, newest first; ``after`` is the cursor, or the id, of the last one of the page before.
+
+        ``sort`` is ``newest``, ``oldest`` or ``updated``: those first that changed last.
 
         ``needs_you=True`` gives those that a person should look at: their ``needs_you`` says why.
         """
@@ -55,7 +59,9 @@ class TaskQueries:
         unknown = [state for state in states if state not in [*TaskState]]
         if unknown:
             raise BadInput(say("no_task_state", states=unknown, known=list(TaskState)))
-        number = None if after is None else self._place(after)
+        if sort not in [*TaskOrder]:
+            raise BadInput(say("no_task_order", order=sort, known=list(TaskOrder)))
+        number, updated_at = (None, None) if after is None else self._place(after, sort)
         wanted = Filter(
             tuple(states),
             pipeline,
@@ -65,14 +71,19 @@ class TaskQueries:
             number,
             limit,
             needs_you,
+            TaskOrder(sort),
+            updated_at,
         )
         with self.store.read() as tx:
             return view(self.store, tx, tx.tasks.find(wanted))
 
-    def _place(self, after: str) -> int:
+    def _place(self, after: str, sort: str) -> tuple[int, datetime | None]:
         """Where a page begins. A cursor tells it by itself, so that a list can be walked while its tasks are deleted."""
-        number = number_in(after)
-        return self._look.row(after).number if number is None else number
+        number, updated_at = number_in(after), updated_at_in(after)
+        if number is not None and (updated_at is not None or sort != TaskOrder.UPDATED):
+            return number, updated_at
+        row = self._look.row(after.partition(".")[0])
+        return row.number, row.updated_at
 
     def by_key(self, key: str, owner: str | None = None) -> Task | None:
         """The task that was submitted with this idempotency key."""

@@ -13,7 +13,7 @@ from fastapi import Body, Depends, Header, Path, Query, Request, Response
 from fanfold.engine.client import Client
 from fanfold.errors import Ambiguous, BadInput, FanfoldError, NotFound
 from fanfold.model.lifecycle import TaskState
-from fanfold.model.task import Task
+from fanfold.model.task import Task, TaskOrder
 from fanfold.model.text.sentences import say
 from fanfold.model.values import serial
 from fanfold.server.api.documented import may_answer
@@ -91,8 +91,9 @@ def list_tasks(
     needs_you: Annotated[bool, Query(description="Only those that a person should look at.")] = False,
     after: Annotated[Text | None, Query(description="The `next` of the page before.", max_length=64)] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 50,
+    sort: Annotated[TaskOrder, Query(description="`updated`: those first that changed last.")] = TaskOrder.NEWEST,
 ) -> TaskList:
-    """List tasks, the newest first."""
+    """List tasks, by default the newest first."""
     found = client.list(
         states=state,
         pipeline=pipeline,
@@ -102,6 +103,7 @@ def list_tasks(
         needs_you=needs_you,
         after=after,
         limit=limit,
+        sort=sort,
     )
     return TaskList.model_construct(
         tasks=[TaskShape.of(task) for task in found], next=found[-1].cursor if len(found) == limit else None

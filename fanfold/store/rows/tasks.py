@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -11,11 +12,11 @@ import sqlalchemy as sa
 from fanfold.errors import Ambiguous, KeyTaken, NotFound
 from fanfold.model.lifecycle import FINISHED_TASKS, ItemState, TaskState
 from fanfold.model.plan import Plan
-from fanfold.model.task import TaskRow
+from fanfold.model.task import TaskOrder, TaskRow
 from fanfold.model.text.sentences import kept, restored, say
 from fanfold.model.text.texts import is_storable
 from fanfold.model.words import PATIENCE_SECONDS
-from fanfold.store.dialects.clock import Clock
+from fanfold.store.dialects.clock import Clock, UtcTime
 from fanfold.store.schema.statements import run
 from fanfold.store.schema.tables import ACTIVE, HELD, TIMED, UNACCEPTED, item_data, items, task_tags, tasks
 
@@ -45,6 +46,16 @@ class Filter:
     after: int | None = None
     limit: int = 50
     needs_you: bool = False
+    order: TaskOrder = TaskOrder.NEWEST
+    after_updated_at: datetime | None = None
+    """When the last task of the page before was updated: where they are in that order, its number alone names no place."""
+
+
+ORDERS: dict[TaskOrder, tuple[sa.ColumnElement[Any], ...]] = {
+    TaskOrder.NEWEST: (tasks.c.number.desc(),),
+    TaskOrder.OLDEST: (tasks.c.number.asc(),),
+    TaskOrder.UPDATED: (tasks.c.updated_at.desc(), tasks.c.number.desc()),
+}
 
 
 class Tasks:
@@ -125,11 +136,11 @@ class Tasks:
         self.connection.execute(sa.update(tasks).where(tasks.c.number == number).values(key=None))
 
     def find(self, wanted: Filter) -> list[TaskRow]:
-        """Tasks, newest first; ``after`` is the number of the last one of the page before."""
+        """Tasks in the wanted order; ``after`` is the number of the last one of the page before."""
         named = (wanted.pipeline, wanted.owner, wanted.tag, wanted.text)
         if not all(is_storable(name) for name in named if name is not None):
             return []
-        found = sa.select(tasks).order_by(tasks.c.number.desc()).limit(wanted.limit)
+        found = sa.select(tasks).order_by(*ORDERS[wanted.order]).limit(wanted.limit)
         if wanted.states:
             found = found.where(tasks.c.state.in_(wanted.states))
         if wanted.pipeline is not None:
@@ -143,7 +154,7 @@ class Tasks:
         if wanted.needs_you:
             found = found.where(self._needs_you())
         if wanted.after is not None:
-            found = found.where(tasks.c.number < wanted.after)
+            found = found.where(_behind(wanted))
         rows = self.connection.execute(found).all()
         tags = self._tags([row.number for row in rows])
         return [self._task(row, tags.get(row.number, ())) for row in rows]
@@ -232,3 +243,13 @@ def _has_text(text: str) -> sa.ColumnElement[bool]:
     told = (tasks.c.id, tasks.c.title, tasks.c.error_message)
     tagged = sa.exists().where(task_tags.c.task == tasks.c.number, task_tags.c.tag.icontains(text, autoescape=True))
     return sa.or_(*(column.icontains(text, autoescape=True) for column in told), tagged)
+
+
+def _behind(wanted: Filter) -> sa.ColumnElement[bool]:
+    """The tasks behind the last one of the page before, in the wanted order."""
+    if wanted.order is TaskOrder.OLDEST:
+        return tasks.c.number > wanted.after
+    if wanted.order is TaskOrder.UPDATED:
+        last = sa.tuple_(sa.literal(wanted.after_updated_at, UtcTime()), sa.literal(wanted.after, sa.BigInteger()))
+        return sa.tuple_(tasks.c.updated_at, tasks.c.number) < last
+    return tasks.c.number < wanted.after

@@ -48,6 +48,7 @@ Index("tasks_state", tasks.c.state, tasks.c.number)
 Index("tasks_pipeline", tasks.c.pipeline, tasks.c.number)
 Index("tasks_owner", tasks.c.owner, tasks.c.number)
 Index("tasks_finished", tasks.c.finished_at)
+Index("tasks_updated", tasks.c.updated_at, tasks.c.number)
 Index("task_tags_task", task_tags.c.task)
 # An update writes an entry into every index of its row on PostgreSQL, and on SQLite into those whose columns change. So each
 # database has what costs it least: counts come from `items_order` there and from `items_progress` here, claims from `items_open`

@@ -3,6 +3,7 @@
 SENTENCES: dict[str, str] = {
     "limit_range": "The limit is {limit}; it must be from 1 to 1000.",
     "limit_low": "The limit is {limit}; it must be 1 or more.",
+    "no_task_order": "There is no order {order!r}. There are: {known}.",
     "no_task_state": "There is no task state {states}. There are: {known}.",
     "id_not_text": "The id of a task must be text, not {value}.",
     "not_text": "{what:word} must be text, not {value}.",

@@ -74,6 +74,39 @@ document.addEventListener("submit", (event) => {
 });
 
 const boxes = () => [...document.querySelectorAll("input[name=task]")];
+let chosen = null;
+let everywhere = null;
+
+/** For how many of the selected tasks each command is possible. */
+function possible() {
+  const counts = {};
+  for (const box of boxes().filter((one) => one.checked)) {
+    for (const command of box.closest("[data-commands]").dataset.commands.split(" ")) counts[command] = (counts[command] ?? 0) + 1;
+  }
+  return counts;
+}
+
+/** Offer only what fits the selection, and propose the first of it unless somebody has chosen another. */
+function offer(counts) {
+  const select = document.getElementById("bulk-command");
+  for (const option of select.options) {
+    const many = counts[option.value];
+    option.hidden = option.disabled = !many;
+    option.textContent = many ? `${option.dataset.label} (${many})` : option.dataset.label;
+  }
+  const fits = [...select.options].filter((option) => !option.disabled);
+  select.value = (fits.find((option) => option.value === chosen) ?? fits[0])?.value ?? "";
+  select.form.querySelector("button").disabled = !fits.length;
+}
+
+/** What is possible for all that match, also on other pages, only the server knows. */
+async function askEverywhere() {
+  const query = new URLSearchParams(list().dataset.query);
+  query.delete("after");
+  const answer = await fetch(`/bulk/possible?${query}`).catch(() => null);
+  everywhere = answer?.ok ? await answer.json() : null;
+  picked();
+}
 
 function picked() {
   const form = document.getElementById("bulk");
@@ -86,11 +119,16 @@ function picked() {
   form.classList.toggle("has-picked", count > 0 || Boolean(every));
   const shown = document.getElementById("picked");
   shown.textContent = every || !count ? "" : shown.dataset.text.replace("{count}", count);
+  if (every && !everywhere) return;
+  if (every || count) offer(every ? everywhere : possible());
 }
 
 document.addEventListener("change", (event) => {
   if (event.target.id === "pick-all") for (const box of boxes()) box.checked = event.target.checked;
+  if (event.target.id === "bulk-command") chosen = event.target.value;
+  everywhere = null;
   if (event.target.matches("#pick-all, #pick-every, input[name=task]")) picked();
+  if (document.getElementById("pick-every")?.checked) askEverywhere();
 });
 
 document.addEventListener("htmx:after:swap", (event) => {
@@ -104,6 +142,7 @@ dialog?.addEventListener("fanfold:changed", () => {
   for (const box of boxes()) box.checked = false;
   const every = document.getElementById("pick-every");
   if (every) every.checked = false;
+  chosen = everywhere = null;
   picked();
 });
 picked();

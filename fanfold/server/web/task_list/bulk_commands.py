@@ -20,10 +20,11 @@ from fanfold.server.threads.database_threads import Router
 from fanfold.server.web.frame.languages import Words, language_of
 from fanfold.server.web.frame.templating import fragment, page
 from fanfold.server.web.task.task_header import LABELS, failed_items
-from fanfold.server.web.task_list.list_filter import ListFilter, known
+from fanfold.server.web.task_list.list_filter import Filtered, ListFilter, known
 
 router = Router()
-COMMANDS = ("pause", "resume", "retry", "accept", "merge", "cancel", "rerun", "delete")
+COMMANDS = ("retry", "resume", "merge", "accept", "pause", "cancel", "rerun", "delete")
+"""The most useful first: the first that is possible for what is selected is proposed."""
 SHOWN = 8
 Ids = Annotated[list[Annotated[Text, Form(max_length=64)]], Form(max_length=MOST_AT_ONCE)]
 Said = Annotated[str, Form(max_length=500)]
@@ -52,6 +53,14 @@ class Preview:
     items: int
     cost: str
     more: bool
+
+
+@router.get("/bulk/possible")
+def possible(access: Changing, client: Looking, wanted: Filtered) -> dict[str, int]:
+    """For how many of the tasks that the filter has each command is possible; those that are for none are left out."""
+    found = filtered(client, **wanted.asking()).tasks
+    counts = {command: sum(command in task.plain_commands for task in found) for command in COMMANDS}
+    return {command: many for command, many in counts.items() if many}
 
 
 @router.post("/bulk/preview")

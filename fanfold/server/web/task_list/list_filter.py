@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from fastapi import Depends, Query
 
 from fanfold.model.lifecycle import TaskState
+from fanfold.model.task import TaskOrder
 
 GROUPS: dict[str, tuple[TaskState, ...]] = {
     "all": (),
@@ -29,6 +30,13 @@ LABELS = {
     "failed": "Failed",
     "cancelled": "Cancelled",
 }
+ORDERS = {
+    TaskOrder.NEWEST: "newest first",
+    TaskOrder.OLDEST: "oldest first",
+    TaskOrder.UPDATED: "last changed first",
+}
+USUAL = {("show", "all"), ("sort", TaskOrder.NEWEST)}
+"""What an address need not say."""
 Said = Annotated[str, Query(max_length=500)]
 
 
@@ -41,6 +49,7 @@ class ListFilter:
     owner: str = ""
     tag: str = ""
     text: str = ""
+    sort: str = TaskOrder.NEWEST
 
     @property
     def narrowed(self) -> bool:
@@ -55,12 +64,12 @@ class ListFilter:
     @property
     def fields(self) -> dict[str, str]:
         """What is filtered by, by name, for an address or the hidden fields of a form."""
-        return {name: value for name, value in asdict(self).items() if value and value != "all"}
+        return {name: value for name, value in asdict(self).items() if value and (name, value) not in USUAL}
 
     def query(self, **others: str) -> str:
         """The filter as the query of an address; ``others`` lie over it."""
         said = self.fields | others
-        return urlencode({name: value for name, value in said.items() if value and value != "all"})
+        return urlencode({name: value for name, value in said.items() if value and (name, value) not in USUAL})
 
     def address(self, **others: str) -> str:
         """The page of the list with this filter; ``others`` lie over it."""
@@ -80,15 +89,24 @@ class ListFilter:
         return counts.get(NEEDS, 0) if show == NEEDS else sum(counts.get(state, 0) for state in states)
 
 
-def wanted_of(show: Said = "all", pipeline: Said = "", owner: Said = "", tag: Said = "", text: Said = "") -> ListFilter:
-    """The filter that an address says; a group that does not exist shows all."""
-    return known(ListFilter(show, pipeline, owner, tag, text.strip()))
+def wanted_of(
+    show: Said = "all",
+    pipeline: Said = "",
+    owner: Said = "",
+    tag: Said = "",
+    text: Said = "",
+    sort: Said = TaskOrder.NEWEST,
+) -> ListFilter:
+    """The filter that an address says; a group that does not exist shows all, an order that does not exist the newest."""
+    return known(ListFilter(show, pipeline, owner, tag, text.strip(), sort))
 
 
 def known(wanted: ListFilter) -> ListFilter:
-    """The filter, with a group that exists and nothing that no database can compare."""
+    """The filter, with a group and an order that exist and nothing that no database can compare."""
     clean = {name: value.replace("\0", "") for name, value in asdict(wanted).items()}
-    return replace(wanted, **(clean | {"show": clean["show"] if clean["show"] in GROUPS else "all"}))
+    usual = {"show": clean["show"] if clean["show"] in GROUPS else "all"}
+    usual["sort"] = clean["sort"] if clean["sort"] in [*TaskOrder] else TaskOrder.NEWEST
+    return replace(wanted, **(clean | usual))
 
 
 Filtered = Annotated[ListFilter, Depends(wanted_of)]

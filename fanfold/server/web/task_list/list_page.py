@@ -19,7 +19,7 @@ from fanfold.engine.queries.page import PageQueries
 from fanfold.engine.queries.task_view import number_in
 from fanfold.errors import DatabaseProblem, NotFound
 from fanfold.model.lifecycle import TaskState
-from fanfold.model.task import Task
+from fanfold.model.task import Task, TaskOrder
 from fanfold.model.words import ACCEPT
 from fanfold.server.requests.access import Access, Asking, At, Looking
 from fanfold.server.watching.memo import Once
@@ -32,7 +32,7 @@ from fanfold.server.web.task.task_header import OfferedCommand, commands, downlo
 from fanfold.server.web.task.ways_out import may_switch, way_out
 from fanfold.server.web.task_list import bulk_commands as bulk
 from fanfold.server.web.task_list import new_task as submitting
-from fanfold.server.web.task_list.list_filter import GROUPS, LABELS, NEEDS, Filtered, ListFilter
+from fanfold.server.web.task_list.list_filter import GROUPS, LABELS, NEEDS, ORDERS, Filtered, ListFilter
 
 router = APIRouter()
 router.include_router(submitting.router)
@@ -132,7 +132,7 @@ def tasks(
 
 
 def cursor(client: Client, after: str | None) -> str | None:
-    """The place that the page begins behind; an id of a task that is gone names none, and the list begins with the newest."""
+    """The place that the page begins behind; an id of a task that is gone names none, and the list begins at its beginning."""
     try:
         return after if not after or number_in(after) is not None else client.get(after).cursor
     except NotFound:
@@ -155,6 +155,7 @@ def listed(client: Client, t: Words, access: Access, wanted: ListFilter, after: 
         "labels": PageQueries(client.lookup).labels(),
         "commands": bulk.COMMANDS,
         "command_words": COMMAND_WORDS,
+        "orders": ORDERS,
         "place_pipelines": sorted((one.name, one.title) for one in client.pipelines.values()),
     }
 
@@ -217,7 +218,7 @@ async def live_tasks(
         except DatabaseProblem:
             yield lost_message(DatabaseLost(datetime.now(UTC)))
             return  # The browser tries again by itself.
-        states = {task.id: group_of(task) for task in now}
+        states = {task.id: standing(who.wanted, task) for task in now}
         for event in first_events(who, now):
             yield event
         async with aclosing(place.live.follow(watcher, locks=True)) as news:
@@ -248,20 +249,25 @@ def first_events(who: Watching, now: list[Task]) -> list[ServerSentEvent]:
     return [*made, *([ServerSentEvent(event="refresh", raw_data="list")] if changed else [])]
 
 
-def group_of(task: Task) -> tuple[TaskState, bool]:
-    """What decides in which groups of the list a task is."""
-    return task.state, task.needs_you is not None
+Standing = tuple[TaskState, bool, datetime | None]
 
 
-def events_of(who: Watching, moment: ListMoment, states: dict[str, tuple[TaskState, bool]]) -> list[ServerSentEvent]:
+def standing(wanted: ListFilter, task: Task) -> Standing:
+    """What decides in which groups of the list a task is, and where: a change asks for the list anew."""
+    by_change = wanted.sort == TaskOrder.UPDATED
+    return task.state, task.needs_you is not None, task.updated_at if by_change else None
+
+
+def events_of(who: Watching, moment: ListMoment, states: dict[str, Standing]) -> list[ServerSentEvent]:
     """What one moment means for this list; ``states`` is what it knows of each task."""
     made = []
     for id_ in sorted(moment.gone & who.ids):
         made.append(ServerSentEvent(event="gone", raw_data=f"task-{id_}"))
     moved = False
     for id_, task in moment.tasks.items():
-        moved = moved or states.get(id_) != group_of(task)
-        states[id_] = group_of(task)
+        here = standing(who.wanted, task)
+        moved = moved or states.get(id_) != here
+        states[id_] = here
         if id_ in who.ids:
             made.append(ServerSentEvent(event="row", raw_data=_drawn_once(who, task, moment.seconds_left.get(id_))))
     return [*made, *([ServerSentEvent(event="refresh", raw_data="list")] if moved or moment.gone & who.ids else [])]

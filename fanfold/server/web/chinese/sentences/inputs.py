@@ -3,6 +3,7 @@
 SENTENCES: dict[str, str] = {
     "limit_range": "上限为 {limit}；须在 1 到 1000 之间。",
     "limit_low": "上限为 {limit}；须为 1 或更大。",
+    "no_task_order": "没有排序方式 {order!r}。可用的有：{known}。",
     "no_task_state": "没有任务状态 {states}。可用的有：{known}。",
     "id_not_text": "任务编号须为文本，不能是 {value}。",
     "not_text": "{what:word}须为文本，不能是 {value}。",

@@ -47,6 +47,7 @@ def _add_columns() -> None:
         postgresql_where=active,
         sqlite_where=active,
     )
+    op.create_index("tasks_updated", "tasks", ["updated_at", "number"])
     op.add_column("items", sa.Column("degraded", sa.Text()))
     op.add_column("items", sa.Column("settled_by", sa.String(length=100)))
     op.add_column("items", sa.Column("accepted", sa.Integer()))
