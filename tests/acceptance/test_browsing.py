@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Locator, expect
 
 from tests.acceptance.browser import DESKTOP, PHONE, looking, save, work
 from tests.acceptance.test_serving import serve
@@ -152,6 +152,28 @@ def test_many_tasks_are_steered_at_once_after_a_look_at_what_would_happen(browse
         dialog.get_by_role("button", name=re.compile("pause", re.IGNORECASE)).click()
         eventually(lambda: {task.state for task in here.client.list()} == {"paused"})
         expect(page.get_by_role("link", name=re.compile("Needs you"))).to_contain_text("5")
+
+
+def test_many_tasks_are_offered_only_what_fits_them(browser: Browser, here: Installation) -> None:
+    partly_failed(here, ["one", "bad"])
+    for n in range(2):
+        here.client.submit(words, items=["x"], title=f"number {n}")
+    with served(here) as (address, _), looking(browser, address) as page:
+        page.goto("/")
+        offered = page.get_by_role("combobox", name="Command")
+        page.locator("[data-row]", has_text="number 0").get_by_role("checkbox").check()
+        page.locator("[data-row]", has_text="number 1").get_by_role("checkbox").check()
+        expect(offered).to_have_value("pause")
+        assert texts(offered) == ["pause (2)", "cancel (2)"]
+        page.locator("[data-row][data-state=partial]").get_by_role("checkbox").check()
+        expect(offered).to_have_value("retry")
+        assert "retry (1)" in texts(offered)
+        assert "pause (2)" in texts(offered)
+
+
+def texts(choice: Locator) -> list[str]:
+    """What can be chosen."""
+    return list(choice.evaluate("one => [...one.options].filter(each => !each.disabled).map(each => each.textContent)"))
 
 
 def test_the_list_is_live_and_keeps_what_was_selected(browser: Browser, here: Installation) -> None:

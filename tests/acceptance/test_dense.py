@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, ViewportSize, expect
 
 import fanfold as ff
 from tests.acceptance.browser import looking, work
@@ -82,6 +82,34 @@ def test_a_task_is_one_line_and_a_screen_has_twenty(
         done.locator("a.task-title").focus()
         assert opacity(done.get_by_role("link", name="download")) == "1"
         assert page.evaluate(AUDIT) == []
+
+
+COVERED = """([first, second]) => first.getBoundingClientRect().left < second.getBoundingClientRect().right
+  && second.getBoundingClientRect().left < first.getBoundingClientRect().right"""
+
+
+@pytest.mark.parametrize("language", ["en-GB", "zh-CN"])
+def test_no_button_covers_the_age_nor_one_that_is_always_shown_the_time(
+    browser: Browser, here: Installation, tmp_path: Path, language: str
+) -> None:
+    many(here, tmp_path)
+    size: ViewportSize = {"width": 1280, "height": 900}
+    with served(here) as (address, _), looking(browser, address, size=size, language=language) as page:
+        page.goto("/")
+        expect(page.locator("[data-row]")).to_have_count(25)
+        for state in ("partial", "failed", "completed", "paused", "active"):
+            row = page.locator(f"[data-row][data-state={state}]").first
+            for button in row.locator(".task-buttons > *").all():
+                if button.evaluate("one => getComputedStyle(one).opacity") == "1":
+                    assert not covers(page, button, row.locator(".task-time")), state
+            row.hover()
+            for button in row.locator(".task-buttons > *").all():
+                assert not covers(page, button, row.locator(".task-age")), state
+
+
+def covers(page: Page, one: Locator, other: Locator) -> bool:
+    """Whether two parts of a row are over each other."""
+    return bool(page.evaluate(COVERED, [one.element_handle(), other.element_handle()]))
 
 
 def opacity(found: Locator) -> str:

@@ -63,6 +63,27 @@ def test_a_failure_for_want_of_a_password_has_its_way_out_on_the_page(
     assert here.client.result(task.id) == "ONE TWO"
 
 
+def test_the_key_for_a_retry_leads_to_the_option_that_helps(
+    browser: Browser, here: Installation, tmp_path: Path
+) -> None:
+    task = here.client.submit(sealed, seal(tmp_path / "book.txt", PASSWORD, "one two"))
+    work(here)
+    with served(here) as (address, _), looking(browser, address) as page:
+        page.goto("/")
+        page.keyboard.press("j")
+        page.keyboard.press("r")
+        field = page.locator("#failures .help-with input[type=password]")
+        expect(field).to_be_focused()
+        page.locator("#task-title").click()
+        page.keyboard.press("r")
+        expect(field).to_be_focused()
+        field.fill(PASSWORD)
+        page.keyboard.press("Enter")
+        expect(page.locator("#task-head")).not_to_have_attribute("data-state", "failed")
+    work(here)
+    assert here.client.result(task.id) == "ONE TWO"
+
+
 def test_other_options_of_a_retry_are_shown_in_place_of_the_old_ones(
     browser: Browser, here: Installation, tmp_path: Path
 ) -> None:

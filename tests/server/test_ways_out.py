@@ -7,7 +7,12 @@ from pathlib import Path
 import pytest
 
 import fanfold as ff
+from fanfold.apps.pdf import pdf
+from fanfold.apps.pdf.sentences import say_of_pdf
 from fanfold.model.pipelines.options import Option
+from fanfold.server.web.frame.languages import Words, learn
+from fanfold.server.web.frame.templating import elapsed
+from tests.cli.samples import words
 from tests.installation import HandClock, Installation, set_clock
 from tests.server.asking import Asker
 from tests.server.test_honest import HTML, page
@@ -98,7 +103,7 @@ def test_options_are_offered_where_they_help_and_the_same_again_does_not(
 ) -> None:
     task = submitted(asker, installation, "locked")
     for shown, place in ((row(asker, task), f"/tasks/{task}#failures"), (head(asker, task), "#failures")):
-        assert re.search(rf'<a class="button primary" href="{place}" data-key="r">retry with other options', shown)
+        assert re.search(rf'<a class="button primary" href="{place}" data-key="r">retry with (…|other options)', shown)
         assert f"/tasks/{task}/retry" not in visible(shown)
         assert f'action="/tasks/{task}/retry"' in shown
         assert shown.count('data-key="r"') == 1
@@ -152,7 +157,7 @@ def test_a_task_that_waits_too_long_for_a_service_goes_on_with_another_by_one_bu
     asker, installation, clock = patient
     task = installation.client.submit(translating, items=["one", "two"]).id
     installation.work()
-    assert "switch to another model" not in row(asker, task) + head(asker, task)
+    assert "#switch-menu" not in row(asker, task) + head(asker, task)
     clock.advance(1200)
     assert asker.get(f"/tasks/{task}")["needs_you"]
     assert f'<a class="button primary" href="/tasks/{task}#switch-menu">' in row(asker, task)
@@ -176,3 +181,24 @@ def test_what_is_selected_says_what_is_possible_for_it(asker: Asker, installatio
     every = asker.ask("GET", "//bulk/possible").json()
     assert (every["retry"], every["pause"], every["delete"]) == (1, 1, 1)
     assert asker.ask("GET", "//bulk/possible?show=active").json().get("retry") is None
+
+
+def test_the_list_names_what_made_the_result(asker: Asker, installation: Installation) -> None:
+    task = installation.client.submit(words, items=["poor", "one"]).id
+    whole = installation.client.submit(words, items=["poor", "poor"]).id
+    installation.work()
+    installation.sql("UPDATE item_data SET model = 'text layer' WHERE output IS NOT NULL")
+    assert "text layer" not in row(asker, task)
+    assert '<div class="task-model muted" title="text layer">text layer</div>' in row(asker, whole)
+
+
+def test_a_task_never_seems_to_take_longer_than_it_is_old() -> None:
+    said = [elapsed(seconds, Words("en")) for seconds in (0.2, 59.9, 60, 1139, 3599, 7199, 86399, 200_000)]
+    assert said == ["1 s", "59 s", "1 min", "18 min", "59 min", "1 h", "23 h", "2 d"]
+
+
+def test_no_sentence_of_the_page_names_an_option_that_has_a_field() -> None:
+    learn([pdf])
+    said = say_of_pdf("encrypted", file="a.pdf")
+    assert Words("en").sentence(said) == "a.pdf is encrypted. Give its password."
+    assert Words("zh").sentence(said) == "a.pdf 已加密。请给出密码。"

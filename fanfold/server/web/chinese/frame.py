@@ -90,4 +90,5 @@ WORDS: dict[str, str] = {
     "{hours} h {minutes} min": "{hours} 小时 {minutes} 分",
     "{days} d {hours} h": "{days} 天 {hours} 小时",
     "{count} bytes": "{count} 字节",
+    "{count} d": "{count} 天",
 }

@@ -91,5 +91,7 @@ WORDS: dict[str, str] = {
     "always": "总是",
     "never": "从不",
     "nothing in it is by fallback, or it is accepted": "其中没有替代结果，或已接受",
+    "retry with …": "换选项重试…",
+    "switch model …": "换模型…",
     "retry {count} with …": "换模型重做 {count} 项…",
 }

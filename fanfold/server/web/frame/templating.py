@@ -32,7 +32,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"duration": duration, "count": count, "size": size, "clock": clock, "iso": iso, "money": money}
-    made.filters |= {"rough": rough}
+    made.filters |= {"rough": rough, "elapsed": elapsed}
     made.globals |= {"static": static, "languages": LANGUAGES, "token_cookie": COOKIE}
     made.globals |= {"here": here, "living_workers": living_workers, "typed_example": typed_example}
     return made
@@ -99,6 +99,17 @@ def rough(seconds: float, words: Words) -> str:
         return words("{count} s", count=max(1, round(seconds)))
     minutes = round(seconds / 60)
     return words("{count} min", count=minutes) if minutes < 90 else words("{count} h", count=round(minutes / 60))
+
+
+def elapsed(seconds: float, words: Words) -> str:
+    """A span of time that has passed, in its largest unit, as ages are: rounded up, it could be longer than the age."""
+    if seconds < 60:
+        return words("{count} s", count=max(1, int(seconds)))
+    minutes = int(seconds) // 60
+    if minutes < 60:
+        return words("{count} min", count=minutes)
+    hours = minutes // 60
+    return words("{count} h", count=hours) if hours < 24 else words("{count} d", count=hours // 24)
 
 
 def count(number: int) -> str:

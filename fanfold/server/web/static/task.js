@@ -109,7 +109,9 @@ addEventListener("hashchange", unfold);
 document.addEventListener("click", (event) => {
   if (event.target.closest("a[href='#failures']")) setTimeout(unfold);
 });
-unfold();
+// Only then: a browser that goes to the place itself takes the cursor away again.
+if (document.readyState === "complete") unfold();
+else addEventListener("load", () => setTimeout(unfold));
 makeGrid();
 const stream = connect(() => `/live${address}?after=${newest}`, {
   head: renewHead,

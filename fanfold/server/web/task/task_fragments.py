@@ -144,6 +144,7 @@ def failed_html(shown: ShownTask) -> str:
         may_retry=shown.may_change and "retry" in task.available_commands,
         choices=choices(shown.place, task) if shown.may_change else (),
         fields=fields,
+        same_helps=way_out(shown.client, task).same,
         helping={group.mark: [one for one in fields if one.helps(group.code)] for group in found},
         of_items={group.mark for group in found if headline.is_each(task, group.stage)},
         by_model={group.mark for group in found if asks_models(shown.client, task, group)},

@@ -38,6 +38,8 @@ router = APIRouter()
 router.include_router(submitting.router)
 router.include_router(bulk.router)
 PAGE = 50
+COUNTED = 1_000
+"""Of a task with at most this many items the list tells who made them, if none is as it was asked for."""
 RECENT_SECONDS = 60.0
 """A task that changed so lately may have changed between the page and its stream: it is sent once more."""
 ID = re.compile(r"t-[a-z0-9]{1,40}")
@@ -60,6 +62,8 @@ class ListRow:
     """Whether other options help where the same again does not."""
     switch: bool = False
     """Whether another model should be offered for what it has been waiting for."""
+    maker: str = ""
+    """Who made its result: the model that answered last, unless only fallbacks did."""
 
     @property
     def has_bar(self) -> bool:
@@ -90,7 +94,17 @@ def row_of(client: Client, task: Task, t: Words, left: float | None) -> ListRow:
     main = [command for command in found if _first(task, command.verb) and not command.in_menu]
     others = [command for command in found if command not in main]
     unit = unit_of(client, task)
-    return ListRow(task, left, main, others, unit, _why(task, t), way.options, may_switch(client, task))
+    switch, maker = may_switch(client, task), _maker(client, task, t)
+    return ListRow(task, left, main, others, unit, _why(task, t), way.options, switch, maker)
+
+
+def _maker(client: Client, task: Task, t: Words) -> str:
+    """The model that answered last; where all results are by fallback, what stood in for it."""
+    model = task.spending.model or ""
+    if not 0 < task.done <= min(task.degraded, COUNTED):
+        return model
+    makers = PageQueries(client.lookup).makers(task.id)
+    return model if model in makers else ", ".join(map(t, makers)) or model
 
 
 def _why(task: Task, t: Words) -> str:
