@@ -43,6 +43,11 @@ def test_tasks_are_filtered_and_paged(shell: Shell) -> None:
     assert ids("--limit", "2", "--after", words[2]) == [words[1], words[0]]
     page = shell.type("tasks", "--limit", "2")
     assert f"More: --after {words[2]}" in page.stderr
+    assert ids("--sort", "oldest") == [*words, other]
+    assert ids("--sort", "updated") == [words[0], other, words[2], words[1]]
+    assert ids("--sort", "updated", "--after", other) == [words[2], words[1]]
+    page = shell.type("tasks", "--limit", "2", "--sort", "updated")
+    assert f"More: --sort updated --after {other}" in page.stderr
 
 
 def test_a_list_for_people_has_whole_ids_and_no_colours(shell: Shell) -> None:

@@ -97,8 +97,8 @@ MUTANTS = (
         "a cursor names a place and not a task",
         Edit(
             READER,
-            "self._look.row(after).number if number is None else number",
-            'self._look.row(after.split(".")[0]).number',
+            "        if number is not None and (updated_at is not None or sort != TaskOrder.UPDATED):\n",
+            "        if False:\n",
         ),
         test="server/test_tasks.py::test_a_cursor_survives_the_deletion_of_its_task",
     ),

@@ -225,4 +225,16 @@ SENTENCE_MUTANTS = (
         test="server/test_sentences.py::test_no_answer_of_the_api_about_a_task_names_a_command",
     ),
 )
-MUTANTS = (*OWNER_MUTANTS, *TOKEN_MUTANTS, *REQUEST_MUTANTS, *SHOWN_MUTANTS, *SENTENCE_MUTANTS)
+WAYS_OUT_MUTANTS = (
+    mutant(
+        "a retry comes first only where it may help",
+        Edit("fanfold/server/web/task/ways_out.py", "    return 0 < failures <= limit\n", "    return False\n"),
+        test="server/test_ways_out.py::test_nothing_is_offered_first_where_only_another_file_helps[sqlite]",
+    ),
+    mutant(
+        "a page of the tasks that changed last begins behind the one before",
+        Edit(TASKS, "    if wanted.order is TaskOrder.UPDATED:\n", "    if False:\n"),
+        test="server/test_tasks.py::test_every_order_is_walked_page_by_page_over_every_task_once[sqlite-updated]",
+    ),
+)
+MUTANTS = (*OWNER_MUTANTS, *TOKEN_MUTANTS, *REQUEST_MUTANTS, *SHOWN_MUTANTS, *SENTENCE_MUTANTS, *WAYS_OUT_MUTANTS)

@@ -9,6 +9,8 @@ import pytest
 import fanfold as ff
 from fanfold.apps.pdf import pdf
 from fanfold.apps.pdf.sentences import say_of_pdf
+from fanfold.cli.commands.show import fields
+from fanfold.cli.commands.tasks import row as row_of
 from fanfold.model.pipelines.options import Option
 from fanfold.server.web.frame.languages import Words, learn
 from fanfold.server.web.frame.templating import elapsed
@@ -82,7 +84,10 @@ def test_a_failed_split_is_no_failed_page(asker: Asker, installation: Installati
     task = submitted(asker, installation, "noise")
     known = asker.get(f"/tasks/{task}")
     assert (known["state"], known["counted"]) == ("failed", "split")
-    assert installation.client.get(task).failed_step == "split"
+    found = installation.client.get(task)
+    assert found.failed_step == "split"
+    assert row_of(found)[4:6] == ("", "split")
+    assert dict(fields(found))["progress"].endswith(" %, split failed")
     for shown in (row(asker, task), head(asker, task)):
         assert "split failed: It is no book." in shown
         assert "1 page" not in shown

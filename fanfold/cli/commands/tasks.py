@@ -76,7 +76,8 @@ def command(
         else:
             printing.print_table(HEADINGS, map(row, found), right=right)
         if len(found) == limit:
-            click.echo(f"More: --after {found[-1].cursor}", err=True)
+            order = f"--sort {sort} " if sort != "newest" else ""
+            click.echo(f"More: {order}--after {found[-1].cursor}", err=True)
 
 
 def row(task: Task) -> tuple[str, ...]:
