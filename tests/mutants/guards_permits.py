@@ -44,7 +44,11 @@ MUTANTS = (
     ),
     mutant(
         "the lock of a limit's row (PostgreSQL)",
-        Edit(WORKERS, "self.connection.execute(locked.with_for_update())", "self.connection.execute(locked)"),
+        Edit(
+            WORKERS,
+            'made.on_conflict_do_update(index_elements=["name"], set_={"size": made.excluded.size}, where=is_new)',
+            "made.on_conflict_do_nothing()",
+        ),
         by="postgresql",
         test="engine/test_claiming.py::test_a_limit_holds_against_many_who_claim_at_once[postgresql]",
     ),
