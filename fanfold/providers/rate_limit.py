@@ -41,7 +41,7 @@ class RateLimit:
         self.provider = provider
         self.places = asyncio.Semaphore(provider.concurrency)
         self.answered = 0
-        """How many calls were answered; what was refused before and is refused after is refused for a reason of its own."""
+        """Number of answered calls. If others were answered between two refusals of one request, that request is the cause."""
         self.waiting = 0
         """How many calls have a place and wait for the rate limit to open."""
         self._now = now

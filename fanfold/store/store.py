@@ -146,7 +146,7 @@ class Store:
         return [key for key in keys if key.partition("/")[0] in known]
 
     def own_scratch(self, names: list[str]) -> list[str]:
-        """Those of the scratch files that may be this database's; told by the task ids in their names where others keep files."""
+        """Scratch files that may belong to this database. If others share the folder, the task id in the name decides."""
         if not names or not self.other_databases():
             return names
         named = {name: found[0] for name in names if (found := sharing.TASK_ID.search(name))}

@@ -25,7 +25,7 @@ from fanfold.store.items.settle import Settling
 from fanfold.store.rows.answers import Answers, Calls
 from fanfold.store.rows.decisions import Decisions
 from fanfold.store.rows.events import Events
-from fanfold.store.rows.health import Health
+from fanfold.store.rows.health import HealthChecks
 from fanfold.store.rows.removal import Removal
 from fanfold.store.rows.tasks import Tasks
 from fanfold.store.rows.tokens import Tokens
@@ -152,9 +152,9 @@ class Transaction:
         return Tokens(self.connection, self.clock)
 
     @cached_property
-    def health(self) -> Health:
+    def health(self) -> HealthChecks:
         """What may be stuck."""
-        return Health(self.connection, self.clock)
+        return HealthChecks(self.connection, self.clock)
 
     def announce(self) -> None:
         """Tell idle workers, when this commits, that there may be work. A hint: they also look by themselves."""

@@ -54,10 +54,10 @@ LEAVE_SECONDS = 0.5
 TICK_GRACE_SECONDS = 1.5
 """A tick waits no longer than this for the start of an external job that is under way at the end."""
 CLAIM_SHARE, CLAIM_LEAST = 0.5, 100
-"""Of its places a worker fills at most this share in one turn, but so many at least: while the next are claimed, these run."""
+"""Claim at most this share of the slots per turn (and at least CLAIM_LEAST), so items run while the next batch is claimed."""
 GATHER_SECONDS = 0.01
 GATHER_SHARE = 0.1
-"""A turn costs nearly the same for one ending as for fifty: until so many of the places are free, so long is waited for more."""
+"""A turn costs about the same for one result as for fifty, so wait up to GATHER_SECONDS for more while few slots are free."""
 
 
 class Worker:

@@ -52,7 +52,7 @@ class Listener(ABC):
         """Let the connection go; the next wait makes another one."""
 
 
-class Access(ABC):
+class DatabaseAccess(ABC):
     """The way to one database."""
 
     url: sa.URL

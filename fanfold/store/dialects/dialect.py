@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 import sqlalchemy as sa
 
 if TYPE_CHECKING:
-    from fanfold.store.dialects.access import Access, Wishes
+    from fanfold.store.dialects.access import DatabaseAccess, Wishes
     from fanfold.store.dialects.clock import Clock
 
 Row = Mapping[str, Any]
@@ -114,7 +114,7 @@ class Dialect(ABC):
         """The URL with the driver filled in; DatabaseProblem says what is wrong with it."""
 
     @abstractmethod
-    def access(self, url: sa.URL, wishes: Wishes) -> Access:
+    def access(self, url: sa.URL, wishes: Wishes) -> DatabaseAccess:
         """The way to the database at a URL."""
 
     @abstractmethod

@@ -99,8 +99,8 @@ def claim_statement(clock: Clock, timed: bool, suspects: bool | None = None) -> 
         "available_at": None,
         "deadline_at": clock.after(sa.bindparam("seconds", type_=sa.Float)),
     }
-    # Asked with the task's number and not with that of each item, it is asked once; else PostgreSQL, as long as it knows little
-    # of the table, goes from the task to all of its items.
+    # Use the task number, not each item's, so the condition is evaluated once. Otherwise PostgreSQL, lacking statistics, reads
+    # every item of the task.
     active = task_is_active(sa.bindparam("wanted"), sa.bindparam("at_stage"), tasks.c.resetting.is_(None))
     claim = sa.update(items).where(chosen, active).values(values)
     if not clock.dialect.joins_updates:

@@ -95,7 +95,7 @@ class Items:
         ).scalar()
 
     def begun_since(self, task: int, at: datetime, item: int | None = None) -> int | None:
-        """An item of a task that was begun after a time: of all of them, which may be many to read, or only this one."""
+        """An item of the task that started after ``at``. Checks all items, which may be many, or only ``item`` if given."""
         later = sa.select(items.c.id).where(items.c.task == task, items.c.started_at > at)
         if item is not None:
             later = later.where(items.c.id == item)

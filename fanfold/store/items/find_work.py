@@ -225,7 +225,7 @@ def news_statement(dialect: Dialect) -> sa.CompoundSelect[Any]:
 
 @lru_cache(maxsize=64)
 def due_statement(clock: Clock) -> sa.Select[Any]:
-    """The tasks of the next items that are due, by the time since when; those of paused tasks are among them, and passed."""
+    """Tasks of the next due items, ordered by due time. Items of paused tasks are read but skipped."""
     moment = sa.bindparam("moment", type_=clock.dialect.time_type)
     position = sa.tuple_(moment, sa.bindparam("number", type_=sa.BigInteger))
     order = (items.c.available_at, items.c.task)

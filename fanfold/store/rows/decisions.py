@@ -167,7 +167,7 @@ UTC_TIME = UtcTime()
 
 
 def waits_for_decisions() -> sa.ColumnElement[bool]:
-    """The item waits, but neither for a person nor for an external job, of which it would be known since when."""
+    """The item waits, but neither for a person nor for an external job (that would have `waiting_since`)."""
     external = sa.select(item_data.c.item).where(item_data.c.item == items.c.id, item_data.c.waiting_since.is_not(None))
     soon = items.c.available_at < sa.literal(HELD_FROM, UtcTime)
     return sa.and_(in_states((ItemState.WAITING,)), soon, ~external.exists())

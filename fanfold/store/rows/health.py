@@ -21,7 +21,7 @@ from fanfold.store.schema.tables import (
 )
 
 
-class Health:
+class HealthChecks:
     """Questions about the whole installation, inside one transaction."""
 
     def __init__(self, connection: sa.Connection, clock: Clock) -> None:

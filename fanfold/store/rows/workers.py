@@ -61,7 +61,7 @@ class Workers:
         self.clock = clock
 
     def register(self, worker: str, host: str, pid: int, serves: Sequence[tuple[str, str]], concurrency: int) -> None:
-        """A worker begins to live; said twice, where the answer to the first time got lost, it is said once."""
+        """Register a worker. Safe to repeat if the first reply was lost."""
         values = {"id": worker, "host": host, "pid": pid, "serves": json.dumps(serves), "concurrency": concurrency}
         values["revision"] = revisions.NEWEST
         quiet = {"running": 0, "stopping": False, "done": 0, "failed": 0, "busy_seconds": 0.0}

@@ -50,9 +50,8 @@ Index("tasks_owner", tasks.c.owner, tasks.c.number)
 Index("tasks_finished", tasks.c.finished_at)
 Index("tasks_updated", tasks.c.updated_at, tasks.c.number)
 Index("task_tags_task", task_tags.c.task)
-# An update writes an entry into every index of its row on PostgreSQL, and on SQLite into those whose columns change. So each
-# database has what costs it least: counts come from `items_order` there and from `items_progress` here, claims from `items_open`
-# there and, since every index of SQLite ends with the row's id, from `items_progress` here.
+# PostgreSQL updates every index of a changed row, SQLite only those whose columns changed. So PostgreSQL counts with
+# `items_order` and claims with `items_open`; SQLite, whose indexes all end with the row's id, uses `items_progress` for both.
 Index("items_order", items.c.task, items.c.stage, items.c.seq, unique=True, **covering("state"))
 Index("items_key", items.c.task, items.c.stage, items.c.key, unique=True, **only_where(KEYED))
 if_indexes_end_with_id(Index("items_progress", items.c.task, items.c.stage, items.c.state), True)

@@ -46,7 +46,7 @@ __all__ = [
 
 log = logging.getLogger("fanfold.upgrade")
 LOCK_SECONDS = 2.0
-"""Whoever wants a table that the upgrade waits for queues behind it: so it waits no longer, and makes room for a while."""
+"""Other sessions queue behind our lock request, so it is given up after this long, and a pause lets them through."""
 LOCK_TRIES = 10
 LOCK_PAUSE_SECONDS = 1.0
 

@@ -32,7 +32,7 @@ class LargeCopy(NotReady):
         self.source = source
         self.target = target
         self.event = event
-        """The newest event of the task when the copy was found to be due: after any other it may no longer be."""
+        """The task's newest event when the copy was found necessary. Any later event may make the copy unnecessary."""
 
 
 COUNTINGS = 3
@@ -174,7 +174,7 @@ def enter(
     counts: StageCounts | None = None,
     begun: bool | None = None,
 ) -> TaskState:
-    """Move a task into a stage, whose items appear in the same transaction; past stages that turn out empty; or to the end.
+    """Enter a stage and make its items visible in the same transaction. Skip empty stages; complete the task after the last one.
 
     With ``put_back`` the items of the stage are there already, and start over; ``begun`` says, where it is known, whether any of
     them was ever claimed.
@@ -308,13 +308,13 @@ def compensated(tx: Transaction, row: TaskRow) -> bool:
 
 
 def new_generation(tx: Transaction, row: TaskRow) -> dict[str, Any]:
-    """What is done from now on is other work, with other idempotency keys, and is made up for by itself."""
+    """From now on this is new work: it gets new idempotency keys and its own compensation."""
     retire(tx, row.number, [ON_FAILED, ON_CANCELLED])
     return {"generation": row.generation + 1, "lineage": None}
 
 
 def unfinished_stage(row: TaskRow, counts: Mapping[str, Counts]) -> str:
-    """The first stage with items that are not done; the last that was entered when all are. Stages without items are passed."""
+    """The first stage with unfinished items or, if all are done, the last stage entered. Stages without items are skipped."""
     entered = [stage.name for stage in row.plan.stages if counts.get(stage.name, Counts()).total]
     undone = (name for name in entered if counts[name][ItemState.DONE] < counts[name].total)
     return next(undone, entered[-1] if entered else row.plan.stages[0].name)

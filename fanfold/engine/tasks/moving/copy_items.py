@@ -1,8 +1,8 @@
 """Copies the many items of one `each` stage into the next, in short transactions, before the task moves.
 
-The copy is a draft, which also keeps two workers from making it at once; one that is stale is taken over, and done again from the
-start, as a copy that is there already changes nothing. When it is complete the draft says after which event of the task: if none
-has come since, the transaction that moves the task only ends the draft.
+The copy is written as a draft, so two workers cannot make it at once. A stale draft is taken over and started again; copying an
+item twice changes nothing. A complete draft names the task's newest event: if none has come since, the transaction that moves the
+task only has to end the draft.
 """
 
 from __future__ import annotations

@@ -263,7 +263,7 @@ class Commands:
             self._go_on(tx, row, StageCounts(tx, row, ahead))
 
     def _go_on_without_held(self, tx: Transaction, row: TaskRow, counts: StageCounts) -> None:
-        """Held items fail, and are passed with what failed before; at once if nothing else is open, else when that is done."""
+        """Fail the held items and accept those failures: now if nothing else is open, otherwise once the open items finish."""
         given_up = give_up_held(tx, row, self.actor)
         if not tx.items.is_open(row.number, row.stage):
             counts.given_up(row.stage, given_up)
@@ -273,7 +273,7 @@ class Commands:
         self._move(tx, row, "merge", TaskState.ACTIVE, reason=reason, plan=plan)
 
     def _go_on(self, tx: Transaction, row: TaskRow, counts: StageCounts) -> None:
-        """From a partial stage to the next one, which is not repeated, nor passed over; what failed on the way is passed."""
+        """Continue from a partial stage into the next one, accepting all failures up to the next merge."""
         target = row.plan.next_merge(row.stage)
         assert target is not None, "the objection to a merge says so"
         way = row.plan.stages[row.plan.index(row.stage) : row.plan.index(target.name)]

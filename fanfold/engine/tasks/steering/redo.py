@@ -146,9 +146,9 @@ def _degraded_stage(tx: Transaction, row: TaskRow) -> str:
 
 
 def _failed_stage(tx: Transaction, row: TaskRow) -> str:
-    """Where the task stands, if anything failed there: what failed before was passed. Else the first stage with failures.
+    """The current stage if it has failures (earlier ones were accepted), otherwise the first stage that has any.
 
-    Without any, the first stage with open items; the last that was entered when there are none.
+    Without failures: the first stage with open items, or the last stage entered.
     """
     for stage in (row.plan.stage(row.stage), *row.plan.stages):
         if tx.items.any_in(row.number, stage.name, (ItemState.FAILED,)):

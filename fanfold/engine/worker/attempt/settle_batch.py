@@ -18,7 +18,7 @@ LONGEST_WAIT = 10 * 365 * 86_400.0
 """Seconds; beyond this a time cannot be told."""
 NO_TROUBLE = {"troubled_since": None, "troubled_by": None}
 FIRST_KEPT = 20
-"""Of failures that do not count, so many are kept of an item, then the 32nd, the 64th …: a rate limit may last for days."""
+"""Uncounted failures kept per item; after these only the 32nd, the 64th …, since a rate limit may last for days."""
 
 
 def settle(tx: Transaction, batch: Sequence[Settlement], worker: str, crash_limit: int) -> set[int]:
@@ -151,7 +151,7 @@ def _keep_outputs(tx: Transaction, group: Sequence[Settlement], worker: str) -> 
 
 
 def _keep_errors(tx: Transaction, ending: Ending, group: Sequence[Settlement]) -> None:
-    """A counted failure ends the time for which a service was waited for; a lost worker tells nothing about it."""
+    """A counted failure ends the wait for a service; a lost worker says nothing about the service."""
     ended = [one for one in group if one.counted and ending.counts]
     others = [one for one in group if not one.counted or not ending.counts]
     tx.settling.put_data([_error(one) | NO_TROUBLE for one in ended])
@@ -189,7 +189,7 @@ def poison(tx: Transaction, task: int, key: str, crashes: int) -> str:
 
 
 def _is_kept(one: Settlement) -> bool:
-    """Whether an attempt gets rows in the history: all but most of those that do not count, where they come without end."""
+    """Whether to record this attempt. Uncounted failures can repeat forever, so only some of them are recorded."""
     tries = one.claimed.attempts
     return one.counted or one.usage is not None or tries <= FIRST_KEPT or tries & (tries - 1) == 0
 

@@ -205,7 +205,7 @@ class Watchdog:
         self._over.set()
 
     def _interrupt(self, block: BlockedTime, *, only_safe: bool) -> None:
-        """Raise LoopBlocked in the handler. In another thread than the main one it may strike beside it: only at the end."""
+        """Raise LoopBlocked in the handler. Outside the main thread it may hit other code, so do that only as a last resort."""
         block.interrupted = True
         if self._is_main:
             signal.pthread_kill(self._ident, INTERRUPT)

@@ -19,7 +19,7 @@ from fanfold.store.store import Store, Transaction
 
 KNOWN_TASKS = 2_000
 REWIND_SECONDS = 5.0
-"""How long what lies behind the cursor may wait; the walk from the start is what the cursor spares every claim."""
+"""Longest wait of items behind the cursor. Scanning from the start is the cost that the cursor avoids."""
 
 
 class Claimer:

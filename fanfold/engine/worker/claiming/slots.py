@@ -20,7 +20,7 @@ def places_for(served: Served) -> int:
 
 
 def _wanted(stage: Stage) -> int:
-    """What a stage asks for, as far as it costs little: coroutines are cheap, threads less so, processes not at all."""
+    """Slots a stage asks for. Coroutines count in full, threads up to MOST_THREADS, child processes not at all."""
     allowed = _allowed(stage)
     if stage.isolate or allowed is None:
         return 0

@@ -15,7 +15,7 @@ from sqlalchemy import event
 
 from fanfold.errors import BadInput, DatabaseProblem
 from fanfold.store.database_errors import drop_spoiled, is_locked_out
-from fanfold.store.dialects.access import Access, Listener, Reading, Wishes
+from fanfold.store.dialects.access import DatabaseAccess, Listener, Reading, Wishes
 from fanfold.store.dialects.poolers import POOLERS, Pooler, split_pooler
 from fanfold.store.dialects.postgresql_parts.connections import Connections, Use, client_options, server_options
 from fanfold.store.urls import shown
@@ -47,7 +47,7 @@ def checked(url: sa.URL) -> sa.URL:
     return url.set(drivername="postgresql+psycopg")
 
 
-class PostgresqlServer(Access):
+class PostgresqlServer(DatabaseAccess):
     """The way to one database of a server."""
 
     read_options: Mapping[str, Any] = {"isolation_level": "AUTOCOMMIT"}

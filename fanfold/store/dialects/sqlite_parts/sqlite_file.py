@@ -16,7 +16,7 @@ from sqlalchemy import event
 from fanfold.errors import DatabaseProblem
 from fanfold.model.text.sentences import say
 from fanfold.store.database_errors import drop_spoiled
-from fanfold.store.dialects.access import Access, Listener, Reading, Wishes
+from fanfold.store.dialects.access import DatabaseAccess, Listener, Reading, Wishes
 from fanfold.store.dialects.sqlite_parts import opened_file
 from fanfold.store.dialects.sqlite_parts.garbage import collecting_later
 from fanfold.store.dialects.sqlite_parts.opened_file import OpenedFile
@@ -32,7 +32,7 @@ _FILES: weakref.WeakSet[SqliteFile] = weakref.WeakSet()
 """All files that this process has opened; several may be one and the same."""
 
 
-class SqliteFile(Access):
+class SqliteFile(DatabaseAccess):
     """The way to one file; in memory there is one connection for everybody."""
 
     def __init__(self, url: sa.URL, wishes: Wishes) -> None:
