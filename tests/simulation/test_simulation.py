@@ -12,7 +12,7 @@ from tests.simulation.database import SimulatedStore
 from tests.simulation.run import collected_now_and_then, on_one_core, play
 from tests.simulation.world import opened
 
-SEEDS = {"sqlite": range(1, 91), "postgresql": range(1, 13)}
+SEEDS = {"sqlite": range(1, 97), "postgresql": range(1, 13)}
 SHARES = 2
 """So many tests have the seeds between them, so that they can run beside each other."""
 
