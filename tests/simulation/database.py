@@ -25,6 +25,7 @@ TOUCHING = re.compile(r"(INSERT INTO|UPDATE|DELETE FROM) (items|tasks|events|per
 SHORT_SECONDS = 0.004
 """A statement that takes longer than this may wait for a lock: then the server is asked."""
 MOMENT_SECONDS = 0.002
+MOST_JUDGED = 50
 MOST_ROWS = 45
 """Rows that one transaction may write, where all comes in chunks of three; a turn is bounded by the slots of its worker."""
 
@@ -45,6 +46,8 @@ class SimulatedDatabase(Database):
         self.every_commit_is_heard = True
         """On SQLite; else only commits that change work are."""
         self.ends = 0
+        self.judged, self.judged_at = 0, 0
+        """How often all locks were looked at again, at which step of the schedule."""
         self.writer: Actor | None = None
         self.most_rows = 0
         """The most rows that one commit has changed; known on SQLite."""
@@ -102,10 +105,22 @@ class SimulatedDatabase(Database):
         self.faults.answer()
 
     def _end_of_writing(self, me: Actor) -> None:
-        if me in self.writing:
-            self.ends += 1
-            self.writing.discard(me)
-            self.writer = None if self.writer is me else self.writer
+        self.ends += 1
+        self.writing.discard(me)
+        self.writer = None if self.writer is me else self.writer
+
+    def judge_again(self) -> None:
+        """Everybody waits: look at the locks once more, as an answer may have come since. None for a while is a deadlock.
+
+        The server finds a deadlock by itself after a second; it is a defect all the same.
+        """
+        step = STAGE.schedule.decisions
+        self.judged = self.judged + 1 if step == self.judged_at else 1
+        self.judged_at = step
+        if self.judged > MOST_JUDGED:
+            raise Violation("everybody waits for a lock that somebody else holds: a deadlock")
+        time.sleep(SHORT_SECONDS)
+        self.ends += 1
 
     def in_transaction(self) -> bool:
         """Whether the actor that runs now has a write transaction open."""
@@ -285,9 +300,3 @@ class SimulatedStore(Store):
     def forget(self) -> None:
         """Know nothing of the data folder, which is empty again."""
         self._identity = None
-
-
-def wait_for_a_deadlock() -> None:
-    """Everybody waits: on PostgreSQL a deadlock is found by the server after a while; it is a defect all the same."""
-    time.sleep(0.05)
-    raise Violation("everybody waits for a lock that somebody else holds: a deadlock")

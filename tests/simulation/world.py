@@ -48,7 +48,7 @@ from fanfold.store.items.large import drafts
 from fanfold.store.items.large import reset_queue as stored_resets
 from fanfold.store.rows import removal as stored_removal
 from fanfold.store.upgrade.migrate import ensure
-from tests.simulation.database import SimulatedStore, wait_for_a_deadlock
+from tests.simulation.database import SimulatedStore
 from tests.simulation.faults import BEGINNING, Faults, Odds
 from tests.simulation.features import Features
 from tests.simulation.handlers import LARGE, Witness, new_items
@@ -272,7 +272,7 @@ class World:
         self.witness.service.redone = self.watch.redone
         self.witness.service.was_cancelled = self.watch.was_cancelled
         database.on_commit, database.seen = self._look, lambda: self.watch.now
-        self.schedule.blocked = wait_for_a_deadlock if database.dialect.name == "postgresql" else None
+        self.schedule.blocked = database.judge_again if database.dialect.name == "postgresql" else None
         settings = self.store.settings
         try:
             with ExitStack() as stack:
