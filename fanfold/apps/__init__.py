@@ -1,1 +1,1 @@
-"""What comes in the box? Applications written against the public surface only."""
+"""Applications that come with Fanfold. They use no part of engine, store, server or command line behind the public surface."""

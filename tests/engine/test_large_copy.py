@@ -68,6 +68,27 @@ def begun(installation: Installation, paid: Paid, count: int) -> ff.Task:
     return task
 
 
+def without_third(problem: Exception) -> ff.Pipeline:
+    """Two stages of many items and a merge; the item with the input 3 comes to this end in the first."""
+    made = ff.Pipeline("gaps")
+
+    @made.each
+    def first(item: Any) -> Any:
+        if item.input == 3:
+            raise problem
+        return item.input
+
+    @made.each
+    def second(item: Any) -> Any:
+        return item.input * 10
+
+    @made.merge
+    def bind(task: Any, results: Any) -> Any:
+        return [result.output for result in results]
+
+    return made
+
+
 def due(installation: Installation, number: int) -> LargeCopy:
     """The copy that the task needs before it can move on."""
     with pytest.raises(LargeCopy) as found:
@@ -163,24 +184,7 @@ def test_a_complete_copy_is_made_again_when_the_task_was_steered_since(installat
 
 @pytest.mark.usefixtures("small_chunks")
 def test_a_merge_without_what_failed_copies_in_short_transactions_too(installation: Installation) -> None:
-    made = ff.Pipeline("gaps")
-
-    @made.each
-    def first(item: Any) -> Any:
-        if item.input == 3:
-            raise ff.Permanent("bad")
-        return item.input
-
-    @made.each
-    def second(item: Any) -> Any:
-        return item.input * 10
-
-    @made.merge
-    def bind(task: Any, results: Any) -> Any:
-        return [result.output for result in results]
-
-    installation.know(made)
-    task = installation.client.submit(made, items=range(10))
+    task = installation.client.submit(installation.know(without_third(ff.Permanent("bad"))), items=range(10))
     installation.work()
     assert installation.client.get(task.id).state == "partial"
     installation.client.merge(task.id)
@@ -241,23 +245,7 @@ def test_a_copy_that_begins_after_the_task_moved_on_does_not_hide_its_items(inst
 
 @pytest.mark.usefixtures("small_chunks")
 def test_a_merge_without_held_items_copies_many_into_the_next_stage(installation: Installation) -> None:
-    made = ff.Pipeline("held")
-
-    @made.each
-    def first(item: Any) -> Any:
-        if item.input == 3:
-            raise ff.HoldItem("was it paid?")
-        return item.input
-
-    @made.each
-    def second(item: Any) -> Any:
-        return item.input * 10
-
-    @made.merge
-    def bind(task: Any, results: Any) -> Any:
-        return [result.output for result in results]
-
-    task = installation.client.submit(installation.know(made), items=range(10))
+    task = installation.client.submit(installation.know(without_third(ff.HoldItem("was it paid?"))), items=range(10))
     installation.work()
     installation.client.merge(task.id)
     assert installation.completed(task) == [n * 10 for n in range(10) if n != 3]
