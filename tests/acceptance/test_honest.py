@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 import fanfold as ff
 from fanfold.store.store import Store
@@ -124,6 +124,24 @@ def test_a_job_of_unknown_outcome_is_decided_about_in_the_page(browser: Browser,
         expect(held).to_be_hidden()
         work(here)
         expect(page.locator("#task")).to_contain_text("completed")
+
+
+def test_a_command_clicked_before_the_scripts_are_loaded_still_asks_first(browser: Browser, here: Installation) -> None:
+    service = JobService()
+    service.trouble.append(raising(TimeoutError("no answer")))
+    task = here.client.submit(here.know(service.pipeline(find=False)), items=["x"])
+    work(here)
+    late: list[Route] = []
+    with served(here) as (address, _), looking(browser, address) as page:
+        page.route("**/confirm.js*", lambda route: late.append(route))  # noqa: PLW0108 (a bound built-in has no attributes)
+        page.goto(f"/tasks/{task.id}", wait_until="commit")
+        page.locator("#held").get_by_role("button", name="it was not started").click()
+        eventually(lambda: page.evaluate("Boolean(window.early.held)"))
+        assert here.client.get(task.id).held == 1
+        for route in late:
+            route.continue_()
+        page.locator("#confirm").get_by_role("button", name="it was not started").click()
+        eventually(lambda: here.client.get(task.id).held == 0)
 
 
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])

@@ -37,3 +37,5 @@ document.addEventListener("submit", async (event) => {
     form.requestSubmit(submitter);
   }
 }, { capture: true });
+
+window.early.release();
