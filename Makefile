@@ -40,14 +40,14 @@ DATABASE ?= sqlite
 simulate: .venv/.dev ## Play random histories full of crashes: make simulate SEEDS=10000 DATABASE=postgresql
 	@$(BIN)/python -m tests.simulation --seeds $(SEEDS) --database $(DATABASE)
 
-chaos: .venv/.dev ## Run every scenario of trouble at full length, and write docs/chaos.md
+chaos: .venv/.dev ## Run every scenario of trouble at full length, and write docs/explanation/chaos.md
 	@$(BIN)/python -m tests.chaos
 
 bench: .venv/.dev ## Fanfold, its peers and the bare statements side by side; a quarter of an hour. BENCH="--quick" for a first idea
 	@$(BIN)/python -m benchmarks.engines $(BENCH)
 
 mutants: .venv/.dev ## Remove one guard of the code after the other: some test or seed must fail each time
-	@$(BIN)/python -m tests.mutants --write docs/mutants.md
+	@$(BIN)/python -m tests.mutants --write docs/explanation/mutants.md
 
 docs: .venv/.dev ## Write the generated parts of the documentation again
 	$(BIN)/python -m tests.docs

@@ -115,7 +115,7 @@ def applications() -> str:
         [
             "# What applications declare",
             "",
-            "How to write one: [Applications](../applications.md).",
+            "How to write one: [Applications](../guides/applications.md).",
             "",
             "## Kinds of options",
             "",
@@ -231,7 +231,10 @@ def escaped(text: str) -> str:
 def api() -> str:
     """Every route of the API with its sentence and what it may be asked with, from its OpenAPI description."""
     described = openapi()
-    parts = ["# HTTP API", f"All of `{API}/openapi.json`, in short. What it is for: [Server and page](../server.md)."]
+    parts = [
+        "# HTTP API",
+        f"All of `{API}/openapi.json`, in short. What it is for: [Server and page](../guides/server.md).",
+    ]
     tags: dict[str, list[str]] = {}
     for path, methods in described["paths"].items():
         for method, operation in methods.items():
@@ -264,9 +267,9 @@ PAGES: dict[str, Callable[[], str]] = {
     "states.md": states,
     "settings.md": settings,
     "errors.md": error_reference,
-    "commands.md": commands,
+    "cli.md": commands,
     "pdf.md": pdf_options,
-    "api.md": api,
+    "http.md": api,
     "applications.md": applications,
     "sql.md": sql,
 }

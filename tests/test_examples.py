@@ -8,7 +8,7 @@ import pytest
 
 import fanfold as ff
 
-GUIDE = Path(__file__).parent.parent / "docs" / "writing-pipelines.md"
+GUIDE = Path(__file__).parent.parent / "docs" / "guides" / "writing-pipelines.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
 
 

@@ -1,4 +1,4 @@
-"""Does everything typed in the README and the quickstart work as printed?"""
+"""Does everything typed in the README and the tutorial work as printed?"""
 
 import os
 import re
@@ -62,9 +62,9 @@ UNTIL_SOME_ARE_DONE = "for _ in $(seq 200); do sleep 0.2; grep -q 'processing [1
 """Four seconds may be too short on a machine that is busy with other tests."""
 
 
-def test_the_quickstart_works_as_printed(tmp_path: Path) -> None:
+def test_the_tutorial_works_as_printed(tmp_path: Path) -> None:
     """From the first command to the last, killing it included."""
-    page = ROOT / "docs" / "quickstart.md"
+    page = ROOT / "docs" / "tutorial" / "first-pipeline.md"
     code = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)[0]
     (tmp_path / "quickstart").mkdir()
     (tmp_path / "quickstart" / "shout.py").write_text(code, encoding="utf-8")
@@ -85,4 +85,4 @@ def test_the_readme_works_as_printed(tmp_path: Path) -> None:
 
 def test_the_page_about_pdf_works_as_printed(tmp_path: Path) -> None:
     """With the sample instead of somebody's book."""
-    check(ROOT / "docs" / "pdf.md", tmp_path)
+    check(ROOT / "docs" / "guides" / "pdf.md", tmp_path)

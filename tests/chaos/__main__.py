@@ -16,7 +16,7 @@ from fanfold.store.dialects.sqlite_parts.sqlite_module import sqlite_version
 from tests.chaos.findings import REPORT, Finding
 
 ROOT = Path(__file__).parents[2]
-TABLE = ROOT / "docs" / "chaos.md"
+TABLE = ROOT / "docs" / "explanation" / "chaos.md"
 HEAD = """# Chaos: what real trouble does
 
 Real worker processes on real databases, and something goes wrong. Each line is one scenario of `tests/chaos`: what is promised,

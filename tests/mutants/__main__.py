@@ -1,4 +1,4 @@
-"""Does every mutant die? `python -m tests.mutants --jobs 2`; `--write docs/mutants.md` keeps the table."""
+"""Does every mutant die? `python -m tests.mutants --jobs 2`; `--write docs/explanation/mutants.md` keeps the table."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ INTRODUCTION = """\
 
 Fanfold's promises rest on guards: a lease in a WHERE, a row lock, a second look after a commit, a CHECK. Each of them was
 taken out by itself, in a copy of the code, and something had to notice: a seed of the simulation, or a test. This is the list,
-written by `python -m tests.mutants --write docs/mutants.md`.
+written by `python -m tests.mutants --write docs/explanation/mutants.md`.
 
 Where two guards stand behind each other, taking out one of them may change nothing that counts; the table says so, and for
 the most important of them it has a row in which both are gone. Where a guard keeps things fast rather than right, a test of

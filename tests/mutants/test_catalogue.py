@@ -35,9 +35,9 @@ def test_every_guard_has_a_name_of_its_own() -> None:
 
 
 def test_every_guard_is_in_the_documentation() -> None:
-    page = Path(ROOT / "docs/mutants.md").read_text()
+    page = Path(ROOT / "docs/explanation/mutants.md").read_text()
     missing = [one.guard for one in MUTANTS if f"| {one.guard}" not in page]
-    way = "python -m tests.mutants --missing docs/mutants.md --write docs/mutants.md"
+    way = "python -m tests.mutants --missing docs/explanation/mutants.md --write docs/explanation/mutants.md"
     assert missing == [], f"try them and add their rows: {way}"
 
 

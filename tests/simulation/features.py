@@ -23,7 +23,7 @@ class Features:
     """When calm comes, all workers but one are told to leave."""
 
     external: bool = False
-    """Items have external jobs done. The clock is not stepped then, nor does time leap: see `docs/simulation.md`."""
+    """Items have external jobs done. The clock is not stepped then, nor does time leap: see `docs/explanation/simulation.md`."""
 
     refusals: bool = False
     """The database refuses statements and commits, with the codes of both kinds."""

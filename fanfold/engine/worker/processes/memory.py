@@ -1,6 +1,6 @@
 """How much memory there is, and how much a process has taken.
 
-The parent looks at what its children have taken instead of setting a limit in the system: see docs/decisions.md.
+The parent looks at what its children have taken instead of setting a limit in the system: see docs/decisions/README.md.
 """
 
 from __future__ import annotations
