@@ -1,11 +1,9 @@
-"""Which parts of the documentation are made from the code? The reference; `make docs` writes it, a test compares it."""
+"""Makes the generated parts of the documentation from the code. `make docs` writes them, a test compares them."""
 
 import inspect
-import tempfile
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -20,10 +18,9 @@ from fanfold.model.pipelines.vocabulary import BEYOND_STAGES
 from fanfold.providers.configuration import BUILT_IN, Provider
 from fanfold.providers.configuration import MEANINGS as PROVIDER_MEANINGS
 from fanfold.running.terminal.exit_codes import MEANINGS as EXIT_MEANINGS
-from fanfold.server.app import API, make_app
-from fanfold.server.app_state import AppState
 from fanfold.settings import MEANINGS, Settings
-from fanfold.store.store import Store
+from tests.http_reference import escaped, http
+from tests.python_reference import python
 from tests.sql_reference import sql
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -223,62 +220,38 @@ def option_table(records: list[tuple[str, str]]) -> str:
     return "\n".join(["| option | meaning |", "|---|---|", *rows])
 
 
-def escaped(text: str) -> str:
-    """Text that may stand in a cell of a table."""
-    return text.replace("|", "\\|")
-
-
-def api() -> str:
-    """Every route of the API with its sentence and what it may be asked with, from its OpenAPI description."""
-    described = openapi()
-    parts = [
-        "# HTTP API",
-        f"All of `{API}/openapi.json`, in short. What it is for: [Server and page](../guides/server.md).",
-    ]
-    tags: dict[str, list[str]] = {}
-    for path, methods in described["paths"].items():
-        for method, operation in methods.items():
-            tags.setdefault(operation["tags"][0], []).append(operation_row(method, path, operation))
-    for tag, rows in tags.items():
-        parts += [f"## {tag.capitalize()}", "\n".join(["| route | does | asked with |", "|---|---|---|", *rows])]
-    return "\n\n".join(parts)
-
-
-def openapi() -> dict[str, Any]:
-    """The description of the API; a server that is never started."""
-    with tempfile.TemporaryDirectory() as folder:
-        store = Store(Settings(data=folder))
-        try:
-            return make_app(AppState(store, {})).openapi()
-        finally:
-            store.close()
-
-
-def operation_row(method: str, path: str, operation: dict[str, Any]) -> str:
-    """A route as a row of the table."""
-    sentence = operation["description"].split("\n\n")[0].replace("\n", " ")
-    given = [f"`{one['name']}`" for one in operation.get("parameters", ()) if one["in"] != "path"]
-    bodies = operation.get("requestBody", {}).get("content", {})
-    given += [f"body: `{kind}`" for kind in bodies]
-    return f"| `{method.upper()} {path}` | {escaped(sentence)} | {', '.join(given)} |"
+def decisions() -> str:
+    """The list of decisions by area, from the headings of their pages."""
+    head = (
+        "# Decisions\n\nWhy Fanfold is built as it is, one page per decision. Measurements are from a machine with two cores,\n"
+        "with fsync on. A new decision gets the next number and an area; `make docs` adds it to this list."
+    )
+    areas: dict[str, list[str]] = {}
+    for page in sorted((DOCS / "decisions").glob("0*.md")):
+        title, _, area, *_ = page.read_text(encoding="utf-8").splitlines()
+        areas.setdefault(area.removeprefix("Area: "), []).append(f"- [{title.removeprefix('# ')}]({page.name})")
+    return "\n\n".join([head, *("\n".join([f"## {area}", "", *rows]) for area, rows in areas.items())])
 
 
 PAGES: dict[str, Callable[[], str]] = {
-    "states.md": states,
-    "settings.md": settings,
-    "errors.md": error_reference,
-    "cli.md": commands,
-    "pdf.md": pdf_options,
-    "http.md": api,
-    "applications.md": applications,
-    "sql.md": sql,
+    "reference/python.md": python,
+    "reference/http.md": http,
+    "reference/cli.md": commands,
+    "reference/sql.md": sql,
+    "reference/settings.md": settings,
+    "reference/states.md": states,
+    "reference/errors.md": error_reference,
+    "reference/applications.md": applications,
+    "reference/pdf.md": pdf_options,
+    "decisions/README.md": decisions,
 }
+"""Every generated page, and what makes it."""
 
 
 def main() -> None:
     """Write every page."""
     for name, render in PAGES.items():
-        (DOCS / "reference" / name).write_text(render() + "\n", encoding="utf-8")
+        (DOCS / name).write_text(render() + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -13,13 +13,21 @@ class RunParameters(TypedDict, total=False):
     """What ``run`` and ``arun`` take besides the pipeline and its inputs."""
 
     items: Iterable[Any] | None
+    """The items, for a pipeline that begins with `each`."""
     options: dict[str, Any] | None
+    """The options of the task."""
     database: str | None
+    """The address of the database; by default that of the settings."""
     data: str | None
+    """The data folder; by default that of the settings."""
     fresh: bool
+    """Start a new task, even if the same work was done before."""
     concurrency: int | None
+    """How many items run at the same time; by default what the stages ask for."""
     straight_through: bool
+    """Do not wait at gates."""
     progress: bool
+    """Show progress on standard error."""
 
 
 def shows_parameters_of(shown: Callable[..., object]) -> Callable[[Function], Function]:

@@ -1,6 +1,6 @@
 """How much memory there is, and how much a process has taken.
 
-The parent looks at what its children have taken instead of setting a limit in the system: see docs/decisions/README.md.
+The parent watches what its children take, instead of setting a limit in the system: decision 55 (docs/decisions).
 """
 
 from __future__ import annotations
