@@ -7,7 +7,7 @@ PYTEST := $(BIN)/python -m pytest -n $(shell echo $$(( $$(getconf _NPROCESSORS_O
 # The tests start hundreds of processes: without compiled files each of them compiles the package again, 0.4 s every time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test quick check fix simulate chaos mutants bench docs lock clean
+.PHONY: help demo test quick check fix simulate chaos mutants bench docs site lock clean
 
 help: ## Print what make can do
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -52,6 +52,9 @@ mutants: .venv/.dev ## Remove one guard of the code after the other: some test o
 docs: .venv/.dev ## Write the generated parts of the documentation again
 	$(BIN)/python -m tests.docs
 
+site: .venv/.dev ## Build the documentation as a site in site/; a dead link or a missing anchor fails
+	$(BIN)/zensical build --strict --clean
+
 COMPILE := uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url \
 	--no-emit-find-links --python-version 3.11 --group build pyproject.toml
 
@@ -60,7 +63,7 @@ lock: ## Pin the newest allowed dependencies again (needs uv)
 	$(COMPILE) --upgrade --extra postgres --extra ocr --extra server --constraint requirements-dev.lock --output-file requirements.lock
 
 clean: ## Remove what make has made
-	rm -rf .venv .demo .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist
+	rm -rf .venv .demo .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .cache dist site
 
 # The locks pin everything with its hash, also what builds the package; so nothing is fetched beside them.
 .venv/.runtime: requirements.lock pyproject.toml

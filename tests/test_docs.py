@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from fanfold.errors import DATABASE_CODES
+from fanfold.model.lifecycle import ITEM_MOVES, TASK_MOVES, ItemState, TaskState
 from fanfold.settings import MEANINGS, Settings
 from fanfold.store.database_errors import DAMAGED, MISFIT, REFUSED, UNREACHABLE
 from tests.docs import DOCS, PAGES
@@ -71,3 +72,50 @@ def test_every_command_named_in_the_documentation_exists() -> None:
     for page in PROSE:
         named = set(re.findall(r"(?:^|[`$ ])fanfold ([a-z]+)\b(?!…)", page.read_text(encoding="utf-8"), re.MULTILINE))
         assert named <= {*known, "is", "as", "and", "keeps", "needs", "ff"}, f"{page.name}: {named - known}"
+
+
+ARCHITECTURE = DOCS / "explanation" / "architecture.md"
+NAMED = re.findall(r"\| `([\w.]+)` \| `([\w/]+\.py)` \|$", ARCHITECTURE.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def defined(file: Path) -> set[str]:
+    """The functions, classes and methods of a module, and what its classes get by assignment, as dotted names."""
+    names: set[str] = set()
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        if isinstance(node, ast.ClassDef):
+            inner = [one.name for one in node.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)]
+            inner += [
+                target.id
+                for one in node.body
+                if isinstance(one, ast.Assign)
+                for target in one.targets
+                if isinstance(target, ast.Name)
+            ]
+            names |= {f"{node.name}.{name}" for name in inner}
+    return names
+
+
+@pytest.mark.parametrize(("name", "file"), sorted(set(NAMED)))
+def test_every_function_of_the_architecture_page_exists(name: str, file: str) -> None:
+    """A function that was renamed or moved is renamed here as well."""
+    assert name in defined(ROOT / "fanfold" / file)
+
+
+def test_the_picture_names_only_functions_of_the_architecture_page() -> None:
+    """The table says where each of them is."""
+    picture = (DOCS / "explanation" / "path-of-an-item.svg").read_text(encoding="utf-8")
+    shown = set(re.findall(r'class="function">([\w.]+)<', picture))
+    assert len(shown) > 15
+    assert shown <= {name for name, _ in NAMED}
+
+
+def test_the_glossary_explains_every_state_and_every_verb() -> None:
+    """In alphabetical order, each in one sentence."""
+    text = (DOCS / "glossary.md").read_text(encoding="utf-8")
+    entries = dict(re.findall(r"^## (.+)\n\n((?:.+\n)+)", text, re.MULTILINE))
+    words = [*TaskState, *ItemState, *(move.verb for move in (*TASK_MOVES, *ITEM_MOVES))]
+    assert {str(word) for word in words} - set(entries) == set()
+    assert list(entries) == sorted(entries, key=str.lower)
+    assert [word for word, meaning in entries.items() if not meaning.rstrip().endswith(".")] == []
