@@ -66,8 +66,8 @@ def test_the_tutorial_works_as_printed(tmp_path: Path) -> None:
     """From the first command to the last, killing it included."""
     page = ROOT / "docs" / "tutorial" / "first-pipeline.md"
     code = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)[0]
-    (tmp_path / "quickstart").mkdir()
-    (tmp_path / "quickstart" / "shout.py").write_text(code, encoding="utf-8")
+    (tmp_path / "first").mkdir()
+    (tmp_path / "first" / "shout.py").write_text(code, encoding="utf-8")
     check(
         page,
         tmp_path,
