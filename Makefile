@@ -49,8 +49,9 @@ bench: .venv/.dev ## Fanfold, its peers and the bare statements side by side; a 
 mutants: .venv/.dev ## Remove one guard of the code after the other: some test or seed must fail each time
 	@$(BIN)/python -m tests.mutants --write docs/explanation/mutants.md
 
-docs: .venv/.dev ## Write the generated parts of the documentation again
+docs: .venv/.dev ## Write the generated parts of the documentation, and the signatures of AsyncClient, again
 	$(BIN)/python -m tests.docs
+	$(BIN)/python -m tests.async_stub
 
 site: .venv/.dev ## Build the documentation as a site in site/; a dead link or a missing anchor fails
 	$(BIN)/zensical build --strict --clean

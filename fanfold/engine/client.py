@@ -13,6 +13,7 @@ from fanfold.engine.queries.items import ItemQueries
 from fanfold.engine.queries.lookup import Lookup
 from fanfold.engine.queries.metrics import Metrics, measure
 from fanfold.engine.queries.outputs import OutputQueries
+from fanfold.engine.queries.pauses import steps_of
 from fanfold.engine.queries.tasks import TaskQueries
 from fanfold.engine.tasks.steering.accept_degraded import Keep, accept
 from fanfold.engine.tasks.steering.commands import Commands
@@ -49,6 +50,8 @@ def _asks(
     def ask(client: Client, /, *arguments: Given.args, **named: Given.kwargs) -> Found:
         return question(getattr(client, part), *arguments, **named)
 
+    if (steps := steps_of(question)) is not None:
+        ask.__dict__["steps"] = lambda client, *arguments, **named: steps(getattr(client, part), *arguments, **named)
     return ask
 
 

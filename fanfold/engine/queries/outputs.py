@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
 from fanfold.engine.queries.lookup import Lookup
 from fanfold.engine.queries.output_stream import OutputStream
+from fanfold.engine.queries.pauses import Pause, pausing_stream
 from fanfold.engine.queries.results import Results
 from fanfold.engine.queries.tasks import POLL_SECONDS
 from fanfold.engine.tasks.many_items.reset_items import is_same
@@ -63,7 +63,10 @@ class OutputQueries:
                         seen.add(gap.seq)
                         yield gap
 
-    def stream(self, task_id: str, *, follow: bool = True, poll: float = POLL_SECONDS) -> Iterator[tuple[str, Any]]:
+    @pausing_stream
+    def stream(
+        self, task_id: str, *, follow: bool = True, poll: float = POLL_SECONDS
+    ) -> Iterator[tuple[str, Any] | Pause]:
         """Pieces that items emit, as (key, value): in the order of the items, each item's in its own order, while they run.
 
         ``(key, ff.BEGAN_AGAIN)`` says that another attempt of the item has begun: its earlier pieces do not count any more.
@@ -73,7 +76,7 @@ class OutputQueries:
             pieces = emitted.next()
             yield from pieces
             if not pieces and not emitted.over:
-                time.sleep(poll)
+                yield Pause(poll)
 
 
 def last_output(look: Lookup, row: TaskRow, *, earlier: bool) -> str | None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import builtins
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from datetime import datetime
 
 from fanfold.engine.queries.lookup import Lookup, check_limit
+from fanfold.engine.queries.pauses import Pause, pausing, pausing_stream
 from fanfold.engine.queries.task_view import number_in, updated_at_in, view
 from fanfold.errors import BadInput, NotFound
 from fanfold.model.external import ExternalJob
@@ -116,7 +117,10 @@ class TaskQueries:
         with self.store.read() as tx:
             return [job for _, job in tx.externals.of_task(row.number, self.store.settings.lease_seconds)]
 
-    def wait(self, task_id: str, timeout: float | None = None, *, poll: float = POLL_SECONDS) -> Task:
+    @pausing
+    def wait(
+        self, task_id: str, timeout: float | None = None, *, poll: float = POLL_SECONDS
+    ) -> Generator[Pause, None, Task]:
         """Wait until the task is finished, or waits for a person; TimeoutError when it takes longer."""
         row = self._look.row(task_id)
         started = time.monotonic()
@@ -133,9 +137,10 @@ class TaskQueries:
                 return task
             if timeout is not None and time.monotonic() - started >= timeout:
                 raise TimeoutError(say("still_in_state", task=row.id, state=found.state, seconds=timeout))
-            time.sleep(poll)
+            yield Pause(poll)
 
-    def follow(self, task_id: str, *, after: int = 0, poll: float = POLL_SECONDS) -> Iterator[Task | Event]:
+    @pausing_stream
+    def follow(self, task_id: str, *, after: int = 0, poll: float = POLL_SECONDS) -> Iterator[Task | Event | Pause]:
         """A live stream: every event once (from ``after`` on), and the task whenever it has changed, until it is finished."""
         row = self._look.row(task_id)
         last: Task | None = None
@@ -153,4 +158,4 @@ class TaskQueries:
                 last = task
             if task.finished:
                 return
-            time.sleep(poll)
+            yield Pause(poll)

@@ -1,0 +1,157 @@
+"""`AsyncClient` for type checkers. Written by `python -m tests.async_stub` from `Client`; change it there."""
+
+import builtins
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from fanfold.engine.make_form import FormFile
+from fanfold.engine.queries.metrics import Metrics
+from fanfold.engine.take_action import ActionOutcome
+from fanfold.engine.tasks.submitting.submission import Submission
+from fanfold.model.decision import Decision, NewDecision
+from fanfold.model.external import ExternalJob
+from fanfold.model.item import Item, ItemDetail, Result
+from fanfold.model.pipelines.pipeline import Target
+from fanfold.model.task import Event, Task
+from fanfold.store.rows.answers import CallRow
+from fanfold.store.rows.workers import WorkerRow
+from fanfold.store.store import Store
+
+class AsyncClient:
+    def __init__(
+        self,
+        database: str | None = None,
+        data: str | None = None,
+        *,
+        store: Store | None = None,
+        pipelines: Iterable[Target] = (),
+        actor: str = "person",
+        owner: str | None = None,
+        threads: int = 8,
+    ) -> None: ...
+    async def __aenter__(self) -> Self: ...
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+    async def close(self) -> None: ...
+    async def accept(
+        self, task_id: str, items: Sequence[str] = (), *, stage: str | None = None, reason: str | None = None
+    ) -> Task: ...
+    async def by_key(self, key: str, owner: str | None = None) -> Task | None: ...
+    async def calls(
+        self,
+        task_id: str,
+        key: str | None = None,
+        stage: str | None = None,
+        *,
+        before: int | None = None,
+        limit: int | None = 1000,
+    ) -> builtins.list[CallRow]: ...
+    async def cancel(self, task_id: str, reason: str | None = None) -> Task: ...
+    async def counts(self) -> dict[str, int]: ...
+    async def decide(
+        self,
+        task_id: str,
+        item: str,
+        part: str,
+        verdict: str,
+        value: Any = None,
+        *,
+        stage: str | None = None,
+        actor: str | None = None,
+    ) -> Task: ...
+    async def decide_many(
+        self,
+        task_id: str,
+        decisions: Iterable[NewDecision | Mapping[str, Any]],
+        *,
+        stage: str | None = None,
+        actor: str | None = None,
+    ) -> Task: ...
+    async def decisions(
+        self,
+        task_id: str,
+        *,
+        stage: str | None = None,
+        item: str | None = None,
+        part: str | None = None,
+        verdict: str | None = None,
+        history: bool = False,
+        after: int = 0,
+        limit: int = 1000,
+    ) -> builtins.list[Decision]: ...
+    async def delete(self, task_id: str) -> None: ...
+    async def do(self, task_id: str, action: str, options: dict[str, Any] | None = None) -> ActionOutcome: ...
+    async def events(self, task_id: str, after: int = 0, limit: int = 1000) -> builtins.list[Event]: ...
+    async def external(
+        self, task_id: str, verb: str, items: Sequence[str] = (), *, stage: str | None = None, reason: str | None = None
+    ) -> Task: ...
+    async def external_jobs(self, task_id: str) -> builtins.list[ExternalJob]: ...
+    async def failures(self, task_id: str, limit: int = 20) -> builtins.list[tuple[str, str, str, int]]: ...
+    def follow(self, task_id: str, *, after: int = 0, poll: float = 0.2) -> AsyncGenerator[Task | Event]: ...
+    async def get(self, task_id: str) -> Task: ...
+    async def item(self, task_id: str, key: str, stage: str | None = None) -> ItemDetail: ...
+    async def items(
+        self,
+        task_id: str,
+        *,
+        stage: str | None = None,
+        states: Sequence[str] = (),
+        keys: Sequence[str] = (),
+        degraded: bool | None = None,
+        after: str | None = None,
+        limit: int = 100,
+    ) -> builtins.list[Item]: ...
+    async def list(
+        self,
+        *,
+        states: Sequence[str] = (),
+        pipeline: str | None = None,
+        owner: str | None = None,
+        tag: str | None = None,
+        text: str | None = None,
+        needs_you: bool = False,
+        after: str | None = None,
+        limit: int = 50,
+        sort: str = ...,
+    ) -> builtins.list[Task]: ...
+    async def make_form(self, task_id: str, form: str, *, earlier: bool = False) -> FormFile: ...
+    async def merge(self, task_id: str) -> Task: ...
+    async def metrics(self) -> Metrics: ...
+    def missing(self, task_id: str) -> AsyncGenerator[Result]: ...
+    async def output(self, task_id: str, key: str, stage: str | None = None, *, earlier: bool = False) -> Any: ...
+    async def pause(self, task_id: str, reason: str | None = None) -> Task: ...
+    async def rerun(self, task_id: str) -> Task: ...
+    async def result(self, task_id: str, *, earlier: bool = False, form: str | None = None) -> Any: ...
+    def results(self, task_id: str, stage: str | None = None) -> AsyncGenerator[Result]: ...
+    async def resume(self, task_id: str) -> Task: ...
+    async def retry(
+        self,
+        task_id: str,
+        items: Sequence[str] = (),
+        *,
+        stage: str | None = None,
+        options: dict[str, Any] | None = None,
+        degraded: bool = False,
+    ) -> Task: ...
+    def stream(self, task_id: str, *, follow: bool = True, poll: float = 0.2) -> AsyncGenerator[tuple[str, Any]]: ...
+    async def submit(
+        self,
+        pipeline: Target,
+        *inputs: Any,
+        items: Iterable[Any] | None = None,
+        options: dict[str, Any] | None = None,
+        title: str | None = None,
+        key: str | None = None,
+        priority: int = 0,
+        tags: Sequence[str] = (),
+        owner: str | None = None,
+        retry_limit: int | None = None,
+        metadata: dict[str, Any] | None = None,
+        straight_through: bool = False,
+        literal: bool = False,
+    ) -> Task: ...
+    async def submit_or_find(self, pipeline: Target, wanted: Submission) -> tuple[Task, bool]: ...
+    async def wait(self, task_id: str, timeout: float | None = None, *, poll: float = 0.2) -> Task: ...
+    async def workers(self) -> builtins.list[WorkerRow]: ...

@@ -1,0 +1,70 @@
+"""Queries that wait between two looks, written once for both kinds of callers.
+
+Such a query is a generator that yields a ``Pause`` where it has to wait. A plain call sleeps there, in its thread. `AsyncClient`
+takes the same steps through ``.steps`` and sleeps in the event loop, so that waiting holds no thread and can be cancelled.
+"""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable, Generator, Iterator
+from functools import wraps
+from typing import Any, NamedTuple, ParamSpec, TypeVar
+
+Given = ParamSpec("Given")
+Found = TypeVar("Found")
+Steps = Callable[..., Any]
+
+
+class Pause(NamedTuple):
+    """Wait this long before the next look."""
+
+    seconds: float
+
+
+def pausing(steps: Callable[Given, Generator[Pause, None, Found]]) -> Callable[Given, Found]:
+    """Make a query of steps that return its answer at the end."""
+
+    @wraps(steps)
+    def ask(*given: Given.args, **named: Given.kwargs) -> Found:
+        under_way = steps(*given, **named)
+        while True:
+            try:
+                time.sleep(next(under_way).seconds)
+            except StopIteration as end:
+                found: Found = end.value
+                return found
+
+    _mark(ask, steps, lambda returned: returned.removeprefix("Generator[Pause, None, ").removesuffix("]"))
+    return ask
+
+
+def pausing_stream(steps: Callable[Given, Iterator[Found | Pause]]) -> Callable[Given, Iterator[Found]]:
+    """Make a stream of steps that yield its elements, and pauses between them."""
+
+    @wraps(steps)
+    def ask(*given: Given.args, **named: Given.kwargs) -> Iterator[Found]:
+        for step in steps(*given, **named):
+            if isinstance(step, Pause):
+                time.sleep(step.seconds)
+            else:
+                yield step
+
+    _mark(ask, steps, lambda returned: returned.replace(" | Pause", ""))
+    return ask
+
+
+def steps_of(method: Callable[..., Any]) -> Steps | None:
+    """The steps that a query was made of; None for one that never waits."""
+    steps: Steps | None = getattr(method, "steps", None)
+    return steps
+
+
+def _mark(ask: Callable[..., Any], steps: Steps, without_pauses: Callable[[str], str]) -> None:
+    """Keep the steps with the query, and show people a signature without pauses."""
+    shown = inspect.signature(steps)
+    returned = without_pauses(str(shown.return_annotation))
+    ask.__dict__["steps"] = steps
+    ask.__dict__["__signature__"] = shown.replace(return_annotation=returned)
+    ask.__annotations__ = {**steps.__annotations__, "return": returned}
