@@ -4,6 +4,7 @@ from fanfold.engine.async_client import AsyncClient as AsyncClient
 from fanfold.engine.client import Client as Client
 from fanfold.engine.handlers.task_and_item import ItemWork as ItemWork
 from fanfold.engine.handlers.task_and_item import TaskWork as TaskWork
+from fanfold.engine.logs import JsonFormatter as JsonFormatter
 from fanfold.engine.make_form import FormFile as FormFile
 from fanfold.engine.make_form import FormWork as FormWork
 from fanfold.engine.queries.results import Results as Results

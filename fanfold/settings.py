@@ -52,6 +52,7 @@ class Settings:
     port: int = 8700
     allowed_hosts: str = ""
     upload_bytes: int = 1_000_000_000
+    log: str = "text"
 
     @property
     def data_folder(self) -> Path:
@@ -109,6 +110,7 @@ MEANINGS = {
     "port": "The port the server listens on; 0 takes a free one.",
     "allowed_hosts": "Names, separated by commas, under which the server may be called besides its own address.",
     "upload_bytes": "The largest request that may be uploaded to the server.",
+    "log": "How commands, workers and the server write log lines: `text`, or `json` with one object a line.",
 }
 
 
@@ -167,6 +169,8 @@ def _checked(settings: Settings) -> Settings:
         )
     if settings.sqlite_synchronous.upper() not in ("FULL", "NORMAL", "EXTRA"):
         raise BadInput(f"sqlite_synchronous is {settings.sqlite_synchronous!r}; use FULL, EXTRA or NORMAL.")
+    if settings.log not in ("text", "json"):
+        raise BadInput(f"Setting log is {settings.log!r}; use text or json.")
     _ = settings.weights
     for name in (
         "poll_seconds",

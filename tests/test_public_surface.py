@@ -14,8 +14,8 @@ PROMISED = [
     "AsyncClient", "BEGAN_AGAIN", "BadAnswer", "BadInput", "BadOption", "BadPipeline", "Cancelled", "Catalogue", "Change",
     "Check", "ChildDied", "Client", "DatabaseProblem", "Decision", "Event", "ExternalJob", "FanfoldError", "File", "Form",
     "FormFailed", "FormFile", "FormWork", "HandlerError", "HoldItem", "IllegalMove", "Item", "ItemState", "ItemWork", "JobFailed",
-    "LeaseLost", "NewDecision", "NewItem", "NoAnswer", "NotFound", "Option", "PauseTask", "Permanent", "Pipeline",
-    "Result", "Results", "Retry", "Spending", "Task", "TaskState", "TaskStopped", "TaskWork", "Temporary", "Upload",
+    "JsonFormatter", "LeaseLost", "NewDecision", "NewItem", "NoAnswer", "NotFound", "Option", "PauseTask", "Permanent",
+    "Pipeline", "Result", "Results", "Retry", "Spending", "Task", "TaskState", "TaskStopped", "TaskWork", "Temporary", "Upload",
     "Vocabulary", "Worker", "arun", "later", "part_key", "part_keys", "read_options", "run", "task",
 ]  # fmt: skip
 

@@ -34,7 +34,7 @@ def outcome(held: Held, look: str) -> tuple[int, list[str]]:
     async def scene() -> tuple[int, list[str]]:
         caller: Any = Endless()
         attempts = Attempts(caller, lambda: "worker", lambda: None)
-        claimed: Any = SimpleNamespace(id=1, lease=5, task=1, key="1", crashes=0)
+        claimed: Any = SimpleNamespace(id=1, lease=5, task=1, key="1", crashes=0, attempts=1)
         call: Any = SimpleNamespace(
             claimed=claimed,
             row=SimpleNamespace(id="t", pipeline="p"),
@@ -103,7 +103,7 @@ def test_an_attempt_that_was_superseded_settles_nothing_and_frees_its_place() ->
         caller: Any = Endless()
         attempts = Attempts(caller, lambda: "worker", lambda: None)
         for lease in (5, 6):
-            claimed: Any = SimpleNamespace(id=1, lease=lease, task=1, key="1", crashes=0)
+            claimed: Any = SimpleNamespace(id=1, lease=lease, task=1, key="1", crashes=0, attempts=1)
             call: Any = SimpleNamespace(
                 claimed=claimed,
                 row=SimpleNamespace(id="t", pipeline="p"),

@@ -46,6 +46,7 @@ def test_other_variables_and_tables_of_the_file_are_left_to_others(tmp_path: Pat
         ({"FANFOLD_LEASE_SECONDS": "8"}, "must outlast two heartbeats"),
         ({"FANFOLD_LEASE_SECONDS": "nan"}, "must outlast two heartbeats"),
         ({"FANFOLD_SQLITE_SYNCHRONOUS": "OFF"}, "use FULL, EXTRA or NORMAL"),
+        ({"FANFOLD_LOG": "xml"}, "use text or json"),
     ],
 )
 def test_a_bad_value_is_refused_with_the_reason(environment: dict[str, str], reason: str) -> None:

@@ -103,10 +103,10 @@ MUTANTS = (
         "an attempt cancelled before its first step is over too",
         Edit(
             ATTEMPTS,
-            "        task = asyncio.get_running_loop().create_task(call.run_async() if in_loop else self._caller.run(call))\n",
+            "        task = asyncio.get_running_loop().create_task(run, context=self._context(call))\n",
             "        async def around() -> Settlement:\n"
             "            try:\n"
-            "                return await (call.run_async() if in_loop else self._caller.run(call))\n"
+            "                return await run\n"
             "            finally:\n"
             "                asyncio.get_running_loop().call_soon(self._ended, attempt, task)\n\n"
             "        task = asyncio.get_running_loop().create_task(around())\n",

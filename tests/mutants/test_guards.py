@@ -382,7 +382,7 @@ def test_an_attempt_cancelled_before_its_first_step_is_over() -> None:
     async def scene() -> tuple[int, list[str]]:
         caller: Any = Endless()
         attempts = Attempts(caller, lambda: "worker", lambda: None)
-        claimed: Any = SimpleNamespace(id=1, lease=5, task=1, key="1", crashes=0)
+        claimed: Any = SimpleNamespace(id=1, lease=5, task=1, key="1", crashes=0, attempts=1)
         row = SimpleNamespace(id="t", pipeline="p")
         call: Any = SimpleNamespace(claimed=claimed, row=row, stage=batch().stages["convert"], time=TimeLimit(None))
         call.release = partial(Settlement, claimed, Ending.RELEASE)

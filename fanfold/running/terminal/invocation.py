@@ -63,6 +63,12 @@ class Invocation:
         levels = (logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG)
         position = min(levels.index(level) + self.verbose, len(levels) - 1)
         handler = EchoHandler()
+        if self.settings().log == "json":
+            from fanfold.engine.logs import LogLevels, log_json
+
+            # Libraries say much: they are heard one level later, but their warnings always, as without this.
+            log_json(handler, LogLevels(levels[position], levels[max(1, position - 1)]))
+            return
         handler.setFormatter(Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
         root = logging.getLogger("fanfold")
         root.handlers[:] = [handler]

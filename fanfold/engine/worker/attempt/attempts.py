@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 import time
 from collections import Counter, deque
@@ -12,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from fanfold.engine.logs import about, attempt_fields, fields_of
 from fanfold.engine.worker.attempt.attempt_result import OutOfTime, Settlement
 from fanfold.engine.worker.attempt.call import Call
 from fanfold.engine.worker.attempt.caller import SUSPECTS_AT_ONCE, Caller
@@ -131,7 +133,8 @@ class Attempts:
         in_loop, now = self._caller.runs_in_loop(call), time.monotonic()
         if in_loop:
             call.time.begin()
-        task = asyncio.get_running_loop().create_task(call.run_async() if in_loop else self._caller.run(call))
+        run = call.run_async() if in_loop else self._caller.run(call)
+        task = asyncio.get_running_loop().create_task(run, context=self._context(call))
         attempt = RunningAttempt(call, task, now)
         self._watch_time(call.time.due(now))
         if (earlier := self._running.get(call.claimed.id)) is not None:
@@ -144,6 +147,12 @@ class Attempts:
             self._suspects.add(call.claimed.id)
         # Not a coroutine around the call: one that is cancelled before its first step never runs at all.
         task.add_done_callback(partial(self._ended, attempt))
+
+    def _context(self, call: Call) -> contextvars.Context:
+        """The context of an attempt: what is logged in it tells what it is about."""
+        context = contextvars.copy_context()
+        context.run(attempt_fields.set, fields_of(call, self._worker()))
+        return context
 
     async def hand_back(self, out_of_time: OutOfTime | None = None) -> None:
         """End everything that still runs; each is given back unharmed. ``out_of_time`` says that the time of a tick is over."""
@@ -207,7 +216,8 @@ class Attempts:
         if attempt.over or attempt.task.done():
             return
         call = attempt.call
-        log.warning("%s %s of %s does not end: left behind", call.stage.name, call.claimed.key, call.row.id)
+        what = f"{call.stage.name} {call.claimed.key} of {call.row.id}"
+        log.warning("%s does not end: left behind", what, extra=about(call, self._worker()))
         asyncio._unregister_task(attempt.task)  # Else the loop would wait for it when the worker stops.
         self._ended(attempt, attempt.task)
 
@@ -254,9 +264,8 @@ class Attempts:
     def _end(self, attempt: RunningAttempt, unwanted: str) -> None:
         if attempt.unwanted is None:
             call, why = attempt.call, "no longer ours" if unwanted == "lost" else "no longer wanted"
-            log.info(
-                "[%s] Stopping %s %s of %s: %s", self._worker(), call.stage.name, call.claimed.key, call.row.id, why
-            )
+            what = f"{call.stage.name} {call.claimed.key} of {call.row.id}"
+            log.info("[%s] Stopping %s: %s", self._worker(), what, why, extra=about(call))
             self._cancel(attempt, unwanted)
 
     def _cancel(self, attempt: RunningAttempt, unwanted: str) -> None:
@@ -274,12 +283,12 @@ class Attempts:
             return
         what = f"{ending.log_word} {call.stage.name} {call.claimed.key} of {call.row.id}"
         if not ending.warns:
-            log.debug("[%s] %s", self._worker(), what)
+            log.debug("[%s] %s", self._worker(), what, extra=about(call))
             return
         why = settlement.hold or settlement.error_message
         said, like_it = self._throttle.count(call.stage.name, ending, settlement.error_code, why)
         line = f"{what}: {why}{self._next(call, settlement)}{like_it}"
-        log.log(logging.WARNING if said else logging.DEBUG, "[%s] %s", self._worker(), line)
+        log.log(logging.WARNING if said else logging.DEBUG, "[%s] %s", self._worker(), line, extra=about(call))
 
     def _next(self, call: Call, settlement: Settlement) -> str:
         if settlement.ending in NEXT:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import logging
 import os
 import sys
@@ -10,6 +11,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 from queue import SimpleQueue
 from typing import Any
 
@@ -35,8 +37,9 @@ class Threads:
         self._made = 0
 
     def submit(self, function: Callable[[], Any]) -> Future[Any]:
-        """Run ``function`` in a thread."""
+        """Run ``function`` in a thread, in the context of the caller."""
         future: Future[Any] = Future()
+        function = partial(contextvars.copy_context().run, function)
         with self._lock:
             try:
                 inbox = self._idle.pop() if self._idle else self._new()

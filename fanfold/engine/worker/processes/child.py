@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import logging
 import multiprocessing
 import os
 import pickle
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fanfold.engine.discovery import load_file
+from fanfold.engine.logs import LogFields, LogLevels, log_json, logged_as
 from fanfold.engine.worker.processes.descendants import adopt_orphans, end_descendants
 from fanfold.engine.worker.processes.forks import end_copy
 from fanfold.engine.worker.processes.surroundings import Surroundings
@@ -53,6 +55,7 @@ class ChildRequest:
     with_arguments: bool
     row: TaskRow
     claimed: Claimed
+    log_fields: LogFields | None = None
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,7 @@ class Errand:
     qualname: str
     arguments: tuple[Any, ...]
     named: dict[str, Any]
+    log_fields: LogFields | None = None
 
 
 @dataclass(frozen=True)
@@ -82,9 +86,13 @@ class ChildReply:
     spent: bool = False
 
 
-def serve(pipe: Connection, settings: Settings, parent: int, modules: Sequence[str] = ()) -> None:
-    """Answer requests until the parent is gone."""
+def serve(
+    pipe: Connection, settings: Settings, parent: int, modules: Sequence[str] = (), log_levels: LogLevels | None = None
+) -> None:
+    """Answer requests until the parent is gone; with ``log_levels`` log lines are JSON, as the parent's are."""
     _settle_in(parent)
+    if log_levels is not None:
+        log_json(logging.StreamHandler(), log_levels)
     for module in modules:
         try:
             importlib.import_module(module)
@@ -123,9 +131,10 @@ class _Server:
             request = pickle.loads(packed)
         except BaseException as error:
             return pickle.dumps(ErrandOutcome(error=_not_readable(error)))
-        if isinstance(request, Errand):
-            return _run_errand(request, self._begun)
-        return pickle.dumps(_settlement(self._open_store, request, self._begun))
+        with logged_as(request.log_fields):
+            if isinstance(request, Errand):
+                return _run_errand(request, self._begun)
+            return pickle.dumps(_settlement(self._open_store, request, self._begun))
 
     def _begun(self) -> None:
         importing.note(importing.NOT_AT_ALL)

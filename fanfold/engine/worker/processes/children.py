@@ -14,6 +14,7 @@ from dataclasses import replace
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any
 
+from fanfold.engine.logs import attempt_fields, json_levels
 from fanfold.engine.worker.processes.child import (
     BEGUN,
     OUT_OF_MEMORY,
@@ -55,7 +56,7 @@ class Child:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
         self._process = context.Process(
-            target=serve, args=(theirs, settings, os.getpid(), modules), daemon=True, name=CHILD_NAME
+            target=serve, args=(theirs, settings, os.getpid(), modules, json_levels()), daemon=True, name=CHILD_NAME
         )
         # Ctrl-C goes to the children as well: until they can ignore it they must not hear it.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -96,7 +97,9 @@ class Child:
     ) -> Any:
         """Run a plain function in the child and give back what it returns, or raise what it raises; else as ``call``."""
         module = sys.modules.get(function.__module__)
-        errand = Errand(function.__module__, getattr(module, "__file__", None), function.__qualname__, arguments, named)
+        file = getattr(module, "__file__", None)
+        fields = attempt_fields.get()
+        errand = Errand(function.__module__, file, function.__qualname__, arguments, named, fields)
         outcome: ErrandOutcome = self._ask(errand, begun, slow)
         return outcome.value
 
@@ -281,9 +284,8 @@ def _request(call: Call) -> ChildRequest:
     module = sys.modules.get(handler.__module__)
     file = getattr(module, "__file__", None)
     bare = replace(call.stage, handler=serve)
-    return ChildRequest(
-        handler.__module__, file, handler.__qualname__, bare, call.with_arguments, call.row, call.claimed
-    )
+    name, fields = handler.__qualname__, attempt_fields.get()
+    return ChildRequest(handler.__module__, file, name, bare, call.with_arguments, call.row, call.claimed, fields)
 
 
 def _manner(exit_code: int | None) -> Sentence:

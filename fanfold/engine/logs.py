@@ -1,0 +1,132 @@
+"""Log lines as JSON, one object a line, with the task, stage, item, attempt and worker that they are about.
+
+The fields of an attempt are in the context of its handler, so that they are found by what the handler logs itself, in the event
+loop, in threads and in child processes. Lines as text do not change.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fanfold.engine.redaction import without_keys
+from fanfold.model.values.secrets import BLANK, is_secret
+
+if TYPE_CHECKING:
+    from fanfold.engine.worker.attempt.call import Call
+
+SPEAKERS = ("fanfold.worker", "fanfold.sweep")
+"""Loggers whose lines begin with the worker, or with the task, that speaks: `[%s] …`."""
+TASK_ID = re.compile(r"t-[a-z0-9]{12}")
+STANDARD = {*vars(logging.makeLogRecord({})), "message", "asctime", "taskName", "fanfold"}
+"""Attributes that every record has; others were given with ``extra``."""
+
+
+class LogFields(NamedTuple):
+    """The attempt that a line is about."""
+
+    task: str
+    stage: str
+    item: str
+    attempt: int
+    worker: str | None
+
+
+class LogLevels(NamedTuple):
+    """From which level on lines are shown: ours, and those of everything else."""
+
+    ours: int
+    others: int
+
+
+attempt_fields: ContextVar[LogFields | None] = ContextVar("fanfold_attempt_fields", default=None)
+_installed: LogLevels | None = None
+
+
+def fields_of(call: Call, worker: str | None = None) -> LogFields:
+    """The fields of an attempt."""
+    return LogFields(call.row.id, call.stage.name, call.claimed.key, call.claimed.attempts, worker)
+
+
+def about(call: Call, worker: str | None = None) -> dict[str, LogFields]:
+    """The ``extra`` of a line about an attempt that is logged outside of it."""
+    return {"fanfold": fields_of(call, worker)}
+
+
+@contextmanager
+def logged_as(fields: LogFields | None) -> Iterator[None]:
+    """Lines that are logged meanwhile are about this attempt."""
+    before = attempt_fields.set(fields)
+    try:
+        yield
+    finally:
+        attempt_fields.reset(before)
+
+
+def log_json(handler: logging.Handler, levels: LogLevels) -> None:
+    """Have everything that is logged in this process written as JSON, by one handler."""
+    global _installed  # noqa: PLW0603
+    handler.setFormatter(JsonFormatter())
+    root, ours = logging.getLogger(), logging.getLogger("fanfold")
+    root.handlers[:], ours.handlers[:] = [handler], []
+    root.setLevel(levels.others)
+    ours.setLevel(levels.ours)
+    logging.captureWarnings(True)
+    _installed = levels
+
+
+def json_levels() -> LogLevels | None:
+    """The levels of this process, for its children; None where lines are text, or another program decides about them."""
+    return _installed
+
+
+class JsonFormatter(logging.Formatter):
+    """Formats a record as a JSON object without keys that this process knows: for the logging of a program of one's own.
+
+    Its fields are time, level, logger and message; task, stage, item, attempt and worker where they are known; what was
+    given with ``extra``; and ``exception`` with the traceback.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line."""
+        line: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": without_keys(record.getMessage()),
+            **_known(record),
+        }
+        for name, value in vars(record).items():
+            if name not in STANDARD:
+                line.setdefault(name, BLANK if is_secret(name) else _plain(value))
+        if record.exc_info and record.exc_info[0] is not None:
+            line["exception"] = without_keys(self.formatException(record.exc_info))
+        if record.stack_info:
+            line["stack"] = without_keys(self.formatStack(record.stack_info))
+        # Half of a surrogate pair cannot be written; escaped, it is JSON all the same.
+        return json.dumps(line, ensure_ascii=False).encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _known(record: logging.LogRecord) -> dict[str, Any]:
+    """What the line is about: as it says itself, from the context, or from its first words."""
+    fields: LogFields | None = getattr(record, "fanfold", None) or attempt_fields.get()
+    known = {} if fields is None else fields._asdict()
+    if record.name in SPEAKERS and str(record.msg).startswith("[%s] ") and isinstance(record.args, tuple):
+        speaker = str(record.args[0])
+        name = "task" if TASK_ID.fullmatch(speaker) else "worker"
+        known[name] = known.get(name) or speaker
+    return {name: _plain(value) for name, value in known.items() if value is not None}
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float) and value - value == 0:  # JSON has no infinity, and no number that is none.
+        return value
+    return without_keys(str(value))
