@@ -1,1 +1,1 @@
-"""How is it remembered? The only room with SQL: tables, verbs on them, blobs and migrations."""
+"""Stores tasks, items and files. All SQL is here: tables, verbs on them, blobs and migrations."""

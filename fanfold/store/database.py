@@ -1,4 +1,4 @@
-"""Which database is it, and how are transactions made? One engine, two kinds of transaction, on every database."""
+"""Opens transactions on one database: one engine and two kinds of transaction, whichever database it is."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class Database:
 
     @cached_property
     def _reserve(self) -> sa.Engine:
-        """Connections that handlers cannot use up, where there is more than one."""
+        """A separate pool that handlers cannot exhaust, unless the database has only one connection."""
         return self.engine if self.access.has_one_connection else self.access.new_engine(pool_size=3, max_overflow=2)
 
     def own_connections(self) -> None:
-        """From now on this thread does not wait for a connection behind the handlers: everybody waits for what it does."""
+        """Give this thread the reserved pool. Everything waits for its work, so it must not queue behind handlers."""
         self._own.engine = self._reserve
 
     @property
@@ -54,14 +54,14 @@ class Database:
 
     @contextmanager
     def write(self) -> Iterator[sa.Connection]:
-        """A transaction that writes: takes SQLite's write lock at once, so that nothing is read that another one changes."""
+        """A write transaction. It takes SQLite's write lock at once, so what it reads cannot change before it writes."""
         with self._told_plainly(), self._pool.connect() as connection, ExitStack() as over, connection.begin():
-            over.enter_context(self.access.holding_lock())  # From the moment the lock is ours, until after the commit.
+            over.enter_context(self.access.holding_lock())  # From acquiring the lock until after the commit.
             yield connection
 
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
-        """A transaction that only reads and blocks nobody."""
+        """A read-only transaction. It blocks no writer."""
         with self._told_plainly(), self._pool.connect() as connection:
             connection = connection.execution_options(fanfold_read=True, **self.access.read_options)
             with connection.begin():
@@ -69,15 +69,15 @@ class Database:
 
     @property
     def is_pooled(self) -> bool:
-        """Whether a pooler gives each transaction another connection of the server."""
+        """Whether a pooler may give each transaction a different server connection."""
         return self.access.is_pooled(self.read)
 
     def end_silent(self) -> int:
-        """End connections on which somebody waits for an answer that will not come; returns how many."""
+        """End connections that wait for an answer that will never come; returns how many."""
         return self.access.end_silent(self.read)
 
     def end_all(self) -> int:
-        """End every connection in use: nothing has been heard of the server for too long. Returns how many."""
+        """End every connection in use, because the server has been silent for too long; returns how many."""
         return self.access.end(lambda use: True)
 
     def end_thread(self, thread: int) -> int:
@@ -91,15 +91,17 @@ class Database:
             self._reserve.dispose()
 
     def leave_connections(self) -> None:
-        """Keep off the connections that a forked copy of the process shares with its parent, and open new ones when needed."""
+        """In a forked process: stop using the connections shared with the parent, and open new ones when needed."""
         engines = [self.engine, *([self._reserve] if "_reserve" in self.__dict__ else [])]
-        self._inherited = [engine.pool for engine in engines]  # Held: when collected they would be closed for both.
+        self._inherited = [
+            engine.pool for engine in engines
+        ]  # Kept: garbage collection would close them for the parent too.
         for engine in engines:
             engine.dispose(close=False)
 
     @contextmanager
     def _told_plainly(self) -> Iterator[None]:
-        """Errors of the driver as DatabaseProblem, with a code that says what they mean for the work."""
+        """Turn driver errors into DatabaseProblem, with a code that says how to handle them."""
         try:
             yield
         except Exception as error:

@@ -1,9 +1,9 @@
-"""Sorts the errors of databases by what they mean for the work; each dialect knows those of its own driver.
+"""Classifies database errors by how to handle them. Each dialect knows the errors of its own driver.
 
-`refused`     about the data: this value cannot be stored. Only this may fail an item.
-`misfit`      the statement does not fit the tables: another version of Fanfold, or missing rights. Trying again is no use.
-`damaged`     the database file is broken.
-`unreachable` everything else: tried again, with the result kept in hand.
+`refused`     this value cannot be stored. Only this error may fail an item.
+`misfit`      the statement does not fit the tables: another version of Fanfold, or missing permissions. Retrying is useless.
+`damaged`     the database file is corrupt.
+`unreachable` everything else. The write is retried, and the result is kept in memory meanwhile.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from fanfold.store.dialects.known import NAMES, named, of_error
 
 REFUSED, MISFIT, DAMAGED, UNREACHABLE = "refused", "misfit", "damaged", "unreachable"
 WAYS_OUT = {"Too many open files": say("more_files")}
-"""What the system says, whatever the database → what a person can do."""
+"""Error text from the operating system, with any database → what a person can do."""
 PUBLIC = {
     REFUSED: say("database_refused"),
     MISFIT: say("database_misfit"),
     DAMAGED: say("database_damaged"),
     UNREACHABLE: say("database_unreachable"),
 }
-"""What people are told who need not know where the database is."""
+"""Sentences for people who should not learn the address of the database."""
 
 
 def told(error: Exception, where: str) -> DatabaseProblem | None:
-    """An error of SQLAlchemy or a driver as ours, for the database ``where``; None for anything else."""
+    """Convert an error from SQLAlchemy or a driver, for the database ``where``; None for any other error."""
     if not isinstance(error, sa.exc.DBAPIError | sa.exc.TimeoutError) and not is_driver_error(error):
         return None
     code, why = code_of(error), first_line(error)
@@ -43,28 +43,28 @@ def told(error: Exception, where: str) -> DatabaseProblem | None:
 
 
 def code_of(error: Exception) -> str:
-    """What an error of SQLAlchemy or a driver means: one of the four codes."""
+    """Classify an error from SQLAlchemy or a driver: one of the four codes."""
     driver = _raised(error)
     dialect = of_error(driver)
     return UNREACHABLE if dialect is None else dialect.errors.meaning(driver)
 
 
 def is_conflict(error: BaseException | None) -> bool:
-    """Whether the server ended the transaction only so that another could go on: the same again may well succeed."""
+    """Whether the server rolled the transaction back in favour of another one, so that a retry may succeed."""
     driver, dialect = _cause(error)
     return dialect is not None and dialect.errors.is_conflict(driver)
 
 
 def is_locked_out(error: BaseException | None) -> bool:
-    """Whether a lock was not given in time."""
+    """Whether waiting for a lock timed out."""
     driver, dialect = _cause(error)
     return dialect is not None and dialect.errors.is_locked_out(driver)
 
 
 def may_pass(problem: DatabaseProblem) -> bool:
-    """Whether waiting may help: nobody answers, or the server says that it is not ready; not a refusal of who asks for what.
+    """Whether waiting may help: the server does not answer or is not ready. Not for refused logins or missing databases.
 
-    There is no code for a connection that was not made, only a text.
+    Failed connections have no error code, so the text decides.
     """
     found = str(getattr(problem.__cause__, "orig", None) or problem).lower()
     signs = (words for name in NAMES for words in named(name).errors.passing)
@@ -72,7 +72,7 @@ def may_pass(problem: DatabaseProblem) -> bool:
 
 
 def drop_spoiled(context: sa.engine.ExceptionContext) -> None:
-    """For SQLAlchemy's ``handle_error``: a connection in a state that nobody knows is closed and not given to the next."""
+    """Handler for SQLAlchemy's ``handle_error``: close a connection whose state is unknown instead of reusing it."""
     error = context.original_exception
     dialect = of_error(error)
     connection: Any = context.connection and context.connection.connection.dbapi_connection
@@ -82,23 +82,23 @@ def drop_spoiled(context: sa.engine.ExceptionContext) -> None:
 
 
 def is_driver_error(error: Exception) -> bool:
-    """Whether a driver raised it, outside of SQLAlchemy."""
+    """Whether a driver raised the error, outside SQLAlchemy."""
     return of_error(error) is not None
 
 
 def first_line(error: Exception) -> str:
-    """What the database says, without the statement and the details."""
+    """The database's message, without the statement and the details."""
     text = str(_raised(error)).strip()
     return (text.splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
 def _raised(error: BaseException) -> BaseException:
-    """What the driver has raised, where SQLAlchemy has wrapped it."""
+    """The driver's error, unwrapped from SQLAlchemy's."""
     return getattr(error, "orig", None) or error
 
 
 def _cause(error: BaseException | None) -> tuple[BaseException, Any]:
-    """The error of a driver that this one comes from, and the driver's dialect; without one, the dialect is None."""
+    """The driver error that caused this one, and its dialect; the dialect is None if no driver raised it."""
     last = error or Exception()
     while error is not None:
         last = _raised(error)

@@ -1,4 +1,4 @@
-"""Where is everything? One store: the database, opened in transactions, and the blobs beside it."""
+"""The store of one installation: the database, opened in transactions, and the blobs in its data folder."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Result = TypeVar("Result")
 __all__ = ["CONFLICT_TRIES", "Store", "Transaction"]
 CONFLICT_TRIES = 10
 CONFLICT_PAUSE_SECONDS = 0.05
-"""The longest pause before the second try of a transaction that met another one; it grows with each try."""
+"""Longest pause before the first retry after a conflict; it grows with each retry."""
 
 
 class Store:
@@ -55,7 +55,7 @@ class Store:
         )
         self.shelf: BlobStore = Directory(settings.data_folder / "blobs")
         self._identity: str | None = None
-        """What tells this database from others; None until its mark is in the data folder."""
+        """Identifies this database among others; None until its mark is in the data folder."""
 
     @classmethod
     def open(
@@ -65,9 +65,9 @@ class Store:
         read_clock: Callable[[], datetime] | None = None,
         busy_seconds: float | None = None,
     ) -> Store:
-        """The store, its tables made if the database is empty, and refused if they do not fit this code.
+        """Open the store. Creates the tables of an empty database, and refuses tables that do not fit this code.
 
-        ``busy_seconds``: how long a writer waits for SQLite's lock; None for the usual time.
+        ``busy_seconds``: how long a writer waits for SQLite's lock; None for the default.
         """
         store = cls(settings, read_clock=read_clock, busy_seconds=busy_seconds)
         try:
@@ -79,7 +79,7 @@ class Store:
         return store
 
     def _refuse_vanished(self) -> None:
-        """DatabaseProblem when there is no database file though the data folder has files of its tasks: none is created."""
+        """DatabaseProblem when the database file is missing but the data folder still has files of its tasks."""
         folder, url = self.settings.data_folder, self.database.url
         if self.database.access.is_new() and sharing.is_marked(folder, shown(url)):
             sentence = say("database_file_unknown", file=url.database, folder=folder)
@@ -87,16 +87,16 @@ class Store:
 
     @contextmanager
     def write(self) -> Iterator[Transaction]:
-        """A transaction that may change things: commits at the end, rolls back on an error."""
+        """A write transaction: commits at the end, rolls back on an error."""
         importing.refuse_work()
         with self.database.write() as connection:
             yield Transaction(connection, self.database.clock)
 
     def transact(self, act: Callable[[Transaction], Result]) -> Result:
-        """Run ``act`` in a transaction that may change things, and give what it returns.
+        """Run ``act`` in a write transaction and return its result.
 
-        Use it wherever ``act`` can be run a second time: when PostgreSQL ends the transaction because of a deadlock or a
-        serialization failure, nothing of it was kept, and it is repeated from the start after a short, random pause.
+        Use it wherever ``act`` can run twice: when PostgreSQL rolls back because of a deadlock or a serialization
+        failure, the transaction is repeated from the start after a short random pause.
         """
         for attempt in range(1, CONFLICT_TRIES):
             try:
@@ -112,23 +112,23 @@ class Store:
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
-        """A transaction that only looks."""
+        """A read-only transaction."""
         with self.database.read() as connection:
             yield Transaction(connection, self.database.clock)
 
     @property
     def scratch(self) -> Path:
-        """Where handlers may put files that need not outlive their attempt."""
+        """Folder for handlers' files that need not outlive the attempt."""
         return self.settings.data_folder / "scratch"
 
     def _mark_folder(self) -> str:
-        """Leave this database's mark in the data folder, before its first file."""
+        """Write this database's mark into the data folder, before its first file."""
         if self._identity is None:
             with self.database.read() as connection:
                 name = sharing.identity(connection)
             try:
                 sharing.leave_mark(self.settings.data_folder, name, shown(self.database.url))
-            except OSError:  # A full disk must not keep cleaning from making room; the mark is left with the next file.
+            except OSError:  # A full disk must not stop cleanup. The mark is written with the next file.
                 return name
             self._identity = name
         return self._identity
@@ -138,7 +138,7 @@ class Store:
         return sharing.others(self.settings.data_folder, self._mark_folder())
 
     def own_files(self, keys: list[str]) -> list[str]:
-        """Those of the blobs that may be this database's: all of them, unless others keep files in the same folder."""
+        """The blobs that may belong to this database: all of them, unless other databases share the folder."""
         if not self.other_databases():
             return keys
         with self.database.read() as connection:
@@ -159,15 +159,15 @@ class Store:
         self.database.close()
 
     def leave_connections(self) -> None:
-        """In a forked copy of the process: use connections of its own from now on."""
+        """In a forked process: use its own connections from now on."""
         self.database.leave_connections()
 
     def bind(self, file: File) -> File:
-        """A file that can be read, given one that is only named."""
+        """The same file, made readable."""
         return File(file.key, file.name, file.size, self.shelf)
 
     def keep(self, task_id: str, name: str, source: BinaryIO | bytes) -> File:
-        """Write a blob; the caller names it in a row next, or the sweep removes it."""
+        """Write a blob. The caller must reference it in a row next, or the sweep removes it."""
         importing.refuse_work()
         self._mark_folder()
         key = new_key(task_id, name)
@@ -175,7 +175,7 @@ class Store:
         return File(key, name, size, self.shelf)
 
     def fold(self, task_id: str, name: str, text: str) -> tuple[str, File | None]:
-        """JSON text as it goes into a row: itself, or a reference to the blob that a large one was written to."""
+        """JSON text as stored in a row: the text itself, or a reference to a blob if it is large."""
         raw = text.encode()
         if len(raw) <= self.settings.inline_bytes:
             return text, None
@@ -183,7 +183,7 @@ class Store:
         return serial.dump({serial.LARGE_MARK: file}, name), file
 
     def unfold(self, text: str | None) -> Any:
-        """The value of what ``fold`` made, its files bound."""
+        """The value that ``fold`` stored, with readable files."""
         value = serial.load(text, self.bind)
         if isinstance(value, dict) and len(value) == 1 and isinstance(value.get(serial.LARGE_MARK), File):
             return serial.load(value[serial.LARGE_MARK].read_text(), self.bind)

@@ -1,4 +1,4 @@
-"""One transaction, seen as verbs on nouns: where each verb of the store is found."""
+"""Groups the verbs of the store by noun, for one transaction."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from fanfold.store.upgrade import revisions
 
 
 class Transaction:
-    """One transaction, seen as verbs on nouns."""
+    """One transaction, with the verbs of the store grouped by noun."""
 
     def __init__(self, connection: sa.Connection, clock: Clock) -> None:
         self.connection = connection
@@ -48,12 +48,12 @@ class Transaction:
 
     @cached_property
     def items(self) -> Items:
-        """Items: add, copy, and what tells whether a stage is over."""
+        """Items: add, copy, and whether a stage is over."""
         return Items(self.connection, self.clock)
 
     @cached_property
     def claiming(self) -> Claiming:
-        """Items that go to a worker: claim."""
+        """Claims items for a worker."""
         return Claiming(self.connection, self.clock)
 
     @cached_property
@@ -73,17 +73,17 @@ class Transaction:
 
     @cached_property
     def resetting(self) -> Resetting:
-        """Items that are done again: retry, reopen."""
+        """Items to be processed again: retry, reopen."""
         return Resetting(self.connection, self.clock)
 
     @cached_property
     def accepting(self) -> Accepting:
-        """Degraded results that a person keeps."""
+        """Degraded results accepted by a person."""
         return Accepting(self.connection, self.clock)
 
     @cached_property
     def decisions(self) -> Decisions:
-        """What people decide about parts of results."""
+        """People's decisions about parts of results."""
         return Decisions(self.connection, self.clock)
 
     @cached_property
@@ -93,7 +93,7 @@ class Transaction:
 
     @cached_property
     def removal(self) -> Removal:
-        """Tasks that are removed: begin, remove, end."""
+        """Removal of tasks: begin, remove, end."""
         return Removal(self.connection, self.clock)
 
     @cached_property
@@ -108,7 +108,7 @@ class Transaction:
 
     @cached_property
     def counting(self) -> Counting:
-        """How many items there are: by state, mark, model, position and time."""
+        """Counts of items by state, mark, model, position and time."""
         return Counting(self.connection, self.clock)
 
     @cached_property
@@ -123,7 +123,7 @@ class Transaction:
 
     @cached_property
     def blobs(self) -> Blobs:
-        """Rows that name blobs."""
+        """Rows that reference blobs."""
         return Blobs(self.connection, self.clock)
 
     @cached_property
@@ -148,26 +148,26 @@ class Transaction:
 
     @cached_property
     def tokens(self) -> Tokens:
-        """Who may ask the server."""
+        """Access tokens of the server."""
         return Tokens(self.connection, self.clock)
 
     @cached_property
     def health(self) -> HealthChecks:
-        """What may be stuck."""
+        """Checks for stuck work."""
         return HealthChecks(self.connection, self.clock)
 
     def announce(self) -> None:
-        """Tell idle workers, when this commits, that there may be work. A hint: they also look by themselves."""
+        """Notify idle workers on commit that there may be work. Only a hint: they also poll."""
         self.clock.dialect.announce(self.connection)
 
     def misfit(self) -> DatabaseProblem | None:
-        """Why this code cannot go on with the database, which somebody may have upgraded meanwhile; None when it can."""
+        """Why this code can no longer use the database, which may have been upgraded meanwhile; None if it can."""
         return revisions.misfit(self.connection)
 
     def is_read_only(self) -> bool:
-        """Whether the database takes no writes now, as a PostgreSQL after a failover."""
+        """Whether the database currently refuses writes, like a PostgreSQL standby after a failover."""
         return self.clock.dialect.is_read_only(self.connection)
 
     def time(self) -> datetime:
-        """The database's time."""
+        """The database's current time."""
         return self.connection.execute(sa.select(self.clock.now)).scalar_one()

@@ -1,4 +1,4 @@
-"""Database URLs: checked, completed, and shown without their password."""
+"""Parses database URLs, and prints them without their password."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fanfold.store.dialects.known import MALFORMED, of_url
 
 
 def parse(url: str) -> sa.URL:
-    """A database URL, checked, with the driver filled in; DatabaseProblem says what is wrong with it."""
+    """Parse and check a database URL, and fill in the driver; DatabaseProblem says what is wrong with it."""
     try:
         parsed = sa.make_url(url)
     except (sa.exc.ArgumentError, ValueError):

@@ -397,7 +397,7 @@ def test_an_upgrade_that_workers_can_not_go_on_with_is_refused_or_ends_them(data
         refused = commands.next("breaking", "db", "upgrade", "--wait", "0.5")
         assert refused.returncode == Exit.DATABASE
         told = (
-            "2 workers that are alive cannot go on with revision 9000",
+            "2 live workers cannot continue with revision 9000",
             "Stop them first",
             str(load.workers[0].pid),
         )
@@ -407,7 +407,9 @@ def test_an_upgrade_that_workers_can_not_go_on_with_is_refused_or_ends_them(data
         forced = commands.next("breaking", "db", "upgrade", "--force")
         assert forced.returncode == 0, forced.stderr
         assert [worker.wait(60) for worker in load.workers] == [Exit.OUTDATED] * 2, ours.said()
-        assert ours.said().count("Error: The database was upgraded to revision 9000, and this version of Fanfold") == 2
+        assert (
+            ours.said().count("Error: The database was upgraded to revision 9000, which this version of Fanfold") == 2
+        )
         assert "Traceback" not in ours.said()
         left = [row for row in ours.rows(load.task, "work") if row.state == "running" or row.crashes]
         assert not left, "handed back or finished, nothing lost"

@@ -51,9 +51,9 @@ def test_a_database_that_is_not_whole_is_told_in_every_place(shell: Shell, clien
     with client.store.write() as tx:
         tx.connection.exec_driver_sql("DROP TABLE permits")
     for words in (("tasks",), ("db", "upgrade"), ("db", "upgrade", "--dry-run"), ("worker",)):
-        assert "not whole" in shell.fails(Exit.DATABASE, *words)
-    assert "has no table permits" in shell.ok("db", "current")
-    assert "has no table permits" in shell.type("doctor").stdout
+        assert "is incomplete" in shell.fails(Exit.DATABASE, *words)
+    assert "but no table permits" in shell.ok("db", "current")
+    assert "but no table permits" in shell.type("doctor").stdout
 
 
 def test_a_backup_is_whole_and_never_overwrites(new_shell: Shell, tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_a_backup_is_whole_and_never_overwrites(new_shell: Shell, tmp_path: Path
     copy = tmp_path / "copy.db"
     assert f"to {copy}" in new_shell.ok("db", "backup", str(copy))
     assert new_shell.json("show", task, "--database", f"sqlite:///{copy}")["id"] == task
-    assert "exists already" in new_shell.fails(Exit.BAD_INPUT, "db", "backup", str(copy))
+    assert "already exists" in new_shell.fails(Exit.BAD_INPUT, "db", "backup", str(copy))
     assert "There is no folder" in new_shell.fails(Exit.BAD_INPUT, "db", "backup", str(tmp_path / "no" / "copy.db"))
     assert [name for name in os.listdir(tmp_path) if name.startswith(".")] == []
 

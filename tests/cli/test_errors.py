@@ -101,7 +101,7 @@ def test_several_ids_that_are_no_text_are_answered_in_json(sqlite_shell: Shell) 
         ("mysql://somewhere/x", "not in mysql"),
         ("sqlite://folder/file.db", "sqlite:///folder/file.db"),
         ("postgresql://nobody@127.0.0.1:1/x", "Cannot use the database"),
-        ("sqlite:////dev/null/x.db", "Cannot make the folder of the database"),
+        ("sqlite:////dev/null/x.db", "Cannot create the folder of the database"),
     ],
 )
 def test_a_database_that_can_not_be_used_is_told_plainly(sqlite_shell: Shell, url: str, said: str) -> None:
@@ -132,7 +132,7 @@ def test_a_database_of_a_newer_version_is_refused(shell: Shell, client: Client) 
     with client.store.write() as tx:
         tx.connection.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
     assert "made by a newer version" in shell.fails(Exit.DATABASE, "tasks")
-    assert "does not know" in shell.fails(Exit.DATABASE, "db", "upgrade")
+    assert "knows only up to" in shell.fails(Exit.DATABASE, "db", "upgrade")
     assert shell.json("db", "current")["fits"] is False
     assert shell.type("doctor").exit_code == Exit.UNHEALTHY
 

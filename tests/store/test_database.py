@@ -46,7 +46,7 @@ def test_a_server_that_is_not_there_is_told_plainly_and_without_the_password(tmp
 
 def test_a_folder_that_can_not_be_made_is_told_plainly(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(DatabaseProblem, match="Cannot make the folder"):
+    with pytest.raises(DatabaseProblem, match="Cannot create the folder"):
         Database(f"sqlite:///{tmp_path}/file/fanfold.db")
 
 

@@ -91,9 +91,9 @@ def test_a_url_may_say_that_the_pooler_keeps_sessions(database_url: str, postgre
 
 
 def test_a_pooler_that_is_not_known_is_refused() -> None:
-    with pytest.raises(DatabaseProblem, match="pooler=often is not possible here"):
+    with pytest.raises(DatabaseProblem, match="pooler=often is not possible"):
         parse("postgresql://me@/name?pooler=often")
-    with pytest.raises(DatabaseProblem, match="pooler=transaction is not possible here"):
+    with pytest.raises(DatabaseProblem, match="pooler=transaction is not possible for SQLite"):
         parse("sqlite:///file.db?pooler=transaction")
 
 

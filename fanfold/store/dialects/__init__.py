@@ -1,1 +1,1 @@
-"""All that differs between databases: `dialect` and `access` say what is asked of one, `sqlite` and `postgresql` answer."""
+"""Everything that differs between databases. `dialect` and `access` are the interface, `sqlite` and `postgresql` implement it."""

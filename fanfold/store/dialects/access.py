@@ -1,4 +1,4 @@
-"""How is one database reached? Its connections, what others tell of it, and what is done to it as a whole."""
+"""Interface of one database: its connections, change notifications, and operations on the whole database."""
 
 from __future__ import annotations
 
@@ -16,102 +16,102 @@ if TYPE_CHECKING:
     from fanfold.store.dialects.postgresql_parts.connections import Use
 
 Reading = Callable[[], AbstractContextManager[sa.Connection]]
-"""Opens a transaction that only reads."""
+"""Opens a read-only transaction."""
 
 
 @dataclass(frozen=True)
 class Wishes:
-    """What is said of a database besides its URL; each takes what concerns it."""
+    """Settings of a database besides its URL; each dialect uses those that apply."""
 
     patience: float
-    """How many seconds of silence a connection may have before it is looked into."""
+    """Seconds of silence after which a connection is checked."""
     busy_seconds: float | None = None
-    """How long a writer waits for the lock of all; None for the usual time."""
+    """How long a writer waits for the database-wide lock; None for the default."""
     synchronous: str = "FULL"
     direct: sa.URL | None = None
-    """A URL that goes around a pooler, for notifications."""
+    """A URL that bypasses the pooler, for notifications."""
 
 
 class Listener(ABC):
-    """Waits for changes that others make; used from one thread."""
+    """Waits for changes by other processes; used from one thread."""
 
     tells_all: bool
-    """Whether it tells of every commit; else only of those that were announced."""
+    """Whether it reports every commit, or only announced ones."""
 
     @property
     def possible(self) -> bool:
-        """Whether there is a way to be told."""
+        """Whether notifications are available."""
         return True
 
     @abstractmethod
     def wait(self, stop: threading.Event, seconds: float) -> bool:
-        """True as soon as something may have changed; False when ``seconds`` are over."""
+        """True as soon as something may have changed; False after ``seconds``."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let the connection go; the next wait makes another one."""
+        """Close the connection; the next wait opens another one."""
 
 
 class DatabaseAccess(ABC):
-    """The way to one database."""
+    """Access to one database."""
 
     url: sa.URL
-    """As the driver takes it."""
+    """URL in the driver's form."""
     read_options: Mapping[str, Any] = {}
-    """SQLAlchemy's options for a transaction that only reads."""
+    """SQLAlchemy options for a read-only transaction."""
     has_one_connection: bool = False
-    """Whether everybody has to share one connection."""
+    """Whether all threads share one connection."""
 
     @abstractmethod
     def new_engine(self, **pool: int) -> sa.Engine:
         """A pool of connections."""
 
     def is_new(self) -> bool:
-        """Whether there is no database yet, where one can be made; DatabaseProblem when there was one that is gone."""
+        """Whether the database must still be created; DatabaseProblem if there was one that is gone."""
         return False
 
     def create(self) -> None:
-        """Make an empty database where there is none yet. Nothing else does: a connection never makes one."""
+        """Create an empty database if there is none. Only this does: a connection never creates one."""
         return
 
     @abstractmethod
     def listener(self, read: Reading) -> Listener:
-        """Somebody who waits for changes."""
+        """A listener for changes."""
 
     def holding_lock(self) -> AbstractContextManager[None]:
-        """What is so while a transaction that writes is under way."""
+        """Context held during a write transaction."""
         return nullcontext()
 
     def is_pooled(self, read: Reading) -> bool:
-        """Whether a pooler gives each transaction another connection of the server."""
+        """Whether a pooler may give each transaction a different server connection."""
         return False
 
     def end_silent(self, read: Reading) -> int:
-        """End connections on which somebody waits for an answer that will not come; returns how many."""
+        """End connections that wait for an answer that will never come; returns how many."""
         return 0
 
     def end(self, unwanted: Callable[[Use], bool]) -> int:
-        """End these connections: who waits on one gets an error at once. Returns how many."""
+        """End these connections: threads waiting on them get an error at once. Returns how many."""
         return 0
 
     @abstractmethod
     def backup_command(self, target: str) -> str:
-        """What to type for a copy of it."""
+        """The shell command that makes a backup."""
 
     @abstractmethod
     def source_of_copy(self, target: Path) -> Path:
-        """The file that ``copy`` is a copy of; an error with the way out when there is none."""
+        """The file that ``copy`` copies; an error that says what to do instead if there is none."""
 
     @abstractmethod
     def copy(self, target: Path) -> None:
-        """Write a whole, checked copy to a new file, while others work on it."""
+        """Write a complete, verified copy to a new file while others use the database."""
 
     @abstractmethod
     def refuse_read_only(self) -> None:
-        """DatabaseProblem when this user may not write where the database has to."""
+        """DatabaseProblem if this user may not write where the database must."""
 
     def begin_upgrade(self, connection: sa.Connection, seconds: float) -> None:
-        """Keep other upgrades out until the transaction ends, and wait for no lock longer than this."""
+        """Block other upgrades until the transaction ends, and wait at most ``seconds`` for any lock."""
         return
 
     def lock_tables(self, connection: sa.Connection, busiest: str, seconds: float) -> None:
@@ -119,5 +119,5 @@ class DatabaseAccess(ABC):
         return
 
     def who_blocks(self, connection: sa.Connection) -> str:
-        """Whose transaction an upgrade waits for, for people."""
+        """Describe the transaction that an upgrade waits for."""
         return "another process"

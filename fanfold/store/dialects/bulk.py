@@ -1,4 +1,4 @@
-"""How do many rows travel in one statement? As one JSON parameter that the database unfolds into a table."""
+"""Sends many rows in one statement, as one JSON parameter that the database expands into a table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Rows(sa.types.TypeDecorator[Any]):
     cache_ok = True
 
     def process_bind_param(self, value: Any, dialect: Any) -> str:
-        """The list as one text."""
+        """The list as one JSON text."""
         return json.dumps(value, separators=(",", ":"))
 
 
@@ -35,13 +35,13 @@ def append_rows(
 
 
 def put_rows(connection: sa.Connection, table: sa.Table, rows: Sequence[Row]) -> None:
-    """Insert rows of equal shape, or replace the columns they name where the primary key exists already."""
+    """Insert rows with the same columns, or replace these columns where the primary key already exists."""
     if rows:
         of(connection).put_rows(connection, table, rows)
 
 
 def replacing(made: Upsert, table: sa.Table, names: Sequence[str]) -> sa.Executable:
-    """An INSERT of these columns that replaces them where the primary key exists already."""
+    """An INSERT of these columns that replaces them where the primary key already exists."""
     keys = [column.name for column in table.primary_key if column.name in names]
     others = {name: made.excluded[name] for name in names if name not in keys}
     if keys and others:
@@ -63,7 +63,7 @@ def _limited_removal(dialect: Dialect, table: sa.Table) -> sa.Delete:
 
 
 def remove_all(connection: sa.Connection, column: sa.Column[Any], ids: Collection[int]) -> int:
-    """Remove all rows of a table with one of these numbers in a column; returns how many."""
+    """Remove all rows whose ``column`` is one of these ids; returns how many."""
     return changed_by(connection, _removal(of(connection), column), {"ids": list(ids)})
 
 

@@ -1,4 +1,4 @@
-"""What time is it? The database's clock in SQL: PostgreSQL's own, the host's on SQLite, a hand-turned one in tests."""
+"""The database's clock in SQL: PostgreSQL's own, the host's on SQLite, a manual one in tests."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class UtcTime(sa.types.TypeDecorator[datetime]):
         return dialect.type_descriptor(named(dialect.name).time_type)
 
     def process_bind_param(self, value: datetime | None, dialect: interfaces.Dialect) -> Any:
-        """A time on its way to the database."""
+        """Convert a time for the database."""
         return None if value is None else named(dialect.name).time_sent(value)
 
     def process_result_value(self, value: Any, dialect: interfaces.Dialect) -> datetime | None:
-        """A time on its way back."""
+        """Convert a time from the database."""
         if value is None or isinstance(value, datetime):
             return value if value is None else value.astimezone(UTC)
         return datetime.fromtimestamp(value, UTC)
@@ -51,16 +51,16 @@ class Clock(ABC):
 
     @abstractmethod
     def after(self, seconds: Any) -> sa.ColumnElement[datetime]:
-        """The time so many seconds from now; a number, or an expression."""
+        """The time ``seconds`` (a number or an expression) from now."""
 
     @abstractmethod
     def before(self, seconds: Any) -> sa.ColumnElement[datetime]:
-        """The time so many seconds ago."""
+        """The time ``seconds`` ago."""
 
     @abstractmethod
     def seconds_between(self, start: Any, end: Any) -> sa.ColumnElement[float]:
-        """How many seconds passed from one moment to the other."""
+        """Seconds from ``start`` to ``end``."""
 
     @abstractmethod
     def seconds_since(self, moment: Any) -> sa.ColumnElement[float]:
-        """How many seconds have passed since ``moment``."""
+        """Seconds since ``moment``."""

@@ -1,6 +1,6 @@
-"""What a database is asked for: one subclass for each database, in a file of its own.
+"""The interface of a database dialect. Each database has a subclass in its own file.
 
-Everything else in this package writes SQLAlchemy's SQL, which is the same for all of them, and asks here for the rest.
+The rest of the store writes SQLAlchemy SQL, which is the same for all databases, and calls this interface where they differ.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 Columns = Mapping[str, sa.types.TypeEngine[Any]]
 Places = Callable[[sa.ColumnElement[int], sa.ColumnElement[str]], Sequence[sa.ColumnElement[Any]]]
-"""The values of a new row, given its place in a list (from 0) and the text that stands there."""
+"""The values of a new row, given its index in a list (from 0) and the text at that index."""
 
 
 class Upsert(Protocol):
-    """An INSERT that can update the rows that are there already."""
+    """An INSERT that can update existing rows."""
 
     excluded: sa.ColumnCollection[str, Any]
-    """The rows that were to be inserted."""
+    """The rows proposed for insertion."""
 
     def values(self, *rows: Any, **values: Any) -> Self:
         """Insert these values."""
         ...
 
     def from_select(self, names: Sequence[str], select: sa.Select[Any]) -> Self:
-        """Insert what a SELECT gives."""
+        """Insert the result of a SELECT."""
         ...
 
     def on_conflict_do_update(
@@ -43,91 +43,91 @@ class Upsert(Protocol):
         set_: Mapping[str, Any],
         where: sa.ColumnElement[bool] | None = None,
     ) -> sa.Insert:
-        """Where there is a row with the same key, set these values."""
+        """Set these values where a row with the same key exists."""
         ...
 
     def on_conflict_do_nothing(self) -> sa.Insert:
-        """Where there is a row with the same key, leave it as it is."""
+        """Leave an existing row with the same key unchanged."""
         ...
 
 
 class Version(NamedTuple):
-    """What the doctor says of the database's own version."""
+    """The doctor's report on the database's own version."""
 
     fact: str
     advice: str = ""
-    """What to do about it; empty when all is well."""
+    """What to do about it; empty if all is well."""
 
 
 class Spoiled(NamedTuple):
-    """What an error has spoiled: this connection, or all connections of the pool."""
+    """What an error has made unusable: this connection, or all connections of the pool."""
 
     connection: bool
     pool: bool
 
 
 class Errors(ABC):
-    """What the errors of a database's driver mean; the codes are those of ``database_errors``."""
+    """Classifies the errors of a database driver, with the codes of ``database_errors``."""
 
     ways_out: Mapping[str, str] = {}
-    """What the database says → what a person can do."""
+    """Error text of the database → what a person can do."""
     passing: tuple[str, ...] = ()
-    """What is said, in lower case, when a server is not there yet or has no connection left."""
+    """Error texts, in lower case, of a server that is not ready or has no free connection."""
 
     @abstractmethod
     def meaning(self, error: BaseException) -> str:
-        """What an error of the driver means: one of the four codes."""
+        """Classify a driver error: one of the four codes."""
 
     @abstractmethod
     def spoils(self, error: BaseException, connection: Any) -> Spoiled:
-        """Whether the driver's connection must not be used again after this error."""
+        """Whether this error makes the driver's connection unusable."""
 
     def is_conflict(self, error: BaseException) -> bool:
-        """Whether the transaction was ended only so that another could go on: the same again may well succeed."""
+        """Whether the transaction was rolled back in favour of another one, so that a retry may succeed."""
         return False
 
     def is_locked_out(self, error: BaseException) -> bool:
-        """Whether a lock was not given in time."""
+        """Whether waiting for a lock timed out."""
         return False
 
 
 class Dialect(ABC):
-    """One kind of database. There is one object of each, without state, so statements that are built once are kept by it."""
+    """One kind of database. A stateless singleton, so it can be the cache key of statements that are built once."""
 
     name: str
-    """As SQLAlchemy calls it."""
+    """SQLAlchemy's name for it."""
     errors: Errors
     locks_rows: bool
-    """Whether writers lock single rows. These are taken in the order of their ids then, so that no two writers wait for each
-    other. Where one writes at a time, they are taken in the order of an index instead, which spares a sort."""
+    """Whether writers lock single rows. If so, rows are locked in id order, so that writers cannot deadlock. If only one
+    writes at a time, rows are read in index order instead, which saves a sort."""
     indexes_end_with_id: bool
-    """Whether a range of any index is read in the order of the rows' ids."""
+    """Whether a range of any index is read in id order."""
     joins_updates: bool
-    """Whether a statement can join what it has just updated."""
+    """Whether a statement can join the rows it has just updated."""
     time_type: sa.types.TypeEngine[Any]
-    """How a time is kept."""
+    """Column type of a time."""
     beginning: Any
-    """A time before any that is kept, as the driver gives it."""
+    """A time before any stored one, in the driver's type."""
 
     @abstractmethod
     def checked(self, url: sa.URL) -> sa.URL:
-        """The URL with the driver filled in; DatabaseProblem says what is wrong with it."""
+        """Check the URL and fill in the driver; DatabaseProblem says what is wrong with it."""
 
     @abstractmethod
     def access(self, url: sa.URL, wishes: Wishes) -> DatabaseAccess:
-        """The way to the database at a URL."""
+        """Access to the database at a URL."""
 
     @abstractmethod
     def clock(self, read: Callable[[], datetime] | None = None) -> Clock:
-        """The database's clock, or one that is read in its place."""
+        """The database's clock, or ``read`` in its place."""
 
     @abstractmethod
     def time_sent(self, value: datetime) -> Any:
-        """A time on its way to the database."""
+        """Convert a time for the database."""
 
     @abstractmethod
     def insert(self, table: sa.Table) -> Upsert:
-        """An INSERT that can update the rows that are there already."""
+        """An INSERT that can update existing rows."""
 
     @abstractmethod
     def unfolded(self, columns: Columns) -> sa.FromClause:
@@ -135,7 +135,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def unnested(self, columns: Columns) -> sa.FromClause:
-        """The same for short values, whose parameters are ``short_values``."""
+        """The same for short values, with the parameters of ``short_values``."""
 
     @abstractmethod
     def short_values(self, names: Sequence[str], rows: Sequence[Row]) -> dict[str, Any]:
@@ -143,19 +143,19 @@ class Dialect(ABC):
 
     @abstractmethod
     def listed(self, name: str) -> sa.Select[Any]:
-        """The numbers of a parameter, one per row."""
+        """The numbers of a list parameter, one per row."""
 
     @abstractmethod
     def among(self, column: sa.ColumnElement[Any], name: str = "ids") -> sa.ColumnElement[bool]:
-        """The column is one of the numbers of a parameter.
+        """The column is one of the numbers of a list parameter.
 
-        One parameter for all of them, in a statement that is built once: with one for each, Python would take several times as
-        long as SQLite, while the transaction holds the write lock.
+        One parameter for the whole list, so that the statement is built once. With one per number, Python would take several
+        times as long as SQLite, while the transaction holds the write lock.
         """
 
     @abstractmethod
     def one_of(self, column: sa.ColumnElement[Any], limited: sa.Select[Any]) -> sa.ColumnElement[bool]:
-        """The column is one of the values of a SELECT with a limit, which is run once."""
+        """The column is one of the values of a limited SELECT, which runs only once."""
 
     @abstractmethod
     def append_rows(
@@ -165,55 +165,55 @@ class Dialect(ABC):
 
     @abstractmethod
     def put_rows(self, connection: sa.Connection, table: sa.Table, rows: Sequence[Row]) -> None:
-        """Insert rows of equal shape, or replace the columns they name where the primary key exists already."""
+        """Insert rows with the same columns, or replace these columns where the primary key already exists."""
 
     @abstractmethod
     def add_listed(
         self, connection: sa.Connection, table: sa.Table, names: tuple[str, ...], places: Places, values: Row
     ) -> Sequence[int]:
-        """Insert a row for each text of the parameter ``keys``, in this order; returns their ids, ascending."""
+        """Insert a row for each text of the parameter ``keys``, in order; returns their ids, ascending."""
 
     @abstractmethod
     def reserve_number(self, connection: sa.Connection, column: sa.Column[int]) -> int:
-        """A number of the table's own that no other row gets."""
+        """Reserve a unique number of the table."""
 
     @abstractmethod
     def json_list(self, document: sa.ColumnElement[str], field: str, name: str) -> sa.FromClause:
-        """The list in a field of a JSON text, as a table with the one column ``value``."""
+        """The list in a field of a JSON text, as a table with the single column ``value``."""
 
     @abstractmethod
     def json_field(self, value: sa.ColumnElement[Any], field: str) -> sa.ColumnElement[Any]:
         """A field of a JSON value."""
 
     def hidden(self, number: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
-        """A number that the planner is not to look for in an index, where it would choose the wrong one."""
+        """Keep the planner from using an index on this number, where it would choose the wrong index."""
         return number
 
     def only_checked(self, condition: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
-        """A condition on rows that are found by their ids, where the planner would rather find them by this one."""
+        """Keep the planner from using this condition as the access path: the rows must be found by id."""
         return condition
 
     def only_equal(self, column: sa.ColumnElement[str], text: str) -> sa.ColumnElement[bool]:
-        """The same for the condition that a text has this value, which is written as in the partial indexes."""
+        """The same for the condition that a text has this value, which also appears in partial indexes."""
         return column == sa.literal_column(f"'{text}'")
 
     def analyze(self, connection: sa.Connection, table: sa.Table, new: int, *others: str) -> None:
-        """Have the planner look at a table to which so many rows were added at once, and at others, if it has to be told."""
+        """Update the planner's statistics of a table that got ``new`` rows at once, and of others, if they need it."""
         return
 
     def announce(self, connection: sa.Connection) -> None:
-        """Tell those who listen, when this commits, that something has changed, if they do not see it by themselves."""
+        """Notify listeners on commit that something has changed, unless they notice by themselves."""
         return
 
     def is_read_only(self, connection: sa.Connection) -> bool:
-        """Whether the database takes no writes now."""
+        """Whether the database currently refuses writes."""
         return False
 
     @abstractmethod
     def trigger_statements(self, refused: Mapping[str, str]) -> list[str]:
-        """The triggers that refuse changes of state: table → condition over ``OLD`` and ``NEW``."""
+        """Triggers that refuse changes of state: table → condition over ``OLD`` and ``NEW``."""
 
     @property
     def version(self) -> Version | None:
-        """What the doctor says of the version in use, if there is anything to say."""
+        """The doctor's report on the version in use, if any."""
         return None

@@ -1,4 +1,4 @@
-"""Did something change? Hints that wake idle workers early; nothing depends on them, polling always works."""
+"""Hints that wake idle workers early. Nothing depends on them: polling always works."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ RECONNECT_SECONDS = 1.0
 
 
 class Hints:
-    """Waits for a change made by anyone; one per process, used from one thread."""
+    """Waits for changes by any process; one per process, used from one thread."""
 
     def __init__(self, database: Database) -> None:
         self._listener = database.access.listener(database.read)
 
     def wait(self, stop: threading.Event, seconds: float) -> bool:
-        """True as soon as something may have changed; False when ``seconds`` are over or there is no connection."""
+        """True as soon as something may have changed; False after ``seconds`` or without a connection."""
         try:
             if self.possible:
                 return self._listener.wait(stop, seconds)
@@ -37,9 +37,9 @@ class Hints:
 
     @property
     def tells_all(self) -> bool:
-        """Whether every commit is told; else only what was announced as work."""
+        """Whether every commit is reported, or only announced work."""
         return self._listener.tells_all
 
     def close(self) -> None:
-        """Let the connection go."""
+        """Close the connection."""
         self._listener.close()

@@ -1,7 +1,7 @@
-"""Poolers that give each transaction another server connection (PgBouncer in transaction mode), and what they forbid.
+"""Detects poolers that may give each transaction a different server connection (PgBouncer in transaction mode).
 
-Nothing may then outlive a transaction: prepared statements, session settings and LISTEN belong to a server connection that the
-next transaction may not get.
+Behind one, nothing may outlive a transaction: prepared statements, session settings and LISTEN belong to a server connection
+that the next transaction may not get.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ if TYPE_CHECKING:
 log = logging.getLogger("fanfold.store")
 DIRECT = "FANFOLD_DIRECT_DATABASE"
 POOLERS = {"transaction": True, "session": False, "none": False}
-"""What a URL may say with ``?pooler=``, and whether connections are then shared between transactions."""
+"""Values of ``?pooler=`` in a URL → whether transactions share server connections."""
 
 
 def split_pooler(url: sa.URL) -> tuple[sa.URL, bool | None]:
-    """The URL as the driver takes it, and whether it says that a pooler shares connections; None when it does not say."""
+    """The URL in the driver's form, and whether it says that a pooler shares connections; None if it does not say."""
     return url.difference_update_query(["pooler"]), POOLERS.get(str(url.query.get("pooler")))
 
 
 class Pooler:
-    """Whether connections are shared between transactions: as the URL says, or as the first connection shows."""
+    """Whether transactions share connections, according to the URL or else to the first connection."""
 
     def __init__(self, told: bool | None, direct: bool) -> None:
         self.told = told
         self.direct = direct
         self.found = told
-        """None until the first connection is made, unless the URL says it."""
+        """None until the first connection, unless the URL says it."""
         self._logged = False
 
     def stands_before(self, connection: Any) -> bool:
-        """Whether this new connection of psycopg is shared.
+        """Whether this new psycopg connection is shared.
 
-        A pooler greets its clients with process ids of its own, which the server does not know. In session mode it looks the
-        same: then the URL may say ``pooler=session``.
+        A pooler gives its clients process ids of its own, which the server does not know. Session mode looks the same, so the
+        URL can say ``pooler=session``.
         """
         if self.told is None:
             server = connection.execute("SELECT pg_backend_pid()").fetchone()[0]
@@ -50,5 +50,8 @@ class Pooler:
                 if self.direct
                 else f"by polling only; {DIRECT} can name a URL without the pooler"
             )
-            log.info("PostgreSQL is behind a pooler: no prepared statements or session settings; news come %s", hints)
+            log.info(
+                "PostgreSQL is behind a pooler: no prepared statements or session settings; workers are notified %s",
+                hints,
+            )
         return bool(self.found)

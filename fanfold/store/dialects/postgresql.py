@@ -1,4 +1,4 @@
-"""PostgreSQL: many writers that lock rows, arrays as parameters, COPY, and a clock and a channel of its own."""
+"""The PostgreSQL dialect: row locks, array parameters, COPY, the server's clock and notifications."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from fanfold.store.schema.statements import run
 
 NOTHING: sa.ColumnElement[int] = sa.literal_column("0", sa.Integer())
 MANY, MUCH = 200, 0.1
-"""So many new rows at once, and so large a share of all, are news for the planner."""
+"""New rows at once, as a number and as a share of the table, after which the planner needs new statistics."""
 
 
 class ServerClock(Clock):
-    """The server's clock, or one that each statement is told."""
+    """The server's clock, or a time passed to each statement."""
 
     def __init__(self, dialect: Dialect, read: Callable[[], datetime] | None) -> None:
         self.dialect = dialect
@@ -37,11 +37,11 @@ class ServerClock(Clock):
         return sa.func.make_interval(*[NOTHING] * 6, seconds, type_=sa.Interval())
 
     def after(self, seconds: Any) -> sa.ColumnElement[datetime]:
-        """The time so many seconds from now."""
+        """The time ``seconds`` from now."""
         return sa.type_coerce(self.now + self._span(seconds), UtcTime())
 
     def before(self, seconds: Any) -> sa.ColumnElement[datetime]:
-        """The time so many seconds ago."""
+        """The time ``seconds`` ago."""
         return sa.type_coerce(self.now - self._span(seconds), UtcTime())
 
     def seconds_between(self, start: Any, end: Any) -> sa.ColumnElement[float]:
@@ -49,7 +49,7 @@ class ServerClock(Clock):
         return sa.func.date_part("epoch", end - start, type_=sa.Float)
 
     def seconds_since(self, moment: Any) -> sa.ColumnElement[float]:
-        """How many seconds have passed since ``moment``."""
+        """Seconds since ``moment``."""
         return self.seconds_between(moment, self.now)
 
 
@@ -65,11 +65,11 @@ class Postgresql(Dialect):
     beginning = datetime(1970, 1, 1, tzinfo=UTC)
 
     def checked(self, url: sa.URL) -> sa.URL:
-        """psycopg is the driver; the URL may say that there is a pooler."""
+        """The driver is psycopg; the URL may name a pooler."""
         return checked(url)
 
     def access(self, url: sa.URL, wishes: Wishes) -> PostgresqlServer:
-        """The way to the server."""
+        """Access to the server."""
         return PostgresqlServer(url, wishes)
 
     def clock(self, read: Callable[[], datetime] | None = None) -> Clock:
@@ -77,11 +77,11 @@ class Postgresql(Dialect):
         return ServerClock(self, read)
 
     def time_sent(self, value: datetime) -> datetime:
-        """The driver takes it as it is."""
+        """Unchanged."""
         return value
 
     def insert(self, table: sa.Table) -> Upsert:
-        """PostgreSQL's own INSERT."""
+        """PostgreSQL's INSERT."""
         return cast("Upsert", postgresql.insert(table))
 
     def unfolded(self, columns: Columns) -> sa.FromClause:
@@ -92,13 +92,13 @@ class Postgresql(Dialect):
         return function.table_valued(*typed).render_derived(name="batch", with_types=True)
 
     def unnested(self, columns: Columns) -> sa.FromClause:
-        """From an array per column, of which the planner knows how many rows there are."""
+        """From one array per column, whose length the planner knows."""
         arrays = [sa.bindparam(name, type_=postgresql.ARRAY(kind)) for name, kind in columns.items()]
         typed = [sa.column(name, kind) for name, kind in columns.items()]
         return sa.func.unnest(*arrays).table_valued(*typed).render_derived(name="batch")
 
     def short_values(self, names: Sequence[str], rows: Sequence[Row]) -> dict[str, Any]:
-        """A list per column."""
+        """One list per column."""
         return {name: [row[name] for row in rows] for name in names}
 
     def listed(self, name: str) -> sa.Select[Any]:
@@ -106,11 +106,11 @@ class Postgresql(Dialect):
         return sa.select(sa.func.unnest(_numbers(name)).column_valued(name))
 
     def among(self, column: sa.ColumnElement[Any], name: str = "ids") -> sa.ColumnElement[bool]:
-        """Any of the array."""
+        """`= ANY(array)`."""
         return column == sa.any_(_numbers(name))
 
     def one_of(self, column: sa.ColumnElement[Any], limited: sa.Select[Any]) -> sa.ColumnElement[bool]:
-        """`= ANY(ARRAY(…))` keeps the planner from running the limited sub-select more than once."""
+        """`= ANY(ARRAY(…))` keeps the planner from running the limited subquery more than once."""
         return column == sa.any_(sa.func.array(limited.scalar_subquery()))
 
     def append_rows(
@@ -125,13 +125,13 @@ class Postgresql(Dialect):
                 copy.write_row(row)
 
     def put_rows(self, connection: sa.Connection, table: sa.Table, rows: Sequence[Row]) -> None:
-        """One unfolded statement: executemany is fifty times slower."""
+        """One statement with a JSON list: executemany is fifty times slower."""
         run(connection, _put(table, tuple(rows[0])), {"rows": list(rows)})
 
     def add_listed(
         self, connection: sa.Connection, table: sa.Table, names: tuple[str, ...], places: Places, values: Row
     ) -> Sequence[int]:
-        """All rows with one statement, their ids in one value."""
+        """One statement for all rows, which returns their ids in one value."""
         [(ids,)] = run(connection, _add_listed(table, names, places), values)
         return cast("list[int]", ids)
 
@@ -146,22 +146,22 @@ class Postgresql(Dialect):
         return elements.table_valued("value", joins_implicitly=True).render_derived(name=name)
 
     def json_field(self, value: sa.ColumnElement[Any], field: str) -> sa.ColumnElement[Any]:
-        """As text."""
+        """The field as text."""
         return _quoted(value, "->>", field)
 
     def only_checked(self, condition: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
-        """`IS true` is nothing that the planner joins by."""
+        """The planner never joins on `IS true`."""
         return condition.is_(sa.true())
 
     def only_equal(self, column: sa.ColumnElement[str], text: str) -> sa.ColumnElement[bool]:
-        """`|| ''` makes it an expression, which is in no index."""
+        """`|| ''` makes it an expression, which no index has."""
         return column + "" == text
 
     def analyze(self, connection: sa.Connection, table: sa.Table, new: int, *others: str) -> None:
-        """Only if these rows are news for the planner.
+        """Run ANALYZE if the table grew a lot at once.
 
-        It knows nothing of a table that grew so much at once until its server gets round to it, a minute later: until then a
-        claim reads every pending item (some 33 ms at 60 000 of them).
+        Otherwise the planner has no statistics until autovacuum runs, up to a minute later, and until then a claim reads every
+        pending item (about 33 ms with 60 000 of them).
         """
         if new < MANY:
             return
@@ -170,15 +170,15 @@ class Postgresql(Dialect):
             connection.execute(sa.text(f"ANALYZE {', '.join((table.name, *others))}"))
 
     def announce(self, connection: sa.Connection) -> None:
-        """A message to all who listen."""
+        """NOTIFY all listeners."""
         connection.execute(sa.select(sa.func.pg_notify(CHANNEL, "")))
 
     def is_read_only(self, connection: sa.Connection) -> bool:
-        """As after a failover."""
+        """Whether the server is read-only, for instance after a failover."""
         return str(connection.execute(sa.text("SHOW transaction_read_only")).scalar_one()) == "on"
 
     def trigger_statements(self, refused: Mapping[str, str]) -> list[str]:
-        """A trigger for each table, and the function that they share."""
+        """One trigger per table, and the function that they share."""
         refuse = (
             "CREATE FUNCTION fanfold_refuse_move() RETURNS trigger LANGUAGE plpgsql AS "
             "$$ BEGIN RAISE EXCEPTION 'illegal move in %: % to %', TG_TABLE_NAME, OLD.state, NEW.state "
@@ -212,7 +212,7 @@ def _simple(kind: sa.types.TypeEngine[Any]) -> sa.types.TypeEngine[Any]:
 
 @cache
 def _add_listed(table: sa.Table, names: tuple[str, ...], places: Places) -> sa.Executable:
-    """Rows are numbered in the order in which they come, ascending also when others take numbers meanwhile."""
+    """Rows get ascending ids in list order, even if others take ids at the same time."""
     keys = sa.func.unnest(sa.bindparam("keys", type_=postgresql.ARRAY(sa.Text)))
     each = keys.table_valued(sa.column("key", sa.Text), with_ordinality="place").render_derived(name="each_key")
     chosen = sa.select(*places(sa.cast(each.c.place, sa.Integer) - 1, each.c.key)).order_by(each.c.place)

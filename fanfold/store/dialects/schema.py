@@ -1,4 +1,4 @@
-"""What the declared tables say to single databases: SQLAlchemy takes the wishes of all of them, and tells each its own."""
+"""Options of the declared tables that apply to one database only. SQLAlchemy takes all of them and ignores foreign ones."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import sqlalchemy as sa
 from fanfold.store.dialects.known import NAMES, named
 
 Number = sa.BigInteger().with_variant(sa.Integer, "sqlite")
-"""A number of a row. SQLite counts up only what it calls INTEGER, which holds as much."""
+"""The id of a row. SQLite autoincrements only INTEGER, which is just as large."""
 COUNTED_UP: dict[str, Any] = {"sqlite_autoincrement": True}
-"""No number is given twice, also not after its row is removed."""
+"""Ids are never reused, even after their row is removed."""
 OFTEN_CHANGED: dict[str, Any] = {"postgresql_with": {"fillfactor": "70"}}
-"""Room for new versions of a row beside the old one: PostgreSQL then writes no new entries into indexes."""
+"""Leaves room for new row versions on the same page, so that PostgreSQL writes no new index entries (HOT updates)."""
 
 
 def covering(*names: str) -> dict[str, Any]:
-    """An index that also holds these columns, where it can."""
+    """Index that also stores these columns, where supported."""
     return {"postgresql_include": list(names)}
 
 
 def only_where(condition: sa.ColumnElement[bool]) -> dict[str, Any]:
-    """An index of some rows only."""
+    """Partial index."""
     return {f"{name}_where": condition for name in NAMES}
 
 
 def if_indexes_end_with_id(index: sa.Index, is_so: bool) -> None:
-    """Make the index only on databases whose indexes end with the row's id, or only on the others."""
+    """Create the index only on databases whose indexes end with the row's id, or only on the others."""
 
     def fits(*_: Any, dialect: Any, **__: Any) -> bool:
         return named(dialect.name).indexes_end_with_id is is_so

@@ -1,4 +1,4 @@
-"""SQLite: one writer at a time, lists travel as JSON, times are numbers, and the clock is the host's."""
+"""The SQLite dialect: one writer at a time, lists as JSON, times as numbers, and the host's clock."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ READ_ONLY_FILE = "readonly database"
 
 
 class SqliteErrors(Errors):
-    """SQLite's errors have numbers, and texts where one number has several meanings."""
+    """Classifies SQLite's errors by number, and by text where one number has several meanings."""
 
     ways_out: Mapping[str, str] = {
         "disk is full": say("way_disk_full"),
@@ -44,7 +44,7 @@ class SqliteErrors(Errors):
     }
 
     def meaning(self, error: BaseException) -> str:
-        """By the number; a text of over a gigabyte is refused before anything is sent, without one."""
+        """By the number. The driver refuses a text of over a gigabyte with an error that has no number."""
         number = getattr(error, "sqlite_errorcode", None)
         if number is None:
             refused = type(error).__name__ in ("DataError", "IntegrityError") or "binding parameter" in str(error)
@@ -55,13 +55,13 @@ class SqliteErrors(Errors):
         return next((code for code, numbers in CODES.items() if primary in numbers), UNREACHABLE)
 
     def spoils(self, error: BaseException, connection: Any) -> Spoiled:
-        """All connections to a file that has become read-only stay so, also when it can be written again."""
+        """Connections to a file that became read-only stay read-only even when it can be written again."""
         read_only = READ_ONLY_FILE in str(error)
         return Spoiled(connection=read_only, pool=read_only)
 
 
 class HostClock(Clock):
-    """The host's clock: each statement is told the time."""
+    """The host's clock: the time is passed to each statement."""
 
     def __init__(self, dialect: Dialect, read: Callable[[], datetime] | None) -> None:
         reading = read or host_time
@@ -70,19 +70,19 @@ class HostClock(Clock):
         self._seconds = sa.bindparam("now_seconds", type_=sa.Float(), callable_=lambda: reading().timestamp())
 
     def after(self, seconds: Any) -> sa.ColumnElement[datetime]:
-        """The time so many seconds from now."""
+        """The time ``seconds`` from now."""
         return sa.type_coerce(self._seconds + seconds, UtcTime())
 
     def before(self, seconds: Any) -> sa.ColumnElement[datetime]:
-        """The time so many seconds ago."""
+        """The time ``seconds`` ago."""
         return sa.type_coerce(self._seconds - seconds, UtcTime())
 
     def seconds_between(self, start: Any, end: Any) -> sa.ColumnElement[float]:
-        """Times are seconds already."""
+        """Times are stored as seconds."""
         return sa.type_coerce(end, sa.Float) - sa.type_coerce(start, sa.Float)
 
     def seconds_since(self, moment: Any) -> sa.ColumnElement[float]:
-        """How many seconds have passed since ``moment``."""
+        """Seconds since ``moment``."""
         return self._seconds - sa.type_coerce(moment, sa.Float)
 
 
@@ -98,9 +98,11 @@ class Sqlite(Dialect):
     beginning = -1.0
 
     def checked(self, url: sa.URL) -> sa.URL:
-        """A path comes behind three slashes; behind two it would be a host."""
+        """Three slashes come before a path; after two it would be a host."""
         if (mode := url.query.get("pooler")) is not None:
-            raise DatabaseProblem(f"pooler={mode} is not possible here: a PostgreSQL URL takes {', '.join(POOLERS)}.")
+            raise DatabaseProblem(
+                f"pooler={mode} is not possible for SQLite. A PostgreSQL URL takes {', '.join(POOLERS)}."
+            )
         if url.host:
             raise DatabaseProblem(
                 f"A SQLite URL has three slashes before a relative path: sqlite:///{url.host}/{url.database or ''}"
@@ -108,7 +110,7 @@ class Sqlite(Dialect):
         return url.set(drivername="sqlite")
 
     def access(self, url: sa.URL, wishes: Wishes) -> SqliteFile:
-        """The way to the file."""
+        """Access to the file."""
         return SqliteFile(url, wishes)
 
     def clock(self, read: Callable[[], datetime] | None = None) -> Clock:
@@ -120,7 +122,7 @@ class Sqlite(Dialect):
         return value.timestamp()
 
     def insert(self, table: sa.Table) -> Upsert:
-        """SQLite's own INSERT."""
+        """SQLite's INSERT."""
         return cast("Upsert", sqlite.insert(table))
 
     def unfolded(self, columns: Columns) -> sa.FromClause:
@@ -133,11 +135,11 @@ class Sqlite(Dialect):
         return sa.select(*fields).subquery("batch")
 
     def unnested(self, columns: Columns) -> sa.FromClause:
-        """There is but one way."""
+        """The same as ``unfolded``."""
         return self.unfolded(columns)
 
     def short_values(self, names: Sequence[str], rows: Sequence[Row]) -> dict[str, Any]:
-        """The rows themselves, without what else they have."""
+        """The rows, reduced to these columns."""
         whole = len(rows[0]) == len(names)
         return {"rows": rows if whole else [{name: row[name] for name in names} for row in rows]}
 
@@ -146,7 +148,7 @@ class Sqlite(Dialect):
         return sa.select(sa.func.json_each(sa.bindparam(name, type_=Rows())).table_valued("value").c.value)
 
     def among(self, column: sa.ColumnElement[Any], name: str = "ids") -> sa.ColumnElement[bool]:
-        """In the list."""
+        """`IN` the JSON list."""
         return column.in_(self.listed(name))
 
     def one_of(self, column: sa.ColumnElement[Any], limited: sa.Select[Any]) -> sa.ColumnElement[bool]:
@@ -170,9 +172,9 @@ class Sqlite(Dialect):
     def add_listed(
         self, connection: sa.Connection, table: sa.Table, names: tuple[str, ...], places: Places, values: Row
     ) -> Sequence[int]:
-        """All rows with one statement, which is told their ids.
+        """One statement for all rows, with their ids given.
 
-        A statement for each would note the last id each time, which takes longer than the row.
+        With one statement per row SQLite would store the last id each time, which takes longer than the row.
         """
         noted = sa.text(f"SELECT seq FROM sqlite_sequence WHERE name = '{table.name}'")
         first = int(connection.execute(noted).scalar() or 0) + 1
@@ -180,7 +182,7 @@ class Sqlite(Dialect):
         return range(first, first + len(values["keys"]))
 
     def reserve_number(self, connection: sa.Connection, column: sa.Column[int]) -> int:
-        """SQLite notes the last number of a table once it has had a row."""
+        """SQLite stores the last number of a table only after its first row."""
         table = column.table.name
         counted = f"UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = '{table}' RETURNING seq"
         number = connection.execute(sa.text(counted)).scalar()
@@ -193,15 +195,15 @@ class Sqlite(Dialect):
         return sa.func.json_each(document, _path(field)).table_valued("value", name=name, joins_implicitly=True)
 
     def json_field(self, value: sa.ColumnElement[Any], field: str) -> sa.ColumnElement[Any]:
-        """As number or text, as it is."""
+        """The field as number or text."""
         return sa.func.json_extract(value, _path(field))
 
     def hidden(self, number: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
-        """`+ 0` makes it an expression, which is in no index."""
+        """`+ 0` makes it an expression, which no index has."""
         return number + 0
 
     def trigger_statements(self, refused: Mapping[str, str]) -> list[str]:
-        """A trigger for each table."""
+        """One trigger per table."""
         return [
             f"CREATE TRIGGER {table}_legal_move BEFORE UPDATE OF state ON {table} WHEN {illegal} "
             f"BEGIN SELECT RAISE(ABORT, 'illegal move in {table}'); END"
@@ -210,7 +212,7 @@ class Sqlite(Dialect):
 
     @property
     def version(self) -> Version:
-        """SQLite must be free of the bug that can corrupt its log."""
+        """Whether SQLite has the bug that can corrupt its log."""
         version = ".".join(map(str, sqlite_version()))
         if sqlite_version() >= SAFE_SQLITE:
             return Version(say("sqlite_version", version=version))

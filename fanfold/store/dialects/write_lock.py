@@ -1,6 +1,6 @@
-"""Whether somebody holds SQLite's write lock for long, seen by those who only read.
+"""Lets readers detect that SQLite's write lock has been held for long.
 
-A probe takes the lock without waiting and gives it back at once. Nothing is written, so no disk is flushed and no hint goes out.
+A probe takes the lock without waiting and releases it at once. It writes nothing, so no disk is flushed and no hint is sent.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from fanfold.store.dialects.sqlite_parts.opened_file import connect, has_its_log
 from fanfold.store.dialects.sqlite_parts.sqlite_module import sqlite_module
 
 PROBE_SECONDS = 1.0
-"""A probe is made no more often than this."""
+"""Shortest interval between two probes."""
 STALE_SECONDS = 15.0
-"""What probes have seen counts for no longer than this."""
+"""Age at which the result of a probe expires."""
 
 
 class WriteLock:
@@ -33,12 +33,12 @@ class WriteLock:
 
     @property
     def held_seconds(self) -> float:
-        """For how long one and the same transaction has had the lock, as far as probes have seen; 0 when it is free."""
+        """How long the same transaction has held the lock, according to the probes; 0 if the lock is free."""
         since, now = self._held_since, time.monotonic()
         return 0.0 if since is None or now - self._probed_at > STALE_SECONDS else now - since
 
     def probe(self) -> None:
-        """Look whether the lock is free. A commit since the last probe means that it went from hand to hand."""
+        """Check whether the lock is free. A commit since the last probe means that the lock changed hands."""
         now = time.monotonic()
         if self._path is None or now - self._probed_at < PROBE_SECONDS:
             return
@@ -54,7 +54,7 @@ class WriteLock:
             version = self._connection.execute("PRAGMA data_version").fetchone()[0]
             is_held = not self._taken()
         except (errors.Error, DatabaseProblem):
-            # Gone, not writable, or not a database: those who read it say so.
+            # Missing, not writable, or not a database: reads will report it.
             self.close()
             return
         if not is_held:
@@ -64,7 +64,7 @@ class WriteLock:
         self._version = version
 
     def _taken(self) -> bool:
-        """Take the lock and give it back; False when somebody has it."""
+        """Take and release the lock; False if it is held."""
         try:
             self._connection.execute("BEGIN IMMEDIATE")
         except sqlite_module().OperationalError as error:
@@ -75,7 +75,7 @@ class WriteLock:
         return True
 
     def close(self) -> None:
-        """Let the connection go."""
+        """Close the connection."""
         connection, self._connection, self._held_since = self._connection, None, None
         if connection is not None:
             connection.close()

@@ -1,1 +1,1 @@
-"""Large values outside the database."""
+"""Stores large values outside the database."""

@@ -1,4 +1,4 @@
-"""Where are large things? Blobs in a directory, written before the row that names them; the interface fits S3 as well."""
+"""Stores blobs in a folder, each written before the row that references it. The interface would fit S3 as well."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ COPY_BYTES = 1 << 20
 
 
 class BlobStore(Protocol):
-    """What a home of blobs must be able to do."""
+    """Interface of a blob store."""
 
     def put(self, key: str, source: BinaryIO) -> int:
-        """Keep everything ``source`` gives under ``key``, durably and all or nothing; returns the size."""
+        """Store the content of ``source`` under ``key``, durably and atomically; returns the size."""
         ...
 
     def open(self, key: str) -> BinaryIO:
-        """The bytes of a blob."""
+        """Open a blob for reading."""
         ...
 
     def path(self, key: str) -> Path:
-        """A path on this machine where the blob can be read."""
+        """A local path where the blob can be read."""
         ...
 
     def delete(self, keys: Iterable[str]) -> None:
-        """Remove blobs; those that are gone already are passed over."""
+        """Remove blobs; missing ones are ignored."""
         ...
 
     def older_than(self, seconds: float) -> Iterator[str]:
-        """Keys of blobs written longer ago than that."""
+        """Keys of blobs written more than ``seconds`` ago."""
         ...
 
 
 class BlobGone(FileNotFoundError, NotFound):
-    """A row names a blob that is not in the data folder: removed by hand, lost with a disk, or not shared with this machine."""
+    """A row references a blob that is not in the data folder: removed by hand, lost with a disk, or not shared here."""
 
     code = "file_gone"
 
@@ -66,7 +66,7 @@ class BlobGone(FileNotFoundError, NotFound):
 
 
 def new_key(task_id: str, name: str) -> str:
-    """A fresh key that starts with the task and ends with a readable, harmless form of the name."""
+    """A new unique key that starts with the task and ends with a readable, safe form of the name."""
     stem, dot, suffix = name.rpartition(".")
     ending = f".{suffix}" if dot and re.fullmatch(r"[A-Za-z0-9]{1,10}", suffix) else ""
     safe = re.sub(r"[^A-Za-z0-9_-]+", "_", stem if ending else name).strip("_")[-50:] or "blob"
@@ -74,13 +74,13 @@ def new_key(task_id: str, name: str) -> str:
 
 
 class Directory:
-    """Blobs as files below one directory."""
+    """Blobs as files in one folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def put(self, key: str, source: BinaryIO) -> int:
-        """Write beside, flush to the disk, then rename: a reader sees all of it or nothing."""
+        """Write a temporary file, flush it to disk, then rename it: a reader sees all of it or nothing."""
         target = self.path(key)
         partial = target.with_name(f".{target.name}.partial")
         try:
@@ -106,21 +106,21 @@ class Directory:
         return size
 
     def open(self, key: str) -> BinaryIO:
-        """Open for reading; BlobGone when it is not there."""
+        """Open for reading; BlobGone if it is missing."""
         try:
             return self.path(key).open("rb")
         except FileNotFoundError:
             raise BlobGone(key, self.folder) from None
 
     def path(self, key: str) -> Path:
-        """Where the blob is; a key never leads outside the folder."""
+        """Path of the blob; a key never leads outside the folder."""
         path = (self.folder / key).resolve()
         if not path.is_relative_to(self.folder.resolve()):
             raise ValueError(f"{key!r} is not a key of a blob")
         return path
 
     def delete(self, keys: Iterable[str]) -> None:
-        """Remove files and the folders they leave empty. One that resists is logged and does not stop the rest."""
+        """Remove files and the folders they leave empty. A file that cannot be removed is logged and skipped."""
         for key in keys:
             path = self.path(key)
             remove_file(path)
@@ -128,7 +128,7 @@ class Directory:
                 _remove_if_empty(path.parent)
 
     def older_than(self, seconds: float) -> Iterator[str]:
-        """Keys of files last written longer ago than that."""
+        """Keys of files last written more than ``seconds`` ago."""
         for folder in old_entries(self.folder, None):
             if folder.is_dir():
                 for path in old_entries(folder, seconds):
@@ -137,9 +137,9 @@ class Directory:
 
 
 def old_entries(folder: Path, seconds: float | None) -> Iterator[Path]:
-    """What lies in a folder and was last written longer ago than that, or (None) at any time.
+    """Entries of a folder last written more than ``seconds`` ago; all entries if None.
 
-    Others write and remove there meanwhile: what is gone by the time it is looked at is passed over.
+    Other processes write and remove files there meanwhile, so entries that vanish are skipped.
     """
     threshold = None if seconds is None else time.time() - seconds
     try:
@@ -148,7 +148,7 @@ def old_entries(folder: Path, seconds: float | None) -> Iterator[Path]:
     except FileNotFoundError:
         return
     except OSError as error:
-        log.warning("[sweep] Could not look into %s: %s. It is left as it is", folder, error.strerror)
+        log.warning("[sweep] Could not read the folder %s: %s. Leaving it as it is", folder, error.strerror)
         return
     for name in names:
         path = folder / name
@@ -158,15 +158,15 @@ def old_entries(folder: Path, seconds: float | None) -> Iterator[Path]:
         except FileNotFoundError:
             continue
         except OSError as error:
-            log.warning("[sweep] Could not look at %s: %s. It is left as it is", path, error.strerror)
+            log.warning("[sweep] Could not look at %s: %s. Leaving it as it is", path, error.strerror)
 
 
 def remove_file(path: Path) -> None:
-    """Remove a file; one that is gone already is fine, one that resists is logged."""
+    """Remove a file. A missing one is fine; one that cannot be removed is logged."""
     try:
         path.unlink(missing_ok=True)
     except OSError as error:
-        log.warning("[sweep] Could not remove %s: %s. Trying again at the next cleaning", path, error.strerror)
+        log.warning("[sweep] Could not remove %s: %s. Trying again at the next cleanup", path, error.strerror)
 
 
 def _remove_if_empty(folder: Path) -> None:
@@ -178,7 +178,7 @@ def _remove_if_empty(folder: Path) -> None:
 
 
 class _Unreadable(Exception):
-    """What is to be kept cannot be read: no trouble of the data folder."""
+    """The source cannot be read; the data folder is not at fault."""
 
     def __init__(self, error: OSError) -> None:
         self.error = error
@@ -192,7 +192,7 @@ def _read(source: BinaryIO) -> bytes:
 
 
 def _opened(path: Path) -> BinaryIO:
-    """A new file, its folder made first; again, where somebody removed the empty folder in between."""
+    """Create a file and its folder; retries if another process removes the empty folder in between."""
     for attempt in range(FOLDER_ATTEMPTS):
         private_folder(path.parent)
         try:
@@ -204,7 +204,7 @@ def _opened(path: Path) -> BinaryIO:
 
 
 def _with_way_out(sentence: Sentence, error: OSError) -> Sentence:
-    """The sentence with what a person does about it, where that is known."""
+    """The sentence with what a person can do about it, if known."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return say("database_way_out", what=sentence, way=say("way_folder_full"))
     if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
@@ -213,42 +213,42 @@ def _with_way_out(sentence: Sentence, error: OSError) -> Sentence:
 
 
 class Blobs:
-    """Verbs on the rows that name blobs, inside one transaction."""
+    """Verbs on the rows that reference blobs, inside one transaction."""
 
     def __init__(self, connection: sa.Connection, clock: Clock) -> None:
         self.connection = connection
         self.clock = clock
 
     def add(self, key: str, task: int, name: str, size: int, item: int | None = None, lease: int | None = None) -> None:
-        """Name a blob that is written already."""
+        """Add the row of a blob that is already written."""
         row: dict[str, Any] = {"key": key, "task": task, "name": name, "size": size, "item": item, "lease": lease}
         self.connection.execute(sa.insert(blobs).values(**row, created_at=self.clock.now))
 
     def add_files(self, task: int, files: Sequence[File]) -> None:
-        """Name many blobs of a task that are written already."""
+        """Add the rows of blobs of a task that are already written."""
         if files:
             made = sa.insert(blobs).values(created_at=self.clock.now)
             rows = [{"key": file.key, "task": task, "name": file.name, "size": file.size} for file in files]
             self.connection.execute(made, rows)
 
     def drop_some(self, task: int, limit: int) -> list[str]:
-        """Unname blobs of a task, at most ``limit``; returns their keys, to be removed after the commit."""
+        """Remove the rows of at most ``limit`` blobs of a task; returns their keys, to be deleted after the commit."""
         keys = list(self.connection.execute(sa.select(blobs.c.key).where(blobs.c.task == task).limit(limit)).scalars())
         self.connection.execute(sa.delete(blobs).where(blobs.c.key.in_(keys)))
         return keys
 
     def find(self, task: int, key: str) -> tuple[str, int] | None:
-        """(name, size) of a blob that a row of this very task names."""
+        """(name, size) of a blob that belongs to this task."""
         named = sa.select(blobs.c.name, blobs.c.size).where(blobs.c.key == key, blobs.c.task == task)
         row = self.connection.execute(named).first()
         return None if row is None else (row.name, row.size)
 
     def known(self, keys: Sequence[str]) -> set[str]:
-        """Those of the keys that a row names."""
+        """The given keys that have a row."""
         return set(self.connection.execute(sa.select(blobs.c.key).where(blobs.c.key.in_(keys))).scalars())
 
     def superseded(self, limit: int, keys: Sequence[str] | None = None) -> list[str]:
-        """What attempts wrote that came to nothing, for finished tasks; it may read all blobs, or only ``keys``."""
+        """Blobs of finished tasks from attempts whose result does not count. May read all blobs, or only ``keys``."""
         current = sa.select(items.c.id).where(items.c.id == blobs.c.item, items.c.lease == blobs.c.lease)
         over = sa.select(tasks.c.number).where(tasks.c.number == blobs.c.task, tasks.c.finished_at.is_not(None))
         left = sa.select(blobs.c.key).where(
@@ -259,7 +259,7 @@ class Blobs:
         return list(self.connection.execute(left.limit(limit)).scalars())
 
     def drop_superseded(self, keys: Sequence[str]) -> list[str]:
-        """Unname those of the blobs that are superseded still; returns the keys to remove."""
+        """Remove the rows of blobs that are still superseded; returns the keys to delete."""
         keys = self.superseded(len(keys), keys)
         self.connection.execute(sa.delete(blobs).where(blobs.c.key.in_(keys)))
         return keys

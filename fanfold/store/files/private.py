@@ -1,4 +1,4 @@
-"""Files and folders that only the account that made them can read: they hold documents, results and what was asked."""
+"""Creates files and folders that only their owner can read: they hold documents, results and prompts."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 FILE, FOLDER = 0o600, 0o700
 OTHERS = 0o077
 COMPANIONS = ("-wal", "-shm")
-"""What SQLite keeps beside its file."""
+"""Suffixes of the files that SQLite keeps beside its database."""
 log = logging.getLogger("fanfold.store")
 
 
 def private_folder(folder: Path) -> None:
-    """Make a folder with those above it that are missing; one that is there is left as it is."""
+    """Create a folder and its missing parents; an existing one is left unchanged."""
     missing = []
     while not folder.exists():
         missing.append(folder)
@@ -28,12 +28,12 @@ def private_folder(folder: Path) -> None:
 
 
 def opener(path: Any, flags: int) -> int:
-    """For ``open``: a file that is made is private."""
+    """Opener for ``open`` that creates private files."""
     return os.open(path, flags, FILE)
 
 
 def private_file(path: Path) -> None:
-    """Make an empty file: what a library opens it as afterwards keeps its rights. One that is there is tightened."""
+    """Create an empty private file, whose permissions stay when a library opens it. An existing one is made private."""
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, FILE))
     except FileExistsError:
@@ -41,13 +41,13 @@ def private_file(path: Path) -> None:
 
 
 def tighten_all(path: Path) -> None:
-    """Take the rights of other accounts from a file and from what SQLite keeps beside it."""
+    """Make a file, and the files that SQLite keeps beside it, private."""
     for one in (path, *(path.with_name(path.name + ending) for ending in COMPANIONS)):
         tighten(one)
 
 
 def tighten(path: Path) -> None:
-    """Take the rights of other accounts from a file of our own, as earlier versions made it; says so in the log."""
+    """Make a file of ours private if an earlier version created it readable for others; logs the change."""
     try:
         found = path.stat()
     except FileNotFoundError:

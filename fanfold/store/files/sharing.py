@@ -1,7 +1,7 @@
-"""Which databases keep files in a data folder?
+"""Records which databases keep files in a data folder.
 
-Cleaning removes files that no row names. A file of another database is named by no row of this one. So each database leaves a
-mark in the folder, and where there are several marks, only what surely is one's own is removed.
+Cleanup removes files that no row references, and no row of this database references a file of another one. So each database
+leaves a mark in the folder, and if there are several marks, only files that certainly belong to this database are removed.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ TASK_ID = re.compile(r"\bt-[a-z0-9]+")
 
 
 def identity(connection: sa.Connection) -> str:
-    """What tells this database from others: the moment at which its tables were made. A restored copy has the same."""
+    """Identifies the database by the time its tables were created. A restored copy has the same identity."""
     made = connection.execute(sa.select(sa.func.min(revisions.c.upgraded_at))).scalar_one()
     return hashlib.sha256(str(made).encode()).hexdigest()[:16]
 
 
 def leave_mark(data_folder: Path, name: str, address: str) -> None:
-    """Say in the folder that the database ``name`` keeps files here; for people with its address."""
+    """Record in the folder that the database ``name`` keeps files here, with its address for people."""
     mark = data_folder / MARKS / name
     if not mark.exists():
         mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -43,10 +43,10 @@ def others(data_folder: Path, name: str) -> list[str]:
 
 
 def is_marked(data_folder: Path, address: str) -> bool:
-    """Whether a database of this address keeps files here."""
+    """Whether a database at this address keeps files here."""
     return address in others(data_folder, "")
 
 
 def known_tasks(connection: sa.Connection, ids: Collection[str]) -> set[str]:
-    """Those of the task ids that this database has."""
+    """The given task ids that this database has."""
     return set(connection.execute(sa.select(tasks.c.id).where(tasks.c.id.in_(sorted(ids)))).scalars())

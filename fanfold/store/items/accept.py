@@ -1,4 +1,4 @@
-"""Degraded results that a person keeps as they are: found and noted. The items stay done, and keep their mark."""
+"""Finds degraded results and marks them as accepted by a person. The items stay done and keep their mark."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fanfold.store.items.large.reset_queue import is_reset
 from fanfold.store.schema.tables import UNACCEPTED, items
 
 AT_ONCE = 1_000
-"""Most items that one transaction accepts."""
+"""Most items accepted in one transaction."""
 
 
 class Shortfall(NamedTuple):
@@ -33,17 +33,17 @@ class Accepting:
         self.clock = clock
 
     def shortfalls(self, task: int, stage: str | None = None) -> list[Shortfall]:
-        """The degraded results of a task, or of one stage of it, that nobody has accepted, in order."""
+        """The degraded results of a task, or of one stage, that nobody has accepted, in order."""
         mine = _shortfalls().where(items.c.task == task, counts_of(task))
         return self._found(mine if stage is None else mine.where(items.c.stage == stage))
 
     def among(self, ids: Sequence[int]) -> list[Shortfall]:
-        """Those of the items that are degraded and not accepted, in order; they stay locked."""
+        """The given items that are degraded and not accepted, in order; their rows are locked."""
         mine = _shortfalls().where(items.c.id.in_(ids))
         return self._found(mine.with_for_update(key_share=True, of=items))
 
     def accept(self, found: Sequence[Shortfall]) -> None:
-        """Note that these results, which are locked, are kept as they are."""
+        """Mark these locked results as accepted."""
         mine = items.c.id.in_([one.id for one in found])
         self.connection.execute(sa.update(items).where(mine).values(accepted=items.c.lease))
 

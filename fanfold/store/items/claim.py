@@ -1,6 +1,6 @@
-"""The claim: due items of one task become running, each with a new lease.
+"""Claims due items of one task: they become running, each with a new lease.
 
-A result is accepted only under the lease that was given here; `settle` checks it.
+A result is accepted only under the lease given here; `settle` checks it.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from fanfold.store.schema.statements import run
 from fanfold.store.schema.tables import ACTIVE, PENDING, TIMED, item_data, items, tasks
 
 SUSPECT_CRASHES = 2
-"""An item that was lost so often with its process is suspect. Not after the first crash: most items in flight were innocent,
-and a child for each would slow down every restart."""
+"""Crashes after which an item is suspect. One is too few: most items in flight during a crash are innocent, and a child
+process for each would slow down every restart."""
 MOST_ATTEMPTS = 32_767
-"""What the narrow column holds; a job that is looked at every second for ten hours gets there."""
+"""Largest value of the narrow column. A job polled every second reaches it in about nine hours."""
 
 
 class Claiming:
@@ -45,9 +45,9 @@ class Claiming:
     ) -> list[Claimed]:
         """pending, retrying or waiting → running, for at most ``count`` due items of one task, in order; each gets a new lease.
 
-        ``cursor`` is the last item this worker claimed of the task. Starting behind it spares PostgreSQL the walk over the
-        dead index entries of everything claimed before, which costs a factor of five in a long queue.
-        ``suspects``: only items that were lost repeatedly, or only the others; all when None.
+        ``cursor`` is the last item of the task that this worker claimed. Starting after it saves PostgreSQL from scanning
+        the dead index entries of earlier claims, which makes a claim five times slower in a long queue.
+        ``suspects``: True for only items that were lost repeatedly, False for only the others, None for all.
         """
         values = {"wanted": ready.task, "at_stage": ready.stage, "by": worker, "count": count, "seconds": timeout}
         found = run(self.connection, claim_statement(self.clock, timed, suspects), values | {"cursor": cursor})
@@ -56,21 +56,21 @@ class Claiming:
         return sorted(map(Claimed._make, found))
 
     def hand_back(self, ids: list[int]) -> None:
-        """running → pending, for items claimed in this very transaction: nobody ever sees that they were claimed."""
+        """running → pending, for items claimed in this same transaction, so nobody ever sees the claim."""
         mine = items.c.id.in_(self.clock.dialect.listed("ids"))
         untried = HANDED_BACK | {"attempts": items.c.attempts - 1, "lease": items.c.lease - 1}
         run(self.connection, sa.update(items).where(mine).values(untried), {"ids": ids})
 
 
 def task_is_active(number: Any, stage: Any, *conditions: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
-    """The item's task is active and stands in the item's stage: otherwise no result is taken and nothing is claimed."""
+    """The task is active and in the item's stage. Otherwise no result is accepted and nothing is claimed."""
     standing = sa.select(tasks.c.number).where(tasks.c.number == number, ACTIVE, tasks.c.stage == stage, *conditions)
     return sa.exists(standing.correlate(items))
 
 
 @lru_cache(maxsize=64)
 def claim_statement(clock: Clock, timed: bool, suspects: bool | None = None) -> sa.Executable:
-    """The claim; it gives the items with their data, or only their ids where these cannot be joined in the same statement."""
+    """The claim. Returns the items with their data, or only their ids where one statement cannot join the data."""
     candidate = items.alias("candidate")
 
     def translate(condition: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
@@ -112,12 +112,12 @@ def claim_statement(clock: Clock, timed: bool, suspects: bool | None = None) -> 
 
 @lru_cache(maxsize=16)
 def load_statement(clock: Clock) -> sa.Select[Any]:
-    """Claimed items with their data, by their ids."""
+    """Claimed items with their data, by id."""
     return with_data(clock, items).where(items.c.id.in_(clock.dialect.listed("ids")))
 
 
 def with_data(clock: Clock, claimed: sa.FromClause) -> sa.Select[Any]:
-    """Claimed items with what handlers get to know of them."""
+    """Claimed items with the data that handlers see."""
     known: dict[str, sa.ColumnElement[Any]] = {
         **{column.name: column for column in (*claimed.c, *item_data.c)},
         "key": sa.func.coalesce(claimed.c.key, sa.cast(claimed.c.seq, sa.Text)),

@@ -1,4 +1,4 @@
-"""How many items there are: by state, by mark, by model, by position and by time; nothing here writes."""
+"""Counts items by state, mark, model, position and time. Read-only."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fanfold.store.schema.tables import tasks as task_table
 
 
 class Marks(NamedTuple):
-    """How many results are degraded, and how many of these somebody has accepted."""
+    """How many results are degraded, and how many of those were accepted."""
 
     degraded: int = 0
     accepted: int = 0
@@ -42,7 +42,7 @@ class Counting:
         for task, stage, state, count in counted:
             states = found[task][stage]
             states[state] = states.get(state, 0) + count
-            if count < 0:  # A reset has put them back, but their rows do not say so yet.
+            if count < 0:  # A reset has made them pending, but their rows are not updated yet.
                 states[ItemState.PENDING] = states.get(ItemState.PENDING, 0) - count
         return {
             task: {
@@ -62,7 +62,7 @@ class Counting:
         return Counts({state: count for state, count in states.items() if count})
 
     def marks(self, tasks: Sequence[int]) -> dict[int, Marks]:
-        """Per task, how many items are degraded, and accepted, by an index that holds no others."""
+        """Degraded and accepted items per task, from an index that holds only degraded items."""
         if not tasks:
             return {}
         accepted = sa.func.sum(sa.case((ACCEPTED, 1), else_=0))
@@ -77,7 +77,7 @@ class Counting:
         return found
 
     def degraded_at(self, task: int, stage: str, width: int = 1) -> list[int]:
-        """The positions of the degraded items of a stage, or of the runs of ``width`` items that have one."""
+        """Positions of the degraded items of a stage; with ``width``, of the runs of that many items that contain one."""
         mine = sa.and_(items.c.task == task, items.c.stage == stage, counts_at(task, stage))
         marked = sa.select((items.c.seq - 1) // width).where(DEGRADED, mine, ~is_reset()).distinct()
         return [int(position) for position in self.connection.execute(marked).scalars()]
@@ -89,7 +89,7 @@ class Counting:
         return {row[0]: row[1] for row in self.connection.execute(wanted.group_by(items.c.state))}
 
     def makers(self, task: int, stage: str) -> dict[str, int]:
-        """How many done items of a stage each model has made; those that name none are left out."""
+        """Number of done items of a stage per model. Items without a model are left out."""
         counted = (
             sa.select(item_data.c.model, sa.func.count())
             .join(items, items.c.id == item_data.c.item)
@@ -101,7 +101,7 @@ class Counting:
         return {row[0]: row[1] for row in self.connection.execute(counted)}
 
     def cells(self, task: int, stage: str, width: int = 1) -> list[tuple[int, str, int]]:
-        """(position, state, how many): one for each item of a stage, or for each state in a run of ``width`` items, in order."""
+        """(position, state, count) for each item of a stage, or for each state in each run of ``width`` items, in order."""
         mine = sa.and_(items.c.task == task, items.c.stage == stage, counts_at(task, stage))
         if width == 1:
             plain = sa.select(items.c.seq, STATE_NOW.label("state")).where(mine)
@@ -113,9 +113,9 @@ class Counting:
         return [(int(position), state, count) for position, state, count in rows]
 
     def pace(self, task: int, seconds: float) -> list[tuple[int, str | None, str, int]]:
-        """(span, worker, state, how many) of settled items: span 0 is the last ``seconds``, 1 the ones before it, and so on."""
+        """(span, worker, state, count) of settled items: span 0 is the last ``seconds``, span 1 the ones before, and so on."""
         ago = sa.cast(sa.func.floor(self.clock.seconds_since(items.c.finished_at) / seconds), sa.Integer).label("ago")
-        # Who finished an item is kept with it (by older versions, with its output); who failed, with the attempt.
+        # The worker is in the item's row if it finished (older versions: with its output), in the attempt if it failed.
         last = sa.and_(attempts.c.item == items.c.id, attempts.c.lease == items.c.lease)
         failed = items.c.state == ItemState.FAILED
         worker = sa.case(
@@ -134,7 +134,7 @@ class Counting:
 def _counted(
     mine: Callable[[sa.Column[Any]], sa.ColumnElement[bool]], *of_stage: sa.ColumnElement[bool], hidden: bool = False
 ) -> sa.CompoundSelect[Any]:
-    """How many items there are in each state; one statement, so that all of it is of one moment."""
+    """Items per state. One statement, so that the counts are consistent."""
     plain = sa.select(items.c.task, items.c.stage, items.c.state, sa.func.count())
     plain = plain.group_by(items.c.task, items.c.stage, items.c.state).where(mine(items.c.task), *of_stage)
     parts = (plain, counted_back().where(mine(reset_items.c.task), *of_stage))

@@ -1,11 +1,11 @@
-"""Counts how often an item was lost with its process, and decides when it fails as poison.
+"""Counts how often an item's process died, and decides when the item fails as poison.
 
-A long item may be killed by people any number of times. So crashes before the last real progress are forgiven: progress at least
-a hundredth beyond the furthest of any earlier attempt, or a memory that has grown beyond any earlier one. Both measures only
-grow and are bounded, so an item that kills its process ends as poison whatever it reports: at most a hundred times it gets
-further by a hundredth, and memory counts for the first crashes only.
+A long-running item may be killed any number of times by people who restart workers. So crashes before the last real progress
+are forgiven: progress at least 0.01 beyond any earlier attempt, or a memory larger than any earlier one. Both measures only
+grow and are bounded (at most 100 steps of 0.01; memory counts for the first crashes only), so an item that kills its process
+ends as poison whatever it reports.
 
-`items.crashes` counts all of them, so that an item that was lost twice stays suspect and runs in a child process.
+`items.crashes` counts every crash, so an item lost twice stays suspect and runs in a child process.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from fanfold.store.schema.tables import item_data, items, tasks
 
 PROGRESS_STEP = 0.01
 MEMORY_FORGIVES = 10
-"""Growing memory alone is forgiven this many crashes."""
+"""Crashes forgiven for growing memory alone."""
 
 
 def _stage_limit(dialect: Dialect) -> sa.ColumnElement[int]:
-    """The limit of the item's stage, from the task's plan: a process that sweeps need not have the pipeline's code."""
+    """The crash limit of the item's stage, read from the task's plan: the sweeping process may not have the pipeline's code."""
     planned = dialect.json_list(tasks.c.plan, "stages", "planned")
     limit = sa.cast(dialect.json_field(planned.c.value, "crash_limit"), sa.Integer)
     mine = sa.and_(tasks.c.number == items.c.task, dialect.json_field(planned.c.value, "name") == items.c.stage)
@@ -37,20 +37,20 @@ def _stage_limit(dialect: Dialect) -> sa.ColumnElement[int]:
 
 
 def _got_further(crashes: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
-    """Whether the attempt that is lost now got beyond all earlier ones, which were lost ``crashes`` times."""
+    """Whether the attempt lost now got further than all earlier ones, of which ``crashes`` were lost."""
     progress = item_data.c.progress >= sa.func.coalesce(item_data.c.crash_progress, 0.0) + PROGRESS_STEP
     memory = sa.func.length(item_data.c.memory) > sa.func.coalesce(item_data.c.crash_memory, 0)
     return sa.or_(progress, sa.and_(memory, crashes < MEMORY_FORGIVES))
 
 
 def counted(column: sa.Column[int], more: Any) -> sa.ColumnElement[int]:
-    """A counter that stops at what its narrow column holds: an overflow would end the worker."""
+    """A counter that stops at the largest value of its narrow column. An overflow would end the worker."""
     return sa.case((column < MOST_ATTEMPTS, column + more), else_=column)
 
 
 @lru_cache(maxsize=16)
 def crash_values(clock: Clock, limit: Any) -> dict[str, Any]:
-    """What a lost worker does to its items: run again, and fail as poison at the limit. No retry is used up."""
+    """Values for items of a lost worker: pending again, or failed as poison at the limit. No retry is used up."""
     known = sa.func.coalesce(item_data.c.forgiven_crashes, 0)
     forgiven = sa.select(sa.case((_got_further(items.c.crashes), items.c.crashes), else_=known))
     forgiven = forgiven.where(item_data.c.item == items.c.id).correlate(items)
@@ -64,7 +64,7 @@ def crash_values(clock: Clock, limit: Any) -> dict[str, Any]:
 
 
 def note_crashes(connection: sa.Connection, ids: Sequence[int]) -> None:
-    """Keep how far items were that have just been lost, in the transaction that took them back."""
+    """Record how far the lost items had got, in the transaction that reclaims them."""
     if not ids:
         return
     before = sa.select(items.c.crashes - 1).where(items.c.id == item_data.c.item).correlate(item_data).scalar_subquery()

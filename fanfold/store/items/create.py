@@ -1,4 +1,4 @@
-"""Makes the items of a stage, and answers the questions about them that decide whether the stage is over."""
+"""Creates the items of a stage, and tells whether the stage is over."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Items:
         self.clock = clock
 
     def add(self, task: int, stage: str, rows: Iterable[tuple[str | None, str | None]]) -> int:
-        """New pending items of a stage, in order, from (key, input) pairs; returns how many. Keys must differ."""
+        """Add pending items to a stage, in order, from (key, input) pairs; returns how many. Keys must differ."""
         count = 0
         source = iter(rows)
         while batch := list(islice(source, BATCH)):
@@ -42,7 +42,7 @@ class Items:
         return count
 
     def analyze(self, count: int) -> None:
-        """Have the database look at the table if ``count`` new items are news for its planner."""
+        """Update the planner's statistics if ``count`` new items change them noticeably."""
         self.clock.dialect.analyze(self.connection, items, count, "item_data (item)")
 
     def has_position(self, task: int, stage: str, seq: int) -> bool:
@@ -51,7 +51,7 @@ class Items:
         return self.connection.execute(there).first() is not None
 
     def add_some(self, task: int, stage: str, before: int, rows: list[tuple[str | None, str | None]]) -> None:
-        """New pending items behind the first ``before`` ones of a stage, from (key, input) pairs."""
+        """Add pending items after the first ``before`` items of a stage, from (key, input) pairs."""
         try:
             ids = self._insert(task, stage, before + 1, [key for key, _ in rows])
         except Exception as error:
@@ -62,7 +62,7 @@ class Items:
         append_rows(self.connection, item_data, ("item", "input"), inputs)
 
     def _insert(self, task: int, stage: str, first: int, keys: list[str | None]) -> Sequence[int]:
-        """Many items with one statement; their ids, ascending."""
+        """Insert many items with one statement; returns their ids, ascending."""
         values: dict[str, Any] = {"of": task, "at_stage": stage, "first_seq": first, "keys": keys}
         return self.clock.dialect.add_listed(self.connection, items, NEW_COLUMNS, listed_item, values)
 
@@ -72,23 +72,23 @@ class Items:
         return int(self.connection.execute(mine.order_by(items.c.seq.desc()).limit(1)).scalar() or 0)
 
     def copy(self, task: int, source: str, target: str, *, after: int = 0, upto: int = MOST_POSITIONS) -> bool:
-        """One pending item of ``target`` for each done item of ``source``, with its output as input.
+        """Create one pending item of ``target`` for each done item of ``source``, with its output as input.
 
-        Where the stage was entered before, only what is new or was redone since is made pending again, and what was made from
-        something that has no result any more is removed. Only for positions above ``after``, up to ``upto``. False when what
-        is to be removed has so many rows that another call must go on with it; nothing is copied until then.
+        If the stage was entered before, only items whose source is new or was redone become pending again, and items whose
+        source has no result any more are removed. Only for positions above ``after``, up to ``upto``. False when there are
+        too many rows to remove in one call: call again; nothing is copied until then.
         """
         return Copying(self.connection, CopyRange(task, source, target, after + 1, upto)).copy()
 
     def is_open(self, task: int, stage: str) -> bool:
         """Whether any item keeps the stage from being over.
 
-        Written so that it walks to the first entry of the index: as NOT EXISTS, PostgreSQL reads all of them.
+        Written to read only the first index entry. With NOT EXISTS, PostgreSQL reads all of them.
         """
         return bool(run(self.connection, OPEN_PROBE, {"wanted": task, "at_stage": stage}))
 
     def first_started_at(self, task: int, stage: str) -> datetime | None:
-        """When the first item of a stage was last begun, as far as its row still knows."""
+        """When the first item of a stage last started, if its row still has the time."""
         mine = sa.and_(items.c.task == task, items.c.stage == stage, counts_at(task, stage))
         return self.connection.execute(
             sa.select(items.c.started_at).where(mine).order_by(items.c.seq).limit(1)
@@ -102,24 +102,24 @@ class Items:
         return self.connection.execute(later.limit(1)).scalar()
 
     def exist(self, task: int, stage: str) -> bool:
-        """Whether the stage has items at all."""
+        """Whether the stage has any items."""
         return bool(run(self.connection, ANY_OF, {"wanted": task, "at_stage": stage}))
 
     def any_in(self, task: int, stage: str, states: Sequence[ItemState]) -> bool:
-        """Whether any item of the stage is in one of the states; on SQLite one entry of an index tells."""
+        """Whether any item of the stage is in one of the states. SQLite reads one index entry."""
         mine = sa.select(items.c.id).where(items.c.task == task, items.c.stage == stage, items.c.state.in_(states))
         return self.connection.execute(mine.where(counts_at(task, stage)).limit(1)).first() is not None
 
     def count_failed(self, task: int, stage: str) -> int:
-        """How many items of the stage have failed; on SQLite one range of an index tells."""
+        """How many items of the stage have failed. SQLite reads one index range."""
         mine = sa.select(sa.func.count()).where(items.c.task == task, items.c.stage == stage)
         failed = mine.where(items.c.state == ItemState.FAILED, counts_at(task, stage))
         return int(self.connection.execute(failed).scalar_one())
 
     def have_begun(self, task: int, stage: str, *, hidden: bool = False) -> bool:
-        """Whether any item of the stage was ever claimed: then its gate, if it has one, was passed.
+        """Whether any item of the stage was ever claimed, which means that its gate (if any) was passed.
 
-        It may read all items of the stage. With ``hidden`` also those of a draft.
+        May read all items of the stage. With ``hidden``, items of a draft count too.
         """
         return bool(
             run(self.connection, ANY_BEGUN_HIDDEN if hidden else ANY_BEGUN, {"wanted": task, "at_stage": stage})
@@ -140,6 +140,6 @@ OPEN_PROBE = (
 
 
 def listed_item(place: sa.ColumnElement[int], key: sa.ColumnElement[str]) -> Sequence[sa.ColumnElement[Any]]:
-    """The columns of a pending item, given its place among those that are new."""
+    """The columns of a pending item, given its place among the new items."""
     task, stage = sa.bindparam("of", type_=sa.BigInteger), sa.bindparam("at_stage", type_=sa.Text)
     return new_item(task, stage, sa.bindparam("first_seq", type_=sa.Integer) + place, key)

@@ -1,8 +1,8 @@
-"""External jobs: the intent to start one, written before the call, and the job's id once it is known.
+"""Stores external jobs: the intent to start one, written before the call, and the job's id once it is known.
 
-A row belongs to an item and a name. Each verb that says what came of an intent names the key and the lease of it. So an answer
-that arrives late is kept as long as nobody has intended anything else, and it never overwrites a newer one. The item's row is
-locked before that of its job, always.
+A row belongs to an item and a name. Every verb that reports the outcome of an intent names its key and lease. So a late answer
+is kept unless a newer intent exists, and it never overwrites a newer one. The item's row is always locked before the row of
+its job.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fanfold.store.schema.tables import HELD, RUNNING, externals, item_data, ite
 
 OPEN_STATES = (JobState.INTENDED, JobState.UNKNOWN)
 START_SECONDS = 600.0
-"""A call that has not ended after this time is not waited for any longer, even if its worker lives."""
+"""Longest wait for a starting call, even if its worker is alive."""
 
 
 class Externals:
@@ -35,7 +35,7 @@ class Externals:
         self.clock = clock
 
     def get(self, item: int, name: str, lease_seconds: float) -> JobRow | None:
-        """What is known of the job; `in_flight` when the worker that starts it was seen within ``lease_seconds``."""
+        """The job's row; `in_flight` if the worker that starts it was seen within ``lease_seconds``."""
         columns = [externals.c[column] for column in ("item", "name", "lease", "key", "state", "job")]
         age = self.clock.seconds_since(externals.c.updated_at).label("seconds")
         found = sa.select(*columns, age, self._in_flight(lease_seconds).label("in_flight")).where(
@@ -54,7 +54,7 @@ class Externals:
         return sa.and_(externals.c.state == JobState.INTENDED, young, sa.exists(alive.correlate(externals)))
 
     def intend(self, item: int, lease: int, name: str, key: str) -> bool:
-        """Keep the intent, if the item still runs under this lease and its task wants it. Commit it before the call."""
+        """Store the intent, if the item still runs under this lease and its task wants it. Commit it before the call."""
         wanted = task_is_active(items.c.task, items.c.stage)
         held = sa.select(items.c.task, items.c.worker).where(
             items.c.id == item, items.c.lease == lease, RUNNING, wanted
@@ -69,15 +69,15 @@ class Externals:
         return True
 
     def withdraw(self, item: int, lease: int, name: str, key: str) -> bool:
-        """The job was surely not started: the intent is gone."""
+        """Remove the intent: the job was certainly not started."""
         return self._execute(sa.delete(externals).where(*self._mine(item, lease, name, key)))
 
     def not_known(self, item: int, lease: int, name: str, key: str) -> bool:
-        """intended → unknown: the call has ended, and nobody knows whether the job was started."""
+        """intended → unknown: the call has ended without telling whether the job was started."""
         return self._execute(self._change(item, lease, name, key, state=JobState.UNKNOWN.value))
 
     def cut_off(self, item: int, lease: int) -> None:
-        """intended → unknown for all jobs of an attempt whose process is gone: nobody is in the middle of a call any more."""
+        """intended → unknown for all jobs of an attempt whose process is gone, and with it the call."""
         mine = (externals.c.item == item, externals.c.lease == lease, externals.c.state == JobState.INTENDED)
         said = {"state": JobState.UNKNOWN.value, "updated_at": self.clock.now}
         self.connection.execute(sa.update(externals).where(*mine).values(said))
@@ -85,7 +85,7 @@ class Externals:
     def started(self, item: int, lease: int, name: str, key: str, job: str) -> bool:
         """intended or unknown → started, whatever became of the item and its task meanwhile.
 
-        An item that waits for a person meanwhile falls due: what it waited for is known now.
+        If the item waits for a person, it becomes due: the answer it waited for is known now.
         """
         self.connection.execute(sa.select(items.c.id).where(items.c.id == item).with_for_update())
         kept = self._execute(self._change(item, lease, name, key, state=JobState.STARTED.value, job=job))
@@ -95,14 +95,14 @@ class Externals:
         return kept
 
     def found(self, item: int, lease: int, row: JobRow, job: str) -> bool:
-        """unknown → started: the service knows the job by its key. Only for who holds the item."""
+        """unknown → started: the service found the job by its key. Needs the item's lease."""
         held = sa.select(items.c.id).where(items.c.id == item, items.c.lease == lease, RUNNING).with_for_update()
         if self.connection.execute(held).first() is None:
             return False
         return self.started(item, row.lease, row.name, row.key, job)
 
     def end(self, item: int, name: str, key: str) -> None:
-        """started → over: the job came to a bad end; the next attempt starts another one."""
+        """started → over: the job failed; the next attempt starts another one."""
         mine = (externals.c.item == item, externals.c.name == name, externals.c.key == key)
         over = {"state": JobState.OVER.value, "updated_at": self.clock.now}
         self.connection.execute(sa.update(externals).where(*mine, externals.c.state == JobState.STARTED).values(over))
@@ -124,7 +124,7 @@ class Externals:
         return self.connection.execute(statement).rowcount == 1
 
     def of_task(self, task: int, lease_seconds: float) -> list[tuple[int, ExternalJob]]:
-        """The external jobs of a task with the ids of their items; an intent whose worker is gone is shown as unknown."""
+        """The external jobs of a task with their item ids. An intent whose worker is gone is shown as unknown."""
         return self._jobs(externals.c.task == task, lease_seconds)
 
     def of_items(self, ids: Sequence[int], lease_seconds: float) -> list[tuple[int, ExternalJob]]:
@@ -144,9 +144,9 @@ class Externals:
         return [(row.item, _shown(row)) for row in self.connection.execute(found)]
 
     def decide(self, item: int, name: str, state: JobState | None) -> None:
-        """A person says what is true of a job (None leaves that open); its item is looked at again now.
+        """Record a person's answer about a job (None leaves it open), and make its item due now.
 
-        waiting → pending for the item; what it remembers, its retries and its idempotency key stay.
+        waiting → pending for the item; its memory, retries and idempotency key stay.
         """
         waiting = sa.and_(items.c.id == item, items.c.state == ItemState.WAITING)
         moved = sa.update(items).where(waiting).values(HANDED_BACK)

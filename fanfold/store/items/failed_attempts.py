@@ -1,4 +1,4 @@
-"""What went wrong? Attempts that failed or were lost, and the reasons why items failed; nothing here writes."""
+"""Reads failed and lost attempts, and the reasons why items failed. Read-only."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ SHOWN = tuple(
         "error_sentence",
     )
 )
-"""The columns of an attempt, in the order of ``Attempt``; behind them what belongs to its message."""
+"""The columns of an attempt, in the order of ``Attempt``, then the sentence of its message."""
 
 
 class FailedAttempts:
-    """Questions about what failed, inside one transaction."""
+    """Queries about failures, inside one transaction."""
 
     def __init__(self, connection: sa.Connection, clock: Clock) -> None:
         self.connection = connection
         self.clock = clock
 
     def retries(self, tasks: Sequence[int]) -> dict[int, int]:
-        """Failures that were, or will be, tried again, per task."""
+        """Failures per task that were or will be retried."""
         summed = sa.select(attempts.c.task, sa.func.count()).where(
             attempts.c.task.in_(tasks), attempts.c.outcome == Ending.BACK_OFF.outcome
         )
         return {row[0]: row[1] for row in self.connection.execute(summed.group_by(attempts.c.task))}
 
     def shortfalls(self, task: int, limit: int) -> list[tuple[str, str, int]]:
-        """(stage, reason, how many) of the degraded items, the most frequent first."""
+        """(stage, reason, count) of the degraded items, the most frequent first."""
         sentence = sa.func.max(items.c.degraded_sentence)
         counted = sa.select(items.c.stage, items.c.degraded, sentence, sa.func.count())
         counted = counted.where(DEGRADED, items.c.task == task)
@@ -60,7 +60,7 @@ class FailedAttempts:
         return [(stage, restored(reason, kept) or "", many) for stage, reason, kept, many in rows]
 
     def trouble(self, task: int, stage: str) -> Trouble | None:
-        """Why the item that is tried again next has failed, and how long and for whom the task has been waiting."""
+        """Why the next item to be retried failed, and how long and for which service the task has been waiting."""
         data = item_data.c
         kept = (data.error_message, data.error_code, data.troubled_by, data.troubled_since, data.error_sentence)
         mine = (items.c.task == task, items.c.stage == stage, counts_at(task, stage), ~is_reset())
@@ -79,7 +79,7 @@ class FailedAttempts:
         return Trouble(message, row.error_code, row.troubled_by, row.troubled_since, stuck_since, others_move)
 
     def held(self, tasks: Sequence[int]) -> dict[tuple[int, str], tuple[int, str | None]]:
-        """By (task, stage): how many items wait for a person, and why one of them does."""
+        """Per (task, stage): how many items wait for a person, and the reason of one of them."""
         found = (
             sa.select(items.c.task, items.c.stage, sa.func.count(), sa.func.min(item_data.c.hold))
             .outerjoin(item_data, item_data.c.item == items.c.id)
@@ -91,18 +91,18 @@ class FailedAttempts:
         return {(task, stage): (many, self._hold(task, stage, why)) for task, stage, many, why in rows}
 
     def _hold(self, task: int, stage: str, why: str | None) -> str | None:
-        """The reason for which items are held, with its code and parameters."""
+        """The reason why items are held, with its code and parameters."""
         mine = sa.and_(HELD, items.c.task == task, items.c.stage == stage, item_data.c.hold == why)
         found = sa.select(item_data.c.hold_sentence).join(items, items.c.id == item_data.c.item).where(mine)
         return None if why is None else restored(why, self.connection.execute(found.limit(1)).scalar())
 
     def attempts(self, item: int, limit: int = 100) -> list[Attempt]:
-        """The attempts of an item that are kept, in order."""
+        """The stored attempts of an item, in order."""
         kept = sa.select(*SHOWN).where(attempts.c.item == item).order_by(attempts.c.id.desc()).limit(limit)
         return [_attempt(row) for row in reversed(self.connection.execute(kept).all())]
 
     def lost_attempts(self, task: int, limit: int = 500) -> list[Attempt]:
-        """The attempts of a task that failed or were lost, with their stage and key, the latest first."""
+        """The failed and lost attempts of a task, with stage and key, the latest first."""
         kept = (
             sa.select(items.c.stage, items.c.key, items.c.seq, *SHOWN)
             .join(items, items.c.id == attempts.c.item)
@@ -114,7 +114,7 @@ class FailedAttempts:
         return [replace(_attempt(row[3:]), stage=row.stage, key=row.key or str(row.seq)) for row in rows]
 
     def failed_keys(self, task: int, stage: str, code: str, message: str, limit: int) -> list[str]:
-        """The keys of the items of a stage that failed for this very reason, in order."""
+        """The keys of the items of a stage that failed for exactly this reason, in order."""
         same = sa.and_(
             sa.func.coalesce(item_data.c.error_code, "error") == code,
             sa.func.coalesce(item_data.c.error_message, "") == message,
@@ -142,7 +142,7 @@ class FailedAttempts:
         return [(row.key or str(row.seq), row.error_message or "") for row in self.connection.execute(chosen)]
 
     def failed_items(self, task: int, limit: int) -> list[tuple[str, str, int]]:
-        """(stage, code, how many tries have failed) of the items that failed, at most so many."""
+        """(stage, code, number of failures) of failed items, at most ``limit``."""
         chosen = (
             sa.select(items.c.stage, item_data.c.error_code, items.c.failures)
             .join(item_data, item_data.c.item == items.c.id)
@@ -154,9 +154,9 @@ class FailedAttempts:
     def failures(
         self, task: int, limit: int = 20, stage: str | None = None, *, hidden: bool = False
     ) -> list[tuple[str, str, str, int]]:
-        """Why items failed, in one stage or in all: (stage, code, message, how many), the most frequent first.
+        """Why items failed, in one stage or in all: (stage, code, message, count), the most frequent first.
 
-        With ``hidden`` also those of drafts.
+        With ``hidden``, items of drafts count too.
         """
         grouped = (
             sa.select(

@@ -1,7 +1,7 @@
-"""The search for work: which active tasks of the served stages have an item that could be claimed now.
+"""Finds active tasks of the served stages that have an item to claim.
 
 The cost of a search must not depend on how many tasks wait. A busy installation has thousands of active tasks with nothing to
-claim: all their items run, back off, or wait for an external job. So tasks are walked in pages, each page begins where the last
+claim: all their items run, back off, or wait for an external job. So tasks are read in pages, each page begins where the last
 one ended, and every page is a bounded number of index probes.
 """
 
@@ -23,13 +23,13 @@ from fanfold.store.schema.tables import ACTIVE, DUE_SOME_TIME, OPEN, TIMED, item
 Pair = tuple[str, str]
 """A pipeline and one of its stages."""
 STAGES_AT_ONCE = 50
-"""Stages asked about in one statement."""
+"""Stages per query."""
 CODES = 1_024
-"""A task and the place of its stage in one number: more than STAGES_AT_ONCE."""
+"""Factor that combines a task and the index of its stage in one number; larger than STAGES_AT_ONCE."""
 
 
 class Ready(NamedTuple):
-    """A task with items that a worker could claim now. A tuple, since sets and dictionaries of them are made all the time."""
+    """A task with items that a worker could claim now. A tuple, because these are hashed all the time."""
 
     task: int
     pipeline: str
@@ -39,13 +39,13 @@ class Ready(NamedTuple):
 
 
 class Position(NamedTuple):
-    """How far a walk over the tasks of a stage has come: by priority, then by number."""
+    """Where a walk over the tasks of a stage has got to: by priority, then by number."""
 
     priority: int
     number: int
 
     def is_before(self, ready: Ready) -> bool:
-        """Whether the walk comes to this task after the position."""
+        """Whether the walk reaches this task after the position."""
         return (-self.priority, self.number) < (-ready.priority, ready.task)
 
 
@@ -54,15 +54,15 @@ TOP = Position(2**31 - 1, 0)
 
 @dataclass
 class Page:
-    """What a page of the walk has found."""
+    """The result of one page of the walk."""
 
     found: list[Ready] = field(default_factory=list)
     ends: dict[Pair, Position] = field(default_factory=dict)
-    """Where to go on, for each stage with more tasks."""
+    """Where to continue, for each stage with more tasks."""
 
 
 class Ripe(NamedTuple):
-    """What a page of the timed items has found: tasks, and where to go on, if there is more."""
+    """The result of one page of timed items: tasks, and where to continue if there are more."""
 
     found: list[Ready]
     end: tuple[Any, int] | None
@@ -77,14 +77,14 @@ class Served:
 
 
 class Looking:
-    """Questions about what could be claimed, inside one transaction."""
+    """Queries for claimable work, inside one transaction."""
 
     def __init__(self, connection: sa.Connection, clock: Clock) -> None:
         self.connection = connection
         self.clock = clock
 
     def walk(self, served: Served, starts: Mapping[Pair, Position], size: int, known: Iterable[Ready] = ()) -> Page:
-        """The next ``size`` active tasks of each stage in ``starts``: those with a pending item, without the ``known`` ones."""
+        """Those of the next ``size`` active tasks of each stage in ``starts`` that have a pending item and are not ``known``."""
         page = Page()
         for first in range(0, len(served.pairs), STAGES_AT_ONCE):
             pairs = served.pairs[first : first + STAGES_AT_ONCE]
@@ -118,11 +118,11 @@ class Looking:
                 page.ends[pairs[place]] = Position(priority, number)
 
     def newest(self) -> int:
-        """The highest number of any task."""
+        """The highest task number."""
         return int(self.connection.execute(sa.select(sa.func.max(tasks.c.number))).scalar() or 0)
 
     def news(self, served: Served, newest: int, moved: Iterable[int], size: int) -> tuple[list[Ready], int]:
-        """Tasks with a pending item that were submitted after ``newest`` or have ``moved``; and the newest of them all."""
+        """Tasks with a pending item that were submitted after ``newest`` or have ``moved``, and the new highest number."""
         values = {"newest": newest, "moved": list(moved), "size": size}
         found = []
         for number, pipeline, stage, priority, owner, has_work in run(
@@ -134,7 +134,7 @@ class Looking:
         return found, newest
 
     def due(self, served: Served, size: int, after: tuple[Any, int] | None = None) -> Ripe:
-        """Active tasks with an item that is due (a back-off is over, a job wants a look), among the next ``size`` timed items."""
+        """Active tasks with a due item (back-off over, job to be polled), among the next ``size`` timed items."""
         moment, number = after or (self.clock.dialect.beginning, 0)
         values = {"size": size, "moment": moment, "number": number}
         found: list[Ready] = []
@@ -149,7 +149,7 @@ class Looking:
         return Ripe(found, end)
 
     def seconds_to_next(self) -> float | None:
-        """How long until the next timed item is due, or None when there is none."""
+        """Seconds until the next timed item is due, or None if there is none."""
         [(found,)] = run(self.connection, next_statement(self.clock), {})
         return None if found is None else float(found)
 
@@ -157,8 +157,8 @@ class Looking:
 def first_open(number: Any, stage: Any) -> sa.ColumnElement[str]:
     """The first open state of a task's items: `pending`, if there is one.
 
-    Of the open states `pending` is the first in the alphabet. Asked in the order of the states, PostgreSQL walks to the first
-    entry of an index; asked for the first pending item, it reads all of them, or everything that is done already.
+    `pending` sorts before the other open states. Ordered by state, PostgreSQL reads the first index entry. Asked for the first
+    pending item, it reads all of them, or everything that is already done.
     """
     first = sa.select(items.c.state).where(items.c.task == number, items.c.stage == stage, OPEN)
     return first.order_by(items.c.state).limit(1).scalar_subquery()
@@ -166,10 +166,10 @@ def first_open(number: Any, stage: Any) -> sa.ColumnElement[str]:
 
 @lru_cache(maxsize=64)
 def walk_statement(dialect: Dialect, stages: int) -> sa.Select[Any]:
-    """A page of each of so many stages; built once, since building costs more than asking. A page of size 0 costs nothing.
+    """One page for each of ``stages`` stages. Built once: building costs more than running. A page of size 0 costs nothing.
 
-    Known tasks are not probed: to find the first pending item of one that is being worked on, PostgreSQL walks over the dead
-    entries of everything that was claimed of it before.
+    Known tasks are not probed: to find the first pending item of a task in progress, PostgreSQL scans the dead index entries
+    of all its earlier claims.
     """
     walked = sa.union_all(*map(_page, range(stages))).subquery("walked")
     is_known = (walked.c.number * CODES + walked.c.place).in_(dialect.listed("known"))
@@ -180,7 +180,7 @@ def walk_statement(dialect: Dialect, stages: int) -> sa.Select[Any]:
 
 
 def _page(place: int) -> sa.Select[Any]:
-    """The next tasks of one stage: the rest of the priority where the walk stopped, then those below; two ranges of an index."""
+    """The next tasks of one stage: the rest of the current priority, then lower priorities. Two index ranges."""
     size = sa.bindparam(f"page_of_{place}", type_=sa.Integer)
     priority = sa.bindparam(f"from_priority_{place}", type_=sa.Integer)
     number = sa.bindparam(f"from_number_{place}", type_=sa.BigInteger)
@@ -213,7 +213,7 @@ def _is_pending(state: sa.ColumnElement[str]) -> sa.ColumnElement[bool]:
 
 @lru_cache(maxsize=4)
 def news_statement(dialect: Dialect) -> sa.CompoundSelect[Any]:
-    """Tasks submitted since, and tasks that have moved, whatever became of them."""
+    """Tasks submitted since, and tasks that have moved, whatever their state."""
     has_work = sa.case((ACTIVE, _is_pending(first_open(tasks.c.number, tasks.c.stage))), else_=sa.false())
     columns = (tasks.c.number, tasks.c.pipeline, tasks.c.stage, tasks.c.priority, tasks.c.owner)
     news = sa.select(*columns, has_work.label("has_work"))
@@ -248,7 +248,7 @@ def due_statement(clock: Clock) -> sa.Select[Any]:
 
 @lru_cache(maxsize=64)
 def next_statement(clock: Clock) -> sa.Select[Any]:
-    """Seconds until something falls due."""
+    """Seconds until the next item is due."""
     later = sa.select(items.c.available_at).where(DUE_SOME_TIME, items.c.available_at > clock.now)
     first = later.order_by(items.c.available_at).limit(1).scalar_subquery()
     return sa.select(-clock.seconds_since(first))

@@ -1,4 +1,4 @@
-"""Locks items in the order of their ids, so that of two who lock several none waits for the other."""
+"""Locks items in the order of their ids, so that two transactions cannot deadlock."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fanfold.store.schema.tables import items
 
 
 def lock_items(connection: sa.Connection, ids: Sequence[int]) -> None:
-    """Wait for whoever writes one of these items; nobody else writes them until the transaction ends."""
+    """Lock these items until the transaction ends, waiting for current writers."""
     dialect = of(connection)
     if ids and dialect.locks_rows:
         run(connection, _locked(dialect), {"ids": list(ids)})

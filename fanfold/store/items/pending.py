@@ -1,6 +1,6 @@
-"""What a pending item looks like: a new one, one that is handed back, and one that starts over.
+"""Column values of a pending item: new, handed back, or started over.
 
-Every move to `pending` writes these values, and readers show them for items that a reset has not come to yet.
+Every move to `pending` writes these values, and readers show them for items that a reset has not reached yet.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ HANDED_BACK: dict[str, Any] = {
     "state": ItemState.PENDING.value,
     **dict.fromkeys(("worker", "deadline_at", "available_at")),
 }
-"""Nobody has it and it waits for no time. What its attempts have counted stays."""
+"""No worker, no due time. The counters of its attempts stay."""
 STARTED_OVER: dict[str, Any] = {
     **HANDED_BACK,
     **dict.fromkeys(("attempts", "failures", "crashes"), 0),
     **dict.fromkeys(("finished_at", "degraded")),
 }
-"""Nothing was tried. Its lease is kept: it only grows."""
+"""As if never tried, except that the lease is kept: a lease only grows."""
 CRASHES = ("crash_progress", "crash_memory", "forgiven_crashes")
 FORGOTTEN: dict[str, Any] = dict.fromkeys(
     ("memory", "waiting_since", "progress", "message", "hold", "handed_back", "troubled_since", "troubled_by", *CRASHES)
 )
-"""What an item that is done again no longer knows of its earlier attempts; its results stay until there are new ones."""
+"""Data of earlier attempts that a redo clears. Results stay until there are new ones."""
 KEPT = {OUTDATE: ("item", "input", "generation", "options"), OVER: ("item", "input")}
-"""All that is kept of the data of an item whose results are gone, by the kind of its reset."""
+"""Data columns that survive when the results are dropped, by kind of reset."""
 
 
 def new_item(task: Any, stage: Any, seq: Any, key: Any) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""Items as readers see them: pages of items, results in order, and items by their keys; nothing here writes."""
+"""Reads items: pages of items, results in order, and items by key. Read-only."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from fanfold.store.schema.tables import (
 PAGE = 500
 MANY = 2_000
 AT_ONCE = 5_000
-"""So many values stand in one statement."""
+"""Most values in one statement."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ItemRow:
-    """An item with its data, as kept; in a list, without what may be large."""
+    """An item with its data as stored; lists omit the large columns."""
 
     id: int
     stage: str
@@ -71,7 +71,7 @@ class ItemRow:
 
 
 class Kept(NamedTuple):
-    """What is kept of an item, as a merge reads it; a tuple, as there are very many."""
+    """A stored item as a merge reads it. A tuple, because there are very many."""
 
     id: int
     seq: int
@@ -88,10 +88,10 @@ class Kept(NamedTuple):
 
 
 class Reading(FailedAttempts):
-    """Questions about items, inside one transaction."""
+    """Queries about items, inside one transaction."""
 
     def single(self, task: int, stage: str) -> tuple[float, str | None]:
-        """How far the first running or latest item of a one-item stage says it is, and its message."""
+        """Progress and message of the first item of a stage that has one item."""
         row = self.connection.execute(
             sa.select(item_data.c.progress, item_data.c.message)
             .join(items, items.c.id == item_data.c.item)
@@ -102,7 +102,7 @@ class Reading(FailedAttempts):
         return (float(row.progress or 0.0), row.message) if row else (0.0, None)
 
     def next_due_at(self, task: int) -> datetime | None:
-        """When the next item of a task falls due by itself."""
+        """When the next timed item of a task is due."""
         mine = (items.c.task == task, DUE_SOME_TIME, counts_of(task), ~is_reset())
         due = sa.select(sa.func.min(items.c.available_at)).where(*mine)
         return self.connection.execute(due).scalar()
@@ -119,7 +119,7 @@ class Reading(FailedAttempts):
         degraded: bool | None = None,
         bodies: bool = True,
     ) -> list[ItemRow]:
-        """Items with an id above ``after``, in order; without their ``bodies`` what may be large is not read."""
+        """Items with an id above ``after``, in order; the large columns only with ``bodies``."""
         wanted = _items(bodies).where(items.c.task == task, items.c.id > after).order_by(items.c.id).limit(limit)
         if stage is None:
             wanted = wanted.where(counts_of(task))
@@ -145,12 +145,12 @@ class Reading(FailedAttempts):
         return [_row(row) for row in self.connection.execute(wanted)]
 
     def kept(self, task: int, stage: str, after: int, limit: int = MANY, *, failed: bool = False) -> list[Kept]:
-        """What is kept of the items of a stage with a position above ``after``, in order; of all, or of those that failed."""
+        """Items of a stage with a position above ``after``, in order, as a merge reads them: all, or only failed ones."""
         values = {"wanted": task, "at_stage": stage, "after": after, "most": limit}
         return list(map(Kept._make, run(self.connection, kept_statement(self.clock, failed), values)))
 
     def degraded_before(self, task: int, stages: Sequence[str], rows: Sequence[Kept]) -> dict[int, list[str]]:
-        """Why the items at the positions of these rows are degraded in earlier stages, in the order of the stages."""
+        """Reasons why items at the positions of these rows were degraded in earlier stages, in stage order."""
         if not stages or not rows:
             return {}
         mine = sa.and_(items.c.task == task, items.c.stage.in_(stages), counts_of(task))
@@ -162,7 +162,7 @@ class Reading(FailedAttempts):
         return found
 
     def ids(self, task: int, stage: str | None, keys: Sequence[str]) -> list[int]:
-        """The items with these keys; an item without a key answers to its position."""
+        """Ids of the items with these keys. The position serves as the key of an item without one."""
         found: set[int] = set()
         for start in range(0, len(keys), AT_ONCE):
             found |= self._ids(task, stage, keys[start : start + AT_ONCE])
@@ -176,12 +176,12 @@ class Reading(FailedAttempts):
             wanted = wanted.where(counts_of(task))
         else:
             wanted = wanted.where(items.c.stage == stage, counts_at(task, stage))
-        # Two statements, each with its index: with OR, SQLite would read the whole stage.
+        # Two queries, each with its own index: with OR, SQLite would read the whole stage.
         named = (items.c.key.in_(keys), sa.and_(items.c.key.is_(None), items.c.seq.in_(positions)))
         return {id_ for condition in named for id_ in self.connection.execute(wanted.where(condition)).scalars()}
 
     def known_keys(self, task: int, stage: str, keys: Sequence[str]) -> set[str]:
-        """Those of the keys that items of a stage answer to."""
+        """The given keys that a stage has."""
         found: set[str] = set()
         for start in range(0, len(keys), AT_ONCE):
             ids = self._ids(task, stage, keys[start : start + AT_ONCE])
@@ -190,7 +190,7 @@ class Reading(FailedAttempts):
         return found
 
     def keys_at(self, task: int, stage: str, positions: Sequence[int], states: Sequence[str]) -> list[str]:
-        """The keys of the items at these positions of a stage that are in one of the states, in order."""
+        """Keys of the items at these positions of a stage that are in one of the states, in order."""
         found: list[str] = []
         for start in range(0, len(positions), AT_ONCE):
             some = items.c.seq.in_(positions[start : start + AT_ONCE])
@@ -206,7 +206,7 @@ class Reading(FailedAttempts):
         return None if found is None else int(found)
 
     def first_open(self, task: int, stage: str, after: int) -> tuple[int, int] | None:
-        """(position, id) of the first item of the stage from position ``after`` on that is not settled."""
+        """(position, id) of the first unsettled item of the stage at or after position ``after``."""
         unsettled = sa.or_(OPEN, is_reset())
         probe = sa.select(items.c.seq, items.c.id).where(
             items.c.task == task, items.c.stage == stage, items.c.seq >= after, unsettled, counts_at(task, stage)
@@ -225,14 +225,14 @@ class Reading(FailedAttempts):
 
 
 def _in_states(states: Sequence[str]) -> sa.ColumnElement[bool]:
-    """The item is in one of these states, as a reader should see it."""
+    """The item is in one of these states, as readers see it."""
     plain = sa.and_(items.c.state.in_(states), ~is_reset())
     return sa.or_(plain, is_reset()) if ItemState.PENDING in states else plain
 
 
 @lru_cache(maxsize=16)
 def kept_statement(clock: Clock, failed: bool = False) -> sa.Select[Any]:
-    """A page of what a merge reads, of all items or of those that failed; built once."""
+    """One page of items for a merge: all items, or only failed ones. Built once."""
     known: dict[str, sa.ColumnElement[Any]] = {
         **{column.name: column for column in (*items.c, *item_data.c)},
         "key": sa.func.coalesce(items.c.key, sa.cast(items.c.seq, sa.Text)),
@@ -261,7 +261,7 @@ SENTENCES = {
     "hold": item_data.c.hold_sentence,
     "degraded": items.c.degraded_sentence,
 }
-"""The columns that have the code and the parameters of these texts."""
+"""Columns with the code and parameters of these texts."""
 
 
 def _row(row: sa.Row[Any]) -> ItemRow:

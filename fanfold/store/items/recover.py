@@ -1,4 +1,4 @@
-"""What if a worker is gone? Single statements, each with its own condition, that any process may run at any time."""
+"""Recovers items of lost workers, with single statements that check their own condition: any process may run them any time."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from fanfold.store.items.pending import HANDED_BACK
 from fanfold.store.schema.tables import ACTIVE, DUE_SOME_TIME, OPEN, RUNNING, TIMED, duties, items, tasks, workers
 
 AT_ONCE = 300
-"""Most items that one transaction takes back, or moves in time: each is up to six rows, some 20 ms on SQLite for all."""
+"""Most items reclaimed or moved in time per transaction: up to six rows each, about 20 ms on SQLite."""
 SAME_TIME_SECONDS = 1.0
-"""Two processes that look at the clock at the same time may differ by so much."""
+"""Largest difference between two processes that read the clock at the same time."""
 
 
 class ClockSetBack(Exception):
-    """The clock was set back since a duty was last taken."""
+    """The clock was set back after a duty last ran."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"the clock was set back by {seconds:.0f} s")
@@ -48,10 +48,10 @@ class Recovery:
         self.clock = clock
 
     def take_duty(self, name: str, interval: float) -> bool:
-        """Whether this process may run the duty now: at most one does per interval, and none can hold it up.
+        """Whether this process may run the duty now. At most one does per interval, and no process can block the others.
 
-        A duty that ran in the future tells that the clock was set back since: ClockSetBack. What waits for a time has to be
-        moved back with it.
+        Raises ClockSetBack if the duty last ran in the future, which means that the clock was set back. Times that items
+        wait for must be moved back too.
         """
         taken = (
             sa.update(duties)
@@ -68,25 +68,25 @@ class Recovery:
         raise ClockSetBack(ahead)
 
     def give_back_duty(self, name: str, interval: float) -> None:
-        """Make a duty due at once, for the next process to ask."""
+        """Make a duty due at once for the next process that asks."""
         due = sa.update(duties).where(duties.c.name == name).values(ran_at=self.clock.before(interval))
         self.connection.execute(due)
 
     def _seconds_ahead(self, name: str) -> float | None:
-        """How far in the future the duty last ran; the row stays locked, so that only one process moves things back."""
+        """How far in the future the duty last ran. The row stays locked, so that only one process moves times back."""
         ran = sa.select(-self.clock.seconds_since(duties.c.ran_at)).where(duties.c.name == name).with_for_update()
         return self.connection.execute(ran).scalar()
 
     def ahead_of_time(self) -> list[int]:
-        """Items with a time in the future: those that wait for it, and those that were begun then."""
+        """Items with a time in the future: items waiting for it, and items that started at it."""
         waiting = sa.select(items.c.id).where(DUE_SOME_TIME, items.c.available_at > self.clock.now)
         begun = sa.select(items.c.id).where(RUNNING, items.c.started_at > self.clock.now)
         return sorted(self.connection.execute(sa.union_all(waiting, begun)).scalars())
 
     def move_back(self, ids: Sequence[int], seconds: float) -> None:
-        """Move the times of these items back, as far as the clock was set back; at most AT_ONCE of them.
+        """Move the times of these items back by as much as the clock; at most AT_ONCE items.
 
-        What was set to a time since then, before this was noticed, may come due at once: too early does no harm.
+        Times set after the clock changed may become due at once; too early does no harm.
         """
         now, mine = self.clock.now, items.c.id.in_(ids)
 
@@ -101,7 +101,7 @@ class Recovery:
         self.connection.execute(begun.values(started_at=earlier(running)))
 
     def forget_the_future(self) -> None:
-        """Workers and duties were seen now at the latest: from here on the clock that was set back counts."""
+        """Cap the times of workers and duties at now: from here on the clock that was set back counts."""
         now = self.clock.now
         for column in (workers.c.seen_at, workers.c.swept_at, duties.c.ran_at):
             self.connection.execute(sa.update(column.table).where(column > now).values({column.name: now}))
@@ -111,23 +111,23 @@ class Recovery:
         return self.connection.execute(made.returning(duties.c.name)).first() is not None
 
     def see_no_future(self) -> None:
-        """A worker that was seen in the future was seen before the clock was set back: its lease begins again, now."""
+        """Restart the lease of workers last seen in the future, which was before the clock was set back."""
         ahead = workers.c.seen_at > self.clock.after(SAME_TIME_SECONDS)
         self.connection.execute(sa.update(workers).where(ahead).values(seen_at=self.clock.now))
 
     def reclaim_dead(self, lease_seconds: float, limit: int) -> list[LostItem]:
-        """running → pending (or failed, at the crash limit) for items whose worker was not seen for the lease's time."""
+        """running → pending (or failed, at the crash limit) for items whose worker was not seen for the lease time."""
         alive = sa.select(workers.c.id).where(
             workers.c.id == items.c.worker, workers.c.seen_at > self.clock.before(lease_seconds)
         )
         return self._reclaim(~sa.exists(alive.correlate(items)), limit)
 
     def reclaim_hung(self, grace_seconds: float, limit: int) -> list[LostItem]:
-        """The same for items far past their deadline: their worker lives, but no longer watches them."""
+        """The same for items far past their deadline: their worker is alive but no longer watches them."""
         return self._reclaim(items.c.deadline_at < self.clock.before(grace_seconds), limit)
 
     def release_idle(self, grace_seconds: float) -> list[LostItem]:
-        """running → pending, unharmed, where the task no longer wants it and the worker did not hand it back."""
+        """running → pending without a crash counted, for items whose task no longer wants them and whose worker kept them."""
         standing = sa.select(tasks.c.number).where(
             tasks.c.number == items.c.task, ACTIVE, tasks.c.stage == items.c.stage
         )
@@ -135,7 +135,7 @@ class Recovery:
         return self._returned(sa.update(items).where(RUNNING, self._some(stale)).values(HANDED_BACK))
 
     def unclosed(self, limit: int) -> list[int]:
-        """Active tasks whose stage is over and that nobody has advanced: a worker died between its commit and its probe."""
+        """Active tasks whose stage is over but not advanced: a worker died between its commit and its probe."""
         first = (
             sa.select(items.c.state)
             .where(items.c.task == tasks.c.number, items.c.stage == tasks.c.stage, OPEN)
@@ -157,10 +157,10 @@ class Recovery:
         return lost
 
     def _some(self, condition: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
-        """The first items that fit, without those that somebody writes just now: the sweep waits for nobody; it comes again."""
+        """The first matching items, skipping locked rows: the sweep never waits, and it comes again."""
         free = sa.select(items.c.id).where(RUNNING, condition).limit(AT_ONCE).correlate(None)
         dialect = self.clock.dialect
-        if dialect.locks_rows:  # Asked for an order, SQLite would walk the whole table in that order.
+        if dialect.locks_rows:  # With ORDER BY, SQLite would scan the whole table in that order.
             free = free.order_by(items.c.id).with_for_update(skip_locked=True, key_share=True, of=items)
         return dialect.one_of(items.c.id, free)
 

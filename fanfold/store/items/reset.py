@@ -1,4 +1,4 @@
-"""Puts items back to `pending`: a person wants them redone, or their stage begins again."""
+"""Resets items to `pending`, because a person wants them redone or their stage starts again."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from fanfold.store.schema.statements import changed_by, run
 from fanfold.store.schema.tables import HELD, UNACCEPTED, emissions, held_of, in_states, item_data, items, permits
 
 AT_ONCE = 400
-"""Most items that one transaction puts back: each is up to five rows, some 20 ms on SQLite for all."""
+"""Most items reset in one transaction: up to five rows each, about 20 ms on SQLite."""
 SET_ASIDE = {"previous": item_data.c.output, "previous_model": item_data.c.model}
-"""The output of a done item is kept when it is made again, so that old and new can be compared."""
+"""Keeps the output of a done item when it is redone, so that old and new can be compared."""
 BEGUN = items.c.lease > 0
 HAS_FAILED = items.c.state == ItemState.FAILED
 FAILED = sa.or_(HAS_FAILED, HELD)
-"""What a retry without names is about: items that failed, or wait for a person."""
+"""Items that a retry without names resets: failed, or waiting for a person."""
 WAITING_STATES = (ItemState.PENDING, *TIMED_ITEMS)
 WHICH: dict[str, sa.ColumnElement[bool]] = {"failed": FAILED, "degraded": UNACCEPTED, "all": sa.true()}
 
 
 class Chosen(NamedTuple):
-    """An item that may be put back."""
+    """An item that may be reset."""
 
     id: int
     lease: int
@@ -44,23 +44,23 @@ class Chosen(NamedTuple):
 
 
 class Resetting:
-    """Verbs that put items back to `pending`, inside one transaction; at most AT_ONCE of them."""
+    """Verbs that reset items to `pending`, inside one transaction; at most AT_ONCE items."""
 
     def __init__(self, connection: sa.Connection, clock: Clock) -> None:
         self.connection = connection
         self.clock = clock
 
     def choose(self, task: int, stage: str, which: str, *, after: int = 0, limit: int | None = None) -> list[Chosen]:
-        """Items of a stage behind ``after``, in order: those that `failed`, the `degraded` ones nobody has accepted, or `all`.
+        """Items of a stage after ``after``, in order: `failed` ones, `degraded` ones that nobody has accepted, or `all`.
 
-        The order is that of the index that is walked from there, so that no call reads the whole stage: ``place_of`` the last
-        one is where the next call goes on.
+        They come in the order of the index, so that no call reads the whole stage. The next call continues at ``place_of``
+        the last item.
         """
         limit = AT_ONCE + 1 if limit is None else limit
         mine = sa.and_(items.c.task == task, items.c.stage == stage)
         if which != "failed" or not self.clock.dialect.indexes_end_with_id:
             return self._chosen(task, stage, sa.and_(mine, WHICH[which]), self._place(which), after, limit)
-        # Each from its own index.
+        # Two queries, each with its own index.
         failed = self._chosen(task, stage, sa.and_(mine, HAS_FAILED), items.c.id, after, limit)
         held = self._chosen(task, stage, held_of(self.clock.dialect, task, stage), items.c.id + 0, after, limit)
         return sorted(failed + held)[:limit]
@@ -79,7 +79,7 @@ class Resetting:
         return [Chosen(*row) for row in found.all()]
 
     def place_of(self, which: str, one: Chosen) -> int:
-        """Where an item stands in the order in which it was chosen."""
+        """The item's place in the order in which items were chosen."""
         return one.seq if self._place(which) is items.c.seq else one.id
 
     def _place(self, which: str) -> sa.Column[Any]:
@@ -90,7 +90,7 @@ class Resetting:
         return [Chosen(*row) for row in run(self.connection, _named(self.clock.dialect), {"ids": list(ids)})]
 
     def made_from(self, task: int, ids: Collection[int], followers: Sequence[str]) -> list[int]:
-        """The items of later stages that were made from these, one from one."""
+        """Ids of the items of later stages that were made one-to-one from these."""
         if not followers:
             return []
         positions = [one.seq for one in self.named(list(ids))]
@@ -103,20 +103,20 @@ class Resetting:
     def retry(self, number: int, ids: Sequence[int], options: str | None = None, followers: Sequence[str] = ()) -> int:
         """done, failed, retrying or waiting → pending, for the items with these ids; returns how many.
 
-        ``options`` (JSON) are laid over the task's own, and over what was said before, for these items from now on. Items that
-        were done are marked: who has a good answer and asks again wants another one. What the stages named as
-        ``followers`` made from these items is out of date from now on.
+        ``options`` (JSON) override the task's options, and earlier overrides, for these items. Items that were done are
+        marked, because a person who redoes a good answer wants a different one. Items that the stages in ``followers``
+        made from these are outdated from now on.
         """
         lock_items(self.connection, ids)
         told = self._in_state(ids, ItemState.PENDING) if options is not None else set()
         moved = self._redo(ids, options)
-        # Those that wait for a worker need no move, only to be told what is wanted of them now.
+        # Pending items need no move, only the new options.
         self._lay_over(sorted(told), options, set())
         self._outdate(self.made_from(number, moved, followers))
         return len(moved) + len(told)
 
     def carry_out(self, task: int, token: str, options: str | None) -> bool:
-        """Put back the next items of a reset that is decided; True when none is left. The caller holds the task's lock."""
+        """Reset the next items of a decided reset; True when none is left. The caller holds the task's lock."""
         resets = Resets(self.connection, self.clock)
         notes = resets.notes(task, token, AT_ONCE)
         ids = {kind: [note.item for note in notes if note.kind == kind] for kind in (REDO, OUTDATE, OVER)}
@@ -127,7 +127,7 @@ class Resetting:
         self.start_over(ids[OVER])
         unchanged = self._unclaimed([note for note in notes if note.kind == REDO])
         moved = set(self._redo(unchanged, options))
-        # What a worker has taken up since it was noted goes on, with its own key; what waits is told of the options.
+        # Items claimed since they were noted continue under their own key; waiting ones get the new options.
         if options is not None:
             others = self.named([item for item in ids[REDO] if item not in moved])
             self._lay_over([one.id for one in others if one.state in WAITING_STATES], options, set())
@@ -150,18 +150,18 @@ class Resetting:
         return moved
 
     def _outdate(self, ids: Sequence[int]) -> None:
-        """Any state → pending, with nothing known, for what later stages made of items that are done again.
+        """Any state → pending with all data cleared, for items that later stages made from redone items.
 
-        It waits there until its input is made, or is removed when that fails: a result of something redone is none.
+        They wait until their input exists, or are removed if it fails: a result made from an outdated input is worthless.
         """
         if ids:
             changed_by(self.connection, _generation_of_some(self.clock.dialect), {"ids": list(ids)})
             self._forget(ids, OUTDATE)
 
     def reopen(self, number: int, stage: str, *, redo: bool = False) -> None:
-        """Any state → pending for the one item of a stage that begins again (the merge, after an item was redone).
+        """Any state → pending for the one item of a stage that starts again (the merge, after an item was redone).
 
-        With ``redo`` what was begun before counts as other work now: what comes before the stage may have changed.
+        With ``redo`` it gets a new generation and so a new key, because its inputs may have changed.
         """
         mine = (items.c.task == number, items.c.stage == stage)
         if redo:
@@ -172,15 +172,15 @@ class Resetting:
         self.connection.execute(sa.delete(permits).where(permits.c.item.in_(ids)))
 
     def start_over(self, ids: Sequence[int]) -> None:
-        """Any state → pending for items of the first stage, with nothing known but their input."""
+        """Any state → pending for items of the first stage, with only their input kept."""
         if ids:
             self._forget(ids, OVER)
             self._drop_emitted(ids)
 
     def _drop_emitted(self, ids: Sequence[int]) -> bool:
-        """Remove pieces that items have emitted, a bounded number of them; True when none is left.
+        """Remove a bounded number of pieces that items have emitted; True when none is left.
 
-        Those that are left count until the item is claimed again, which drops them.
+        The rest counts until the item is claimed again, which drops it.
         """
         return not ids or remove_rows(self.connection, emissions, ids, 2 * AT_ONCE) < 2 * AT_ONCE
 
@@ -190,14 +190,14 @@ class Resetting:
         remove_all(self.connection, permits.c.item, ids)
 
     def count_generation(self, chosen: sa.ColumnElement[bool]) -> None:
-        """What was begun of the chosen items belongs to an earlier generation: the next attempt has a new idempotency key."""
+        """Start a new generation of the chosen items that ever ran, so that their next attempt has a new idempotency key."""
         self.connection.execute(_generation(self.clock.dialect, chosen))
 
     def _in_state(self, ids: Sequence[int], state: ItemState) -> set[int]:
         return {one.id for one in self.named(ids) if one.state == state}
 
     def _lay_over(self, ids: Sequence[int], options: str | None, done: set[int]) -> None:
-        """Add to the options of single items. Done items and those with other options than before are other work now."""
+        """Override options of single items. Done items, and items whose options change, get a new generation."""
         if not ids:
             return
         said = json.loads(options) if options else {}
@@ -207,7 +207,7 @@ class Resetting:
             merged = before | ({REDONE: uuid.uuid4().hex} if item in done else {}) | said
             if merged != before:
                 kept = json.dumps(merged, ensure_ascii=False)
-                # What was begun before has used its key.
+                # An item that ever ran has used its key.
                 rows.append(
                     {"item": item, "options": kept, "generation": (generation or 0) + 1 if lease else generation}
                 )

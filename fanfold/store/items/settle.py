@@ -1,4 +1,4 @@
-"""How does an item leave its worker? The verbs that settle it; each carries the lease in its WHERE."""
+"""Ends attempts: the verbs by which an item leaves its worker. Each checks the lease in its WHERE clause."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from fanfold.store.schema.tables import RUNNING, attempts, held_of, item_data, i
 
 
 class GivenUp(NamedTuple):
-    """An item that a person goes on without, and why it was held."""
+    """An item that a person gave up on, and why it was held."""
 
     id: int
     key: str
@@ -35,8 +35,8 @@ class GivenUp(NamedTuple):
 class Settling:
     """Verbs that end an attempt, inside one transaction. Rows are mappings with at least ``id`` and ``lease``.
 
-    Each verb returns the ids it really moved. A lost lease updates no row: somebody else owns the item now, and what they
-    make of it is what counts.
+    Each verb returns the ids it really moved. A lost lease updates no row: another worker owns the item now, and its result
+    counts.
     """
 
     def __init__(self, connection: sa.Connection, clock: Clock) -> None:
@@ -44,24 +44,24 @@ class Settling:
         self.clock = clock
 
     def settle(self, ending: Ending, rows: Sequence[Row]) -> set[int]:
-        """The verb of this ending."""
+        """Run the verb for this ending."""
         verb: Callable[[Sequence[Row]], set[int]] = getattr(self, ending)
         return verb(rows)
 
     def finish(self, rows: Sequence[Row]) -> set[int]:
-        """running → done, for the leases still held of tasks still active."""
+        """running → done, for leases still held in tasks still active."""
         return self._move(Ending.FINISH, rows)
 
     def fail(self, rows: Sequence[Row]) -> set[int]:
-        """running → failed: no more retries, or no use in them."""
+        """running → failed: no retries left, or retrying is useless."""
         return self._move(Ending.FAIL, rows)
 
     def back_off(self, rows: Sequence[Row]) -> set[int]:
-        """running → retrying, until ``delay`` seconds from now; ``counted`` is 1 when it uses up a retry."""
+        """running → retrying, until ``delay`` seconds from now; ``counted`` is 1 if it uses up a retry."""
         return self._move(Ending.BACK_OFF, rows)
 
     def postpone(self, rows: Sequence[Row]) -> set[int]:
-        """running → waiting, until ``delay`` seconds from now: an external job is under way."""
+        """running → waiting, until ``delay`` seconds from now: an external job is running."""
         moved = self._move(Ending.POSTPONE, rows)
         if moved:
             chosen = sa.select(items.c.id, self.clock.now).where(items.c.id.in_(list(moved)))
@@ -72,7 +72,7 @@ class Settling:
         return moved
 
     def hold(self, rows: Sequence[Row]) -> set[int]:
-        """running → waiting, until a person says so. Time spent like this does not count as waiting for an external job."""
+        """running → waiting, until a person acts. This time does not count as waiting for an external job."""
         return self._move(Ending.POSTPONE, [{**row, "delay": HELD_SECONDS} for row in rows])
 
     def count_held(self, task: int, stage: str, most: int) -> int:
@@ -82,9 +82,9 @@ class Settling:
         return self.connection.execute(sa.select(sa.func.count()).select_from(some)).scalar_one()
 
     def give_up_held(self, task: int, stage: str, person: str, limit: int) -> list[GivenUp]:
-        """waiting → running → failed, for items that wait for a person, who goes on without them; at most ``limit``.
+        """waiting → running → failed, for at most ``limit`` items that wait for a person, who gave up on them.
 
-        They are claimed first: with the new lease nothing counts any more that an earlier attempt still has in hand.
+        They are claimed first: the new lease invalidates whatever an earlier attempt may still deliver.
         """
         held = sa.select(items.c.id, items.c.seq, items.c.key, item_data.c.hold, item_data.c.hold_sentence).outerjoin(
             item_data, item_data.c.item == items.c.id
@@ -99,7 +99,7 @@ class Settling:
         return [GivenUp(row.id, row.key or str(row.seq), restored(row.hold, row.hold_sentence)) for row in rows]
 
     def release(self, rows: Sequence[Row]) -> set[int]:
-        """running → pending, unharmed; possible whatever became of the task."""
+        """running → pending without a failure counted; allowed in any state of the task."""
         return self._move(Ending.RELEASE, rows)
 
     def reclaim(self, rows: Sequence[Row]) -> set[int]:
@@ -109,7 +109,7 @@ class Settling:
         return moved
 
     def unlocked(self, rows: Sequence[Row]) -> Sequence[Row]:
-        """Those of the rows that nobody else writes just now; they stay locked."""
+        """The rows that no other transaction has locked; they stay locked by this one."""
         if not self.clock.dialect.locks_rows or not rows:
             return rows
         mine = sa.select(items.c.id).where(items.c.id.in_([row["id"] for row in rows]))
@@ -117,7 +117,7 @@ class Settling:
         return [row for row in rows if row["id"] in free]
 
     def poisoned(self, ids: Sequence[int]) -> dict[int, int]:
-        """Those of the items that have failed, each with how often it was lost."""
+        """The given items that have failed, each with its number of crashes."""
         chosen = sa.select(items.c.id, items.c.crashes).where(items.c.id.in_(ids), items.c.state == ItemState.FAILED)
         return {row.id: row.crashes for row in self.connection.execute(chosen)}
 
@@ -128,28 +128,28 @@ class Settling:
         return {id_ for (id_,) in run(self.connection, move_statement(self.clock, ending), sent)}
 
     def lock(self, ids: Sequence[int]) -> None:
-        """Lock these items by id, before statements that would take them in another order."""
+        """Lock these items in id order, before statements that would lock them in another order."""
         lock_items(self.connection, ids)
 
     def put_data(self, rows: Sequence[Row]) -> None:
-        """Keep what is known of items: outputs, errors, usage. Rows are of equal shape and name their ``item``."""
+        """Store item data: outputs, errors, usage. Rows have the same columns, including ``item``."""
         if rows and not SENTENCES.keys().isdisjoint(rows[0]):
             rows = [{**row, **{SENTENCES[name]: kept(row[name]) for name in SENTENCES if name in row}} for row in rows]
         put_rows(self.connection, item_data, rows)
 
     def mark_degraded(self, rows: Sequence[Row]) -> None:
-        """Note why items that were finished in this transaction are not what was asked for: rows of ``id`` and ``reason``."""
+        """Record why items finished in this transaction are degraded: rows of ``id`` and ``reason``."""
         if rows:
             noted = [{**row, "sentence": kept(row["reason"])} for row in rows]
             run(self.connection, degraded_statement(self.clock), {"rows": noted})
 
     def note_trouble(self, rows: Sequence[Row]) -> None:
-        """Items wait for something that is no fault of theirs: since when, if not already, and for which service (``by``)."""
+        """Record that items wait through no fault of their own: for which service (``by``), and since when unless known."""
         if rows:
             run(self.connection, trouble_statement(self.clock), {"rows": list(rows)})
 
     def add_attempts(self, rows: Sequence[Row]) -> None:
-        """Keep attempts that failed, were lost, or cost money."""
+        """Store attempts that failed, were lost, or cost money."""
         if not rows:
             return
         sent = [{name: row.get(name) for name in ATTEMPT_COLUMNS} for row in rows]
@@ -163,19 +163,19 @@ class Settling:
             self.connection.execute(sa.delete(permits).where(permits.c.item.in_(ids)))
 
     def note_progress(self, item: int, lease: int, share: float, message: str | None) -> bool:
-        """How far a running item is; never back, also not in a later attempt. False when the lease was lost."""
+        """Record the progress of a running item; it never decreases, even in a later attempt. False if the lease was lost."""
         so_far = self.connection.execute(sa.select(item_data.c.progress).where(item_data.c.item == item)).scalar()
         grown = {"handed_back": None} if share > (so_far or 0.0) else {}
         return self._while_held(item, lease, {"progress": max(share, so_far or 0.0), "message": message, **grown})
 
     def note_decided(self, item: int, lease: int, number: int) -> bool:
-        """A merge begins with this decision as the last one; False when the lease was lost."""
+        """Record the last decision that a merge starts with; False if the lease was lost."""
         return self._while_held(item, lease, {"decided": number})
 
     def count_hand_back(self, item: int, lease: int) -> int | None:
-        """How often an item was cut off by the end of a tick without getting on in between, this time included.
+        """How often in a row the end of a tick has cut the item off without progress, this time included.
 
-        None when the lease was lost, or when its task is not active and nobody is kept waiting.
+        None if the lease was lost, or if the task is not active and nobody waits for it.
         """
         wanted = task_is_active(items.c.task, items.c.stage)
         held = sa.select(items.c.id).where(items.c.id == item, items.c.lease == lease, RUNNING, wanted)
@@ -187,49 +187,49 @@ class Settling:
         return count
 
     def remember(self, item: int, lease: int, memory: str, generation: int = 0) -> bool:
-        """Keep an item's memory as long as nobody else has claimed it, whatever became of it and its task meanwhile.
+        """Store an item's memory unless it was claimed again, whatever the state of the item and its task.
 
-        False when it was claimed anew, or is to be redone on purpose: then it is other work.
+        False if it was claimed again, or if a person wants it redone, which makes it different work.
         """
         last = sa.select(items.c.id).where(items.c.id == item, items.c.lease == lease).with_for_update()
         if self.connection.execute(last).first() is None or self.generation(item) != generation:
             return False
         row: dict[str, Any] = {"item": item, "memory": memory}
         if memory != self.memory(item):
-            row["handed_back"] = None  # It has got on.
+            row["handed_back"] = None  # It made progress.
         put_rows(self.connection, item_data, [row])
         return True
 
     def memory(self, item: int) -> str | None:
-        """What an item remembers."""
+        """The stored memory of an item."""
         return self.connection.execute(sa.select(item_data.c.memory).where(item_data.c.item == item)).scalar()
 
     def generation(self, item: int) -> int:
-        """How often an item was redone on purpose."""
+        """How often a person had the item redone."""
         found = sa.select(item_data.c.generation).where(item_data.c.item == item)
         return self.connection.execute(found).scalar() or 0
 
     def holds(self, item: int, lease: int) -> bool:
-        """Whether the lease is still held and the task still there.
+        """Whether the lease is still held and the task still exists.
 
-        On PostgreSQL the task cannot be deleted, and the item's row stays locked, until the transaction ends.
+        On PostgreSQL, until the transaction ends, the task cannot be deleted and the item's row stays locked.
         """
         return self.connection.execute(TASK_OF_ITEM, {"wanted": item}).first() is not None and (
             self.connection.execute(HELD_ITEM, {"wanted": item, "shown": lease}).first() is not None
         )
 
     def drop_deadline(self, item: int) -> None:
-        """An item whose lease is held has no time limit any more: its handler has ended, its result is being written."""
+        """Remove the time limit of an item whose lease is held: its handler has ended and its result is being written."""
         self.connection.execute(sa.update(items).where(items.c.id == item).values(deadline_at=None))
 
     def put_off_deadline(self, item: int, lease: int, seconds: float) -> None:
-        """Give a running item more time before the sweep takes it for one that hangs; nothing without the lease."""
+        """Give a running item more time before the sweep treats it as hung; no effect without the lease."""
         later = self.clock.after(seconds - self.clock.seconds_since(items.c.deadline_at))
         mine = (items.c.id == item, items.c.lease == lease, RUNNING, items.c.deadline_at.is_not(None))
         self.connection.execute(sa.update(items).where(*mine).values(deadline_at=later))
 
     def put_off_deadlines(self, worker: str, but: int | None, seconds: float) -> None:
-        """The same for all that a worker runs but one: each gets so much time from now, at least."""
+        """The same for all items of a worker except ``but``: each gets at least ``seconds`` from now."""
         later, deadline = self.clock.after(seconds), items.c.deadline_at
         mine = (RUNNING, items.c.worker == worker, deadline < later, items.c.id != (but or 0))
         self.connection.execute(sa.update(items).where(*mine).values(deadline_at=later))
@@ -246,7 +246,7 @@ TASK_OF_ITEM = (
     .where(tasks.c.number == sa.select(items.c.task).where(items.c.id == sa.bindparam("wanted")).scalar_subquery())
     .with_for_update(read=True, key_share=True)
 )
-"""A delete waits for this short lock, so that nothing is written for a task that is gone."""
+"""A delete waits for this short lock, so that nothing is written for a deleted task."""
 HELD_ITEM = (
     sa.select(items.c.id)
     .where(items.c.id == sa.bindparam("wanted"), items.c.lease == sa.bindparam("shown"), RUNNING)
@@ -257,7 +257,7 @@ ATTEMPT_COLUMNS: dict[str, sa.types.TypeEngine[Any]] = {"item": sa.BigInteger(),
     for name in ("worker", "outcome", "error_code", "error_message", "error_detail", "model", "usage", "error_sentence")
 }
 SENTENCES = {"error_message": "error_sentence", "hold": "hold_sentence"}
-"""The columns of an item's data with sentences, and those that have their codes and parameters."""
+"""Columns of item data with sentences → columns with their codes and parameters."""
 MOVE_COLUMNS: dict[Ending, dict[str, sa.types.TypeEngine[Any]]] = {
     Ending.FINISH: {},
     Ending.FAIL: {},
@@ -270,7 +270,7 @@ MOVE_COLUMNS: dict[Ending, dict[str, sa.types.TypeEngine[Any]]] = {
 
 @lru_cache(maxsize=64)
 def attempts_statement(clock: Clock) -> sa.Insert:
-    """Many attempts in one statement."""
+    """Insert many attempts in one statement."""
     batch = clock.dialect.unfolded(ATTEMPT_COLUMNS)
     chosen = sa.select(*batch.c, items.c.task, items.c.started_at, clock.now).join(items, items.c.id == batch.c.item)
     return sa.insert(attempts).from_select([*ATTEMPT_COLUMNS, "task", "started_at", "ended_at"], chosen)
@@ -278,7 +278,7 @@ def attempts_statement(clock: Clock) -> sa.Insert:
 
 @lru_cache(maxsize=16)
 def trouble_statement(clock: Clock) -> sa.Update:
-    """Since when many items wait, and for whom, in one statement."""
+    """Record since when and for which service many items wait, in one statement."""
     batch = clock.dialect.unfolded({"item": sa.BigInteger(), "by": sa.Text()})
     since = sa.func.coalesce(item_data.c.troubled_since, clock.now)
     noted = sa.update(item_data).where(item_data.c.item == batch.c.item)
@@ -287,7 +287,7 @@ def trouble_statement(clock: Clock) -> sa.Update:
 
 @lru_cache(maxsize=16)
 def degraded_statement(clock: Clock) -> sa.Update:
-    """The reasons of many degraded items in one statement."""
+    """Record the reasons of many degraded items in one statement."""
     batch = clock.dialect.unfolded({"id": sa.BigInteger(), "reason": sa.Text(), "sentence": sa.Text()})
     marked = {"degraded": batch.c.reason, "degraded_sentence": batch.c.sentence}
     return sa.update(items).where(items.c.id == batch.c.id).values(marked)
@@ -297,8 +297,8 @@ def degraded_statement(clock: Clock) -> sa.Update:
 def move_statement(clock: Clock, ending: Ending) -> sa.Update:
     """The one UPDATE behind each ending.
 
-    PostgreSQL is kept from finding the items by what they have in common, as it likes to: it would go through all that runs of
-    their tasks, once for each of them.
+    PostgreSQL must find the items by id. Left alone, it prefers their common columns and reads all running items of their
+    tasks once per item.
     """
     dialect = clock.dialect
     batch = dialect.unnested({**LEASE_COLUMNS, **MOVE_COLUMNS[ending]})
@@ -317,8 +317,8 @@ def _values(clock: Clock, ending: Ending, batch: sa.FromClause) -> dict[str, Any
         return HANDED_BACK
     values: dict[str, Any] = {"state": ending.state.value}
     if ending is Ending.FINISH:
-        # A mark of an earlier result does not belong to this one; the few that are degraded are marked right after.
-        # Who did it is noted here: an item without an output has no row of data that could tell.
+        # Clear the mark of an earlier result; the few degraded items are marked right after.
+        # The worker is stored here because an item without an output has no row of data.
         values |= {"settled_by": items.c.worker, "finished_at": clock.now, "degraded": None}
     if ending is Ending.FAIL:
         values |= {"finished_at": clock.now, "failures": counted(items.c.failures, 1)}

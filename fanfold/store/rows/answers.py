@@ -1,4 +1,4 @@
-"""What has been answered already, and what did it cost? The cache of answers and the ledger of calls."""
+"""Stores the answers of models for reuse (the cache), and every call with its cost (the ledger)."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from fanfold.store.schema.statements import run
 from fanfold.store.schema.tables import answers, calls, items, workers
 
 CACHED = "cached"
-"""The outcome of a call that was answered from the cache."""
+"""Outcome of a call answered from the cache."""
 TAKEN = "taken"
-"""The outcome of a call whose answer was good."""
+"""Outcome of a call whose answer was good."""
 OWN = "own"
-"""The provider of what handlers say they have used themselves."""
+"""Provider name for usage that handlers report themselves."""
 ASKED = "asked"
-"""The outcome of a call that was sent and whose answer has not come: it is under way, or its process died."""
+"""Outcome of a call that was sent and has no answer yet: it is in flight, or its process died."""
 NO_ANSWER = "no answer"
-"""The outcome of a call that may have been paid, and brought no answer: it was late, or the connection broke."""
+"""Outcome of a call that may have cost money but brought no answer: a timeout, or a broken connection."""
 USED = (TAKEN, CACHED)
-"""The outcomes of calls whose answer is, or was, among the kept ones."""
+"""Outcomes of calls whose answer is or was in the cache."""
 OUTCOMES = (*USED, ASKED, NO_ANSWER)
-"""The outcomes with a meaning of their own; every other one says what was bad about an answer."""
+"""Outcomes with a fixed meaning; any other text says why an answer was rejected."""
 COLUMNS: dict[str, sa.types.TypeEngine[Any]] = {
     "item": sa.BigInteger(),
     "lease": sa.Integer(),
@@ -48,7 +48,7 @@ COLUMNS: dict[str, sa.types.TypeEngine[Any]] = {
 
 @dataclass(frozen=True)
 class CallRow:
-    """One call to a model, as kept in the ledger."""
+    """One call to a model, as stored in the ledger."""
 
     id: int
     item: str
@@ -66,35 +66,35 @@ class CallRow:
 
 @dataclass(frozen=True)
 class Rejected:
-    """An answer that was paid for and not taken: what was bad about it, and what it said."""
+    """An answer that was paid for and rejected: why, and its text."""
 
     code: str
     raw: str
 
 
 class Answers:
-    """Verbs on kept answers, inside one transaction."""
+    """Verbs on cached answers, inside one transaction."""
 
     def __init__(self, connection: sa.Connection, clock: Clock) -> None:
         self.connection = connection
         self.clock = clock
 
     def get(self, key: str) -> str | None:
-        """The answer kept under a key, if there is one."""
+        """The answer cached under a key, if any."""
         found = sa.select(answers.c.body).where(answers.c.key == key)
         return self.connection.execute(found).scalar()
 
     def begin(self, key: str, asker: str, seconds: float, item: int = 0, lease_seconds: float = 0.0) -> bool:
-        """Say that this question is being asked, for at most so many seconds; False when it is being asked, or answered.
+        """Reserve this question for at most ``seconds``; False if it is already reserved or answered.
 
-        So two workers with the same page pay for it once. What was begun by a worker that is no longer heard of may be
-        begun again at once, anything else after its time.
+        So two workers with the same page pay for it once. A reservation of a worker that is no longer alive can be taken
+        over at once, any other one after its time.
         """
         holder = sa.select(items.c.worker).where(items.c.id == item).scalar_subquery()
         new = self.clock.dialect.insert(answers).values(
             key=key, asked_by=asker, worker=holder, asked_until=self.clock.after(seconds)
         )
-        # Not EXISTS: inside ON CONFLICT it would not be about the row in conflict.
+        # Not EXISTS: inside ON CONFLICT it would not refer to the conflicting row.
         alive = sa.select(workers.c.id).where(workers.c.seen_at > self.clock.before(lease_seconds))
         abandoned = sa.or_(
             answers.c.asked_until < self.clock.now,
@@ -108,29 +108,29 @@ class Answers:
         return self.connection.execute(again.returning(answers.c.key)).first() is not None
 
     def keep(self, key: str, body: str) -> None:
-        """Keep an answer, whoever asked."""
+        """Store an answer, whoever reserved the question."""
         new = self.clock.dialect.insert(answers).values(key=key, body=body, answered_at=self.clock.now)
         kept = {"body": new.excluded.body, "answered_at": new.excluded.answered_at, "asked_by": None, "worker": None}
         self.connection.execute(new.on_conflict_do_update(index_elements=["key"], set_=kept))
 
     def give_up(self, key: str, asker: str) -> None:
-        """The question was not answered: whoever wants may ask it again."""
+        """Release an unanswered question, so that anyone may ask it again."""
         mine = sa.and_(answers.c.key == key, answers.c.asked_by == asker, answers.c.body.is_(None))
         self.connection.execute(sa.delete(answers).where(mine))
 
     def drop(self, key: str) -> None:
-        """Forget an answer that turned out not to be good."""
+        """Delete an answer that turned out to be bad."""
         self.connection.execute(sa.delete(answers).where(answers.c.key == key))
 
     def drop_unused(self, task: int, keys: Sequence[str]) -> None:
-        """Forget those of the answers that only this task has used: a deleted task leaves nothing of its texts behind."""
+        """Delete the answers that only this task has used: a deleted task leaves none of its texts behind."""
         others = sa.select(calls.c.answer).where(
             calls.c.task != task, calls.c.answer == answers.c.key, calls.c.outcome.in_(USED)
         )
         self.connection.execute(sa.delete(answers).where(answers.c.key.in_(keys), ~others.exists()))
 
     def drop_old(self, days: float, limit: int) -> int:
-        """Forget answers older than so many days, and questions that a dead worker has left; returns how many."""
+        """Delete answers older than ``days`` and reservations of dead workers; returns how many."""
         left = sa.and_(answers.c.body.is_(None), answers.c.asked_until < self.clock.before(86_400))
         aged = answers.c.answered_at < self.clock.before(days * 86_400)
         old = sa.select(answers.c.key).where(aged | left).limit(limit)
@@ -139,31 +139,31 @@ class Answers:
 
 
 class Calls:
-    """The ledger: every answer that was paid for, and every one that was not paid for again."""
+    """The ledger: every answer that was paid for, and every answer reused from the cache."""
 
     def __init__(self, connection: sa.Connection, clock: Clock) -> None:
         self.connection = connection
         self.clock = clock
 
     def add(self, rows: Sequence[Row]) -> bool:
-        """Keep calls of items; False when an item was deleted meanwhile, whose calls are passed over."""
+        """Store calls of items; False if an item was deleted meanwhile. Its calls are skipped."""
         if not rows:
             return True
         batch = self.clock.dialect.unfolded(COLUMNS)
         chosen = sa.select(*batch.c, items.c.task, self.clock.now).join(items, items.c.id == batch.c.item)
-        # Whoever removes the items waits for this, and then finds the calls.
+        # A delete of the items waits for this lock, and then finds the calls.
         chosen = chosen.with_for_update(read=True, key_share=True, of=items)
         made = sa.insert(calls).from_select([*COLUMNS, "task", "at"], chosen).returning(calls.c.id)
         kept = self.connection.execute(made, {"rows": [_shortened(row) for row in rows]})
         return len(list(kept)) == len(rows)
 
     def own(self, ids: Sequence[int]) -> set[tuple[int, int]]:
-        """The attempts of these items, by item and lease, whose own spending is kept."""
+        """Attempts of these items, as (item, lease), whose own spending is stored."""
         mine = sa.select(calls.c.item, calls.c.lease).where(calls.c.item.in_(ids), calls.c.provider == OWN)
         return {(row.item, row.lease) for row in self.connection.execute(mine)}
 
     def begin(self, row: Row) -> int | None:
-        """Note a call before it is sent, so that it counts also when nobody lives to see its answer; None if its item is gone."""
+        """Record a call before it is sent, so that it counts even if the process dies; None if its item is gone."""
         batch = self.clock.dialect.unfolded(COLUMNS)
         chosen = sa.select(*batch.c, items.c.task, self.clock.now).join(items, items.c.id == batch.c.item)
         chosen = chosen.with_for_update(read=True, key_share=True, of=items)
@@ -172,20 +172,20 @@ class Calls:
         return noted.scalar()
 
     def settle(self, call: int, row: Row) -> bool:
-        """Write down what became of a call that was noted; False when its task was deleted meanwhile."""
+        """Record the outcome of a call; False if its task was deleted meanwhile."""
         known = {name: value for name, value in _shortened(row).items() if name not in ("item", "lease")}
         done = sa.update(calls).where(calls.c.id == call).values(**known).returning(calls.c.id)
         return self.connection.execute(done).first() is not None
 
     def rejected(self, item: int, first_lease: int, key: str) -> Rejected | None:
-        """The bad answer to a question that an item got in an attempt with this lease or a later one, if it got one."""
+        """The rejected answer to a question in an attempt with this lease or a later one, if any."""
         bad = sa.and_(calls.c.answer == key, calls.c.outcome.not_in(OUTCOMES))
         found = sa.select(calls.c.outcome, calls.c.raw).where(calls.c.item == item, calls.c.lease >= first_lease, bad)
         row = self.connection.execute(found.order_by(calls.c.id.desc()).limit(1)).first()
         return None if row is None else Rejected(row.outcome, row.raw or "")
 
     def withdraw(self, call: int) -> None:
-        """Forget a call that was noted and never reached the service, or was refused: it was not paid."""
+        """Delete a call that never reached the service or was refused: it cost nothing."""
         self.connection.execute(sa.delete(calls).where(calls.c.id == call))
 
     def of_tasks(self, tasks: Sequence[int]) -> dict[int, Spending]:
@@ -195,17 +195,17 @@ class Calls:
         return self._spent(calls.c.task, tasks)
 
     def exist(self, task: int) -> bool:
-        """Whether anything was asked for a task; of most tasks nothing is, and then nobody needs to look further."""
+        """Whether a task made any calls. Most tasks make none, and then no further query is needed."""
         return bool(run(self.connection, ANY_CALL, {"wanted": task}))
 
     def of_items(self, ids: Sequence[int]) -> dict[int, Spending]:
-        """What each item has spent, over all its attempts."""
+        """What each item has spent over all its attempts."""
         return self._spent(calls.c.item, ids)
 
     def of_task(
         self, task: int, item: int | None = None, *, before: int | None = None, limit: int | None = None
     ) -> list[CallRow]:
-        """The last calls of a task, or of one of its items, if wanted with an id below ``before``, in order."""
+        """The last calls of a task or of one of its items, in order; with ``before``, only ids below it."""
         wanted = (
             sa.select(calls, items.c.key, items.c.seq, items.c.stage)
             .outerjoin(items, items.c.id == calls.c.item)
@@ -239,7 +239,7 @@ class Calls:
         if not wanted:
             return {}
         paid = calls.c.outcome.not_in((CACHED, ASKED, NO_ANSWER))
-        # The attempt that sent it still runs: then it is under way.
+        # If the attempt that sent the call still runs, the call is in flight.
         sender = sa.select(items.c.id).where(
             items.c.id == calls.c.item, items.c.lease == calls.c.lease, items.c.state == ItemState.RUNNING
         )
@@ -274,7 +274,7 @@ class Calls:
 
 
 def _shortened(row: Row) -> dict[str, Any]:
-    """A row with all its columns, and no name longer than its column."""
+    """A row with all columns, and names cut to the width of their column."""
     filled = {name: row.get(name) for name in COLUMNS}
     return filled | {"model": str(filled["model"])[:200], "outcome": str(filled["outcome"])[:100]}
 

@@ -1,4 +1,4 @@
-"""Decisions about parts of results: kept, listed, read with the results of a merge; and the merge that they make due again."""
+"""Stores decisions about parts of results, reads them for a merge, and makes the merge due again after new ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ UNDO = DecisionVerdict.UNDO.value
 
 
 class DecisionRow(NamedTuple):
-    """A decision as kept; its value is JSON text."""
+    """A decision as stored; its value is JSON text."""
 
     number: int
     stage: str
@@ -46,7 +46,7 @@ class DecisionFilter(NamedTuple):
     part: str | None = None
     verdict: str | None = None
     history: bool = False
-    """Also those that were taken back, and those that later ones have replaced."""
+    """Include decisions that were undone or replaced by later ones."""
 
 
 SHOWN = tuple(decisions.c[name] for name in DecisionRow._fields)
@@ -60,7 +60,7 @@ class Decisions:
         self.clock = clock
 
     def add(self, task: int, before: int, rows: Sequence[Row]) -> int:
-        """Keep decisions behind the first ``before`` ones of a task, whose lock is held; returns the number of the last."""
+        """Store decisions after the first ``before`` ones of a task, whose lock is held; returns the number of the last."""
         numbered = [{"number": number, **row} for number, row in enumerate(rows, before + 1)]
         run(self.connection, add_statement(self.clock), {"of": task, "rows": numbered})
         last = before + len(rows)
@@ -68,7 +68,7 @@ class Decisions:
         return last
 
     def latest(self, task: int, stage: str, keys: Sequence[str]) -> dict[str, dict[str, DecisionRow]]:
-        """What counts of the decisions about these items of a stage, by item and part; none of those that were taken back."""
+        """The effective decisions about these items of a stage, by item and part, without undone ones."""
         if not keys or not self._exist(task, stage):
             return {}
         sent = {"of": task, "at_stage": stage, "rows": [{"item": key} for key in keys]}
@@ -82,14 +82,14 @@ class Decisions:
         return self.connection.execute(mine).first() is not None
 
     def standing(self, task: int, parts: Sequence[tuple[str, str, str]]) -> dict[tuple[str, str, str], DecisionRow]:
-        """The latest decision about each of these (stage, item, part), those that were taken back included."""
+        """The latest decision about each of these (stage, item, part), including undone ones."""
         sent = {"of": task, "rows": [{"stage": stage, "item": item, "part": part} for stage, item, part in set(parts)]}
         rows = map(self._row, run(self.connection, standing_statement(self.clock.dialect), sent))
         return {(row.stage, row.item, row.part): row for row in rows}
 
     def page(self, task: int, wanted: DecisionFilter, after: int, limit: int) -> list[DecisionRow]:
         """Decisions of a task with a number above ``after``, in order."""
-        # Only later decisions can take the place of one, so what lies before the page need not be looked at.
+        # Only later decisions replace one, so decisions before the page need not be read.
         about = [decisions.c.task == task, decisions.c.number > after]
         for name in ("stage", "item", "part"):
             if (value := getattr(wanted, name)) is not None:
@@ -105,9 +105,9 @@ class Decisions:
         return [DecisionRow(*row) for row in self.connection.execute(found.limit(limit))]
 
     def before_merge(self, item: int) -> tuple[int | None, int | None, bool]:
-        """Of a merge's item: the last decision of its task, the one noted for it, and whether it goes on from an earlier attempt.
+        """For a merge's item: the last decision of its task, the one recorded for it, and whether it continues an attempt.
 
-        An attempt that goes on with what an earlier one remembered, or with its external job, builds on what that one has read.
+        An attempt that continues from an earlier attempt's memory or external job builds on the decisions that one has read.
         """
         joined = sa.select(tasks.c.decided, item_data.c.decided, item_data.c.memory, item_data.c.waiting_since)
         joined = joined.select_from(items).join(tasks, tasks.c.number == items.c.task)
@@ -116,13 +116,13 @@ class Decisions:
         return (None, None, False) if row is None else (row[0], row[1], row[2] is not None or row[3] is not None)
 
     def seen(self, task: int, merge: str) -> int:
-        """The last decision that a merge was begun with; 0 when there was none."""
+        """The last decision that a merge started with; 0 if none."""
         mine = sa.select(item_data.c.decided).join(items, items.c.id == item_data.c.item)
         found = self.connection.execute(mine.where(items.c.task == task, items.c.stage == merge)).scalar()
         return int(found or 0)
 
     def seconds_since(self, task: int, seen: int) -> tuple[float, float]:
-        """How long ago the first decision behind ``seen`` was made, and the last; at least 0 each."""
+        """Seconds since the first decision after ``seen``, and since the last; never negative."""
         newer = sa.select(self.clock.seconds_since(decisions.c.at)).where(
             decisions.c.task == task, decisions.c.number > seen
         )
@@ -133,9 +133,9 @@ class Decisions:
         return max(0.0, float(ages[0])), max(0.0, float(ages[1]))
 
     def reopen(self, task: int, merge: str, seconds: float) -> bool:
-        """done → waiting for the one item of a merge, due in so many seconds; False when it is not done.
+        """done → waiting for the one item of a merge, due in ``seconds``; False if it is not done.
 
-        It counts as other work: what it starts elsewhere has a new key.
+        It gets a new generation, so external jobs that it starts have a new key.
         """
         mine = sa.and_(items.c.task == task, items.c.stage == merge, in_states((ItemState.DONE,)))
         found = list(self.connection.execute(sa.select(items.c.id).where(mine)).scalars())
@@ -149,12 +149,12 @@ class Decisions:
         return True
 
     def put_off(self, task: int, merge: str, seconds: float) -> None:
-        """A merge that waits because of decisions, and not for an external job or a person, is due in so many seconds."""
+        """Set when a merge that waits for decisions is due. No effect if it waits for an external job or a person."""
         mine = sa.and_(items.c.task == task, items.c.stage == merge, waits_for_decisions())
         self.connection.execute(sa.update(items).where(mine).values(available_at=self.clock.after(seconds)))
 
     def is_gathering(self, task: int, merge: str) -> bool:
-        """Whether a merge waits for more decisions to come."""
+        """Whether a merge waits for more decisions."""
         mine = sa.select(items.c.id).where(items.c.task == task, items.c.stage == merge, waits_for_decisions())
         return self.connection.execute(mine.limit(1)).first() is not None
 
@@ -167,17 +167,16 @@ UTC_TIME = UtcTime()
 
 
 def waits_for_decisions() -> sa.ColumnElement[bool]:
-    """The item waits, but neither for a person nor for an external job (that would have `waiting_since`)."""
+    """The item waits, but neither for a person nor for an external job (which would set `waiting_since`)."""
     external = sa.select(item_data.c.item).where(item_data.c.item == items.c.id, item_data.c.waiting_since.is_not(None))
     soon = items.c.available_at < sa.literal(HELD_FROM, UtcTime)
     return sa.and_(in_states((ItemState.WAITING,)), soon, ~external.exists())
 
 
 def latest_of(*chosen: sa.ColumnElement[bool]) -> sa.Subquery:
-    """Of the chosen decisions, which are all there are about their parts, the latest about each part.
+    """The latest of the chosen decisions about each part. They must include every decision about their parts.
 
-    In one pass over them: asked for each whether there is a later one, PostgreSQL, as long as it knows little of the table,
-    compares all with all.
+    One pass over them: with a subquery for a later decision, PostgreSQL without statistics compares all with all.
     """
     part = (decisions.c.stage, decisions.c.item, decisions.c.part)
     rank = sa.func.row_number().over(partition_by=part, order_by=decisions.c.number.desc()).label("rank")
@@ -185,7 +184,7 @@ def latest_of(*chosen: sa.ColumnElement[bool]) -> sa.Subquery:
 
 
 def first_ranked(ranked: sa.Subquery) -> sa.Select[Any]:
-    """The latest ones, in order."""
+    """The latest decisions, in order."""
     return (
         sa.select(*(ranked.c[name] for name in DecisionRow._fields)).where(ranked.c.rank == 1).order_by(ranked.c.number)
     )
@@ -193,7 +192,7 @@ def first_ranked(ranked: sa.Subquery) -> sa.Select[Any]:
 
 @lru_cache(maxsize=16)
 def add_statement(clock: Clock) -> sa.Insert:
-    """Many decisions in one statement."""
+    """Insert many decisions in one statement."""
     batch = clock.dialect.unfolded(COLUMNS)
     task = sa.bindparam("of", type_=sa.BigInteger)
     return sa.insert(decisions).from_select(["task", "at", *COLUMNS], sa.select(task, clock.now, *batch.c))
@@ -201,9 +200,9 @@ def add_statement(clock: Clock) -> sa.Insert:
 
 @lru_cache(maxsize=4)
 def latest_statement(dialect: Dialect) -> sa.Select[Any]:
-    """What counts of the decisions about many items of a stage.
+    """The effective decisions about many items of a stage.
 
-    Not as a join: SQLite would go through the list of items once for each decision of the stage.
+    Not a join: SQLite would scan the list of items once for each decision of the stage.
     """
     batch = dialect.unfolded({"item": sa.Text()})
     ranked = latest_of(

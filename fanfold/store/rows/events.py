@@ -1,4 +1,4 @@
-"""What happened? The append-only log of moves, commands and mishaps, with actor and reason."""
+"""The append-only log of moves, commands and errors, with actor and reason."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COLUMNS: dict[str, sa.types.TypeEngine[Any]] = {"task": sa.BigInteger()} | {name
 
 @lru_cache(maxsize=64)
 def add_statement(clock: Clock) -> sa.Insert:
-    """Many events in one statement; built once."""
+    """Insert many events in one statement. Built once."""
     batch = clock.dialect.unfolded(COLUMNS)
     return sa.insert(events).from_select([*COLUMNS, "at"], sa.select(*batch.c, clock.now))
 
@@ -37,7 +37,7 @@ class Events:
         self.clock = clock
 
     def add(self, rows: Sequence[Row]) -> None:
-        """Keep events; rows name ``task`` (its number), ``actor`` and ``verb``, and what else is known."""
+        """Store events. Rows have ``task`` (its number), ``actor``, ``verb`` and any further columns."""
         if not rows:
             return
         run(self.connection, add_statement(self.clock), {"rows": [self._row(row) for row in rows]})
@@ -60,12 +60,12 @@ class Events:
         return self._found(wanted if before is None else wanted.where(events.c.id < before))
 
     def stages_of(self, task: int, limit: int = 10_000) -> list[Event]:
-        """The events of a task that name a stage and are about no single item, in order."""
+        """The events of a task about whole stages, in order."""
         moved = sa.and_(events.c.task == task, events.c.item.is_(None), events.c.stage.is_not(None))
         return self._found(_events().where(moved).order_by(events.c.id).limit(limit))
 
     def changed(self, after: int, owner: str | None = None, limit: int = 200) -> list[str]:
-        """The ids of the tasks with events above ``after``, or of those of an owner, the one with the newest event first."""
+        """Ids of the tasks, or of one owner's tasks, with events above ``after``, the newest event first."""
         found = sa.select(tasks.c.id).join(events, events.c.task == tasks.c.number).where(events.c.id > after)
         if owner is not None:
             found = found.where(tasks.c.owner == owner)
@@ -73,26 +73,26 @@ class Events:
         return list(self.connection.execute(found.group_by(tasks.c.id).order_by(newest).limit(limit)).scalars())
 
     def newest(self) -> int:
-        """The id of the newest event of all, 0 when there is none."""
+        """The id of the newest event of all tasks; 0 if there is none."""
         return int(self.connection.execute(sa.select(sa.func.max(events.c.id))).scalar() or 0)
 
     def last(self, task: int) -> int:
-        """The id of the newest event of a task, 0 when there is none: every command on it adds one."""
+        """The id of the newest event of a task; 0 if there is none. Every command adds an event."""
         newest = sa.select(events.c.id).where(events.c.task == task).order_by(events.c.id.desc()).limit(1)
         return int(self.connection.execute(newest).scalar() or 0)
 
     def last_at(self, task: int, verbs: Sequence[str]) -> datetime | None:
-        """When the last event of a task with one of the verbs was; it may read all events of the task."""
+        """Time of a task's last event with one of the verbs. May read all events of the task."""
         mine = sa.select(events.c.at).where(events.c.task == task, events.c.verb.in_(verbs))
         return self.connection.execute(mine.order_by(events.c.id.desc()).limit(1)).scalar()
 
     def moved_since(self, task: int, event: int) -> bool:
-        """Whether a task has moved since that event: reads only what is newer. Events of single items are no moves."""
+        """Whether a task has moved since that event. Reads only newer events; events of single items are not moves."""
         newer = sa.select(events.c.id).where(events.c.task == task, events.c.id > event, events.c.item.is_(None))
         return self.connection.execute(newer.limit(1)).first() is not None
 
     def latest_run(self, task: int, verb: str, most: int) -> tuple[int, datetime | None]:
-        """How many of the newest events of a task in a row have this verb, counted up to ``most``, and when the last was."""
+        """How many of a task's newest events in a row have this verb (at most ``most``), and the time of the last."""
         newest = list(takewhile(lambda event: event.verb == verb, self.latest_of(task, limit=most)))
         return len(newest), newest[0].at if newest else None
 

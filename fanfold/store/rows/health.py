@@ -1,4 +1,4 @@
-"""Is anything stuck? Questions of the doctor; nothing here writes."""
+"""Queries of the doctor: looks for stuck work. Read-only."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from fanfold.store.schema.tables import (
 
 
 class HealthChecks:
-    """Questions about the whole installation, inside one transaction."""
+    """Queries about the whole installation, inside one transaction."""
 
     def __init__(self, connection: sa.Connection, clock: Clock) -> None:
         self.connection = connection
         self.clock = clock
 
     def standing(self) -> dict[tuple[str, str], int]:
-        """How many active tasks with open items stand in each (pipeline, stage)."""
+        """Active tasks with open items per (pipeline, stage)."""
         first = sa.select(items.c.id).where(items.c.task == tasks.c.number, items.c.stage == tasks.c.stage, OPEN)
         probe = first.order_by(items.c.id).limit(1).scalar_subquery()
         counted = (
@@ -40,18 +40,18 @@ class HealthChecks:
         return {(pipeline, stage): count for pipeline, stage, count in self.connection.execute(counted)}
 
     def abandoned(self, lease_seconds: float, since: float = 0.0) -> int:
-        """Items that run under a worker that is not alive, and was not ``since`` seconds ago either."""
+        """Running items whose worker is not alive now and was not alive ``since`` seconds ago."""
         seen = workers.c.seen_at > self.clock.before(lease_seconds + since)
         alive = sa.select(workers.c.id).where(workers.c.id == items.c.worker, seen)
         begun = items.c.started_at <= self.clock.before(since)
         return self._count(items, RUNNING, begun, ~sa.exists(alive.correlate(items)))
 
     def overdue(self, seconds: float) -> int:
-        """Running items so long past their deadline."""
+        """Running items more than ``seconds`` past their deadline."""
         return self._count(items, RUNNING, items.c.deadline_at < self.clock.before(seconds))
 
     def stale_permits(self) -> int:
-        """Permits whose item no longer runs under their lease."""
+        """Permits whose item no longer runs under the permit's lease."""
         running = sa.select(items.c.id).where(items.c.id == permits.c.item, items.c.lease == permits.c.lease, RUNNING)
         return self._count(permits, ~sa.exists(running.correlate(permits)))
 
@@ -62,7 +62,7 @@ class HealthChecks:
         return int(self.connection.execute(found.where(HELD, tasks.c.state == TaskState.ACTIVE)).scalar_one())
 
     def orphans(self) -> dict[str, int]:
-        """Rows without an owner, by table. What belongs to a task that is still being deleted is not counted."""
+        """Rows without an owner, by table. Rows of tasks that are still being deleted do not count."""
         found = {}
         for table in OF_TASKS:
             owner = sa.select(tasks.c.number).where(tasks.c.number == table.c.task)
@@ -74,11 +74,11 @@ class HealthChecks:
         return {name: count for name, count in found.items() if count}
 
     def deletions(self, seconds: float) -> int:
-        """Tasks deleted longer ago than that, of which something is still there."""
+        """Tasks deleted more than ``seconds`` ago that still have rows."""
         return self._count(deleted_tasks, deleted_tasks.c.deleted_at < self.clock.before(seconds))
 
     def swept_ago(self) -> float | None:
-        """Seconds since a worker or a tick last looked after lost items; None when none ever did."""
+        """Seconds since a worker or tick last swept for lost items; None if none ever did."""
         ran_at = sa.select(duties.c.ran_at).where(duties.c.name == "recover").scalar_subquery()
         found = self.connection.execute(sa.select(self.clock.seconds_since(ran_at))).scalar()
         return None if found is None else float(found)

@@ -1,6 +1,6 @@
-"""Removes tasks: the task's row in one short transaction, everything that belonged to it in more of them.
+"""Removes tasks: first the task's row, in one short transaction, then everything that belonged to it, in several more.
 
-A row of `deleted_tasks` stays until nothing is left, so that a sweep can go on after a crash.
+A row of `deleted_tasks` stays until nothing is left, so that a sweep can continue after a crash.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from fanfold.store.schema.tables import (
 )
 
 CHUNK = 2_000
-"""Most rows that one transaction removes, of all tables together: some 20 ms on SQLite."""
+"""Most rows removed in one transaction, over all tables: about 20 ms on SQLite."""
 ROWS_PER_ITEM = 3
-"""An item has a row of data and perhaps a permit. External jobs, of which it may have many, are counted by themselves."""
+"""The item, its row of data and perhaps a permit. External jobs, which may be many, are counted separately."""
 REST = tuple(table for table in OF_TASKS if table not in (items, blobs, calls, task_tags))
-"""What is removed row by row, after the items. Tags go with the task, files and calls have ways of their own."""
+"""Tables removed row by row after the items. Tags go with the task; files and calls are handled separately."""
 
 
 class Removal:
@@ -45,23 +45,23 @@ class Removal:
         self.clock = clock
 
     def begin(self, number: int) -> None:
-        """Remove the task's row, so that it is gone for everybody; the caller holds its lock.
+        """Remove the task's row, so that it is gone for everyone; the caller holds its lock.
 
-        On PostgreSQL this waits for handlers that are writing for the task at this moment. Later ones find it gone.
+        On PostgreSQL this waits for handlers that are writing for the task right now. Later ones find it gone.
         """
         self._delete(tasks, tasks.c.number == number)
         self._delete(task_tags, task_tags.c.task == number)
         self.connection.execute(sa.insert(deleted_tasks).values(task=number, deleted_at=self.clock.now))
 
     def unfinished(self, limit: int) -> list[int]:
-        """Tasks of which something is left, the first deleted first."""
+        """Deleted tasks with something left to remove, the first deleted first."""
         found = sa.select(deleted_tasks.c.task).order_by(deleted_tasks.c.deleted_at).limit(limit)
         return list(self.connection.execute(found).scalars())
 
     def remove_some(self, number: int, limit: int | None = None) -> bool:
-        """Remove what belonged to a deleted task, except the names of its files, at most ``limit`` rows; True when all is gone.
+        """Remove at most ``limit`` rows of a deleted task, except those that reference its files; True when all are gone.
 
-        Items go first, locked by id: this waits for whoever settles one, and nothing can be added to an item that is gone.
+        Items go first, locked by id: this waits for workers settling one, and nothing can be added to a removed item.
         """
         left = CHUNK if limit is None else limit
         at_once = max(1, left // (ROWS_PER_ITEM + 1))
@@ -83,28 +83,30 @@ class Removal:
         return left > 1 and self._remove_calls(number, left // 2)
 
     def files(self, number: int, limit: int = CHUNK) -> list[str]:
-        """Keys of blobs that are still named."""
+        """Keys of blobs that rows still reference."""
         return list(
             self.connection.execute(sa.select(blobs.c.key).where(blobs.c.task == number).limit(limit)).scalars()
         )
 
     def unname(self, keys: Sequence[str]) -> None:
-        """Forget blobs whose files are removed."""
+        """Remove the rows of blobs whose files are removed."""
         self._delete(blobs, blobs.c.key.in_(keys))
 
     def end(self, number: int) -> None:
-        """Nothing is left."""
+        """Finish the removal: nothing is left."""
         self._delete(deleted_tasks, deleted_tasks.c.task == number)
 
     def _remove_rows(self, table: sa.Table, number: int, limit: int) -> int:
         key = tuple(table.primary_key)
         some = sa.select(*key).where(table.c.task == number).limit(limit)
-        if self.clock.dialect.locks_rows:  # PostgreSQL locks rows as it goes; SQLite would sort all of them for this.
+        if (
+            self.clock.dialect.locks_rows
+        ):  # PostgreSQL must lock rows in a fixed order; SQLite would sort all of them for it.
             some = some.order_by(*key)
         return self._delete(table, key[0].in_(some) if len(key) == 1 else sa.tuple_(*key).in_(some))
 
     def _remove_calls(self, number: int, limit: int) -> bool:
-        """Remove calls, and the answers that no other task has used: a deleted task leaves nothing of its texts behind."""
+        """Remove calls, and answers that no other task has used: a deleted task leaves none of its texts behind."""
         used = sa.case((calls.c.outcome.in_(USED), calls.c.answer))
         some = sa.select(calls.c.id, used.label("answer")).where(calls.c.task == number).order_by(calls.c.id)
         found = self.connection.execute(some.limit(limit)).all()
@@ -120,6 +122,6 @@ class Removal:
 @cache
 def _some_of(dialect: Dialect) -> sa.Select[Any]:
     some = sa.select(items.c.id).where(items.c.task == sa.bindparam("of"))
-    # PostgreSQL locks rows by id. SQLite has the items in order of position: by id, it would read and sort all of them.
+    # PostgreSQL locks rows by id. SQLite's index has the items by position: ordered by id, it would read and sort them all.
     some = some.order_by(*((items.c.id,) if dialect.locks_rows else (items.c.stage, items.c.seq)))
     return some.limit(sa.bindparam("most", type_=sa.Integer)).with_for_update()

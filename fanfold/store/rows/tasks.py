@@ -1,4 +1,4 @@
-"""How is a task remembered? Its row: made, found, locked, moved, listed and removed."""
+"""Verbs on the rows of tasks: add, find, lock, move and list."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ TAGS_OF = (
     .order_by(task_tags.c.tag)
 )
 TAGS_OF_ONE = sa.select(task_tags.c.tag).where(task_tags.c.task == sa.bindparam("wanted")).order_by(task_tags.c.tag)
-"""Statements that are run for every turn and every look are built once: building one costs more than running it."""
+"""Built once, like all statements that run on every turn: building one costs more than running it."""
 
 SENTENCES = {"reason": "reason_sentence", "error_message": "error_sentence"}
-"""The columns with sentences, and those that have their codes and parameters."""
+"""Columns with sentences → columns with their codes and parameters."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Filter:
     needs_you: bool = False
     order: TaskOrder = TaskOrder.NEWEST
     after_updated_at: datetime | None = None
-    """When the last task of the page before was updated: where they are in that order, its number alone names no place."""
+    """When the last task of the previous page was updated. Needed in that order, where the number alone is not a position."""
 
 
 ORDERS: dict[TaskOrder, tuple[sa.ColumnElement[Any], ...]] = {
@@ -66,7 +66,7 @@ class Tasks:
         self.clock = clock
 
     def add(self, row: Mapping[str, Any], tags: Sequence[str]) -> int:
-        """Keep a new task; returns its number. KeyTaken when its idempotency key has a task already."""
+        """Store a new task; returns its number. KeyTaken if its idempotency key already has a task."""
         made = (
             sa.insert(tasks)
             .values(**row, created_at=self.clock.now, updated_at=self.clock.now)
@@ -81,7 +81,7 @@ class Tasks:
         return number
 
     def reserve_number(self) -> int:
-        """A number that no other task gets, for items that are written before their task."""
+        """Reserve a unique task number, for items that are written before their task."""
         return self.clock.dialect.reserve_number(self.connection, tasks.c.number)
 
     def by_key(self, owner: str, key: str) -> TaskRow | None:
@@ -98,15 +98,15 @@ class Tasks:
         return {row.key: self._task(row, tags.get(row.number, ())) for row in rows}
 
     def get(self, number: int) -> TaskRow | None:
-        """The task of that number."""
+        """The task with this number."""
         return self._one(BY_NUMBER, {"wanted": number})
 
     def lock(self, number: int) -> TaskRow | None:
-        """The task, its row locked until the transaction ends (on SQLite the whole database is)."""
+        """The task, with its row locked until the transaction ends (SQLite locks the whole database)."""
         return self._one(BY_NUMBER_LOCKED, {"wanted": number})
 
     def resolve(self, prefix: str, owner: str | None = None) -> TaskRow:
-        """The task whose id is, or unambiguously begins with, ``prefix``; ``owner`` restricts whose."""
+        """The task whose id is, or unambiguously begins with, ``prefix``; only ``owner``'s tasks if given."""
         wanted = prefix.strip().lower()
         wanted = wanted if wanted.startswith("t-") else f"t-{wanted}"
         may_be = len(wanted) > 2 and is_storable(wanted)
@@ -122,7 +122,7 @@ class Tasks:
         raise Ambiguous(say("several_tasks", task=prefix, tasks=[row.id for row in rows]))
 
     def move(self, number: int, **values: Any) -> None:
-        """Write a task's row; the caller holds its lock and has asked the table of moves."""
+        """Write a task's row. The caller holds its lock and has checked the table of moves."""
         if "state" in values:
             finished = values["state"] in FINISHED_TASKS
             values["finished_at"] = self.clock.now if finished else None
@@ -132,11 +132,11 @@ class Tasks:
         )
 
     def drop_key(self, number: int) -> None:
-        """A task gives up its idempotency key: what is submitted under it next is a new task."""
+        """Remove a task's idempotency key: the next submission with that key is a new task."""
         self.connection.execute(sa.update(tasks).where(tasks.c.number == number).values(key=None))
 
     def find(self, wanted: Filter) -> list[TaskRow]:
-        """Tasks in the wanted order; ``after`` is the number of the last one of the page before."""
+        """Tasks in the wanted order; ``after`` is the number of the last task of the previous page."""
         named = (wanted.pipeline, wanted.owner, wanted.tag, wanted.text)
         if not all(is_storable(name) for name in named if name is not None):
             return []
@@ -160,13 +160,13 @@ class Tasks:
         return [self._task(row, tags.get(row.number, ())) for row in rows]
 
     def _needs_you(self) -> sa.ColumnElement[bool]:
-        """The tasks that ``words.needs_you`` has something to say about."""
+        """The tasks that ``words.needs_you`` reports."""
         rests = tasks.c.state.in_((TaskState.WAITING, TaskState.PAUSED, TaskState.PARTIAL))
         here = sa.and_(items.c.task == tasks.c.number, items.c.stage == tasks.c.stage)
         long_ago = item_data.c.troubled_since <= self.clock.before(PATIENCE_SECONDS)
         stuck = sa.and_(items.c.state == ItemState.RETRYING, long_ago)
         joined = sa.select(items.c.id).outerjoin(item_data, item_data.c.item == items.c.id)
-        # From the side of the marked items, of which there are few, and not of the completed tasks.
+        # Start from the marked items, which are few, not from the completed tasks.
         marked = sa.and_(
             tasks.c.state == TaskState.COMPLETED, tasks.c.number.in_(sa.select(items.c.task).where(UNACCEPTED))
         )
@@ -175,7 +175,7 @@ class Tasks:
         return sa.or_(rests, marked, held, refused)
 
     def count_needing(self, owner: str | None = None) -> int:
-        """How many tasks, or tasks of an owner, a person should look at."""
+        """How many tasks, or tasks of an owner, need a person."""
         counted = sa.select(sa.func.count()).select_from(tasks).where(self._needs_you())
         if owner is not None:
             counted = counted.where(tasks.c.owner == owner)
@@ -196,23 +196,23 @@ class Tasks:
         return list(self.connection.execute(found).scalars())
 
     def owners(self, limit: int = 200) -> list[str]:
-        """The owners of tasks, by name; those without one are left out."""
+        """The owners of tasks, by name, without the empty owner."""
         found = sa.select(tasks.c.owner).distinct().where(tasks.c.owner != "").order_by(tasks.c.owner).limit(limit)
         return list(self.connection.execute(found).scalars())
 
     def by_ids(self, ids: Sequence[str]) -> list[TaskRow]:
-        """The tasks with exactly these ids that there are, newest first."""
+        """The existing tasks with exactly these ids, newest first."""
         found = sa.select(tasks).where(tasks.c.id.in_(ids)).order_by(tasks.c.number.desc())
         rows = self.connection.execute(found).all()
         tags = self._tags([row.number for row in rows])
         return [self._task(row, tags.get(row.number, ())) for row in rows]
 
     def existing(self, ids: Collection[str]) -> set[str]:
-        """Those of the ids that a task has."""
+        """The given ids that belong to a task."""
         return set(self.connection.execute(sa.select(tasks.c.id).where(tasks.c.id.in_(ids))).scalars())
 
     def finished_before(self, days: float, limit: int, skip: int = 0) -> list[TaskRow]:
-        """Finished tasks older than so many days, the oldest first, without the first ``skip`` of them."""
+        """Tasks that finished more than ``days`` ago, the oldest first, without the first ``skip``."""
         old = sa.select(tasks).where(
             tasks.c.state.in_(FINISHED_TASKS), tasks.c.finished_at < self.clock.before(days * 86400.0)
         )
@@ -239,14 +239,14 @@ class Tasks:
 
 
 def _has_text(text: str) -> sa.ColumnElement[bool]:
-    """The tasks with this text in their id, their title, their error or one of their tags."""
+    """Tasks with this text in their id, title, error or one of their tags."""
     told = (tasks.c.id, tasks.c.title, tasks.c.error_message)
     tagged = sa.exists().where(task_tags.c.task == tasks.c.number, task_tags.c.tag.icontains(text, autoescape=True))
     return sa.or_(*(column.icontains(text, autoescape=True) for column in told), tagged)
 
 
 def _behind(wanted: Filter) -> sa.ColumnElement[bool]:
-    """The tasks behind the last one of the page before, in the wanted order."""
+    """Tasks after the last one of the previous page, in the wanted order."""
     if wanted.order is TaskOrder.OLDEST:
         return tasks.c.number > wanted.after
     if wanted.order is TaskOrder.UPDATED:

@@ -1,4 +1,4 @@
-"""Who may ask the server? Tokens: a name, the hash of a secret, an owner and a role; the secret itself is never kept."""
+"""Stores access tokens: a name, the hash of a secret, an owner and a role. The secret itself is never stored."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fanfold.store.schema.tables import tokens
 
 @dataclass(frozen=True)
 class TokenRow:
-    """A token as kept. ``owner`` None sees the tasks of all owners."""
+    """A token as stored. With ``owner`` None it sees the tasks of all owners."""
 
     name: str
     owner: str | None
@@ -34,7 +34,7 @@ class Tokens:
         self.clock = clock
 
     def add(self, name: str, hashed: str, owner: str | None, role: str, days: float | None) -> bool:
-        """Keep a new token; False when the name is taken."""
+        """Store a new token; False if the name is taken."""
         if self.connection.execute(sa.select(tokens.c.name).where(tokens.c.name == name)).first():
             return False
         ends = None if days is None else self.clock.after(days * 86_400.0)
@@ -49,16 +49,16 @@ class Tokens:
         return None if row is None else TokenRow(*row)
 
     def valid(self, hashes: Collection[str]) -> set[str]:
-        """Those of the hashes whose token is there and has not expired."""
+        """The given hashes whose token exists and has not expired."""
         lasting = sa.or_(tokens.c.expires_at.is_(None), tokens.c.expires_at > self.clock.now)
         return set(
             self.connection.execute(sa.select(tokens.c.hash).where(tokens.c.hash.in_(hashes), lasting)).scalars()
         )
 
     def all(self) -> list[TokenRow]:
-        """Every token, also expired ones, the oldest first."""
+        """Every token, including expired ones, the oldest first."""
         return [TokenRow(*row) for row in self.connection.execute(sa.select(*SHOWN).order_by(tokens.c.created_at))]
 
     def drop(self, name: str) -> bool:
-        """Forget a token; False when there is none of that name."""
+        """Delete a token; False if there is none of that name."""
         return self.connection.execute(sa.delete(tokens).where(tokens.c.name == name)).rowcount == 1

@@ -1,4 +1,4 @@
-"""Who is working? Workers and their heartbeats, and the permits that bound work across all of them."""
+"""Stores workers with their heartbeats, and the permits that limit concurrency across all workers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STALE_AT_ONCE = 2_000
 
 @dataclass(frozen=True)
 class Report:
-    """What a worker says of itself with each sign of life; done, failed and busy are of the last minute."""
+    """What a worker reports with each heartbeat; done, failed and busy cover the last minute."""
 
     running: int = 0
     stopping: bool = False
@@ -27,7 +27,7 @@ class Report:
     failed: int = 0
     busy_seconds: float = 0.0
     swept_ago: float | None = None
-    """Seconds since its sweep last ran without an error; None says nothing new."""
+    """Seconds since its sweep last ran without an error; None if nothing is new."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,9 @@ class WorkerRow:
     seen_at: datetime
     alive: bool
     revision: str | None = None
-    """The newest revision of the database that its code knows; workers of the first versions do not tell."""
+    """Newest database revision that its code knows; None for workers of the first versions."""
     swept_at: datetime | None = None
-    """When its sweep last ran without an error, as of its last sign of life; older workers do not tell."""
+    """When its sweep last ran without an error, as of its last heartbeat; None for older workers."""
 
 
 class Workers:
@@ -70,7 +70,7 @@ class Workers:
         self.connection.execute(made.on_conflict_do_update(index_elements=["id"], set_={"seen_at": self.clock.now}))
 
     def beat(self, worker: str, report: Report, lease_seconds: float) -> bool:
-        """A sign of life: one write per worker, whatever it holds. False when it came too late: the leases are lost."""
+        """Heartbeat: one write per worker, however many items it holds. False if it came too late: the leases are lost."""
         living = workers.c.seen_at > self.clock.before(lease_seconds)
         values = asdict(report)
         swept_ago = values.pop("swept_ago")
@@ -80,15 +80,15 @@ class Workers:
         return self.connection.execute(seen).rowcount == 1
 
     def leave(self, worker: str) -> None:
-        """A worker ends in peace."""
+        """Remove a worker that ends normally."""
         self.connection.execute(sa.delete(workers).where(workers.c.id == worker))
 
     def forget_dead(self, seconds: float) -> None:
-        """Drop workers not seen for long."""
+        """Remove workers not seen for ``seconds``."""
         self.connection.execute(sa.delete(workers).where(workers.c.seen_at < self.clock.before(seconds)))
 
     def held(self, worker: str) -> dict[int, tuple[int, bool]]:
-        """What the database thinks the worker runs: item → (lease, whether its task still wants it)."""
+        """Items that the worker runs according to the database: item → (lease, whether its task still wants it)."""
         wanted = sa.and_(ACTIVE, tasks.c.stage == items.c.stage)
         rows = self.connection.execute(
             sa.select(items.c.id, items.c.lease, wanted.label("wanted"))
@@ -98,7 +98,7 @@ class Workers:
         return {row.id: (row.lease, bool(row.wanted)) for row in rows}
 
     def all(self, lease_seconds: float) -> list[WorkerRow]:
-        """Every known worker, the living first."""
+        """Every known worker, live ones first."""
         alive = (workers.c.seen_at > self.clock.before(lease_seconds)).label("alive")
         rows = self.connection.execute(sa.select(workers, alive).order_by(sa.desc("alive"), workers.c.started_at))
         return [WorkerRow(**_shaped(row)) for row in rows]
@@ -106,10 +106,9 @@ class Workers:
     def free_places(self, sizes: Mapping[str, int]) -> dict[str, int]:
         """How many more items each of these limits across all workers allows, given their sizes.
 
-        Their rows stay locked, so that two claims cannot both count. One statement makes and locks them, by name: a row that
-        another claim has just made is locked in its turn, too, and no two claims wait for each other. A row is written only when
-        it is new: a write that says nothing new would wake every worker on SQLite, this one included, which would then ask
-        again, and so on for as long as the limit is reached.
+        The rows stay locked, so that two claims cannot both count. One statement creates and locks them in name order,
+        including rows that another claim has just created, so that no two claims deadlock. Only new rows are written: on
+        SQLite any write wakes every worker, this one included, and they would poll in a loop while the limit is reached.
         """
         if not sizes:
             return {}
@@ -123,7 +122,7 @@ class Workers:
         return {name: max(0, size - int(taken.get(name, 0))) for name, size in sizes.items()}
 
     def grant(self, name: str, ids: Sequence[int]) -> None:
-        """A permit for each item just claimed, owned by item and lease: it ends with the attempt, however that ends."""
+        """Grant a permit to each item just claimed. It belongs to item and lease, so it always ends with the attempt."""
         if ids:
             chosen = sa.select(items.c.id, items.c.lease, sa.literal(name)).where(items.c.id.in_(ids))
             made = self.clock.dialect.insert(permits).from_select(["item", "lease", "name"], chosen)
@@ -131,7 +130,7 @@ class Workers:
             self.connection.execute(made.on_conflict_do_update(index_elements=["item"], set_=new))
 
     def drop_stale_permits(self) -> int:
-        """Remove permits whose item no longer runs under their lease, a bounded number of them; returns how many."""
+        """Remove a bounded number of permits whose item no longer runs under the permit's lease; returns how many."""
         running = sa.select(items.c.id).where(items.c.id == permits.c.item, items.c.lease == permits.c.lease, RUNNING)
         stale = sa.select(permits.c.item).where(~sa.exists(running.correlate(permits))).limit(STALE_AT_ONCE)
         return self.connection.execute(sa.delete(permits).where(permits.c.item.in_(stale))).rowcount

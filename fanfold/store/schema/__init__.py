@@ -1,1 +1,1 @@
-"""Tables, indexes and constraints, and how statements are run."""
+"""Declares tables, indexes and constraints, and runs statements."""

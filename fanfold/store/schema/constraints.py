@@ -1,4 +1,4 @@
-"""What the database itself refuses: rows that contradict themselves, and moves that the table of moves does not have."""
+"""Constraints that the database enforces: consistent rows, and only moves that the table of moves has."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ DECISION_CHECKS = {"verdict_known": f"verdict IN ({_listed(DecisionVerdict)})"}
 
 
 def trigger_statements(dialect: Dialect) -> list[str]:
-    """The triggers that refuse any change of state that the table of moves does not have."""
+    """Triggers that refuse any change of state missing from the table of moves."""
     return dialect.trigger_statements({"items": _illegal(ITEM_MOVES), "tasks": _illegal(TASK_MOVES)})
 
 
 def _illegal(moves: Iterable[Move]) -> str:
-    """The condition, over ``OLD`` and ``NEW``, of a change that the table does not have."""
+    """The condition, over ``OLD`` and ``NEW``, for a change missing from the table of moves."""
     changes = " OR ".join(f"OLD.state = '{source}' AND NEW.state = '{target}'" for source, target in pairs(moves))
     return f"OLD.state <> NEW.state AND NOT ({changes})"

@@ -1,6 +1,6 @@
-"""Which indexes are there, and how is a table laid out? Part of the declared schema, which only migrations are compared with.
+"""Declares the indexes and the layout of tables. Only tests that compare the schema with the migrations use this.
 
-No running program reads this: without it, a process that works on SQLite does not load SQLAlchemy's PostgreSQL.
+No running program imports this module, so that a process on SQLite does not load SQLAlchemy's PostgreSQL dialect.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How is a statement run often? It is made into text once; after that only its values are handed to the driver.
+"""Runs frequent statements fast: each is compiled to text once, and then only its values go to the driver.
 
-What SQLAlchemy does for each execution (a key for its cache, parameters, a result that knows its columns) costs more than most
-of these statements take. The text is still SQLAlchemy's, so there is one source for both databases.
+What SQLAlchemy does for each execution (a cache key, parameters, a result that knows its columns) takes longer than most of
+these statements. SQLAlchemy still generates the text, so there is one source for both databases.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Values = Mapping[str, Any]
 
 
 def run(connection: sa.Connection, statement: sa.Executable, values: Values) -> list[tuple[Any, ...]]:
-    """Run a statement that was built once, and give its rows as the driver does: plain tuples, plain values."""
+    """Run a statement that was built once; returns the driver's rows: plain tuples of plain values."""
     prepared = _prepare(statement, connection.dialect)
     result = connection.exec_driver_sql(prepared.text, prepared.parameters(values))
     if not result.returns_rows:
@@ -29,33 +29,33 @@ def run(connection: sa.Connection, statement: sa.Executable, values: Values) -> 
 
 
 def changed_by(connection: sa.Connection, statement: sa.Executable, values: Values) -> int:
-    """Run a statement that was built once, and tell how many rows it has changed or removed."""
+    """Run a statement that was built once; returns how many rows it changed or removed."""
     prepared = _prepare(statement, connection.dialect)
     return connection.exec_driver_sql(prepared.text, prepared.parameters(values)).rowcount
 
 
 def run_many(connection: sa.Connection, statement: sa.Executable, rows: Iterable[Values]) -> None:
-    """Run it once for each row, with the driver's own `executemany`."""
+    """Run it once for each row, with the driver's `executemany`."""
     prepared = _prepare(statement, connection.dialect)
     connection.exec_driver_sql(prepared.text, [prepared.parameters(row) for row in rows])
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A statement as text, with what makes its parameters."""
+    """A statement as text, with converters for its parameters."""
 
     text: str
     given: tuple[tuple[str, Callable[[Any], Any] | None], ...]
-    """Parameters whose values are said each time, with what turns them into the driver's."""
+    """Parameters given at each call, with the converter to the driver's type."""
     known: Values
-    """Those that are always the same."""
+    """Constant parameters."""
     asked: tuple[tuple[str, Callable[[], Any]], ...]
-    """Those that are asked for each time, such as the time."""
+    """Parameters computed at each call, such as the time."""
     order: tuple[str, ...] | None
-    """Their places, where the driver knows them by place and not by name."""
+    """Order of the parameters, where the driver takes them by position."""
 
     def parameters(self, values: Values) -> Any:
-        """The parameters, as the driver wants them."""
+        """The parameters in the form the driver takes."""
         found = dict(self.known)
         for name, ask in self.asked:
             found[name] = ask()

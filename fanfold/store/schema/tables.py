@@ -1,4 +1,4 @@
-"""Which tables are there? With `indexes`, the declared schema; a test proves that the migrations give exactly this."""
+"""Declares the tables. Together with `indexes` this is the schema; a test proves that the migrations produce exactly it."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ items = Table(
 
 
 def in_states(states: tuple[ItemState, ...]) -> sa.ColumnElement[bool]:
-    """The condition that an item is in one of ``states``, written as the partial indexes have it."""
+    """The condition that an item is in one of ``states``, written exactly as in the partial indexes."""
     if len(states) == 1:
         return items.c.state == sa.literal_column(f"'{states[0]}'")
     return items.c.state.in_([sa.literal_column(f"'{state}'") for state in states])
@@ -109,24 +109,24 @@ RUNNING = in_states((ItemState.RUNNING,))
 TIMED = in_states(TIMED_ITEMS)
 OPEN = in_states(OPEN_ITEMS)
 HELD = sa.and_(TIMED, items.c.available_at >= sa.literal(HELD_FROM, UtcTime))
-"""Items that wait for a person: only the time tells, so that the index on it finds them."""
+"""Items that wait for a person. They are marked only by their time, so that the index on the time finds them."""
 
 
 def held_of(dialect: Dialect, task: int, stage: str) -> sa.ColumnElement[bool]:
-    """The item is one of a stage that waits for a person.
+    """The item belongs to the stage and waits for a person.
 
-    The index on the time finds it: SQLite would rather read everything of the task that waits for anything.
+    Written to use the index on the time: SQLite would otherwise read every waiting item of the task.
     """
     return sa.and_(dialect.hidden(items.c.task) == task, items.c.stage == stage, HELD)
 
 
 DUE_SOME_TIME = sa.and_(TIMED, items.c.available_at < sa.literal(HELD_FROM, UtcTime))
-"""Items that fall due by themselves."""
+"""Items that become due at a time."""
 
 KEYED = items.c.key.is_not(None)
 DEGRADED = items.c.degraded.is_not(None)
 ACCEPTED = sa.and_(DEGRADED, items.c.accepted == items.c.lease)
-"""A person keeps the result as it is. `accepted` is the lease of that result, so a redo needs a person again."""
+"""A person accepted the result. `accepted` is the lease of that result, so a new result must be accepted again."""
 UNACCEPTED = sa.and_(DEGRADED, sa.or_(items.c.accepted.is_(None), items.c.accepted != items.c.lease))
 
 item_data = Table(
@@ -170,7 +170,7 @@ drafts = Table(
     Column("token", String(100), nullable=False),
     Column("at", UtcTime, nullable=False),
 )
-"""Stages whose items do not count: not yet (`new`, still being written) or no longer (`old`, still being removed)."""
+"""Stages whose items are hidden: still being written (`new`) or still being removed (`old`)."""
 
 resets = Table(
     "resets",
@@ -180,7 +180,7 @@ resets = Table(
     Column("options", Text),
     Column("at", UtcTime, nullable=False),
 )
-"""Retries and reruns of many items that are under way. Decided once `tasks.resetting` has the token."""
+"""Retries and reruns of many items in progress. Decided once `tasks.resetting` has the token."""
 
 reset_items = Table(
     "reset_items",
@@ -191,7 +191,7 @@ reset_items = Table(
     Column("kind", String(8), nullable=False),
     Column("lease", Integer),
 )
-"""Items that a reset puts back. Where there is a lease, only if the item has not been claimed since."""
+"""Items to be reset; with a lease, only if the item has not been claimed since."""
 
 deleted_tasks = Table(
     "deleted_tasks",
@@ -199,7 +199,7 @@ deleted_tasks = Table(
     Column("task", Number, primary_key=True, autoincrement=False),
     Column("deleted_at", UtcTime, nullable=False),
 )
-"""Tasks whose row is gone while what belonged to them is still being removed, in short transactions."""
+"""Deleted tasks whose remaining rows are still being removed, in short transactions."""
 
 externals = Table(
     "externals",
@@ -268,10 +268,10 @@ decisions = Table(
     Column("at", UtcTime, nullable=False),
     *(CheckConstraint(check, name=name) for name, check in DECISION_CHECKS.items()),
 )
-"""What people have decided about parts of results, append-only: of those about one part the one with the highest number counts.
+"""People's decisions about parts of results, append-only. Of those about one part, the one with the highest number counts.
 
-Items are named by key and parts by content, so that decisions outlive a redo. `tasks.decided` is the last number of a task,
-`item_data.decided` of a merge's item the last one that its attempt had before it when it began.
+Items are named by key and parts by content, so that decisions outlive a redo. `tasks.decided` is the last number of a task;
+`item_data.decided` of a merge's item is the last number when its attempt started.
 """
 
 emissions = Table(
@@ -383,4 +383,4 @@ revisions = Table(
 )
 
 OF_TASKS = tuple(table for table in metadata.sorted_tables if "task" in table.c and table is not deleted_tasks)
-"""Every table whose rows belong to a task: they are removed with it."""
+"""Tables whose rows belong to a task and are removed with it."""

@@ -1,1 +1,1 @@
-"""What running items emit, in order."""
+"""Stores the pieces that running items emit."""

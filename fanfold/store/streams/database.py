@@ -1,4 +1,4 @@
-"""What came out so far? Pieces that running items emit, kept in order and counted only for the lease that counts."""
+"""Stores the pieces that running items emit, in order. Only pieces of the current lease count."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from fanfold.store.schema.tables import emissions, items
 
 PAGE = 500
 AT_ONCE = 1_000
-"""Most pieces that one transaction writes, or removes."""
+"""Most pieces written or removed in one transaction."""
 
 
 class EmittedPiece(NamedTuple):
-    """A piece of streamed output, and where it stands."""
+    """A piece of streamed output and its position."""
 
     item: int
     lease: int
@@ -35,7 +35,7 @@ class Streams:
         self.clock = clock
 
     def add(self, task: int, item: int, lease: int, start: int, bodies: Sequence[str]) -> None:
-        """Keep pieces at the positions from ``start`` on."""
+        """Store pieces at the positions from ``start``."""
         rows = [
             {"item": item, "lease": lease, "position": start + offset, "task": task, "body": body}
             for offset, body in enumerate(bodies)
@@ -43,9 +43,9 @@ class Streams:
         put_rows(self.connection, emissions, rows)
 
     def read(self, task: int, after: tuple[int, int, int], limit: int = PAGE) -> list[EmittedPiece]:
-        """Streamed pieces of the leases that count, in order, behind ``after``: an item, its lease and a position in it.
+        """Streamed pieces of the current leases, in order, after ``after``: an item, its lease and a position in it.
 
-        When that item has another lease meanwhile, its pieces come from the beginning.
+        If that item has a new lease, its pieces start from the beginning.
         """
         item, lease, position = after
         here = sa.and_(emissions.c.item == item, sa.or_(emissions.c.lease != lease, emissions.c.position > position))
@@ -63,7 +63,7 @@ class Streams:
         return [EmittedPiece(row.id, row.lease, row.position, row.key or str(row.seq), row.body) for row in rows]
 
     def drop_stale(self, item: int, lease: int) -> bool:
-        """Forget what earlier attempts of the item emitted, a bounded number of pieces; True when none is left."""
+        """Delete a bounded number of pieces that earlier attempts of the item emitted; True when none is left."""
         stale = sa.select(emissions.c.lease, emissions.c.position).where(emissions.c.item == item)
         some = stale.where(emissions.c.lease < lease).limit(AT_ONCE)
         place = sa.tuple_(emissions.c.lease, emissions.c.position).in_(some)

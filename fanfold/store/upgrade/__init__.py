@@ -1,1 +1,1 @@
-"""How a database comes to the tables of this version."""
+"""Upgrades a database to the tables of this version."""

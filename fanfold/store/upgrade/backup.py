@@ -1,4 +1,4 @@
-"""Copies the database into a file while others work on it, where it can do that by itself."""
+"""Copies the database to a file while others use it, on databases that support it."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from fanfold.store.database import Database
 
 
 def copy(database: Database, target: Path) -> int:
-    """Write a whole, checked copy of a SQLite database to a new file, and to the disk; returns its size.
+    """Write a complete, verified copy of a SQLite database to a new file and flush it to disk; returns its size.
 
-    It has the state of one moment and holds nobody up. Under its name there is all of it, or nothing.
+    The copy is consistent, and making it blocks nobody. The file gets its name only when it is complete.
     """
     source = database.access.source_of_copy(target)
     if not target.parent.is_dir():
-        raise BadInput(f"There is no folder {target.parent} to put the copy into.", code="file")
+        raise BadInput(f"There is no folder {target.parent}. Create it, or give another path.", code="file")
     if target.exists():
-        raise BadInput(f"{target} exists already. Give a new name.", code="file_exists")
+        raise BadInput(f"{target} already exists. Give another name.", code="file_exists")
     unfinished = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         database.access.copy(unfinished)
@@ -35,7 +35,7 @@ def copy(database: Database, target: Path) -> int:
 
 
 def _name(unfinished: Path, target: Path) -> None:
-    """Give the copy its name, which nobody may have taken meanwhile; some network folders know no links."""
+    """Give the copy its name, unless taken meanwhile. Some network folders do not support links."""
     try:
         os.link(unfinished, target)
     except FileExistsError:
@@ -45,7 +45,7 @@ def _name(unfinished: Path, target: Path) -> None:
 
 
 def _keep(place: Path) -> None:
-    """Have the disk keep a file, or what a folder names."""
+    """Flush a file or folder to disk."""
     descriptor = os.open(place, os.O_RDONLY)
     try:
         os.fsync(descriptor)

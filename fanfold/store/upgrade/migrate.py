@@ -1,4 +1,4 @@
-"""How does a database come to its tables? Alembic migrations, run in one transaction, beside workers that may be at work."""
+"""Creates and upgrades the tables with Alembic migrations, in one transaction, while workers may be running."""
 
 from __future__ import annotations
 
@@ -46,21 +46,21 @@ __all__ = [
 
 log = logging.getLogger("fanfold.upgrade")
 LOCK_SECONDS = 2.0
-"""Other sessions queue behind our lock request, so it is given up after this long, and a pause lets them through."""
+"""Longest wait for a lock. Other sessions queue behind our lock request, so it is withdrawn and a pause lets them through."""
 LOCK_TRIES = 10
 LOCK_PAUSE_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
 class Present:
-    """A worker that is alive while the database is to be upgraded."""
+    """A worker that is alive during an upgrade."""
 
     id: str
     host: str
     pid: int
     running: int
     revision: str
-    """The newest revision that its code knows; the oldest of all where it does not tell."""
+    """The newest revision that its code knows; the oldest of all if it does not say."""
     may_go_on: bool
 
     def __str__(self) -> str:
@@ -69,7 +69,7 @@ class Present:
 
 @dataclass(frozen=True)
 class UpgradePlan:
-    """What an upgrade would do, and who is there to see it."""
+    """What an upgrade would do, and which workers are alive."""
 
     before: str | None
     after: str
@@ -78,12 +78,12 @@ class UpgradePlan:
 
     @property
     def in_the_way(self) -> tuple[Present, ...]:
-        """The workers that cannot go on after it."""
+        """The workers that cannot continue after the upgrade."""
         return tuple(worker for worker in self.workers if not worker.may_go_on)
 
 
 def ensure(database: Database) -> None:
-    """Create the tables of an empty database; refuse one that this code cannot work on, in a sentence with the way out."""
+    """Create the tables of an empty database; refuse one that this code cannot use, and say what to do."""
     database.access.refuse_read_only()
     database.access.create()
     with database.read() as connection:
@@ -93,7 +93,7 @@ def ensure(database: Database) -> None:
 
 
 def problem_with(database: Database) -> DatabaseProblem | None:
-    """Why this code cannot work on the database as it is; None when it can, or when it is empty."""
+    """Why this code cannot use the database as it is; None if it can, or if the database is empty."""
     if database.access.is_new():
         return None
     try:
@@ -107,7 +107,7 @@ def problem_with(database: Database) -> DatabaseProblem | None:
 
 
 def upgrade(url: str) -> None:
-    """Bring the database at ``url`` to the newest revision, keeping its data."""
+    """Upgrade the database at ``url`` to the newest revision; its data is kept."""
     database = Database(url)
     try:
         upgrade_database(database)
@@ -116,7 +116,7 @@ def upgrade(url: str) -> None:
 
 
 def plan(database: Database, **circumstances: Any) -> UpgradePlan:
-    """What ``upgrade_database`` would do now; nothing is changed."""
+    """What ``upgrade_database`` would do now; changes nothing."""
     database.access.refuse_read_only()
     if database.access.is_new():
         return UpgradePlan(None, NEWEST, HISTORY, ())
@@ -129,8 +129,8 @@ def upgrade_database(
 ) -> UpgradePlan:
     """Run the migrations in one transaction, one process at a time; returns what was done.
 
-    Refused while workers are alive whose code cannot go on afterwards, unless by ``force``. On PostgreSQL a lock that
-    somebody holds is waited for in several short tries, since everybody else would queue behind a long one.
+    Refused while workers are alive whose code cannot continue afterwards, unless ``force`` is set. On PostgreSQL it waits for
+    locks in several short tries, because other sessions queue behind a waiting lock request.
     """
     database.access.refuse_read_only()
     database.access.create()
@@ -144,7 +144,7 @@ def upgrade_database(
                 told = database.access.who_blocks(connection)
             if attempt == LOCK_TRIES:
                 raise DatabaseProblem(
-                    f"The upgrade did not get the locks it needs, in {LOCK_TRIES} tries of {LOCK_SECONDS:g} s: {told}. "
+                    f"The upgrade did not get the locks it needs in {LOCK_TRIES} tries of {LOCK_SECONDS:g} s: {told}. "
                     "Nothing was changed. End that transaction, or try again later",
                     code="locked",
                 ) from problem
@@ -156,7 +156,7 @@ def upgrade_database(
 
 
 def titles() -> dict[str, str]:
-    """What each revision brings, in a sentence."""
+    """One sentence per revision that says what it changes."""
     from alembic.script import ScriptDirectory
 
     return {script.revision: script.doc for script in ScriptDirectory.from_config(config()).walk_revisions()}
@@ -179,7 +179,7 @@ def _upgrade(database: Database, revision: str, force: bool, circumstances: dict
         planned = _plan(database, connection, revision, **circumstances)
         if database.dialect.locks_rows and planned.before and planned.steps:
             database.access.lock_tables(connection, items.name, LOCK_SECONDS)
-            # From here on no worker begins to live unseen: it registers afterwards, and then looks at the revision.
+            # From here on no worker starts unnoticed: it registers after this transaction, and then checks the revision.
             planned = _plan(database, connection, revision, **circumstances)
         _refuse_beneath(planned, force)
         configuration = config()
@@ -199,7 +199,7 @@ def _plan(
     lease_seconds: float = Settings.lease_seconds,
     is_gone: Callable[[str, int], bool] = lambda _host, _pid: False,
 ) -> UpgradePlan:
-    """Which steps lead from here to ``revision``, and who is alive; ``is_gone`` tells that a process certainly is not."""
+    """The steps to ``revision``, and the live workers; ``is_gone`` tells whether a process has certainly ended."""
     before = standing(connection)
     if before is not None and before not in REVISIONS:
         return UpgradePlan(before, before, (), ())
@@ -219,7 +219,7 @@ def _plan(
 def _alive(
     database: Database, connection: sa.Connection, revision: str | None, lease_seconds: float
 ) -> list[sa.Row[Any]]:
-    """The workers seen lately."""
+    """The workers seen recently."""
     if revision is None:
         return []
     wanted = sa.select(workers.c.id, workers.c.host, workers.c.pid, workers.c.running, workers.c.revision)
@@ -228,21 +228,21 @@ def _alive(
 
 
 def _refuse_beneath(planned: UpgradePlan, force: bool) -> None:
-    """No upgrade beneath workers that cannot go on with it."""
+    """Refuse an upgrade that live workers could not continue with."""
     if force or not planned.in_the_way:
         return
     count = len(planned.in_the_way)
-    who = "1 worker that is" if count == 1 else f"{count} workers that are"
+    who = "1 live worker" if count == 1 else f"{count} live workers"
     raise DatabaseProblem(
-        f"{who} alive cannot go on with revision {planned.after}: {', '.join(map(str, planned.in_the_way))}. Nothing was "
-        "changed. Stop them first; or wait for their end: fanfold db upgrade --wait 60; or upgrade beneath them, so that they "
-        "hand back what they can and end by themselves: fanfold db upgrade --force",
+        f"{who} cannot continue with revision {planned.after}: {', '.join(map(str, planned.in_the_way))}. Nothing was "
+        "changed. Stop them first; or wait for them to end: fanfold db upgrade --wait 60; or upgrade anyway, and they hand "
+        "back their items and end by themselves: fanfold db upgrade --force",
         code="workers_alive",
     )
 
 
 def _write_down(connection: sa.Connection, planned: UpgradePlan, now: sa.ColumnElement[Any]) -> None:
-    """Keep in the database who may go on beside it: older code does not know newer revisions, but can read this."""
+    """Store which code may use the database: older code does not know newer revisions, but can read this."""
     connection.execute(sa.delete(revisions).where(revisions.c.revision.in_([step.name for step in planned.steps])))
     for step in planned.steps:
         made = sa.insert(revisions).values(revision=step.name, compatible_from=step.compatible_from, upgraded_at=now)

@@ -1,4 +1,4 @@
-"""Do code and database fit each other? Every revision of the tables, and a sentence for each database that cannot be used."""
+"""Lists every revision of the tables, and checks that this code can use a database."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ VERSION_TABLE = "alembic_version"
 
 @dataclass(frozen=True)
 class Revision:
-    """One step of the tables.
+    """One revision of the tables.
 
-    ``compatible_from`` is the oldest revision whose code can go on beside it, in what it reads and in what it writes. A step
-    that only adds tables, indexes or columns that may be empty keeps the one of the step before; any other one, and one after
-    which newer code writes what older code cannot read, names itself.
+    ``compatible_from`` is the oldest revision whose code can still read and write this one. A revision that only adds tables,
+    indexes or nullable columns keeps the value of the previous one. Any other revision names itself, and so does one after
+    which newer code writes what older code cannot read.
     """
 
     name: str
     compatible_from: str
     adds: tuple[str, ...] = ()
-    """The tables it adds; those of the first one are all the others."""
+    """The tables it adds. All other tables belong to the first revision."""
 
 
 HISTORY: tuple[Revision, ...] = (
@@ -37,20 +37,20 @@ HISTORY: tuple[Revision, ...] = (
 REVISIONS = tuple(revision.name for revision in HISTORY)
 NEWEST = REVISIONS[-1]
 UNRELEASED = ("0006", "0007", "0008", "0009")
-"""Steps between 0.1 and 0.2 that only development versions had; no migration leads on from them."""
+"""Revisions that only development versions between 0.1 and 0.2 had; no migration starts from them."""
 OTHER_NAMES = {"0005": "0001"}
-"""What the databases of 0.1 say of themselves: there were five steps to its tables, which are one now."""
+"""Revision names in databases of 0.1, whose five migrations are now one."""
 
 
 def revision_of(connection: sa.Connection) -> str | None:
-    """The database's revision, or None when it has none."""
+    """The database's revision, or None if it has none."""
     if not sa.inspect(connection).has_table(VERSION_TABLE):
         return None
     return _written(connection)
 
 
 def current(database: Database) -> str | None:
-    """The database's revision, or None when it is empty."""
+    """The database's revision, or None if it is empty."""
     if database.access.is_new():
         return None
     with database.read() as connection:
@@ -58,55 +58,55 @@ def current(database: Database) -> str | None:
 
 
 def misfit(connection: sa.Connection) -> DatabaseProblem | None:
-    """Why this code cannot go on with a database that it has opened before, or None: one cheap look."""
+    """Why this code cannot continue with a database that it opened earlier, or None. One cheap query."""
     revision = _written(connection)
     if revision == NEWEST or (revision not in REVISIONS and _lets_us_go_on(connection, revision)):
         return None
     if revision in REVISIONS:
         return DatabaseProblem(
-            f"The database has become one of revision {revision}, older than {NEWEST}, which this version of Fanfold needs. "
+            f"The database now has revision {revision}, older than {NEWEST}, which this version of Fanfold needs. "
             "Run: fanfold db upgrade",
             code="outdated",
         )
     return DatabaseProblem(
-        f"The database was upgraded to revision {revision}, and this version of Fanfold, which knows up to {NEWEST}, cannot "
-        "go on with it. Upgrade Fanfold on this machine and start again: pip install --upgrade fanfold",
+        f"The database was upgraded to revision {revision}, which this version of Fanfold cannot use (it knows up to {NEWEST}). "
+        "Upgrade Fanfold on this machine and start again: pip install --upgrade fanfold",
         code="outdated",
     )
 
 
 def fitting(connection: sa.Connection) -> str | None:
-    """The revision of a database that this code can open as it is; None when it is empty, DatabaseProblem when it is neither."""
+    """The revision of a database that this code can use as it is; None if it is empty, DatabaseProblem otherwise."""
     revision = standing(connection)
     if revision is None or revision == NEWEST or revision not in REVISIONS:
         return revision
     raise DatabaseProblem(
-        f"The database is of revision {revision}; this version of Fanfold needs {NEWEST}. Run: fanfold db upgrade "
-        "(to see first what it would do: fanfold db upgrade --dry-run)",
+        f"The database has revision {revision}; this version of Fanfold needs {NEWEST}. Run: fanfold db upgrade "
+        "(to see what it would do: fanfold db upgrade --dry-run)",
         code="older_database",
     )
 
 
 def standing(connection: sa.Connection) -> str | None:
-    """The revision of a database that is whole, older ones included; None when it is empty, DatabaseProblem otherwise."""
+    """The revision of a complete database, even an old one; None if it is empty, DatabaseProblem otherwise."""
     present = set(sa.inspect(connection).get_table_names())
     revision = _written(connection) if VERSION_TABLE in present else None
     if revision in UNRELEASED:
         raise DatabaseProblem(
-            f"The database is of revision {revision}, which only a development version between 0.1 and 0.2 made. Nothing was "
-            "changed. Finish its tasks with that version, or begin with an empty database: --database URL",
+            f"The database has revision {revision}, made by a development version between 0.1 and 0.2. Nothing was "
+            "changed. Finish its tasks with that version, or start with an empty database: --database URL",
             code="unreleased_database",
         )
     if revision not in REVISIONS and not (revision and _lets_us_go_on(connection, revision)):
         _refuse_unknown(connection, present, revision)
         return None
     if missing := tables_of(revision) - present:
-        raise _half_made(f"it is of revision {revision}, but has no {_listed(missing)}")
+        raise _half_made(f"it has revision {revision}, but no {_listed(missing)}")
     return revision
 
 
 def tables_of(revision: str) -> set[str]:
-    """The tables that a database of that revision has; those of a newer one include all that this code knows."""
+    """The tables of a database with that revision; a newer one has at least all that this code knows."""
     added_later: set[str] = set()
     for step in reversed(HISTORY):
         if step.name == revision or revision not in REVISIONS:
@@ -116,7 +116,7 @@ def tables_of(revision: str) -> set[str]:
 
 
 def oldest_after(revision: str | None) -> str:
-    """The oldest code that may go on with a database of that revision."""
+    """The oldest revision whose code may use a database with that revision."""
     return next((step.compatible_from for step in HISTORY if step.name == revision), REVISIONS[0])
 
 
@@ -126,7 +126,7 @@ def _written(connection: sa.Connection) -> str | None:
 
 
 def rename(connection: sa.Connection) -> None:
-    """Have the database say the name by which the migrations know its revision."""
+    """Store the revision under the name that the migrations use."""
     if sa.inspect(connection).has_table(VERSION_TABLE):
         said = sa.text(f"UPDATE {VERSION_TABLE} SET version_num = :new WHERE version_num = :old")
         for old, new in OTHER_NAMES.items():
@@ -134,7 +134,7 @@ def rename(connection: sa.Connection) -> None:
 
 
 def _lets_us_go_on(connection: sa.Connection, revision: str | None) -> bool:
-    """Whether a revision that this code does not know says that this code may go on beside it."""
+    """Whether a database with an unknown, newer revision says that this code may use it."""
     if not sa.inspect(connection).has_table(revisions.name):
         return False
     said = sa.select(revisions.c.compatible_from).where(revisions.c.revision == revision)
@@ -142,7 +142,7 @@ def _lets_us_go_on(connection: sa.Connection, revision: str | None) -> bool:
 
 
 def _is_ours(connection: sa.Connection, name: str) -> bool:
-    """Whether a table has the columns by which ours are known."""
+    """Whether a table has the columns that identify ours."""
     columns = {column["name"] for column in sa.inspect(connection).get_columns(name)}
     return {column.name for column in metadata.tables[name].primary_key} <= columns and (
         name != "tasks" or {"pipeline", "stage", "plan"} <= columns
@@ -150,15 +150,15 @@ def _is_ours(connection: sa.Connection, name: str) -> bool:
 
 
 def _refuse_unknown(connection: sa.Connection, present: set[str], revision: str | None) -> None:
-    """Say what is wrong with a database of no known revision; nothing is, if it has no tables of our names either."""
+    """Raise the problem of a database without a known revision; none if it has no tables with our names either."""
     named_like_ours = sorted(present & set(metadata.tables))
     strange = [name for name in named_like_ours if not _is_ours(connection, name)]
     if strange or (revision and "tasks" not in present):
         raise _of_something_else(strange, revision)
     if revision:
         raise DatabaseProblem(
-            f"The database is of revision {revision}, made by a newer version of Fanfold. This one knows up to {NEWEST} and "
-            "does not know what has changed since. Upgrade Fanfold on this machine: pip install --upgrade fanfold",
+            f"The database has revision {revision}, made by a newer version of Fanfold. This version knows only up to {NEWEST}. "
+            "Upgrade Fanfold on this machine: pip install --upgrade fanfold",
             code="newer_database",
         )
     if named_like_ours:
@@ -167,19 +167,18 @@ def _refuse_unknown(connection: sa.Connection, present: set[str], revision: str 
 
 def _half_made(fact: str) -> DatabaseProblem:
     return DatabaseProblem(
-        f"The database is not whole: {fact}. Nothing was changed. Restore all of it from a backup, or begin with an empty one.",
+        f"The database is incomplete: {fact}. Nothing was changed. Restore all of it from a backup, or start with an empty one.",
         code="half_made",
     )
 
 
 def _of_something_else(strange: list[str], revision: str | None) -> DatabaseProblem:
     its = (
-        f"it has {_listed(strange)} of another shape than ours"
-        if strange
-        else f"its revision is {revision}, without tasks"
+        f"its {_listed(strange)} cannot be Fanfold's" if strange else f"it has revision {revision}, but no table tasks"
     )
     return DatabaseProblem(
-        f"The database belongs to something else: {its}. Nothing was changed. Give Fanfold one of its own: --database URL",
+        f"The database belongs to another program: {its}. Nothing was changed. "
+        "Give Fanfold a database of its own: --database URL",
         code="foreign_database",
     )
 

@@ -279,4 +279,4 @@ def clean_scratch(store: Store) -> None:
 
 def _resists(_function: object, path: str, problem: Any) -> None:
     if not isinstance(problem[1], FileNotFoundError):
-        log.warning("[sweep] Could not remove %s: %s. Trying again at the next cleaning", path, problem[1])
+        log.warning("[sweep] Could not remove %s: %s. Trying again at the next cleanup", path, problem[1])

@@ -1,1 +1,1 @@
-"""What only PostgreSQL needs: its server, its errors and its connections."""
+"""PostgreSQL only: server access, errors and connections."""

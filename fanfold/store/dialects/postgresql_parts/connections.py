@@ -1,4 +1,4 @@
-"""Is anybody at the other end? Connections to PostgreSQL that are in use, and the way to end one that will never answer."""
+"""Tracks the PostgreSQL connections in use, and ends those that will never answer."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ import sqlalchemy as sa
 from sqlalchemy import event
 
 SHARES = {"keepalives_idle": 3, "keepalives_interval": 6}
-"""Parts of the patience after which a quiet connection is probed, and between two probes."""
+"""Fractions (1/n) of the patience after which an idle connection is probed, and between two probes."""
 PROBES = 3
 
 
 @dataclass(frozen=True)
 class Use:
-    """A connection in somebody's hands."""
+    """A connection in use."""
 
     connection: Any
     thread: int
@@ -29,20 +29,20 @@ class Use:
 
 
 class Connections:
-    """Who uses a connection, and since when.
+    """Which thread uses a connection, and since when.
 
-    A connection whose other end is gone without a word (a pulled cable, a frozen server, a forgetful firewall) looks like
-    one on which the server still thinks. The kernel tells the first two apart only sometimes, so others decide here which
-    connections are ended: see ``Database.end_silent`` and the worker's heartbeat.
+    A connection whose peer vanished silently (a pulled cable, a frozen server, a firewall that dropped its state) looks like
+    one whose server is still busy. The kernel cannot always tell them apart, so callers decide which connections to end: see
+    ``Database.end_silent`` and the worker's heartbeat.
     """
 
     def __init__(self) -> None:
         self._used: dict[int, Use] = {}
-        # Reentrant: the garbage collector may give a connection back in the middle of anything.
+        # Reentrant: the garbage collector may return a connection to the pool at any point.
         self._lock = threading.RLock()
 
     def watch(self, engine: sa.Engine, prepare: Callable[[Any], None]) -> None:
-        """Follow the connections of a pool from before the first word is said on each."""
+        """Track the connections of a pool from before their first message."""
 
         def connected(connection: Any, record: Any) -> None:
             self._take(id(record), connection)
@@ -55,7 +55,7 @@ class Connections:
 
     @contextmanager
     def using(self, connection: Any) -> Iterator[None]:
-        """The same for a connection outside of the pool."""
+        """The same for a connection outside the pool."""
         self._take(id(connection), connection)
         try:
             yield
@@ -63,17 +63,17 @@ class Connections:
             self._leave(id(connection))
 
     def waiting(self, seconds: float) -> dict[int, Use]:
-        """The connections in use for longer than this, by the process id of their server."""
+        """Connections in use for longer than ``seconds``, by server process id."""
         start = time.monotonic() - seconds
         with self._lock:
             waiting = [use for use in list(self._used.values()) if use.since < start and not use.connection.closed]
             return {use.connection.info.backend_pid: use for use in waiting}
 
     def end(self, unwanted: Callable[[Use], bool]) -> int:
-        """End these connections: who waits on one gets an error at once. Returns how many.
+        """End these connections: threads waiting on them get an error at once. Returns how many.
 
-        The socket is shut down and not closed, because another thread is inside libpq with it. Under the lock, so that it
-        cannot be closed meanwhile and its number be given to something else.
+        The socket is shut down, not closed, because another thread is using it inside libpq. The lock keeps it from being
+        closed meanwhile and its descriptor from being reused.
         """
         with self._lock:
             return sum(_shut(use.connection) for use in list(self._used.values()) if unwanted(use))
@@ -94,12 +94,12 @@ def _shut(connection: Any) -> bool:
         with socket.socket(fileno=os.dup(connection.fileno())) as end:
             end.shutdown(socket.SHUT_RDWR)
     except OSError:
-        return False  # It was broken already; whoever uses it knows.
+        return False  # Already broken; its user gets an error anyway.
     return True
 
 
 def client_options(patience: float) -> dict[str, int]:
-    """What libpq is told: a connection to a machine that is gone ends within about the patience."""
+    """Options for libpq: a connection to a vanished machine ends within about the patience."""
     probing = {name: max(1, int(patience / share)) for name, share in SHARES.items()}
     return {
         "connect_timeout": max(2, min(10, int(patience))),
@@ -110,7 +110,7 @@ def client_options(patience: float) -> dict[str, int]:
 
 
 def server_options(patience: float) -> dict[str, str]:
-    """What the server is told: the locks of a client that is gone, or stopped in the middle of a transaction, end as well."""
+    """Options for the server: it also releases the locks of a client that vanished or stopped inside a transaction."""
     probing = {f"tcp_{name}": f"{max(1, int(patience / share))}" for name, share in SHARES.items()}
     return {
         "idle_in_transaction_session_timeout": f"{_milliseconds(patience)}",

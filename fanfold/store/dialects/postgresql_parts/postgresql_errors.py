@@ -1,4 +1,4 @@
-"""What PostgreSQL's errors mean: the one place that reads SQLSTATEs."""
+"""Classifies PostgreSQL's errors; the only module that reads SQLSTATEs."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from fanfold.store.dialects.dialect import Errors, Spoiled
 
 DATA_CLASSES = ("22", "23")
 TOO_LARGE = "54000"
-"""The answer to a value that exceeds a limit of the server, such as a key too long for an index."""
+"""A value exceeds a limit of the server, such as a key too long for an index."""
 MISFIT_CLASS = "42"
 NO_SUCH_STATEMENT, STATEMENT_EXISTS = "26000", "42P05"
-"""Behind a pooler, a prepared statement may be missing, or exist already: neither is about the tables."""
+"""Behind a pooler, a prepared statement may be missing or already exist: neither concerns the tables."""
 READ_ONLY_SERVER = "25006"
 CONFLICTS = ("40001", "40P01")
-"""Serialization failure and deadlock: the server has rolled the transaction back so that others could go on."""
+"""Serialization failure and deadlock: the server rolled the transaction back in favour of others."""
 LOCKED_OUT = ("55P03", "40P01")
-"""A lock that was not given in time, and a deadlock that was ended at our cost."""
+"""Lock timeout, and a deadlock in which our transaction was the victim."""
 SPOILED = (NO_SUCH_STATEMENT, STATEMENT_EXISTS, READ_ONLY_SERVER, "0A000", "25P01", "25P02", "25P03", "25P04", "34000")
-"""The connection must not be used again: its prepared statements or its transaction are not what the driver believes, or its
-server has become a standby (a new connection finds the new primary). 0A000 is a cached plan that an upgrade made invalid."""
+"""The connection must not be reused: its prepared statements or transaction differ from the driver's state, or its server has
+become a standby (a new connection finds the new primary). 0A000 is a cached plan that an upgrade made invalid."""
 
 
 class PostgresqlErrors(Errors):
-    """PostgreSQL's errors have a code of five characters; there is none for a connection that was not made."""
+    """PostgreSQL's errors have a five-character code, except failed connections."""
 
     ways_out: Mapping[str, str] = {
         "read-only transaction": say("way_no_writes"),
@@ -58,7 +58,7 @@ class PostgresqlErrors(Errors):
     )
 
     def meaning(self, error: BaseException) -> str:
-        """By the code; a NUL is refused by the driver before anything is sent, without one."""
+        """By the code. The driver refuses a NUL before sending anything, with an error that has no code."""
         state = getattr(error, "sqlstate", None)
         if state is None:
             return REFUSED if type(error).__name__ in ("DataError", "IntegrityError") else UNREACHABLE
@@ -69,16 +69,16 @@ class PostgresqlErrors(Errors):
         return UNREACHABLE
 
     def spoils(self, error: BaseException, connection: Any) -> Spoiled:
-        """When nobody knows the state of the connection, or the server has ended it."""
+        """Whether the state of the connection is unknown, or the server has closed it."""
         state = getattr(error, "sqlstate", None)
         closed = state is not None and bool(getattr(connection, "closed", False))
-        # On a standby all connections are read-only, and stay so; the rest is the trouble of this connection alone.
+        # On a standby all connections stay read-only; the other errors concern only this connection.
         return Spoiled(connection=state in SPOILED or closed, pool=state == READ_ONLY_SERVER)
 
     def is_conflict(self, error: BaseException) -> bool:
-        """Whether the server has rolled the transaction back so that another could go on."""
+        """Whether the server rolled the transaction back in favour of another one."""
         return getattr(error, "sqlstate", None) in CONFLICTS
 
     def is_locked_out(self, error: BaseException) -> bool:
-        """Whether a lock was not given in time."""
+        """Whether waiting for a lock timed out."""
         return getattr(error, "sqlstate", None) in LOCKED_OUT

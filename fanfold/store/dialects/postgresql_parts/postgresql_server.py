@@ -1,4 +1,4 @@
-"""The way to a PostgreSQL server: connections that may be silent or behind a pooler, notifications, locks of an upgrade."""
+"""Access to a PostgreSQL server: connections, silent ones included, poolers, notifications and the locks of an upgrade."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fanfold.store.urls import shown
 
 CHANNEL = "fanfold"
 UPGRADE_LOCK = 0x66616E66
-"""The advisory lock that keeps two upgrades apart."""
+"""Advisory lock that admits one upgrade at a time."""
 LOCK_STEP_SECONDS = 0.1
 ACTIVE_SERVERS = sa.text(
     """
@@ -31,7 +31,7 @@ ACTIVE_SERVERS = sa.text(
       AND (state IS NULL OR state NOT LIKE 'idle%' OR state_change > statement_timestamp() - make_interval(secs => :quiet))
     """
 )
-"""Which of these server processes are at work, or were a moment ago."""
+"""Which of these server processes are, or just were, busy."""
 OLDEST_TRANSACTION = sa.text(
     "SELECT pid, coalesce(nullif(application_name, ''), 'a program without a name') AS program, state, "
     "extract(epoch FROM now() - xact_start) AS seconds FROM pg_stat_activity "
@@ -40,19 +40,19 @@ OLDEST_TRANSACTION = sa.text(
 
 
 def checked(url: sa.URL) -> sa.URL:
-    """The URL with its driver; it may say that there is a pooler."""
+    """The URL with its driver; it may name a pooler."""
     mode = url.query.get("pooler")
     if mode is not None and mode not in POOLERS:
-        raise DatabaseProblem(f"pooler={mode} is not possible here: a PostgreSQL URL takes {', '.join(POOLERS)}.")
+        raise DatabaseProblem(f"pooler={mode} is not possible. A PostgreSQL URL takes {', '.join(POOLERS)}.")
     return url.set(drivername="postgresql+psycopg")
 
 
 class PostgresqlServer(DatabaseAccess):
-    """The way to one database of a server."""
+    """Access to one database of a server."""
 
     read_options: Mapping[str, Any] = {"isolation_level": "AUTOCOMMIT"}
-    """Each statement by itself, as it sees what was committed before it anyway: beginning and ending a transaction would be
-    two more messages for every look."""
+    """No explicit transaction: each statement sees what was committed before it anyway, and BEGIN and COMMIT would add two
+    messages to every read."""
 
     def __init__(self, url: sa.URL, wishes: Wishes) -> None:
         self.url, told_pooler = split_pooler(url)
@@ -62,7 +62,7 @@ class PostgresqlServer(DatabaseAccess):
         self.connections = Connections()
 
     def new_engine(self, **pool: int) -> sa.Engine:
-        """A pool of connections, each prepared for a peer that may vanish, or for a pooler in between."""
+        """A pool of connections, configured for a peer that may vanish or for a pooler."""
         try:
             importlib.import_module("psycopg")
         except ImportError:
@@ -85,20 +85,20 @@ class PostgresqlServer(DatabaseAccess):
         return engine
 
     def listener(self, read: Reading) -> Listener:
-        """Somebody who waits for notifications."""
+        """A listener for notifications."""
         return Notifications(self, read)
 
     def is_pooled(self, read: Reading) -> bool:
-        """As the URL says, or as the first connection shows."""
+        """According to the URL, or else to the first connection."""
         if self.pooler.found is None:
             with read():
                 pass
         return bool(self.pooler.found)
 
     def end_silent(self, read: Reading) -> int:
-        """The server is asked, through another connection: it knows nothing of them, or has long done what they asked for.
+        """Ask the server, through another connection, which processes it does not know or which have long been idle.
 
-        So a statement that takes an hour is left alone. Behind a pooler, which has process ids of its own, nothing can be told.
+        So a statement that takes an hour is left alone. Behind a pooler, which has its own process ids, this is not possible.
         """
         waiting = self.connections.waiting(self.patience)
         if not waiting or self.is_pooled(read):
@@ -113,11 +113,11 @@ class PostgresqlServer(DatabaseAccess):
         return self.connections.end(unwanted)
 
     def backup_command(self, target: str) -> str:
-        """PostgreSQL's own tool does it better."""
+        """pg_dump does it better."""
         return f"pg_dump --format=custom --file={target} '{shown(self.url.set(drivername='postgresql'))}'"
 
     def source_of_copy(self, target: Path) -> Path:
-        """There is no file that could be copied from here."""
+        """There is no file to copy."""
         raise BadInput(f"This is for SQLite. For PostgreSQL: {self.backup_command(str(target))}", code="not_sqlite")
 
     def copy(self, target: Path) -> None:
@@ -125,17 +125,17 @@ class PostgresqlServer(DatabaseAccess):
         self.source_of_copy(target)
 
     def refuse_read_only(self) -> None:
-        """The server knows who may write."""
+        """Nothing to check: the server enforces permissions."""
 
     def begin_upgrade(self, connection: sa.Connection, seconds: float) -> None:
-        """An advisory lock, until the transaction ends."""
+        """Take an advisory lock until the transaction ends."""
         connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": UPGRADE_LOCK})
         connection.execute(sa.text(f"SET LOCAL lock_timeout = {round(seconds * 1000)}"))
 
     def lock_tables(self, connection: sa.Connection, busiest: str, seconds: float) -> None:
-        """Changing tables one by one could deadlock with a worker's transaction, and PostgreSQL might end the worker's.
+        """Locking tables one by one could deadlock with a worker's transaction, and PostgreSQL might abort the worker's.
 
-        So wait for the busiest table alone, then take the others only if they are free at once; else let all go and try again.
+        So wait only for the busiest table, then lock the others with NOWAIT; if that fails, release all and try again.
         """
         others = [name for name in sorted(sa.inspect(connection).get_table_names()) if name != busiest]
         listed = ", ".join(f'"{name}"' for name in others)
@@ -152,16 +152,16 @@ class PostgresqlServer(DatabaseAccess):
             time.sleep(random.uniform(0.01, LOCK_STEP_SECONDS))
 
     def who_blocks(self, connection: sa.Connection) -> str:
-        """The oldest transaction of others."""
+        """Describe the oldest other transaction."""
         found = connection.execute(OLDEST_TRANSACTION).first()
         if found is None:
-            return "whoever held them has just ended"
-        since = f"is in a transaction since {found.seconds:.0f} s"
-        return f"process {found.pid} of the server ({found.program}, {found.state}) {since}"
+            return "the session that held them has just ended"
+        since = f"has been in a transaction for {found.seconds:.0f} s"
+        return f"server process {found.pid} ({found.program}, {found.state}) {since}"
 
 
 class Notifications(Listener):
-    """Listens on a connection of its own, which a pooler would not give."""
+    """Listens on a dedicated connection, which a pooler would not provide."""
 
     tells_all = False
 
@@ -173,16 +173,16 @@ class Notifications(Listener):
 
     @property
     def possible(self) -> bool:
-        """Not behind a pooler, unless there is a way around it."""
+        """Not behind a pooler, unless a direct URL is set."""
         return self.server.direct is not None or not self.server.is_pooled(self.read)
 
     def wait(self, stop: threading.Event, seconds: float) -> bool:
-        """True when somebody has announced something, and at first, since nothing was heard before."""
+        """True when something was announced, and on the first call, since earlier announcements were missed."""
         if self._connection is None:
             self._connect()
             return True
         if time.monotonic() - self._heard_at > self.server.patience:
-            # Silence is what a dead connection sounds like, too.
+            # A dead connection is silent too, so test it.
             self._say("SELECT 1")
         heard = any(True for _ in self._connection.notifies(timeout=seconds, stop_after=1))
         if heard:
@@ -190,7 +190,7 @@ class Notifications(Listener):
         return heard
 
     def close(self) -> None:
-        """Let the connection go."""
+        """Close the connection."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
@@ -211,6 +211,6 @@ class Notifications(Listener):
 
 
 def _options(url: sa.URL, patience: float, name: str = "fanfold") -> dict[str, Any]:
-    """How a connection is made, as far as the URL does not say otherwise."""
+    """Connection options, unless the URL overrides them."""
     wanted = {"application_name": name, **client_options(patience)}
     return {option: value for option, value in wanted.items() if option not in url.query}

@@ -1,1 +1,1 @@
-"""What only SQLite needs: its file, and the garbage collector while its lock is held."""
+"""SQLite only: file access, and postponing garbage collection while its lock is held."""

@@ -1,6 +1,6 @@
-"""Keeps Python's garbage collector away from the moments in which SQLite's write lock is held.
+"""Postpones Python's garbage collection while SQLite's write lock is held.
 
-A full collection takes some 80 ms in a process with many modules, and several times that on a busy machine; all other writers
+A full collection takes about 80 ms in a process with many modules, and several times that on a busy machine; all other writers
 would wait for it. It runs as soon as the lock is free.
 """
 
@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 
 class _Holders:
-    """How many transactions hold a lock now, one for each database, and whether the collector ran before them."""
+    """How many transactions hold a lock now (one per database), and whether the collector was enabled before."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -36,7 +36,7 @@ class _Holders:
                 gc.enable()
 
     def begin_anew(self) -> None:
-        """In a forked copy of the process: the threads that held a lock are not in it."""
+        """In a forked process: the threads that held a lock are not in it."""
         self.lock = threading.Lock()
         self.count = 0
         if self.was_enabled:
@@ -51,7 +51,7 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def collecting_later() -> Iterator[None]:
-    """No garbage is collected meanwhile, in any thread."""
+    """Disable garbage collection meanwhile, in all threads."""
     _HOLDERS.enter()
     try:
         yield

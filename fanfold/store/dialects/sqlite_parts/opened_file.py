@@ -1,7 +1,7 @@
-"""Opens files of SQLite without ever creating one, and tells when the name stands for another file, or has another log.
+"""Opens SQLite files without ever creating one, and detects when the path leads to another file or another log.
 
 SQLite opens a missing file by creating an empty one, and deletes the log (WAL) beside an empty file. If the file was only moved
-away for a moment, that log holds the last commits, and living processes go on writing to it though nobody can find it any more.
+away for a moment, that log holds the last commits, and running processes keep writing to a log that nobody can find any more.
 """
 
 from __future__ import annotations
@@ -20,42 +20,42 @@ from fanfold.store.dialects.sqlite_parts.sqlite_module import sqlite_module, sql
 from fanfold.store.files.private import COMPANIONS
 
 KNOWS_NOOP = (3, 51, 0)
-"""Since this version SQLite tells how much of a log is in the database file without moving anything."""
+"""First SQLite version that reports how much of a log is in the database file without moving anything."""
 Identity = tuple[int, int]
-"""What tells a file from others: its device and its number there."""
+"""Device and inode of a file."""
 
 
 class OpenedFile:
-    """The file that the first connection has opened, told by its number on the disk.
+    """The file that the first connection opened, identified by its inode.
 
-    SQLite goes on writing to a file that was moved away or removed, and nobody who opens the name again sees any of that. So
-    every transaction looks whether the name still stands for the same file.
+    SQLite keeps writing to a file that was moved or removed, and others who open the path see none of it. So every
+    transaction checks that the path still leads to the same file.
     """
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
-        """None in memory."""
+        """None for an in-memory database."""
         self._opened: Identity | None = None
 
     def note(self) -> None:
-        """A connection was made."""
+        """Record the file, after a connection was opened."""
         if self.path is not None and self._opened is None:
             self._opened = _identity(self.path, None)
 
     def check(self) -> None:
-        """DatabaseProblem when the name stands for another file, or for none."""
+        """DatabaseProblem if the path leads to another file, or to none."""
         if self.path is not None and self._opened is not None and _identity(self.path, self._opened) != self._opened:
             raise _problem(say("database_file_moved", file=self.path), say("database_file_moved_public"))
 
 
 class _OpenConnections:
-    """The connections to files in this process; those of one file share what SQLite knows of its log."""
+    """The connections to files in this process. Those to one file share SQLite's state of its log."""
 
     def __init__(self) -> None:
         self.begin_anew()
 
     def begin_anew(self) -> None:
-        """In a forked copy of the process, which does not use those it has inherited."""
+        """In a forked process, which does not use inherited connections."""
         self._lock = threading.Lock()
         self._found: weakref.WeakSet[Any] = weakref.WeakSet()
 
@@ -74,7 +74,7 @@ class _OpenConnections:
 
 _CONNECTIONS = _OpenConnections()
 _KEPT_OPEN: dict[tuple[int, Path], Any] = {}
-"""Connections to new logs, kept while connections to removed ones may still be open, by process and file; see `leave_log`."""
+"""Connections to new logs, by process and file, kept open while connections to removed logs may exist; see `leave_log`."""
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_CONNECTIONS.begin_anew)
 
@@ -82,7 +82,7 @@ if hasattr(os, "register_at_fork"):
 @cache
 def _connection_class() -> Any:
     class Connection(sqlite_module().Connection):  # type: ignore[misc]
-        """Knows its file, which log it writes to, and which index of the log (-shm) it shares with others."""
+        """A connection that knows its file, the log it writes to, and the index of the log (-shm) it shares."""
 
         path: Path
         log_path: Path
@@ -91,7 +91,7 @@ def _connection_class() -> Any:
         index: Identity | None = None
 
         def close(self) -> None:
-            """Nobody has to wait for it any more."""
+            """Close it and stop tracking it."""
             super().close()
             _CONNECTIONS.discard(self)
 
@@ -99,21 +99,21 @@ def _connection_class() -> Any:
 
 
 def is_new(path: Path) -> bool:
-    """Whether there is no file yet; DatabaseProblem when the log beside it tells that there was one."""
+    """Whether there is no file yet; DatabaseProblem if a log beside it shows that there was one."""
     size = _size(path)
     if size:
         return False
     logs = [beside for beside in map(path.with_name, (path.name + ending for ending in COMPANIONS)) if _size(beside)]
-    if size == 0:  # Somebody creates the database at this moment, or has put an empty file in the place of ours.
+    if size == 0:  # Another process is creating the database, or somebody replaced ours with an empty file.
         logs = [log for log in logs if log == _log(path)]
-    if not logs or _size(path):  # Looked at again: others may have created it meanwhile.
+    if not logs or _size(path):  # Check again: others may have created it meanwhile.
         return size is None and not path.exists()
     told = ", ".join(map(str, logs))
     raise _problem(say("database_file_gone", file=path, logs=told), say("database_file_gone_public"))
 
 
 def connect(path: Path, **arguments: Any) -> Any:
-    """A connection to a file that is there; none is created."""
+    """Open an existing file; never creates one."""
     path = path.absolute()
     if is_new(path):
         raise _problem(say("no_database_file", file=path), say("database_unreachable"))
@@ -129,7 +129,7 @@ def _connected(path: Path, **arguments: Any) -> Any:
 
 
 def note_log(connection: Any) -> None:
-    """Remember which log a new connection writes to; it is opened by the first read."""
+    """Record which log a new connection writes to. The first read opens it."""
     connection.execute("PRAGMA schema_version").fetchone()
     connection.log = _identity(connection.log_path, None)
     connection.index = _identity(connection.index_path, None)
@@ -137,22 +137,22 @@ def note_log(connection: Any) -> None:
 
 
 def has_its_log(connection: Any) -> bool:
-    """Whether the log that the connection writes to is still the one that others find beside the file."""
+    """Whether the connection's log is still the one beside the file, where others find it."""
     log: Identity | None = connection.log
     return _identity(connection.log_path, log) == log
 
 
 def has_its_index(connection: Any) -> bool:
-    """Whether others who open the file share the connection's index of the log."""
+    """Whether new connections share this connection's index of the log."""
     index: Identity | None = connection.index
     return _identity(connection.index_path, index) == index
 
 
 def leave_log(connection: Any) -> bool:
-    """Prepare for closing all connections to a log that was removed; True when they may be closed.
+    """Prepare to close all connections to a removed log; True if they may be closed.
 
-    What only that log has is moved into the file first. Where the index is still shared, a connection to the new log is kept
-    open: the last one that closes would move pages by that index, and the old ones have the pages of the old log.
+    First, pages that only that log has are moved into the file. If the index is still shared, a connection to the new log
+    stays open: the last connection to close would checkpoint by that index, and an old one has the pages of the old log.
     """
     if not _save_log(connection):
         return False
@@ -164,15 +164,15 @@ def leave_log(connection: Any) -> bool:
 
 
 def _save_log(connection: Any) -> bool:
-    """Move what only a removed log has into the file, from which all read it; True when all of it is there."""
+    """Move pages that only a removed log has into the file, where all can read them; True if all are there."""
     is_replaced = bool(_size(connection.log_path))
     if is_replaced and has_its_index(connection):
-        return True  # A new log is begun only when all of the old one is in the file: the index tells.
+        return True  # SQLite starts a new log only when the whole old one is in the file, as the index shows.
     if is_replaced and sqlite_version() < KNOWS_NOOP:
         return False
     mode = "NOOP" if is_replaced else "FULL"
     busy, pages, saved = connection.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
-    if is_replaced and pages != saved:  # Pages of both would be mixed.
+    if is_replaced and pages != saved:  # Pages of both logs would be mixed.
         raise _problem(say("log_replaced", file=connection.path), say("log_replaced_public"))
     return not busy and bool(pages == saved)
 
@@ -183,7 +183,7 @@ def _is_kept_open(path: Path) -> bool:
 
 
 def log_problem(connection: Any) -> DatabaseProblem:
-    """What is said while the connections with a removed log are closed."""
+    """The error raised while connections to a removed log are closed."""
     return _problem(say("log_removed", log=connection.log_path), say("log_removed_public"))
 
 
@@ -196,12 +196,12 @@ def _log(path: Path) -> Path:
 
 
 def _size(path: Path) -> int | None:
-    """None when there is no such file."""
+    """The file's size; None if there is no such file."""
     try:
         return path.stat().st_size
     except FileNotFoundError:
         return None
-    except OSError:  # SQLite tells better than this what is wrong with the place.
+    except OSError:  # SQLite gives a better error for this path.
         return 1
 
 
@@ -210,6 +210,6 @@ def _identity(path: Path, unknown: Identity | None) -> Identity | None:
         found = os.stat(path)
     except FileNotFoundError:
         return None
-    except OSError:  # SQLite tells better than this what is wrong with the place.
+    except OSError:  # SQLite gives a better error for this path.
         return unknown
     return found.st_dev, found.st_ino

@@ -1,4 +1,4 @@
-"""The way to a file of SQLite: its module, how a connection is prepared, how a transaction begins, how the file is copied."""
+"""Access to a SQLite file: connections, the start of a transaction, copies of the file, and change detection."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from fanfold.store.files.private import private_file, private_folder, tighten_al
 from fanfold.store.urls import shown
 
 BUSY_SECONDS = 60
-"""How long a writer waits for others; each holds the lock for a moment only, but there may be many, and slow disks."""
+"""How long a writer waits for the lock. Each holds it briefly, but there may be many writers and slow disks."""
 LOOK_SECONDS = 0.015
-"""How often the file is looked at for changes."""
+"""Interval at which the file is checked for changes."""
 _FILES: weakref.WeakSet[SqliteFile] = weakref.WeakSet()
-"""All files that this process has opened; several may be one and the same."""
+"""All files that this process has opened; several entries may be the same file."""
 
 
 class SqliteFile(DatabaseAccess):
-    """The way to one file; in memory there is one connection for everybody."""
+    """Access to one file. An in-memory database has one connection for all threads."""
 
     def __init__(self, url: sa.URL, wishes: Wishes) -> None:
         self.url = url
@@ -46,7 +46,7 @@ class SqliteFile(DatabaseAccess):
 
     @property
     def file(self) -> Path:
-        """Where it is."""
+        """Path of the file."""
         return Path(str(self.url.database or ""))
 
     def new_engine(self, **pool: int) -> sa.Engine:
@@ -72,17 +72,17 @@ class SqliteFile(DatabaseAccess):
         try:
             private_folder(folder)
         except OSError as error:
-            raise DatabaseProblem(f"Cannot make the folder of the database, {folder}: {error.strerror}.") from None
+            raise DatabaseProblem(f"Cannot create the folder of the database, {folder}: {error.strerror}.") from None
 
     def is_new(self) -> bool:
-        """Whether there is no file yet; DatabaseProblem when there was one."""
+        """Whether there is no file yet; DatabaseProblem if there was one."""
         if self.has_one_connection:
             return False
         self._opened.check()
         return opened_file.is_new(self.file.absolute())
 
     def create(self) -> None:
-        """Make an empty file, if there is none and never was; SQLite gives its -wal and -shm the rights of the file itself."""
+        """Create an empty file, if there is none and never was. SQLite gives -wal and -shm the file's permissions."""
         if not self.is_new():
             return
         try:
@@ -92,7 +92,7 @@ class SqliteFile(DatabaseAccess):
 
     def _connect(self, _dialect: Any, _record: Any, _arguments: Any, named: dict[str, Any]) -> Any:
         self._opened.check()
-        with suppress(OSError):  # SQLite tells better than this what is wrong with the place.
+        with suppress(OSError):  # SQLite gives a better error for this path.
             tighten_all(self.file)
         return opened_file.connect(self.file, **named)
 
@@ -115,7 +115,7 @@ class SqliteFile(DatabaseAccess):
         connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
         if self.has_one_connection:
             return
-        # With the write lock held: nothing is committed to a log after somebody has noticed that it was removed.
+        # With the write lock held, so that nothing is committed to a log already known to be removed.
         opened: Any = connection.connection.dbapi_connection
         try:
             self._opened.check()
@@ -127,7 +127,7 @@ class SqliteFile(DatabaseAccess):
             self._leave_log(connection, opened)
 
     def _leave_log(self, connection: sa.Connection, opened: Any) -> None:
-        """Save what is in a log that was removed, and close all connections that have it: the next ones get the right one."""
+        """Save the content of a removed log and close all connections to it, so that new ones open the right log."""
         if opened_file.leave_log(opened):
             connection.invalidate()
             for file in list(_FILES):
@@ -136,20 +136,20 @@ class SqliteFile(DatabaseAccess):
         raise opened_file.log_problem(opened)
 
     def close_idle(self) -> None:
-        """Close the connections that nobody uses at the moment."""
+        """Close the idle connections."""
         for engine in self._engines:
             engine.dispose()
 
     def holding_lock(self) -> AbstractContextManager[None]:
-        """All others wait: no garbage is collected meanwhile."""
+        """No garbage collection while all other writers wait."""
         return collecting_later()
 
     def listener(self, read: Reading) -> Listener:
-        """Somebody who looks at the file."""
+        """A listener that polls the file."""
         return Versions(self.file)
 
     def backup_command(self, target: str) -> str:
-        """A copy of a file that is in use has to be made by SQLite."""
+        """Only SQLite itself can copy a file that is in use."""
         return f"fanfold db backup {target}"
 
     def source_of_copy(self, target: Path) -> Path:
@@ -159,7 +159,7 @@ class SqliteFile(DatabaseAccess):
         return self.file
 
     def copy(self, target: Path) -> None:
-        """It has the state of one moment and holds nobody up."""
+        """The copy is consistent, and making it blocks nobody."""
         module = sqlite_module()
         try:
             with closing(opened_file.connect(self.file)) as original, closing(module.connect(target)) as made:
@@ -174,7 +174,7 @@ class SqliteFile(DatabaseAccess):
             )
 
     def refuse_read_only(self) -> None:
-        """SQLite must be able to write to its file, and to the log beside it."""
+        """Check that SQLite can write to its file and to the log beside it."""
         if not self.file.is_file():
             return
         for place in (self.file, self.file.parent):
@@ -183,7 +183,7 @@ class SqliteFile(DatabaseAccess):
 
 
 class Versions(Listener):
-    """Compares a number that SQLite counts up with every commit of others."""
+    """Polls ``data_version``, a number that changes with every commit of another connection."""
 
     tells_all = True
 
@@ -193,7 +193,7 @@ class Versions(Listener):
         self._version: int | None = None
 
     def wait(self, stop: threading.Event, seconds: float) -> bool:
-        """True when the number is another one."""
+        """True when the number has changed."""
         if self._connection is None:
             self._connection = opened_file.connect(self.file, check_same_thread=False, isolation_level=None)
             opened_file.note_log(self._connection)
@@ -210,14 +210,14 @@ class Versions(Listener):
         return False
 
     def close(self) -> None:
-        """Let the connection go."""
+        """Close the connection."""
         connection, self._connection, self._version = self._connection, None, None
         if connection is not None:
             connection.close()
 
 
 def _persistently(connection: Any, statement: str) -> None:
-    """Run a pragma; switching a new file to WAL ignores the busy time-out when two processes do it at once."""
+    """Run a pragma with retries: switching a new file to WAL ignores the busy timeout if two processes do it at once."""
     for attempt in range(50):
         try:
             connection.execute(statement).fetchall()

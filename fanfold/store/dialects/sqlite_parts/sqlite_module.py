@@ -1,4 +1,4 @@
-"""Which SQLite is used: the bundled one, or Python's own."""
+"""Chooses the SQLite module: the bundled one, or Python's own."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import importlib
 from typing import Any
 
 SAFE_SQLITE = (3, 51, 3)
-"""Older versions have a bug in which resetting the WAL can corrupt the file."""
+"""First version without the bug in which resetting the WAL can corrupt the file."""
 
 
 def sqlite_module() -> Any:
-    """The bundled, safe SQLite where there is a wheel of it, Python's own otherwise."""
+    """The bundled, safe SQLite where a wheel exists, Python's own otherwise."""
     try:
         return importlib.import_module("pysqlite3")
     except ImportError:

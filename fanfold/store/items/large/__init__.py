@@ -1,1 +1,1 @@
-"""Many items in short transactions: drafts, copies, resets."""
+"""Changes many items in short transactions: drafts, copies, resets."""

@@ -1,7 +1,7 @@
 """Copies the items of one stage into the next: their results become inputs.
 
-The statements are built once. It runs chunk by chunk while SQLite's write lock is held, and to build them each time took Python
-longer than SQLite needs to run them.
+The statements are built once. Each chunk runs while SQLite's write lock is held, and building the statements took Python
+longer than SQLite takes to run them.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from fanfold.store.schema.statements import changed_by, run
 from fanfold.store.schema.tables import attempts, emissions, externals, in_states, item_data, items, permits
 
 COPY_CHUNK = 1_000
-"""Most positions that one transaction copies into the next stage; a redone item is several rows."""
+"""Most positions copied to the next stage in one transaction; a redone item is several rows."""
 Generations = list[dict[str, Any]]
 
 
 class CopyRange(NamedTuple):
-    """Which positions of which stages."""
+    """The positions and stages to copy."""
 
     of: int
     source: str
@@ -55,11 +55,11 @@ class Copying:
         return True
 
     def _remove_orphans(self) -> bool:
-        """Remove items of a stage for which the stage before has no result any more; False when it takes another call.
+        """Remove items of a stage whose source has no result any more; False when another call is needed.
 
         An item may have any number of attempts, emitted pieces and external jobs, so a bounded number of these go first.
 
-        Their generation is handed to the item before them, so that one made later in their place has a new idempotency key.
+        The previous item inherits their generation, so that an item created later in their place gets a new idempotency key.
         """
         rows = run(self.connection, ORPHANS, self.values)
         if not rows:
@@ -80,9 +80,9 @@ class Copying:
         return True
 
     def _begin_again(self, ids: Sequence[int]) -> Generations:
-        """Any state → pending with nothing known; also for an item that still runs on what is out of date.
+        """Any state → pending with all data cleared, including items that still run on outdated input.
 
-        Returns the generation of each that was begun before: with another input it is other work, so it has a new key.
+        Returns the generation of each item that had started: with a new input it is different work and needs a new key.
         """
         if not ids:
             return []
@@ -100,7 +100,7 @@ _SOURCE, _TARGET = sa.bindparam("source", type_=sa.Text), sa.bindparam("target",
 _IS_DONE = _BEFORE.c.state == sa.literal_column(f"'{ItemState.DONE}'")
 _AT_SOURCE = sa.and_(_BEFORE.c.task == _OF, _BEFORE.c.stage == _SOURCE, _BEFORE.c.seq.between(_FIRST, _LAST))
 _DONE = sa.and_(_AT_SOURCE, _IS_DONE)
-# The range is said of both sides: PostgreSQL knows little of a stage that is new, and may compare each with each.
+# The range restricts both sides: without statistics on a new stage, PostgreSQL may compare every item with every other.
 _THERE = sa.and_(items.c.task == _OF, items.c.stage == _TARGET, items.c.seq.between(_FIRST, _LAST))
 _SAME = sa.and_(_THERE, items.c.seq == _BEFORE.c.seq)
 _OURS, _THEIRS = item_data.alias("ours"), item_data.alias("theirs")
@@ -112,7 +112,7 @@ REDONE = (
     .outerjoin(_THEIRS, _THEIRS.c.item == _BEFORE.c.id)
     .where(_OURS.c.input.is_distinct_from(_THEIRS.c.output))
 )
-"""Items of the target whose input is no longer what the source gives."""
+"""Items of the target whose input differs from the source's current result."""
 ORPHANS = (
     sa.select(items.c.id, _BEFORE.c.id, _OURS.c.generation, _THEIRS.c.generation)
     .select_from(items)
@@ -121,7 +121,7 @@ ORPHANS = (
     .outerjoin(_THEIRS, _THEIRS.c.item == _BEFORE.c.id)
     .where(_THERE, sa.or_(_BEFORE.c.id.is_(None), ~_IS_DONE))
 )
-"""Items of the target that nothing is a source of any more."""
+"""Items of the target without a source."""
 NEW = sa.insert(items).from_select(
     NEW_COLUMNS,
     sa.select(*new_item(_OF, _TARGET, _BEFORE.c.seq, _BEFORE.c.key))
@@ -137,12 +137,12 @@ NEW_DATA = sa.insert(item_data).from_select(
     .join(item_data, item_data.c.item == _BEFORE.c.id)
     .where(~sa.exists(sa.select(_KNOWN.c.item).where(_KNOWN.c.item == items.c.id).correlate(items))),
 )
-"""A new item has the generation of the one before it: an item at this position may have been removed since."""
+"""A new item inherits the generation of the previous one, because an item at this position may have been removed."""
 
 
 @cache
 def _generations(dialect: Dialect) -> sa.Select[Any]:
-    # What a retry has put back already was counted then; its number is kept, or its key would be used again.
+    # A retry has already counted the items it put back. Keep that generation, or their key would be reused.
     tried = sa.or_(~in_states((ItemState.PENDING,)), items.c.attempts > 0)
     grown = sa.func.coalesce(item_data.c.generation, 0) + sa.case((tried, 1), else_=0)
     begun = sa.select(items.c.id, grown.label("generation")).outerjoin(item_data, item_data.c.item == items.c.id)

@@ -1,4 +1,4 @@
-"""Stages whose items do not count, because they are still being written or removed in short transactions.
+"""Hides the items of a stage while they are written or removed in several short transactions.
 
 Many items cannot be written in one transaction: on SQLite it would hold the write lock for seconds, and every other worker would
 lose its leases. So a row of `drafts` hides the items of a task's stage while they are written (`new`) or removed (`old`), and the
@@ -20,37 +20,37 @@ from fanfold.store.schema.statements import run
 from fanfold.store.schema.tables import attempts, drafts, emissions, externals, item_data, items, permits
 
 NEW, OLD, COPY = "new", "old", "copy"
-"""Being written anew; being removed; being copied from the stage before, beside results of an earlier time that are kept."""
+"""Being written; being removed; being copied from the previous stage while earlier results are kept."""
 CHUNK = 2_000
-"""Most rows that one transaction writes or removes: some 20 ms on SQLite."""
+"""Most rows written or removed in one transaction: about 20 ms on SQLite."""
 STALE_SECONDS = 30.0
-"""A draft that was not refreshed for this long is abandoned; each chunk refreshes it."""
+"""Age at which a draft that is not refreshed counts as abandoned. Each chunk refreshes it."""
 LONG_AGO_SECONDS = 30 * 86_400.0
 
 
 class Draft(NamedTuple):
-    """A stage of a task whose items do not count."""
+    """A stage of a task whose items are hidden."""
 
     task: int
     stage: str
     kind: str
     token: str
     seconds: float
-    """How long ago it was last refreshed."""
+    """Seconds since the last refresh."""
 
 
 class Drafts:
-    """Verbs on drafts, inside one transaction. ``token`` says whose draft it is."""
+    """Verbs on drafts, inside one transaction. ``token`` identifies the draft's owner."""
 
     def __init__(self, connection: sa.Connection, clock: Clock) -> None:
         self.connection = connection
         self.clock = clock
 
     def begin(self, task: int, stage: str, kind: str, token: str, *, stale_seconds: float | None = None) -> bool:
-        """Hide the items of a stage from now on; True when the draft is ours, its row then stays locked.
+        """Hide the items of a stage from now on; True if the draft is ours, and then its row stays locked.
 
-        A draft of somebody else is taken over when it is stale. Without ``stale_seconds`` it is taken over in any case: the
-        caller holds a lease or the task's lock, which decides who may write.
+        Another owner's draft is taken over if it is stale. Without ``stale_seconds`` it is always taken over: the caller
+        holds a lease or the task's lock, which decides who may write.
         """
         made = self.clock.dialect.insert(drafts).values(
             task=task, stage=stage, kind=kind, token=token, at=self.clock.now
@@ -64,16 +64,16 @@ class Drafts:
         return self.connection.execute(taken.returning(drafts.c.task)).first() is not None
 
     def refresh(self, task: int, stage: str, token: str) -> bool:
-        """Say that it is still being worked on; False when it is no longer ours. The row stays locked."""
+        """Renew the draft; False if it is no longer ours. The row stays locked."""
         mine = sa.and_(drafts.c.task == task, drafts.c.stage == stage, drafts.c.token == token)
         return self.connection.execute(sa.update(drafts).where(mine).values(at=self.clock.now)).rowcount == 1
 
     def end(self, task: int, stages: Iterable[str]) -> None:
-        """The items of these stages count from now on, as far as there are any."""
+        """Show the items of these stages from now on, if there are any."""
         self.connection.execute(sa.delete(drafts).where(drafts.c.task == task, drafts.c.stage.in_(list(stages))))
 
     def let_go(self, task: int, stage: str, token: str) -> None:
-        """Leave a draft of ours to whoever comes next, without the wait for it to become stale."""
+        """Give up our draft, so that the next owner need not wait until it is stale."""
         mine = sa.and_(drafts.c.task == task, drafts.c.stage == stage, drafts.c.token == token)
         self.connection.execute(sa.update(drafts).where(mine).values(at=self.clock.before(LONG_AGO_SECONDS)))
 
@@ -86,7 +86,7 @@ class Drafts:
         return {row.stage: Draft(*row) for row in self.connection.execute(self._drafts.where(drafts.c.task == task))}
 
     def abandoned(self, seconds: float, limit: int) -> list[Draft]:
-        """Drafts that nobody has worked on for so long, the oldest first."""
+        """Drafts not refreshed for ``seconds``, the oldest first."""
         old = self._drafts.where(drafts.c.at <= self.clock.before(seconds)).order_by(drafts.c.at).limit(limit)
         return [Draft(*row) for row in self.connection.execute(old)]
 
@@ -96,16 +96,16 @@ class Drafts:
         return self.connection.execute(mine).first() is not None
 
     def leftovers(self, task: int, stages: list[str]) -> bool:
-        """Whether any of the stages has items, hidden or not, or is a draft; in one statement."""
+        """Whether any of the stages has items, hidden or not, or is a draft. One query."""
         mine = sa.select(items.c.task).where(items.c.task == task, items.c.stage.in_(stages)).limit(1).subquery()
         draft = sa.select(drafts.c.task).where(drafts.c.task == task, drafts.c.stage.in_(stages)).limit(1).subquery()
         return self.connection.execute(sa.union_all(sa.select(mine), sa.select(draft))).first() is not None
 
     def remove_items(self, task: int, stage: str, limit: int = CHUNK) -> bool:
-        """Remove items of a stage with all that hangs on them, at most ``limit`` rows; True when nothing is left.
+        """Remove items of a stage and everything that belongs to them, at most ``limit`` rows; True when nothing is left.
 
-        An item may have any number of attempts, emitted pieces and external jobs, so these go first. All tables together give
-        no more than ``limit`` rows: half of them these, half of them three rows for each item.
+        An item may have any number of attempts, emitted pieces and external jobs, so these go first. They may use half of
+        ``limit``, and the items, with three rows each, the other half.
         """
         values = {"of": task, "at_stage": stage, "most": max(1, limit // 6)}
         ids = [item for (item,) in run(self.connection, _some_of(self.clock.dialect), values)]
@@ -122,22 +122,22 @@ class Drafts:
 @cache
 def _some_of(dialect: Dialect) -> sa.Select[Any]:
     some = sa.select(items.c.id).where(items.c.task == sa.bindparam("of"), items.c.stage == sa.bindparam("at_stage"))
-    # PostgreSQL locks rows by id. SQLite has the stage in order of position: by id, it would read and sort all of it.
+    # PostgreSQL locks rows by id. SQLite's index has the stage by position: ordered by id, it would read and sort all of it.
     some = some.order_by(items.c.id if dialect.locks_rows else items.c.seq)
     return some.limit(sa.bindparam("most", type_=sa.Integer)).with_for_update()
 
 
 def counts_at(task: Any, stage: Any) -> sa.ColumnElement[bool]:
-    """The stage of that task is no draft; asked once per statement, whatever the number of items."""
+    """The stage is not a draft. Evaluated once per statement, whatever the number of items."""
     return ~sa.exists(sa.select(drafts.c.task).where(drafts.c.task == task, drafts.c.stage == stage))
 
 
 def counts_of(task: Any) -> sa.ColumnElement[bool]:
-    """The item's stage is none of the task's drafts; asked for every item, of a list that is nearly always empty."""
+    """The item's stage is not a draft. Evaluated for every item, against a list that is nearly always empty."""
     return items.c.stage.not_in(sa.select(drafts.c.stage).where(drafts.c.task == task))
 
 
 def counts_in_group() -> sa.ColumnElement[bool]:
-    """The same for the HAVING of a statement that groups by task and stage: asked for every group."""
+    """The same as HAVING of a query grouped by task and stage: evaluated for every group."""
     own = sa.select(drafts.c.task).where(drafts.c.task == items.c.task, drafts.c.stage == items.c.stage)
     return ~sa.exists(own.correlate(items))

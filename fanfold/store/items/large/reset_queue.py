@@ -1,9 +1,9 @@
-"""Retries and reruns of more items than one short transaction can put back.
+"""Queues retries and reruns of more items than one short transaction can reset.
 
-First the items are noted, chunk by chunk; nobody else looks at notes. Then one transaction decides: it moves the task and writes
-the reset's token into the task's row. From that moment every reader takes noted items for pending, and nothing of the task is
-claimed. Last, the notes are carried out, chunk by chunk; anybody may do that, at any time. After a crash before the decision the
-notes are dropped, after a crash behind it the rest is carried out.
+First the items are noted, chunk by chunk; readers ignore these notes. Then one transaction decides: it moves the task and
+writes the reset's token into the task's row. From then on every reader treats noted items as pending, and nothing of the task
+is claimed. Last, the notes are carried out, chunk by chunk; any process may do that at any time. After a crash before the
+decision the notes are dropped; after a later crash the rest is carried out.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from fanfold.store.dialects.clock import Clock
 from fanfold.store.schema.tables import items, reset_items, resets, tasks
 
 REDO, OUTDATE, OVER = "redo", "outdate", "over"
-"""Done again on a person's wish; made from something that is done again; started over with everything else."""
+"""Redone at a person's request; made from a redone item; started over with the whole task."""
 CHUNK = 2_000
-"""Most notes that one transaction writes or removes: some 20 ms on SQLite."""
+"""Most notes written or removed in one transaction: about 20 ms on SQLite."""
 
 
 class Reset(NamedTuple):
@@ -33,7 +33,7 @@ class Reset(NamedTuple):
 
 
 class Note(NamedTuple):
-    """An item that is to be put back; with a lease, only if it has not been claimed since."""
+    """An item to be reset; with a lease, only if it has not been claimed since."""
 
     item: int
     kind: str
@@ -48,61 +48,61 @@ class Resets:
         self.clock = clock
 
     def begin(self, task: int, token: str, options: str | None = None) -> None:
-        """Begin a reset. One that was begun before and never decided is taken over: its notes are to be cleared first."""
+        """Begin a reset. Takes over an undecided one, whose notes the caller must clear first."""
         made = self.clock.dialect.insert(resets).values(task=task, token=token, options=options, at=self.clock.now)
         new = {name: made.excluded[name] for name in ("token", "options", "at")}
         self.connection.execute(made.on_conflict_do_update(index_elements=["task"], set_=new))
 
     def get(self, task: int) -> Reset | None:
-        """The reset of a task that is under way, decided or not."""
+        """The current reset of a task, decided or not."""
         found = sa.select(*(resets.c[name] for name in Reset._fields)).where(resets.c.task == task)
         row = self.connection.execute(found).first()
         return None if row is None else Reset(*row)
 
     def refresh(self, task: int, token: str) -> bool:
-        """Say that it is still being worked on; False when somebody else has begun another one."""
+        """Renew the reset; False if another one has begun."""
         mine = sa.update(resets).where(resets.c.task == task, resets.c.token == token)
         return self.connection.execute(mine.values(at=self.clock.now)).rowcount == 1
 
     def note(self, task: int, token: str, notes: Iterable[Note]) -> None:
-        """Note items that are to be put back."""
+        """Note items to be reset."""
         rows = [(note.item, task, token, note.kind, note.lease) for note in notes]
         append_rows(self.connection, reset_items, ("item", "task", "token", "kind", "lease"), rows)
 
     def notes(self, task: int, token: str, limit: int) -> list[Note]:
-        """The next items to put back."""
+        """The next items to reset."""
         mine = sa.select(*(reset_items.c[name] for name in Note._fields)).where(reset_items.c.task == task)
         mine = mine.where(reset_items.c.token == token).order_by(reset_items.c.item).limit(limit)
         return [Note(*row) for row in self.connection.execute(mine).all()]
 
     def drop(self, notes: Iterable[Note]) -> None:
-        """Remove notes that are carried out."""
+        """Remove notes that have been carried out."""
         remove_all(self.connection, reset_items.c.item, [note.item for note in notes])
 
     def clear(self, task: int, limit: int | None = None) -> bool:
-        """Remove notes that were never decided on, at most so many; True when none is left."""
+        """Remove undecided notes, at most ``limit``; True when none is left."""
         limit = CHUNK if limit is None else limit
         some = sa.select(reset_items.c.item).where(reset_items.c.task == task).order_by(reset_items.c.item).limit(limit)
         return self.connection.execute(sa.delete(reset_items).where(reset_items.c.item.in_(some))).rowcount < limit
 
     def end(self, task: int) -> None:
-        """Nothing is left to be carried out, or to be cleared."""
+        """End the reset: nothing is left to carry out or to clear."""
         self.connection.execute(sa.delete(resets).where(resets.c.task == task))
         self.connection.execute(sa.update(tasks).where(tasks.c.number == task).values(resetting=None))
 
     def abandoned(self, seconds: float, limit: int) -> list[Reset]:
-        """Resets that nobody has worked on for so long, the oldest first."""
+        """Resets not refreshed for ``seconds``, the oldest first."""
         old = sa.select(*(resets.c[name] for name in Reset._fields)).where(resets.c.at <= self.clock.before(seconds))
         return [Reset(*row) for row in self.connection.execute(old.order_by(resets.c.at).limit(limit))]
 
 
 def reset_kind() -> sa.ScalarSelect[Any]:
-    """How an item is to be put back by a reset that is decided; NULL for nearly all items."""
+    """The kind of decided reset that awaits an item; NULL for nearly all items."""
     return _noted(reset_items.c.kind).scalar_subquery()
 
 
 def is_reset() -> sa.ColumnElement[bool]:
-    """The item is pending, though its row does not say so yet."""
+    """A decided reset has made the item pending, although its row does not say so yet."""
     return sa.exists(_noted(reset_items.c.item))
 
 
@@ -117,9 +117,9 @@ def _is_decided() -> sa.ColumnElement[bool]:
 
 
 def counted_back() -> sa.Select[Any]:
-    """(task, stage, state, - how many) of the items that are pending, though their rows say another state.
+    """(task, stage, state, -count) of the items that a reset has made pending although their rows say another state.
 
-    Ask for tasks by the column of the notes: by that of the items, SQLite would look for a note of every item.
+    Filter tasks by the column of the notes: by the items' column, SQLite would look up a note for every item.
     """
     unchanged = sa.or_(reset_items.c.lease.is_(None), reset_items.c.lease == items.c.lease)
     return (

@@ -1,1 +1,1 @@
-"""The road of the schema, one numbered step at a time."""
+"""Migrations of the schema, one numbered step each."""

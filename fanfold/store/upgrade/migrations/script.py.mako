@@ -8,5 +8,5 @@ down_revision = ${repr(down_revision)}
 
 
 def upgrade() -> None:
-    """Move the schema one step on."""
+    """Apply this step to the schema."""
     ${upgrades if upgrades else "pass"}

@@ -24,7 +24,7 @@ TRIGGERS = {
 
 
 def upgrade() -> None:
-    """Make every table, index, constraint and trigger."""
+    """Create all tables, indexes, constraints and triggers."""
     op.create_table(
         "attempts",
         sa.Column("id", NUMBER, sa.Identity(always=False), nullable=False),

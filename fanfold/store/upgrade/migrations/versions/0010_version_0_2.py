@@ -25,7 +25,7 @@ TRIGGERS = {
 
 
 def upgrade() -> None:
-    """Add tables, indexes and columns that may be empty, and allow one move more; workers of 0.1 go on beside them."""
+    """Add tables, indexes and nullable columns, and allow one more move; workers of 0.1 can continue."""
     _add_columns()
     _add_tables()
     name = op.get_context().dialect.name

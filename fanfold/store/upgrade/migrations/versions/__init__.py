@@ -1,1 +1,1 @@
-"""The road of the schema, one numbered step at a time."""
+"""The numbered migrations of the schema."""
