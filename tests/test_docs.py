@@ -119,3 +119,23 @@ def test_the_glossary_explains_every_state_and_every_verb() -> None:
     assert {str(word) for word in words} - set(entries) == set()
     assert list(entries) == sorted(entries, key=str.lower)
     assert [word for word, meaning in entries.items() if not meaning.rstrip().endswith(".")] == []
+
+
+WRITTEN = [
+    page
+    for page in PROSE
+    if str(page.relative_to(DOCS.parent)).removeprefix("docs/") not in PAGES
+    and page.name not in ("mutants.md", "chaos.md")
+]
+LONGEST_LINE = 130
+"""A line of prose has 120 characters, or a few more; tables, code and links have what they need."""
+CLUMSY = re.compile(r"\bcan not\b|\bwhoever\b|\bso (?:many|long|large) (?:may|can|as)\b", re.IGNORECASE)
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: str(page.relative_to(ROOT)))
+def test_written_pages_are_plain_and_narrow(page: Path) -> None:
+    """Pages that are made from the code follow the code."""
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    lines = [line for line in text.splitlines() if not line.startswith("|") and "](" not in line]
+    assert [line for line in lines if len(line) > LONGEST_LINE] == []
+    assert CLUMSY.findall(text) == []
