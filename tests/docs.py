@@ -29,7 +29,10 @@ SHARED = {"database", "data", "json", "verbose"}
 
 def states() -> str:
     """The table of moves, as diagrams and as tables."""
-    parts = ["# States", "Made from the table of moves in `fanfold/model/lifecycle.py`: change it there."]
+    parts = [
+        "# States",
+        "Made from the table of moves in `fanfold/model/lifecycle.py`. The [glossary](../glossary.md) explains the words.",
+    ]
     for title, moves in (("Tasks", TASK_MOVES), ("Items", ITEM_MOVES)):
         parts += [f"## {title}", f"```mermaid\n{diagram(moves)}\n```", move_table(moves)]
     return "\n\n".join([*parts, "## How an attempt ends", ending_table()])
@@ -52,7 +55,7 @@ def ending_table() -> str:
         f"| {'yes' if ending.counts else 'no'} | {ending.meaning} |"
         for ending in Ending
     ]
-    head = "Made from `fanfold/model/endings.py`. The outcome is the word in the history of attempts."
+    head = "Made from `fanfold/model/endings.py`. The outcome is what the history of attempts shows."
     table = ["| ending | the item is then | event | outcome | log line | counts as failure | what it means |"]
     return "\n".join([head, "", *table, "|---|---|---|---|---|---|---|", *rows])
 
@@ -60,8 +63,8 @@ def ending_table() -> str:
 def settings() -> str:
     """Every setting with its default."""
     head = (
-        "# Settings\n\nFrom the environment, or from `fanfold.toml` in the folder where a command is started "
-        "(`concurrency = 16`). What is said on the command line comes first, then the environment, then the file."
+        "# Settings\n\nA setting comes from the command line, else from the environment, else from `fanfold.toml` in the folder where a\n"
+        "command is started (`concurrency = 16`), else it has its default."
     )
     rows = [
         f"| `{field.name}` | `FANFOLD_{field.name.upper()}` | {field.default!r} | {MEANINGS[field.name]} |"
@@ -74,9 +77,10 @@ def settings() -> str:
 def providers() -> str:
     """What a provider is configured with."""
     head = (
-        "## Providers\n\nA table `[providers.NAME]` in `fanfold.toml` adds a service that answers, or changes one that is known; "
-        "`FANFOLD_PROVIDERS_NAME_FIELD` in the environment sets one field (a dash in the name is written as `_`). Keys are never "
-        "written down: `key_env` names the variable that has it. `FANFOLD_PROVIDER` names the default provider of `ask`."
+        "## Providers\n\nA table `[providers.NAME]` in `fanfold.toml` adds a provider, or changes a known one. The environment variable\n"
+        "`FANFOLD_PROVIDERS_NAME_FIELD` sets one field (write a dash in the name as `_`). Keys are never stored: `key_env` names the\n"
+        "environment variable with the key. `FANFOLD_PROVIDER` names the default provider of `ask`. How to use them:\n"
+        "[Asking models](../guides/models.md)."
     )
     rows = [
         f"| `{field.name}` | {field.default!r} | {PROVIDER_MEANINGS[field.name]} |"
@@ -96,9 +100,9 @@ def providers() -> str:
 def pdf_options() -> str:
     """The options of the PDF application."""
     head = (
-        "# Options of the PDF application\n\nFor `fanfold run pdf book.pdf --option NAME=VALUE`, `fanfold submit pdf …`, and "
-        "`client.submit(pdf, …, options={…})`; `fanfold convert` has an option of its own for most of them. With "
-        "`retry --option` they hold for single pages."
+        "# Options of the PDF application\n\nFor `fanfold run pdf book.pdf --option NAME=VALUE`, `fanfold submit pdf …` and\n"
+        "`client.submit(pdf, …, options={…})`. `fanfold convert` has its own option for most of them. With `retry --option` they apply\n"
+        "to single pages. How to use them: [PDF to Markdown](../guides/pdf.md)."
     )
     rows = [
         f"| `{one.name}` | {one.kind}{' …' if one.many else ''} | {_default(one)} | {one.help} |" for one in OPTIONS
@@ -112,7 +116,7 @@ def applications() -> str:
         [
             "# What applications declare",
             "",
-            "How to write one: [Applications](../guides/applications.md).",
+            "How to write an application: [Applications](../guides/applications.md).",
             "",
             "## Kinds of options",
             "",
@@ -128,11 +132,10 @@ def applications() -> str:
             "",
             "## Words that `ff.Vocabulary` may replace",
             "",
-            "Of a task, beside the `ready`, `doing` and `retrying` words of its stages: "
-            + ", ".join(f"`{word}`" for word in sorted(BEYOND_STAGES))
-            + ".",
+            "Words of a task, besides the `ready`, `doing` and `retrying` words of its stages:",
+            ", ".join(f"`{word}`" for word in sorted(BEYOND_STAGES)) + ".",
             "",
-            "Of an item: " + ", ".join(f"`{state}`" for state in ItemState) + ".",
+            "Words of an item: " + ", ".join(f"`{state}`" for state in ItemState) + ".",
         ]
     )
 
@@ -146,14 +149,15 @@ def error_reference() -> str:
     tree = inspect.getdoc(errors) or ""
     family = [value for value in vars(errors).values() if inspect.isclass(value) and hasattr(value, "code")]
     rows = [
-        f"| `{kind.__name__}` | `{kind.code}` | {(inspect.getdoc(kind) or '').splitlines()[0]} |" for kind in family
+        f"| `{kind.__name__}` | `{kind.code}` | {escaped((inspect.getdoc(kind) or '').splitlines()[0])} |"
+        for kind in family
     ]
     exits = [f"| {code.value} | `{code.name.lower()}` | {meaning} |" for code, meaning in EXIT_MEANINGS.items()]
     return "\n".join(
         [
             "# Errors and exit codes",
             "",
-            "Every error states the fact and the way out. With `--json`, a command prints it as "
+            "Every error states the fact and the way out. With `--json`, a command prints it as",
             '`{"error": {"code": …, "message": …}}`.',
             "",
             "```text",
@@ -164,7 +168,7 @@ def error_reference() -> str:
             "|---|---|---|",
             *rows,
             "",
-            "A `DatabaseProblem` often has a code that tells more:",
+            "A `DatabaseProblem` often has a more precise code:",
             "",
             "| code | meaning |",
             "|---|---|",

@@ -15,8 +15,8 @@ HEAD = f"""# HTTP API
 Made from the OpenAPI description that a server publishes at `{API}/openapi.json`. How to use the API:
 [Server and page](../guides/server.md).
 
-A route that takes a body takes JSON unless its row says otherwise. Every route may also answer with a problem document,
-see [Errors](#errors)."""
+Bodies and answers are JSON unless a media type is given. Every route may also answer with a problem document, see
+[Errors](#errors)."""
 
 
 def http() -> str:

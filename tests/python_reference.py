@@ -15,9 +15,8 @@ from fanfold.running.signatures import RunParameters
 
 HEAD = """# Python
 
-Everything that `import fanfold as ff` offers, made from its docstrings. What is on this page is a promise: it changes only
-with a new version, and the release notes (`CHANGELOG.md`) say so. How to use it:
-[Writing pipelines](../guides/writing-pipelines.md)."""
+Everything in `import fanfold as ff`, made from its docstrings. This page is a promise: it changes only with a new version, and
+the release notes (`CHANGELOG.md`) say so. How to use it: [Writing pipelines](../guides/writing-pipelines.md)."""
 
 SECTIONS = {
     "Pipelines": ("Pipeline", "task", "NewItem", "Retry", "later", "BEGAN_AGAIN"),
