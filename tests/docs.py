@@ -63,8 +63,8 @@ def ending_table() -> str:
 def settings() -> str:
     """Every setting with its default."""
     head = (
-        "# Settings\n\nA setting comes from the command line, else from the environment, else from `fanfold.toml` in the folder where a\n"
-        "command is started (`concurrency = 16`), else it has its default."
+        "# Settings\n\nA setting comes from the command line, else from the environment, else from `fanfold.toml` in the\n"
+        "folder where a command is started (`concurrency = 16`), else it has its default."
     )
     rows = [
         f"| `{field.name}` | `FANFOLD_{field.name.upper()}` | {field.default!r} | {MEANINGS[field.name]} |"
@@ -77,9 +77,9 @@ def settings() -> str:
 def providers() -> str:
     """What a provider is configured with."""
     head = (
-        "## Providers\n\nA table `[providers.NAME]` in `fanfold.toml` adds a provider, or changes a known one. The environment variable\n"
-        "`FANFOLD_PROVIDERS_NAME_FIELD` sets one field (write a dash in the name as `_`). Keys are never stored: `key_env` names the\n"
-        "environment variable with the key. `FANFOLD_PROVIDER` names the default provider of `ask`. How to use them:\n"
+        "## Providers\n\nA table `[providers.NAME]` in `fanfold.toml` adds a provider, or changes a known one. The\n"
+        "environment variable `FANFOLD_PROVIDERS_NAME_FIELD` sets one field (write a dash in the name as `_`). Keys are\n"
+        "never stored: `key_env` names the environment variable with the key. `FANFOLD_PROVIDER` names the default provider of `ask`. How to use them:\n"
         "[Asking models](../guides/models.md)."
     )
     rows = [
@@ -101,8 +101,8 @@ def pdf_options() -> str:
     """The options of the PDF application."""
     head = (
         "# Options of the PDF application\n\nFor `fanfold run pdf book.pdf --option NAME=VALUE`, `fanfold submit pdf …` and\n"
-        "`client.submit(pdf, …, options={…})`. `fanfold convert` has its own option for most of them. With `retry --option` they apply\n"
-        "to single pages. How to use them: [PDF to Markdown](../guides/pdf.md)."
+        "`client.submit(pdf, …, options={…})`. `fanfold convert` has its own option for most of them. With\n"
+        "`retry --option` they apply to single pages. How to use them: [PDF to Markdown](../guides/pdf.md)."
     )
     rows = [
         f"| `{one.name}` | {one.kind}{' …' if one.many else ''} | {_default(one)} | {one.help} |" for one in OPTIONS
