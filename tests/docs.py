@@ -79,7 +79,8 @@ def providers() -> str:
     head = (
         "## Providers\n\nA table `[providers.NAME]` in `fanfold.toml` adds a provider, or changes a known one. The\n"
         "environment variable `FANFOLD_PROVIDERS_NAME_FIELD` sets one field (write a dash in the name as `_`). Keys are\n"
-        "never stored: `key_env` names the environment variable with the key. `FANFOLD_PROVIDER` names the default provider of `ask`. How to use them:\n"
+        "never stored: `key_env` names the environment variable with the key. `FANFOLD_PROVIDER` names the default\n"
+        "provider of `ask`. How to use them: "
         "[Asking models](../guides/models.md)."
     )
     rows = [

@@ -18,7 +18,8 @@ HEAD = """\
 
 These statements run for every item and every turn of a worker. SQLAlchemy generates them for both databases from the
 functions named here; `fanfold/store/dialects/` has the differences. Each statement is compiled to text once per process.
-Parameters are shown by name (`:wanted`), constants by value. After a change, check the query plans too: `tests/store/test_query_plans.py`."""
+Parameters are shown by name (`:wanted`), constants by value. After a change, check the query plans too:
+`tests/store/test_query_plans.py`."""
 TITLES = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
 CLAUSES = re.compile(
     r" (?=(?:SET|FROM|LEFT OUTER JOIN|WHERE|GROUP BY|HAVING|ORDER BY|LIMIT|UNION ALL|RETURNING|FOR UPDATE) )"
