@@ -54,15 +54,21 @@ class Database:
 
     @contextmanager
     def write(self) -> Iterator[sa.Connection]:
-        """A write transaction. It takes SQLite's write lock at once, so what it reads cannot change before it writes."""
-        with self._told_plainly(), self._pool.connect() as connection, ExitStack() as over, connection.begin():
+        """A write transaction. It takes the write lock of SQLite at once, so what it reads cannot change before it writes."""
+        with (
+            self._told_plainly(),
+            self.access.in_turn(),
+            self._pool.connect() as connection,
+            ExitStack() as over,
+            connection.begin(),
+        ):
             over.enter_context(self.access.holding_lock())  # From acquiring the lock until after the commit.
             yield connection
 
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
         """A read-only transaction. It blocks no writer."""
-        with self._told_plainly(), self._pool.connect() as connection:
+        with self._told_plainly(), self.access.in_turn(), self._pool.connect() as connection:
             connection = connection.execution_options(fanfold_read=True, **self.access.read_options)
             with connection.begin():
                 yield connection

@@ -43,9 +43,12 @@ class Store:
         *,
         read_clock: Callable[[], datetime] | None = None,
         busy_seconds: float | None = None,
+        database: Database | None = None,
     ) -> None:
+        """``database``: one that is open already, and is not closed with the store."""
         self.settings = settings
-        self.database = Database(
+        self._owned = database is None
+        self.database = database or Database(
             settings.database_url,
             synchronous=settings.sqlite_synchronous,
             read_clock=read_clock,
@@ -155,8 +158,9 @@ class Store:
         return [name for name, task in named.items() if task in known]
 
     def close(self) -> None:
-        """Close every connection."""
-        self.database.close()
+        """Close every connection, unless they are somebody else's."""
+        if self._owned:
+            self.database.close()
 
     def leave_connections(self) -> None:
         """In a forked process: use its own connections from now on."""

@@ -78,6 +78,10 @@ class DatabaseAccess(ABC):
     def listener(self, read: Reading) -> Listener:
         """A listener for changes."""
 
+    def in_turn(self) -> AbstractContextManager[Any]:
+        """Waits until this thread may begin a transaction; only where all share one connection."""
+        return nullcontext()
+
     def holding_lock(self) -> AbstractContextManager[None]:
         """Context held during a write transaction."""
         return nullcontext()

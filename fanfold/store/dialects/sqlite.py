@@ -13,12 +13,13 @@ from sqlalchemy.dialects import sqlite
 from fanfold.errors import DatabaseProblem
 from fanfold.model.text.sentences import say
 from fanfold.store.database_errors import DAMAGED, MISFIT, REFUSED, UNREACHABLE
-from fanfold.store.dialects.access import Wishes
+from fanfold.store.dialects.access import DatabaseAccess, Wishes
 from fanfold.store.dialects.bulk import Rows, replacing
 from fanfold.store.dialects.clock import Clock, UtcTime, host_time
 from fanfold.store.dialects.dialect import Columns, Dialect, Errors, Places, Row, Spoiled, Upsert, Version
 from fanfold.store.dialects.poolers import POOLERS
 from fanfold.store.dialects.sqlite_parts.sqlite_file import SqliteFile
+from fanfold.store.dialects.sqlite_parts.sqlite_memory import IN_MEMORY, SqliteMemory
 from fanfold.store.dialects.sqlite_parts.sqlite_module import SAFE_SQLITE, sqlite_version
 from fanfold.store.schema.statements import run, run_many
 
@@ -109,9 +110,9 @@ class Sqlite(Dialect):
             )
         return url.set(drivername="sqlite")
 
-    def access(self, url: sa.URL, wishes: Wishes) -> SqliteFile:
-        """Access to the file."""
-        return SqliteFile(url, wishes)
+    def access(self, url: sa.URL, wishes: Wishes) -> DatabaseAccess:
+        """The way to the file, or to a database in memory."""
+        return SqliteMemory(url) if url.database in IN_MEMORY else SqliteFile(url, wishes)
 
     def clock(self, read: Callable[[], datetime] | None = None) -> Clock:
         """The host's clock."""

@@ -32,19 +32,18 @@ class OpenedFile:
     transaction checks that the path still leads to the same file.
     """
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        """None for an in-memory database."""
         self._opened: Identity | None = None
 
     def note(self) -> None:
-        """Record the file, after a connection was opened."""
-        if self.path is not None and self._opened is None:
+        """A connection was made."""
+        if self._opened is None:
             self._opened = _identity(self.path, None)
 
     def check(self) -> None:
-        """DatabaseProblem if the path leads to another file, or to none."""
-        if self.path is not None and self._opened is not None and _identity(self.path, self._opened) != self._opened:
+        """DatabaseProblem when the name stands for another file, or for none."""
+        if self._opened is not None and _identity(self.path, self._opened) != self._opened:
             raise _problem(say("database_file_moved", file=self.path), say("database_file_moved_public"))
 
 

@@ -33,14 +33,13 @@ _FILES: weakref.WeakSet[SqliteFile] = weakref.WeakSet()
 
 
 class SqliteFile(DatabaseAccess):
-    """Access to one file. An in-memory database has one connection for all threads."""
+    """The way to one file."""
 
     def __init__(self, url: sa.URL, wishes: Wishes) -> None:
         self.url = url
-        self.has_one_connection = url.database in (None, "", ":memory:")
         self.busy_seconds = BUSY_SECONDS if wishes.busy_seconds is None else wishes.busy_seconds
         self.synchronous = wishes.synchronous
-        self._opened = OpenedFile(None if self.has_one_connection else self.file)
+        self._opened = OpenedFile(self.file)
         self._engines: list[sa.Engine] = []
         _FILES.add(self)
 
@@ -51,13 +50,10 @@ class SqliteFile(DatabaseAccess):
 
     def new_engine(self, **pool: int) -> sa.Engine:
         """A pool of connections to the file."""
-        if self.has_one_connection:
-            engine = self._engine(poolclass=sa.pool.StaticPool)
-        else:
-            self._make_folder()
-            engine = self._engine(**pool)
-            event.listen(engine, "do_connect", self._connect)
-            self._engines.append(engine)
+        self._make_folder()
+        engine = self._engine(**pool)
+        event.listen(engine, "do_connect", self._connect)
+        self._engines.append(engine)
         event.listen(engine, "connect", self._prepare)
         event.listen(engine, "begin", self._begin)
         event.listen(engine, "handle_error", drop_spoiled)
@@ -75,9 +71,7 @@ class SqliteFile(DatabaseAccess):
             raise DatabaseProblem(f"Cannot create the folder of the database, {folder}: {error.strerror}.") from None
 
     def is_new(self) -> bool:
-        """Whether there is no file yet; DatabaseProblem if there was one."""
-        if self.has_one_connection:
-            return False
+        """Whether there is no file yet; DatabaseProblem when there was one."""
         self._opened.check()
         return opened_file.is_new(self.file.absolute())
 
@@ -107,15 +101,12 @@ class SqliteFile(DatabaseAccess):
             "cache_size=-32768",
         ):
             _persistently(connection, f"PRAGMA {pragma}")
-        if not self.has_one_connection:
-            opened_file.note_log(connection)
+        opened_file.note_log(connection)
 
     def _begin(self, connection: sa.Connection) -> None:
         reading = connection.get_execution_options().get("fanfold_read", False)
         connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
-        if self.has_one_connection:
-            return
-        # With the write lock held, so that nothing is committed to a log already known to be removed.
+        # With the write lock held: nothing is committed to a log after somebody has noticed that it was removed.
         opened: Any = connection.connection.dbapi_connection
         try:
             self._opened.check()
