@@ -10,7 +10,7 @@ from typing import Any
 from fanfold.errors import BadAnswer, BadInput, NoAnswer, PauseTask, Permanent, Temporary
 from fanfold.model.text.sentences import say
 from fanfold.model.values.questions import Answer, Asking, Question
-from fanfold.providers.configuration import Provider, choose, unknown_model, unknown_provider
+from fanfold.providers.configuration import Provider, unknown_model, unknown_provider
 from fanfold.providers.desk import Desk, Inquiry, desk
 from fanfold.providers.rate_limit import LONGEST_WAIT, RateLimit
 from fanfold.providers.services import Reply, Request, ServiceTrouble, TroubleKind, connect, objection
@@ -62,7 +62,7 @@ async def ask(store: Store, asking: Asking, question: Question) -> Answer:
 def _source(entry: str, here: Desk) -> str:
     """`provider:model` of an entry of a chain; empty where it names none."""
     try:
-        provider, model = choose(entry, here.providers)
+        provider, model = here.choose(entry)
     except BadInput:
         return ""
     return f"{provider.name}:{model}"
@@ -70,7 +70,7 @@ def _source(entry: str, here: Desk) -> str:
 
 def _chosen(entry: str, here: Desk) -> tuple[Provider, str]:
     try:
-        provider, model = choose(entry, here.providers)
+        provider, model = here.choose(entry)
     except BadInput as problem:
         raise PauseTask(say("put_right", why=problem.message)) from None
     if reason := objection(provider):

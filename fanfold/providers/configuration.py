@@ -96,7 +96,9 @@ def load(environment: Mapping[str, str] | None = None, folder: Path | None = Non
     return found
 
 
-def choose(chain_entry: str, providers: Mapping[str, Provider]) -> tuple[Provider, str]:
+def choose(
+    chain_entry: str, providers: Mapping[str, Provider], default: Provider | None = None
+) -> tuple[Provider, str]:
     """The provider and model that `provider:model`, `provider` or `model` means."""
     name, colon, model = chain_entry.partition("::" if "::" in chain_entry else ":")
     if colon == "::":
@@ -106,7 +108,7 @@ def choose(chain_entry: str, providers: Mapping[str, Provider]) -> tuple[Provide
     if name in providers:
         provider, model = providers[name], model if colon else ""
     else:
-        provider, model = default_provider(providers), chain_entry
+        provider, model = default or default_provider(providers), chain_entry
     chosen = model or provider.model
     if not chosen:
         raise BadInput(say("no_default_model", provider=provider.name))

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import time
 import uuid
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -17,9 +16,9 @@ from fanfold.model.text.sentences import say
 from fanfold.model.values.questions import NOT_TOLD, Answer, Asking, Question, Usage
 from fanfold.model.values.usage import ledger
 from fanfold.providers.answer_checks import judge, judge_again
-from fanfold.providers.configuration import Provider, load
+from fanfold.providers.configuration import Provider, choose, load
 from fanfold.providers.rate_limit import PATIENCE, RateLimit
-from fanfold.providers.services import Request, ServiceTrouble, TroubleKind
+from fanfold.providers.services import Request, Service, ServiceTrouble, TroubleKind, connect
 from fanfold.store.rows.answers import ASKED, CACHED, NO_ANSWER, OUTCOMES, TAKEN
 from fanfold.store.store import Store
 
@@ -52,17 +51,31 @@ class BegunCall:
 class Desk:
     """The rate limits to all providers, and the questions that are under way, in one event loop."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(
+        self,
+        store: Store,
+        providers: Mapping[str, Provider] | None = None,
+        default: Provider | None = None,
+        connect: Callable[[Provider], Service] = connect,
+    ) -> None:
+        """``providers``: those of the configuration, if none are given. ``default``: asked when a model names none."""
         self.store = store
         self.asker = uuid.uuid4().hex
-        self.providers = load()
+        self.providers = load() if providers is None else providers
+        self._default = default
+        self._connect = connect
+        self._now = asyncio.get_running_loop().time
         self._rate_limits: dict[str, RateLimit] = {}
         self._under_way: dict[str, asyncio.Task[Answer]] = {}
+
+    def choose(self, entry: str) -> tuple[Provider, str]:
+        """The provider and model that an entry of a chain means; BadInput where it names none."""
+        return choose(entry, self.providers, self._default)
 
     def rate_limit(self, provider: Provider) -> RateLimit:
         """The rate limit of a provider."""
         if provider.name not in self._rate_limits:
-            self._rate_limits[provider.name] = RateLimit(provider)
+            self._rate_limits[provider.name] = RateLimit(provider, self._now, self._connect)
         return self._rate_limits[provider.name]
 
     async def answer(self, rate_limit: RateLimit, inquiry: Inquiry, changes: dict[str, Any]) -> Answer:
@@ -101,18 +114,16 @@ class Desk:
 
     async def _fetch(self, rate_limit: RateLimit, inquiry: Inquiry, changes: dict[str, Any], key: str) -> Answer:
         """Ask as soon as the rate limit is open, again when it was closed meanwhile, and once among all workers."""
-        give_up_at = time.monotonic() + PATIENCE
+        give_up_at = self._now() + PATIENCE
         while True:
             async with rate_limit.place():
                 begun = await asyncio.to_thread(self._begin, key, inquiry)
                 if isinstance(begun, BegunCall):
-                    begun_at = time.monotonic()
+                    begun_at = self._now()
                     try:
                         return await self._call(rate_limit, inquiry, changes, key, begun)
                     except ServiceTrouble as trouble:
-                        await asyncio.to_thread(
-                            self._give_up, key, inquiry, begun, trouble, time.monotonic() - begun_at
-                        )
+                        await asyncio.to_thread(self._give_up, key, inquiry, begun, trouble, self._now() - begun_at)
                         if trouble.kind is TroubleKind.REFUSED:
                             rate_limit.refused(inquiry.asking.task_id, inquiry.model)
                         if trouble.kind is TroubleKind.UNREACHABLE:
@@ -120,7 +131,7 @@ class Desk:
                         if trouble.kind is not TroubleKind.LIMITED:
                             raise
                         rate_limit.limited(trouble.after, begun_at)
-                        if time.monotonic() + rate_limit.closed_seconds() > give_up_at:
+                        if self._now() + rate_limit.closed_seconds() > give_up_at:
                             raise
                         continue
                     except BaseException:
@@ -137,7 +148,7 @@ class Desk:
         limit = {"max_tokens": inquiry.provider.max_tokens} if inquiry.provider.max_tokens else {}
         parameters = limit | question.parameters | changes
         service = await rate_limit.connected()
-        started = time.monotonic()
+        started = self._now()
         request = Request(inquiry.model, question.prompt, question.images, question.system, parameters)
         try:
             # The libraries' own limits are for each read: a service that sends a byte now and then would never be late.
@@ -146,7 +157,7 @@ class Desk:
         except TimeoutError:
             late = say("late", seconds=inquiry.provider.timeout)
             raise ServiceTrouble(inquiry.provider, TroubleKind.LATE, late) from None
-        seconds = round(time.monotonic() - started, 3)
+        seconds = round(self._now() - started, 3)
         rate_limit.went_well(inquiry.model)
         try:
             text = judge(reply, question.check)
@@ -296,11 +307,15 @@ async def desk(store: Store) -> Desk:
     """The desk of this event loop; its connections are closed when the loop ends."""
     loop = asyncio.get_running_loop()
     if loop not in _desks:
-        made = Desk(store)
-        keeper = _until_the_loop_ends(made)
-        _desks[loop] = (made, keeper)
-        await anext(keeper)
+        await open_desk(Desk(store))
     return _desks[loop][0]
+
+
+async def open_desk(made: Desk) -> None:
+    """Have the questions of this event loop asked at this desk."""
+    keeper = _until_the_loop_ends(made)
+    _desks[asyncio.get_running_loop()] = (made, keeper)
+    await anext(keeper)
 
 
 async def finish(seconds: float) -> None:

@@ -37,8 +37,14 @@ REFUSALS = 3
 class RateLimit:
     """The way to one provider, in one event loop."""
 
-    def __init__(self, provider: Provider, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        provider: Provider,
+        now: Callable[[], float] = time.monotonic,
+        connect: Callable[[Provider], Service] = connect,
+    ) -> None:
         self.provider = provider
+        self._connect = connect
         self.places = asyncio.Semaphore(provider.concurrency)
         self.answered = 0
         """Number of answered calls. If others were answered between two refusals of one request, that request is the cause."""
@@ -60,7 +66,7 @@ class RateLimit:
         """The connection, made when it is first needed: in a thread, since loading its library takes a second."""
         async with self._connecting:
             if self._service is None:
-                self._service = await asyncio.to_thread(connect, self.provider)
+                self._service = await asyncio.to_thread(self._connect, self.provider)
         return self._service
 
     @asynccontextmanager
@@ -79,9 +85,10 @@ class RateLimit:
                 self._busy -= 1
 
     async def _opened(self) -> None:
-        since = time.monotonic()
+        now = asyncio.get_running_loop().time
+        since = now()
         while (closed := self.closed_seconds()) > 0 or self._busy >= self._allowed:
-            left = since + PATIENCE - time.monotonic()
+            left = since + PATIENCE - now()
             if (closed > 0 and (self._is_absent or closed > left)) or left <= 0:
                 kind = TroubleKind.UNREACHABLE if self._is_absent else TroubleKind.LIMITED
                 absent = say("not_reached", address=self.provider.address)
