@@ -31,6 +31,7 @@ settings.register_profile("fanfold", deadline=None, print_blob=True, derandomize
 settings.load_profile("fanfold")
 
 share_statements()
+pytest_plugins = ["fanfold.testing.fixtures"]
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -1,0 +1,136 @@
+"""A worker whose turns a test takes: the engine's own turn and call, without its threads, its heartbeat and its waiting."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from fanfold.engine.worker.attempt.attempt_result import Settlement
+from fanfold.engine.worker.attempt.call import Call
+from fanfold.engine.worker.claiming.claim import Claimer
+from fanfold.engine.worker.claiming.room import Room
+from fanfold.engine.worker.turn import Turn, take_turn
+from fanfold.model.item import Claimed
+from fanfold.model.pipelines.pipeline import Pipeline
+from fanfold.model.task import TaskRow
+from fanfold.providers.desk import Desk, open_desk
+from fanfold.settings import Settings
+from fanfold.store.database import Database
+from fanfold.store.store import Store, Transaction
+from fanfold.testing.answers import TEST_PROVIDER, Script, scripted_providers
+from fanfold.testing.clock import Clock, TurnedLoop
+from fanfold.testing.points import WorkerCrashed
+
+
+class WorkerStore(Store):
+    """The store as one worker sees it: out of reach once the worker has crashed."""
+
+    crashed = False
+
+    def __init__(self, settings: Settings, database: Database) -> None:
+        super().__init__(settings, database=database)
+
+    @contextmanager
+    def write(self) -> Iterator[Transaction]:
+        """A transaction that may change things; WorkerCrashed after the crash."""
+        self._refuse_crashed()
+        with super().write() as tx:
+            yield tx
+
+    @contextmanager
+    def read(self) -> Iterator[Transaction]:
+        """A transaction that only looks; WorkerCrashed after the crash."""
+        self._refuse_crashed()
+        with super().read() as tx:
+            yield tx
+
+    def _refuse_crashed(self) -> None:
+        if self.crashed:
+            raise WorkerCrashed
+
+
+class SteppedWorker:
+    """Claims one item at a time, in order, calls its handler here and now, and settles it."""
+
+    def __init__(
+        self, store: WorkerStore, name: str, pipelines: dict[str, Pipeline], clock: Clock, script: Script
+    ) -> None:
+        self.store = store
+        self.name = name
+        self.pipelines = pipelines
+        self.claimer = Claimer(store, pipelines)
+        self.claimer.candidates.hurry()
+        self.crashed_at = 0.0
+        self._clock = clock
+        self._script = script
+        self._loop: TurnedLoop | None = None
+        self._unsettled: list[Settlement] = []
+        self.beat()
+
+    def beat(self) -> None:
+        """Say that it lives."""
+        with self.store.write() as tx:
+            tx.workers.register(self.name, "test", 1, list(self.claimer.served.pairs), 1)
+
+    def claim(self) -> tuple[TaskRow, Claimed] | None:
+        """The next item that is due, if there is one; what is not settled yet is settled first."""
+        while True:
+            turn = self._turn(Room(1))
+            if turn.claimed:
+                return turn.claimed[0]
+            if not turn.again and not turn.settled:  # What has just been settled was not looked at yet.
+                return None
+
+    def settle(self, settlement: Settlement, *, at_once: bool) -> None:
+        """Write how an attempt ended, and move its task on: now, or in one transaction with the next claim."""
+        self._unsettled = [settlement]
+        if at_once:
+            self._turn(Room(0))
+
+    def _turn(self, room: Room) -> Turn:
+        settled, self._unsettled = self._unsettled, []
+        return take_turn(
+            self.store, self.claimer, self.pipelines, self.name, settled, room, in_flight=set(), hinted=True
+        )
+
+    def call(self, row: TaskRow, claimed: Claimed) -> Settlement:
+        """Run one handler here and now, in a loop whose time is the clock of the test."""
+        pipeline = self.pipelines[row.pipeline]
+        stage = pipeline.find(claimed.stage)
+        assert stage is not None, "only items of served stages are claimed"
+        call = Call(self.store, pipeline, stage, row, claimed)
+        return self.loop.run_until_complete(_within_time(call)) if stage.runs_in_loop else call.run_sync()
+
+    @property
+    def loop(self) -> TurnedLoop:
+        """The event loop of this worker, with the scripted answers."""
+        if self._loop is None:
+            self._loop = TurnedLoop(self._clock)
+            self._loop.run_until_complete(self._open_desk())
+        return self._loop
+
+    async def _open_desk(self) -> None:
+        await open_desk(Desk(self.store, scripted_providers(), TEST_PROVIDER, self._script.connect))
+
+    def holds_items(self, store: Store) -> bool:
+        """Whether the database thinks that this worker runs something."""
+        with store.read() as tx:
+            return bool(tx.workers.held(self.name))
+
+    def end(self) -> None:
+        """Settle what is left, unless it has crashed, and close its loop."""
+        if self._unsettled and not self.store.crashed:
+            self._turn(Room(0))
+        if self._loop is not None:
+            self._loop.end()
+            self._loop = None
+
+
+async def _within_time(call: Call) -> Settlement:
+    """One attempt, ended when its stage's time limit is over."""
+    try:
+        async with asyncio.timeout(call.stage.timeout):
+            return await call.run_async()
+    except TimeoutError:
+        return call.time_out()
