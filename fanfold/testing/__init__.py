@@ -5,6 +5,7 @@
 Nothing else in Fanfold imports it, and pytest is needed only for ``fanfold.testing.fixtures``.
 """
 
+from fanfold.providers.services import Request
 from fanfold.testing.answers import (
     Scripted,
     UnscriptedQuestion,
@@ -29,6 +30,7 @@ __all__ = [
     "Engine",
     "NeverAtRest",
     "Point",
+    "Request",
     "Scripted",
     "UnscriptedQuestion",
     "answer",

@@ -1,8 +1,10 @@
 """Scripted answers go through everything that real ones do: checks, retries, rate limits, the cache and the ledger."""
 
 import pytest
+import sqlalchemy as sa
 
 import fanfold as ff
+from fanfold.store.schema.tables import answers
 from fanfold.testing import (
     Engine,
     UnscriptedQuestion,
@@ -126,6 +128,24 @@ def test_a_call_of_unknown_outcome_is_possibly_paid(engine: Engine, trouble: Scr
     spending = engine.task(task).spending
     assert engine.task(task).state == "completed"
     assert (spending.calls, spending.possibly_paid) == (3, possibly)
+
+
+def test_a_worker_that_dies_while_it_asks_does_not_give_its_question_up(engine: Engine) -> None:
+    engine.answers(worker_crash(), to="zwei")
+    engine.answer("text")
+    task = engine.submit(book, NOVEL)
+    engine.run(turn_clock=False)
+    assert [item.state for item in engine.items(task)] == ["done", "running", "done"]
+    assert question_is_open(engine)
+    engine.run()
+    assert not question_is_open(engine)
+    assert engine.result(task) == "text\ntext\ntext"
+
+
+def question_is_open(engine: Engine) -> bool:
+    """Whether the database says that somebody waits for an answer."""
+    with engine.store.read() as tx:
+        return bool(tx.connection.execute(sa.select(answers.c.key).where(answers.c.body.is_(None))).all())
 
 
 def test_a_refused_key_pauses_the_task_until_a_person_goes_on(engine: Engine) -> None:

@@ -1,8 +1,10 @@
 """The engine for tests runs a pipeline as a worker would: same states, same events, same money, without waiting."""
 
 import asyncio
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 from typing import Any
 
 import pytest
@@ -114,6 +116,30 @@ def test_what_fails_for_good_fails_as_it_does_in_earnest(engine: Engine) -> None
     assert [item.state for item in engine.items(task)] == ["failed", "done"]
     assert engine.task(task).state == "partial"
     assert engine.item(task, "1").item.error_message == "no 3"
+
+
+threaded = ff.Pipeline("threaded")
+
+
+@threaded.step(timeout=3_600)
+async def work_in_thread(task: ff.TaskWork) -> str:
+    """Waits for a thread of its own, and for no longer than an hour."""
+    future: Future[str] = Future()
+
+    def work() -> None:
+        time.sleep(0.2)
+        future.set_result("done")
+
+    threading.Thread(target=work, daemon=True).start()
+    async with asyncio.timeout(1_800):
+        return await asyncio.wrap_future(future)
+
+
+def test_the_clock_stands_still_while_a_thread_works(engine: Engine) -> None:
+    task = engine.submit(threaded)
+    engine.run()
+    assert engine.result(task) == "done"
+    assert engine.clock.seconds < 600
 
 
 jobs = ff.Pipeline("jobs")

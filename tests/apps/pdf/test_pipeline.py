@@ -11,7 +11,6 @@ import pytest
 import fanfold as ff
 from fanfold.apps.pdf import pdf
 from fanfold.apps.pdf.options import Options
-from fanfold.apps.pdf.pages import ocr
 from fanfold.apps.pdf.pages.textlayer import PageText
 from fanfold.apps.pdf.pages.windows import Windows
 from tests.ai_protocol import Call
@@ -100,12 +99,6 @@ def test_a_model_sees_each_page_once_and_its_picture_is_kept(live: Live, book: P
     assert "by fake-large" in markdown(live, task)
 
 
-def test_the_prompt_can_be_replaced(sqlite_live: Live, book: Path, ai: AIServer) -> None:
-    ai.answer(WORDS * 3 + " page number says this and once more")
-    convert(sqlite_live, book, provider="fake", prompt="Only the headings.", pages="1")
-    assert "Only the headings." in ai.calls[0].prompt
-
-
 def test_a_page_retried_with_another_model_is_merged_again(live: Live, book: Path, ai: AIServer) -> None:
     ai.answer(lambda call: f"{WORDS} {WORDS} page number says this and once more, by {call.model}")
     task = convert(live, book, provider="fake")
@@ -132,16 +125,6 @@ def test_an_answer_that_lost_the_text_goes_down_the_chain_to_the_text_layer(
     assert [call.model for call in ai.calls] == ["fake-large", "fake-large", "fake-small", "fake-small"]
 
 
-def test_a_model_that_always_answers_500_never_looks_like_success(sqlite_live: Live, book: Path, ai: AIServer) -> None:
-    ai.always("500")
-    task = sqlite_live.client.submit(pdf, book, options={"provider": "fake", "report": True}, retry_limit=0)
-    with sqlite_live.working(children=2):
-        task = sqlite_live.until(task, "completed", 90)
-    assert (task.state, task.done, task.degraded) == ("completed", 4, 4)
-    report = json.loads(sqlite_live.client.result(task.id)["report"].read_text())
-    assert all("text layer instead of a model: fake " in page["degraded"] for page in report["pages"])
-
-
 def test_a_page_of_a_later_model_of_the_chain_is_degraded(sqlite_live: Live, book: Path, ai: AIServer) -> None:
     good = f"{WORDS} {WORDS} page number says this and once more"
     ai.answer(lambda call: good if call.model == "fake-small" else "# A page with some text")
@@ -163,19 +146,6 @@ def test_a_scan_that_the_model_refuses_is_read_by_ocr_and_degraded(live: Live, t
     assert str(item.degraded).startswith("OCR instead of a model: The answer of fake:fake-large cannot be taken")
     assert (task.degraded, live.client.output(task.id, "1")["engine"]) == (1, "ocr")
     assert "quick brown fox" in markdown(live, task)
-
-
-@pytest.mark.parametrize("option", ["auto", "never"])
-def test_a_scan_that_the_model_refuses_fails_where_ocr_is_not_there_or_not_wanted(
-    sqlite_live: Live, tmp_path: Path, ai: AIServer, monkeypatch: pytest.MonkeyPatch, option: str
-) -> None:
-    if option == "auto":
-        monkeypatch.setattr(ocr, "available", lambda: False)
-    make_scan(tmp_path / "scan.pdf", ["A scanned page"])
-    ai.always("refusal")
-    task = convert(sqlite_live, tmp_path / "scan.pdf", state="failed", provider="fake", ocr=option)
-    [item] = sqlite_live.client.items(task.id)
-    assert "refuses" in str(item.error_message)
 
 
 def test_local_comes_last_among_the_fallbacks() -> None:
@@ -206,19 +176,6 @@ def test_a_blank_page_is_done_empty_and_not_paid_for(live: Live, tmp_path: Path,
     task = convert(live, tmp_path / "blank.pdf", provider="fake")
     assert (task.done, ai.calls) == (task.total, [])
     assert live.client.output(task.id, "1")["markdown"] == ""
-
-
-def test_a_scan_without_ocr_says_how_to_get_it(
-    sqlite_live: Live, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ocr, "available", lambda: False)
-    make_scan(tmp_path / "scan.pdf", ["A scanned page"])
-    task = convert(sqlite_live, tmp_path / "scan.pdf", state="failed")
-    [item] = sqlite_live.client.items(task.id)
-    assert (item.error_code, item.failures) == ("no_ocr", 1)
-    assert "pip install 'fanfold[ocr]'" in str(item.error_message)
-    left = convert(sqlite_live, tmp_path / "scan.pdf", ocr="never")
-    assert sqlite_live.client.output(left.id, "1")["note"] == "no text layer"
 
 
 def test_ocr_can_be_had_for_every_page(sqlite_live: Live, tmp_path: Path) -> None:

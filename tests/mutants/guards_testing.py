@@ -1,0 +1,45 @@
+"""Guards of the engine for tests: what passes there passes in earnest, and one test leaves nothing to the next."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Edit, mutant
+
+MEMORY = "fanfold/store/dialects/sqlite_parts/sqlite_memory.py"
+ENGINE, WORKER, CLOCK = "fanfold/testing/engine.py", "fanfold/testing/worker.py", "fanfold/testing/clock.py"
+MUTANTS = (
+    mutant(
+        "threads take turns on the one connection of a database in memory",
+        Edit(MEMORY, "        return self._turn\n", "        return threading.RLock()\n"),
+        test="store/test_memory.py::test_threads_wait_for_each_others_transactions",
+    ),
+    mutant(
+        "the database of a test is empty for the next one",
+        Edit("fanfold/testing/memory.py", "    _access(one.database).restore()\n", ""),
+        test="testing/test_engine.py::test_the_next_test_begins_with_nothing",
+    ),
+    mutant(
+        "a crashed worker of a test writes nothing more",
+        Edit(WORKER, "        if self.crashed:\n            raise WorkerCrashed\n", "        return\n"),
+        test="testing/test_answers.py::test_a_worker_that_dies_while_it_asks_does_not_give_its_question_up",
+    ),
+    mutant(
+        "the time limit of a stage holds in a test",
+        Edit(WORKER, "asyncio.timeout(call.stage.timeout)", "asyncio.timeout(None)"),
+        test="testing/test_engine.py::test_the_time_limit_of_a_stage_holds_on_the_clock_of_the_test",
+    ),
+    mutant(
+        "the lease of a crashed worker ends on the clock of a test",
+        Edit(ENGINE, "        seconds += [dead.crashed_at", "        [dead.crashed_at"),
+        test="testing/test_points.py::test_a_worker_that_dies_before_it_settles_leaves_an_item_that_runs_again",
+    ),
+    mutant(
+        "a question without a scripted answer ends the run",
+        Edit(ENGINE, "                raise problem\n", "                continue\n"),
+        test="testing/test_answers.py::test_a_question_without_an_answer_ends_the_run",
+    ),
+    mutant(
+        "the clock of a test is not turned while a thread is awaited",
+        Edit(CLOCK, "if timeout is not None and not self._is_outside_awaited():", "if timeout is not None:"),
+        test="testing/test_engine.py::test_the_clock_stands_still_while_a_thread_works",
+    ),
+)
