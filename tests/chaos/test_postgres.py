@@ -265,7 +265,7 @@ def test_a_silent_network_is_noticed_within_the_lease(postgres: PostgresServer, 
         before, known = load.meter.rate(WINDOW), names_of(ours, cut_off)
         proxy.fall_silent()
         silent_at = time.monotonic()
-        patiently(lambda: "dropping what runs" in said_by_first(ours), 60, ours.said)
+        patiently(lambda: "dropping all running items" in said_by_first(ours), 60, ours.said)
         dropped = time.monotonic() - silent_at
         patiently(lambda: not is_holding(ours, known), 60, ours.said)
         taken = time.monotonic() - silent_at

@@ -29,7 +29,7 @@ def test_a_tick_ends_within_its_budget_though_a_handler_blocks(shell: Shell, cli
     process = shell.start("tick", f"{BLOCKING}:blocking", "--seconds", "8")
     out, said = process.communicate(timeout=120)
     assert process.returncode == 0, said
-    assert f"block 2 of {task} blocks the event loop" in said
+    assert f"block 2 of {task} has blocked the event loop" in said
     assert "2 handed back" in out
     took = float(out.split(" in ")[1].split(" s")[0])
     assert took < 30

@@ -72,14 +72,14 @@ def test_an_attempt_ends_when_the_database_says_so_and_not_before(
     assert outcome(held, look) == expected
 
 
-def test_strays_must_be_seen_twice_and_never_during_a_turn() -> None:
+def test_lost_claims_must_be_seen_twice_and_never_during_a_turn() -> None:
     caller: Any = Endless()
     attempts = Attempts(caller, lambda: "worker", lambda: None)
-    stray = {7: (1, True)}
-    assert attempts.compare(stray, 0.0, turning=False) == []
-    assert attempts.compare(stray, 0.0, turning=True) == []
-    assert attempts.compare(stray, 0.0, turning=False) == []
-    assert attempts.compare({7: (2, True)}, 0.0, turning=False) == [], "another lease is another stray"
+    lost = {7: (1, True)}
+    assert attempts.compare(lost, 0.0, turning=False) == []
+    assert attempts.compare(lost, 0.0, turning=True) == []
+    assert attempts.compare(lost, 0.0, turning=False) == []
+    assert attempts.compare({7: (2, True)}, 0.0, turning=False) == [], "another lease is another claim"
     assert attempts.compare({7: (2, True)}, 0.0, turning=False) == [{"id": 7, "lease": 2}]
 
 

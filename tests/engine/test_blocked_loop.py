@@ -34,11 +34,11 @@ def test_a_blocked_loop_is_told_of_with_task_stage_item_and_line(live: Live, cap
     pipeline = live.know(batch(handler=handler))
     with caplog.at_level(logging.WARNING, "fanfold"), live.working():
         task = live.client.submit(pipeline, items=[ff.NewItem(key="017", input=1)])
-        eventually(lambda: said(caplog, "blocks the event loop"))
+        eventually(lambda: said(caplog, "blocked the event loop"))
         switch.free.set()
         live.until(task, "completed")
-        eventually(lambda: said(caplog, "The event loop goes on after"))
-    line = said(caplog, "blocks the event loop")[0]
+        eventually(lambda: said(caplog, "The event loop continues after"))
+    line = said(caplog, "blocked the event loop")[0]
     assert f"convert 017 of {task.id}" in line
     assert "test_blocked_loop.py:" in line
     assert "in handler (switch.wait())" in line
@@ -51,7 +51,7 @@ def test_a_loop_that_only_waits_is_not_told_of(live: Live, caplog: pytest.LogCap
     task = live.client.submit(live.know(batch(handler=handler)), items=[1, 2])
     with caplog.at_level(logging.WARNING, "fanfold"), live.working():
         live.until(task, "completed")
-    assert said(caplog, f"of {task.id} blocks the event loop") == []
+    assert said(caplog, f"of {task.id} has blocked the event loop") == []
 
 
 def test_the_heartbeat_goes_on_while_the_loop_is_blocked(live: Live) -> None:

@@ -86,8 +86,8 @@ MUTANTS = (
         "the pipe of a child is closed by who reads it",
         Edit(
             CHILDREN,
-            "            if self._is_busy:\n                return  # Its thread",
-            "            if False:\n                return  # Its thread",
+            "            if self._is_busy:\n                return  # The waiting",
+            "            if False:\n                return  # The waiting",
         ),
         test=f"{TAKEN}::test_a_killed_child_is_told_of_by_whoever_waits_for_it",
     ),
@@ -215,7 +215,9 @@ MUTANTS = (
     mutant(
         "what a child cannot read does not end it",
         Edit(
-            CHILD, "            return pickle.dumps(ErrandOutcome(error=_not_readable(error)))\n", "            raise\n"
+            CHILD,
+            "            return pickle.dumps(FunctionResult(error=_not_readable(error)))\n",
+            "            raise\n",
         ),
         test=f"{UNRULY}::test_a_child_survives_what_cannot_travel",
     ),
@@ -228,8 +230,8 @@ MUTANTS = (
         "an error around a handler is an error of its item",
         Edit(
             CHILD,
-            "    except BaseException as error:\n        # Around the",
-            "    except ZeroDivisionError as error:\n        # Around the",
+            "    except BaseException as error:\n        # Outside the",
+            "    except ZeroDivisionError as error:\n        # Outside the",
         ),
         test=f"{UNRULY}::test_a_task_of_the_loop_that_ends_it_fails_its_item_alone[sqlite]",
     ),

@@ -16,15 +16,15 @@ MUTANTS = (
         "a stray must be seen twice",
         Edit(
             ATTEMPTS,
-            "for item, lease in strays.items() if self._strays.get(item) == lease]",
-            "for item, lease in strays.items()]",
+            "for item, lease in lost_claims.items() if self._lost_claims.get(item) == lease]",
+            "for item, lease in lost_claims.items()]",
         ),
-        test="engine/test_attempts.py::test_strays_must_be_seen_twice_and_never_during_a_turn",
+        test="engine/test_attempts.py::test_lost_claims_must_be_seen_twice_and_never_during_a_turn",
     ),
     mutant(
         "no strays while a turn is under way",
-        Edit(ATTEMPTS, "strays = {} if turning else {", "strays = {"),
-        test="engine/test_attempts.py::test_strays_must_be_seen_twice_and_never_during_a_turn",
+        Edit(ATTEMPTS, "lost_claims = {} if turning else {", "lost_claims = {"),
+        test="engine/test_attempts.py::test_lost_claims_must_be_seen_twice_and_never_during_a_turn",
     ),
     mutant(
         "what began after the look is left alone",
@@ -33,7 +33,7 @@ MUTANTS = (
     ),
     mutant(
         "a stray is handed back",
-        Edit(WORKER, "        if strays:\n", "        if False:\n"),
+        Edit(WORKER, "        if lost_claims:\n", "        if False:\n"),
         by="sqlite",
         test="engine/test_attempts.py::test_an_item_whose_claim_was_never_answered_is_handed_back_also_by_an_idle_worker[sqlite]",
     ),

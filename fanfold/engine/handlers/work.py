@@ -64,7 +64,7 @@ class Work:
         claimed: Claimed,
         stop: Stop | None = None,
         *,
-        run_errand: Callable[..., Awaitable[Any]] | None = None,
+        run_in_child: Callable[..., Awaitable[Any]] | None = None,
         retries_left: int = 0,
         wait_limit: float = 600.0,
         grace_seconds: float = GRACE_SECONDS,
@@ -74,7 +74,7 @@ class Work:
         self._row = row
         self._claimed = claimed
         self._stop = stop or Stop()
-        self._run_errand = run_errand
+        self._run_in_child = run_in_child
         self.retries_left = retries_left
         """How many more failures this item may have before it counts as failed."""
         self.wait_limit = wait_limit
@@ -254,7 +254,7 @@ class Work:
         The function must be importable by its name, and what goes in and comes out must be picklable. A child that dies
         costs only this attempt.
         """
-        found: Found = await (self._run_errand or _run_here)(function, arguments, named)
+        found: Found = await (self._run_in_child or _run_here)(function, arguments, named)
         return found
 
     async def ask(

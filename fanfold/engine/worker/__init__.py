@@ -1,1 +1,1 @@
-"""The worker: its loop, the turn, claiming, the attempts under way, calling handlers, child processes and the heartbeat."""
+"""The worker: its loop, turns, claiming, running attempts, child processes and the heartbeat."""

@@ -1,4 +1,4 @@
-"""The one thread in which a worker takes its turns, and what happens while the database does not answer."""
+"""The single thread in which a worker takes its turns; retries while the database does not answer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
 
 
 class DatabaseThread:
-    """Runs functions that speak to the database, one at a time, beside the loop."""
+    """Runs functions that use the database, one at a time, outside the loop's thread."""
 
     def __init__(
         self, store: Store, name: str, stopping: StopTimes, known_misfit: Callable[[], FanfoldError | None]
@@ -37,11 +37,11 @@ class DatabaseThread:
         )
 
     def submit(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Future[Any]:
-        """Run it there, from any thread; RuntimeError when the worker is leaving already."""
+        """Run it there, from any thread; RuntimeError if the worker is already leaving."""
         return self._thread.submit(function, *arguments, **named)
 
     def close(self) -> None:
-        """End the thread with what it does now."""
+        """End the thread after its current function."""
         self._thread.shutdown(wait=False)
 
     async def run(self, function: Callable[[], Any]) -> Any:
@@ -49,13 +49,13 @@ class DatabaseThread:
         return await asyncio.get_running_loop().run_in_executor(self._thread, function)
 
     async def persistently(self, function: Callable[[], Any]) -> Any:
-        """Run it there, again and again while the database cannot be reached; work in hand is kept."""
+        """Run it there, with retries while the database is unreachable; unsaved results are kept."""
         pause, lost_at = FIRST_PAUSE, None
         while True:
             try:
                 found = await self.run(function)
                 if lost_at is not None:
-                    log.warning("[%s] The database is there again, after %s", self._name, _ago(lost_at))
+                    log.warning("[%s] The database is reachable again after %s", self._name, _ago(lost_at))
                 return found
             except DatabaseProblem as problem:
                 if misfit := self._known_misfit() or await self.run(partial(self._misfit_behind, problem)):
@@ -73,7 +73,7 @@ class DatabaseThread:
             pause = min(LONGEST_PAUSE, pause * 2)
 
     async def within(self, function: Callable[[], Any], seconds: float) -> DatabaseProblem | None:
-        """Run it there, again for so long while the database cannot be reached; the problem, when it could not be done."""
+        """Run it there, with retries for ``seconds`` while the database is unreachable; returns the problem if it failed."""
         pause, end = FIRST_PAUSE, time.monotonic() + seconds
         while True:
             try:
@@ -89,7 +89,7 @@ class DatabaseThread:
         return self._stopping.at_once or self._stopping.is_past_grace()
 
     def _misfit_behind(self, problem: DatabaseProblem) -> DatabaseProblem | None:
-        """Whether a statement was refused because the database was upgraded beneath it, which the heartbeat has yet to notice."""
+        """The reason, if the statement was refused because the database was upgraded, which the heartbeat will notice later."""
         if problem.code == UNREACHABLE:
             return None
         try:

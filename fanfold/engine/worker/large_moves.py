@@ -1,4 +1,4 @@
-"""Moves tasks on whose many items are copied into their next stage: in a thread, beside the turns, which must not wait."""
+"""Advances tasks that copy many items into their next stage, in a thread, so that turns need not wait."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ log = logging.getLogger("fanfold.worker")
 
 
 class LargeMoves:
-    """The tasks that are being moved on like this. Lives in the loop's thread."""
+    """The tasks that are being advanced this way. Lives in the loop's thread."""
 
     def __init__(
         self,
@@ -43,13 +43,13 @@ class LargeMoves:
         return bool(self._moving)
 
     def begin(self, numbers: Iterable[int]) -> None:
-        """Copy the items of these tasks, and move them, unless it is being done already."""
+        """Copy the items of these tasks and advance them, unless that is already in progress."""
         for number in set(numbers) - self._moving:
             self._moving.add(number)
             self._threads.submit(partial(self._move, number))
 
     async def end(self, seconds: float) -> None:
-        """Wait a moment for what is copied just now: it ends with its chunk, and whoever comes next goes on with it."""
+        """Wait briefly for copies in progress: each ends after its chunk, and another worker continues it."""
         end = time.monotonic() + seconds
         while self._moving and time.monotonic() < end:
             await asyncio.sleep(0.01)
@@ -60,9 +60,9 @@ class LargeMoves:
             with left_for_later(self._store, worker):
                 move_on(self._store, self._pipelines, number, worker, self._is_over)
         except DatabaseProblem as problem:
-            log.warning("[%s] A task is moved on by a later sweep: %s", worker, problem)
+            log.warning("[%s] A later sweep will advance a task: %s", worker, problem)
         except Exception:
-            log.exception("[%s] A task could not be moved on; the next sweep tries again", worker)
+            log.exception("[%s] Could not advance a task; the next sweep tries again", worker)
         finally:
             self._moved(number)
 

@@ -1,4 +1,4 @@
-"""Has this been said already? Ten thousand items that fail for one reason are a handful of lines, with their number."""
+"""Limits repeated log lines: ten thousand items that fail for one reason become a handful of lines, with their number."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 
 WINDOW_SECONDS = 60.0
 SAID = 5
-"""So many lines of one cause are said each minute; after that the 10th, the 100th, the 1000th …"""
+"""Lines logged per cause and minute; after that only the 10th, the 100th, the 1000th …"""
 MOST_CAUSES = 500
 
 
@@ -19,7 +19,7 @@ class LogThrottle:
         self._began = time.monotonic()
 
     def count(self, *cause: str | None) -> tuple[bool, str]:
-        """Whether a line of this cause is to be said, and what is to be added to it. Causes that differ in digits are one."""
+        """Whether to log a line with this cause, and what to append. Causes that differ only in digits are the same."""
         now = time.monotonic()
         if now - self._began > WINDOW_SECONDS or len(self._counts) >= MOST_CAUSES:
             self._counts, self._began = {}, now
@@ -28,5 +28,5 @@ class LogThrottle:
         if times < SAID:
             return True, ""
         if times == SAID:
-            return True, " (for a minute, only the 10th, the 100th, the 1000th … like this is said)"
+            return True, " (for a minute, only the 10th, the 100th, the 1000th … like this is logged)"
         return str(times).strip("0") == "1", f" ({times} like this within a minute)"

@@ -1,4 +1,4 @@
-"""Who does the work? A worker: claims due items, runs their handlers, settles them, and moves tasks on."""
+"""The worker's loop: claims due items, runs their handlers, settles them, and advances tasks."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ from fanfold.store.store import Store
 
 log = logging.getLogger("fanfold.worker")
 JOIN_SECONDS = 5.0
-"""How long a worker waits for its own threads at the end."""
+"""How long a worker waits for its threads at the end."""
 DRAIN_SECONDS = 1.0
-"""A worker that runs until there is nothing to do waits so long for what falls due next."""
+"""How far ahead a worker that runs until nothing is left (``drain``) waits for the next due item."""
 HAND_BACK_SECONDS = 3.0
-"""How long a worker that leaves tries to write its last results while the database does not answer: they may be paid for."""
+"""How long a stopping worker tries to write its last results, which may have cost money, if the database does not answer."""
 LEAVE_SECONDS = 0.5
-"""A tick waits no longer than this for its own threads at the end."""
+"""How long a tick waits for its threads at the end."""
 TICK_GRACE_SECONDS = 1.5
-"""A tick waits no longer than this for the start of an external job that is under way at the end."""
+"""How long a tick waits at its end for an external job that is being started."""
 CLAIM_SHARE, CLAIM_LEAST = 0.5, 100
 """Claim at most this share of the slots per turn (and at least CLAIM_LEAST), so items run while the next batch is claimed."""
 GATHER_SECONDS = 0.01
@@ -64,8 +64,8 @@ class Worker:
     """Serves the stages of some pipelines until it is stopped.
 
     ``run()`` blocks; ``stop()`` may be called from any thread or signal handler: once to finish or hand back what is in
-    flight within the grace time, twice to hand it back at once. When the database is upgraded to a revision that this code
-    cannot go on with, it stops in the same way by itself, and ``run()`` raises DatabaseProblem.
+    flight within the grace time, twice to hand it back at once. If the database is upgraded to a revision that this code
+    cannot use, the worker stops in the same way by itself, and ``run()`` raises DatabaseProblem.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Worker:
         check_reachable(stage for _, stage in served)
         self.concurrency = concurrency or self.store.settings.concurrency or places_for(served)
         self.capped = capped(served, self.concurrency)
-        """What to tell people of stages that could use more places than there are."""
+        """Sentences about stages that could use more slots than there are."""
         self._stopping = StopTimes(self.store.settings.grace_seconds)
         self._misfit: FanfoldError | None = None
         self._hinted = True
@@ -111,12 +111,12 @@ class Worker:
         return self._attempts.endings
 
     def stop(self) -> None:
-        """Stop: first gracefully, at the second call at once."""
+        """Stop: gracefully at the first call, at once at the second."""
         self._stopping.ask()
         self._from_thread(self._note_hint)()
 
     def wake(self) -> None:
-        """Have it look for work now; may be called from any thread."""
+        """Poll for work now; may be called from any thread."""
         self._from_thread(self._note_hint)()
 
     def run(
@@ -131,8 +131,8 @@ class Worker:
     ) -> None:
         """Work until stopped, until ``until()``, until there is nothing to do (``drain``), or for some ``seconds``.
 
-        ``signals``: SIGTERM and Ctrl-C stop it. With an ``exit_code`` the process is ended with it when a handler blocks the
-        event loop, the worker must be gone, and the handler cannot be interrupted. ``budget`` is the old name of ``seconds``.
+        ``signals``: SIGTERM and Ctrl-C stop it. ``exit_code``: if the worker must be gone while a handler blocks the event
+        loop and cannot be interrupted, the process ends with this code. ``budget`` is the old name of ``seconds``.
         """
         refuse_in_loop("A worker", "await asyncio.to_thread(worker.run)")
         self._stopping.give(seconds if budget is None else budget)
@@ -140,7 +140,7 @@ class Worker:
         self._drain = drain
         if drain:
             self.claimer.candidates.hurry()
-        gc.freeze()  # What is there already stays: without it each full collection looks through all modules again.
+        gc.freeze()  # Existing objects stay. Without this, each full collection scans all modules again.
         try:
             with heeded(self.stop) if signals else nullcontext():
                 asyncio.run(self._main(exit_code))
@@ -152,7 +152,7 @@ class Worker:
             raise self._misfit
 
     async def _main(self, exit_code: int | None) -> None:
-        # Of a tick only what fits its time: people see that nobody serves the rest.
+        # A tick registers only stages that fit its time, so that people see that nobody serves the rest.
         serves = [(line.name, one.name) for line, one in self.claimer.served_stages() if self.claimer.fits(one)]
         self._assemble(serves)
         watchdog = Watchdog(WatchedWorker(self), self._attempts, self.name, exit_code)
@@ -168,7 +168,7 @@ class Worker:
             await self._leave(watchdog)
 
     def _assemble(self, serves: list[tuple[str, str]]) -> None:
-        """Make the parts of this run, in the loop that they live in."""
+        """Create the parts of this run, in the loop that they live in."""
         self._loop = asyncio.get_running_loop()
         self._wake = asyncio.Event()
         self._caller = Caller(self.store, self.name, self.children, self._leave_for)
@@ -202,7 +202,7 @@ class Worker:
         )
 
     async def _leave(self, watchdog: Watchdog) -> None:
-        """Hand back what runs, and end every part."""
+        """Hand back running items, and end every part."""
         self._services.stop()
         await self._hand_back()
         watchdog.stop()
@@ -232,13 +232,13 @@ class Worker:
             await self._rest()
 
     def _is_drained(self, turn: Turn) -> bool:
-        """Whether nothing runs, nothing can be claimed, and nothing falls due in a moment that this run still has."""
+        """Whether nothing runs, nothing can be claimed, and nothing becomes due soon, within the time of this run."""
         if self._attempts or self._attempts.settled or turn.claimed or self.claimer.can_claim or self._moves:
             return False
         if self._shortages.lasts:
             return False
         if turn.settled:
-            # What has just been settled may be due again soon, and was not looked at yet.
+            # Items just settled may be due again soon, and were not polled yet.
             self._hinted = True
             self._wake.set()
             return False
@@ -250,7 +250,7 @@ class Worker:
         return soon is None or soon > min(DRAIN_SECONDS, left)
 
     async def _turn(self) -> Turn:
-        """settle → advance → look → claim, in the database thread; then start what was claimed."""
+        """settle → advance → poll → claim, in the database thread; then start what was claimed."""
         self._wake.clear()
         settled = self._attempts.take_settled()
         hinted, self._hinted = self._hinted, False
@@ -290,10 +290,10 @@ class Worker:
         stage = pipeline.find(claimed.stage)
         assert stage is not None, "only items of served stages are claimed"
         grace = GRACE_SECONDS if self._stopping.end_at is None else TICK_GRACE_SECONDS
-        self._attempts.start(Call(self.store, pipeline, stage, row, claimed, self._caller.run_errand, grace))
+        self._attempts.start(Call(self.store, pipeline, stage, row, claimed, self._caller.run_in_child, grace))
 
     async def _rest(self) -> None:
-        """Wait for an ending, a hint, the next due time, or the next look."""
+        """Wait for a settlement, a hint, the next due time, or the next poll."""
         longest = self.store.settings.poll_seconds
         if self.claimer.seconds_to_next is not None and self._free() > 0:
             longest = min(longest, max(0.01, self.claimer.seconds_to_next + 0.005))
@@ -305,7 +305,7 @@ class Worker:
             longest = min(longest, left + 0.01)
         if (
             not self._wake.is_set()
-        ):  # Else what has just begun would run first, and there would be nothing to run meanwhile.
+        ):  # Otherwise the items just started would run first, and nothing would run during the next claim.
             try:
                 await asyncio.wait_for(self._wake.wait(), longest)
             except TimeoutError:
@@ -314,7 +314,7 @@ class Worker:
             await asyncio.sleep(GATHER_SECONDS)
 
     async def _hand_back(self) -> None:
-        """End every handler that still runs and give its item back unharmed."""
+        """Cancel every running handler and hand its item back."""
         await self._attempts.hand_back(self._stopping.cut_off(self.store.settings.hand_back_limit))
         settled = self._attempts.take_settled()
         if not settled:
@@ -332,13 +332,15 @@ class Worker:
         )
         patience = HAND_BACK_SECONDS if self._stopping.end_at is None else LEAVE_SECONDS
         if (problem := await self._database.within(turn, patience)) is not None:
-            again = "They run again when the lease is over"
+            again = "They run again when the lease ends"
             log.warning("[%s] Could not hand back %d items: %s %s", self.id, len(settled), problem, again)
 
     def _leave_for(self, misfit: FanfoldError) -> None:
-        """Stop where this code cannot go on: the database or the script does not fit, or no heartbeat; ``run`` raises it."""
+        """Stop because this code cannot continue (database or script do not fit, or no heartbeat); ``run`` raises the reason."""
         if self._misfit is None:
-            log.warning("[%s] %s. Finishing or handing back what runs, then stopping", self.id, str(misfit).rstrip("."))
+            log.warning(
+                "[%s] %s. Finishing or handing back running items, then stopping", self.id, str(misfit).rstrip(".")
+            )
             self._misfit = misfit
             self._services.stop()
             self.stop()
@@ -349,7 +351,7 @@ class Worker:
                 if self._loop is not None:
                     self._loop.call_soon_threadsafe(function, *arguments)
             except RuntimeError:  # The loop is closed.
-                log.debug("[%s] Came too late for the loop: %s", self.name, function)
+                log.debug("[%s] Too late for the loop: %s", self.name, function)
 
         return call
 
@@ -363,9 +365,9 @@ class Worker:
         self._wake.set()
 
     def _compare(self, held: Held, asked_at: float) -> None:
-        strays = self._attempts.compare(held, asked_at, turning=self._turning)
-        if strays:
-            self._database.submit(self._release, strays)
+        lost_claims = self._attempts.compare(held, asked_at, turning=self._turning)
+        if lost_claims:
+            self._database.submit(self._release, lost_claims)
 
     def _release(self, rows: list[dict[str, int]]) -> None:
         with self.store.write() as tx:
@@ -377,11 +379,11 @@ class Worker:
 
 
 def refuse_in_loop(what: str, instead: str) -> None:
-    """Say what to do where an event loop runs already: blocking it would stop everything else in it."""
+    """Raise an error inside a running event loop, and name the alternative: blocking would stop everything else in it."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return
     raise BadInput(
-        f"{what} blocks until it is over, and an event loop is running here. Write: {instead}", code="in_loop"
+        f"{what} blocks until it is done, and an event loop is running here. Write: {instead}", code="in_loop"
     )

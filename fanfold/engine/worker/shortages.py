@@ -1,4 +1,4 @@
-"""Keeps a worker from claiming while its machine is short of open files or disk space: item after item would only fail."""
+"""Stops claiming while the machine is short of file descriptors or disk space, since item after item would fail."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from fanfold.model.shortage import shortage, told
 log = logging.getLogger("fanfold.worker")
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0
 PROBED_FILES = 8
-"""A handler rarely needs more at once: a socket, a file, the pipes of a program."""
+"""Files opened by a probe. A handler rarely needs more at once: a socket, a file, the pipes of a program."""
 PROBED_BYTES = 1 << 20
 
 
 class Shortages:
     """Begins when an item meets a shortage, and ends when a probe finds files and space again. Lives in the loop's thread.
 
-    The first probe follows at once: where there is enough for everybody else, only the item that met the shortage waits.
+    The first probe follows at once: if it finds enough, only the item that met the shortage waits.
     """
 
     def __init__(self, worker: Callable[[], str], scratch: Path) -> None:
@@ -39,23 +39,25 @@ class Shortages:
         return self._began_at is not None
 
     def note(self) -> None:
-        """An item met a shortage."""
+        """Record that an item met a shortage."""
         if self._began_at is None:
             self._began_at = time.monotonic()
             self._waits, self._probe_at, self._pause = False, 0.0, FIRST_PAUSE
 
     def seconds_to_probe(self) -> float | None:
-        """How long until the next probe; None while nothing is short."""
+        """Seconds until the next probe; None while nothing is short."""
         return None if self._began_at is None else max(0.0, self._probe_at - time.monotonic())
 
     def end(self, problem: str | None) -> None:
-        """Go on when a probe found no problem; else wait for the next one."""
+        """Resume claiming if a probe found no problem; otherwise wait for the next one."""
         assert self._began_at is not None
         now = time.monotonic()
         if problem is None:
             if self._waits:
                 log.warning(
-                    "[%s] Going on after %.1f s: there are files and space again", self._worker(), now - self._began_at
+                    "[%s] Going on after %.1f s: there are files and space again",
+                    self._worker(),
+                    now - self._began_at,
                 )
             self._began_at = None
             return
@@ -68,7 +70,7 @@ class Shortages:
         self._pause = min(LONGEST_PAUSE, self._pause * 2)
 
     def probe(self) -> str | None:
-        """What the machine is short of right now; None when a few files can be opened and written. Takes any thread."""
+        """What the machine is short of now; None if a few files can be opened and written. From any thread."""
         try:
             with ExitStack() as held:
                 for _ in range(PROBED_FILES):
@@ -76,7 +78,7 @@ class Shortages:
             for folder in (Path(tempfile.gettempdir()), self._scratch):
                 self._write_into(folder)
         except OSError as error:
-            # Any other error of these folders is not what an item has met; it must not hold up everything else.
+            # Any other error of these folders is not the shortage, and must not stop everything else.
             return told(error) if shortage(error) is not None else None
         return None
 

@@ -1,7 +1,7 @@
-"""Signals that reach a worker whatever its event loop is doing.
+"""Delivers signals to a worker even while its event loop is blocked.
 
-A loop hears of signals through its own selector, and Python's handlers run between two instructions of the main thread. A handler
-that blocks the loop keeps both away, so signals are read by a thread of their own, from the pipe that the system writes them to.
+A loop receives signals through its own selector, and Python's signal handlers run between two instructions of the main thread.
+A task handler that blocks the loop delays both, so a separate thread reads signals from the wakeup pipe.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ HEEDED = (signal.SIGTERM, signal.SIGINT)
 
 
 def in_main_thread() -> bool:
-    """Whether this is the thread that may set handlers of signals."""
+    """Whether this is the thread that may set signal handlers."""
     return threading.current_thread() is threading.main_thread()
 
 
 @contextmanager
 def heeded(stop: Callable[[], None]) -> Iterator[None]:
-    """SIGTERM and Ctrl-C call ``stop``, in a thread of its own. Does nothing elsewhere than in the main thread."""
+    """SIGTERM and Ctrl-C call ``stop`` in a separate thread. No effect outside the main thread."""
     if not in_main_thread():
         yield
         return
@@ -51,4 +51,4 @@ def _listen(reader: socket.socket, stop: Callable[[], None]) -> None:
 
 
 def _nothing(_number: int, _frame: object) -> None:
-    """The signal is on its way through the pipe already."""
+    """Do nothing: the signal goes through the pipe."""

@@ -1,4 +1,4 @@
-"""One turn of a worker, a list of steps: settle what has ended, advance tasks, look for work, claim. The loop then starts it."""
+"""One turn of a worker as a list of steps: settle, advance tasks, poll for work, claim. The loop then starts what was claimed."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from fanfold.store.store import Store
 
 log = logging.getLogger("fanfold.worker")
 AT_ONCE = 1_000
-"""Most endings that one transaction writes: each is up to six rows, some 70 ms on SQLite for all."""
+"""Most settlements written in one transaction: up to six rows each, about 70 ms on SQLite."""
 
 
 @dataclass
 class Turn:
-    """What came of a turn."""
+    """The result of a turn."""
 
     claimed: list[tuple[TaskRow, Claimed]] = field(default_factory=list)
     settled: int = 0
     again: bool = False
-    """Whether a task moved on, so that there may be new work at once."""
+    """Whether a task advanced, so that there may be new work at once."""
     cut_short: bool = False
     """Whether more could be claimed at once."""
 
@@ -54,9 +54,9 @@ def take_turn(
     hinted: bool,
     large: set[int] | None = None,
 ) -> Turn:
-    """One turn. It may be repeated after a lost connection: what was committed before is simply found done.
+    """Take one turn. It may be repeated after a lost connection: what was committed before is found done.
 
-    Tasks that move on only after many items were copied are noted in ``large``, if given, and left to the caller.
+    Tasks that must copy many items to advance are added to ``large``, if given, and left to the caller.
     """
     steps = _Steps(store, claimer, pipelines, worker, list(settled), room, in_flight, hinted, large)
     steps.settle()
@@ -69,7 +69,7 @@ def take_turn(
 
 
 class _Steps:
-    """The steps of one turn, in their order; each leaves to the next what it did not settle or advance."""
+    """The steps of one turn, in order; each leaves to the next what it did not settle or advance."""
 
     def __init__(
         self,
@@ -95,18 +95,18 @@ class _Steps:
         self._settled = settled
         self._pausing: list[Settlement] = []
         if pausing := [one for one in settled if one.pause]:
-            # Results of a task count only while it is active, and what is handed back must not be claimed again at once: so
-            # what has ended otherwise comes first, then the pause, then the items that asked for it.
+            # Results of a task count only while it is active, and items handed back must not be claimed again at once. So
+            # settle the other items first, then pause, then hand back the items that asked for the pause.
             self._settled, self._pausing = [one for one in settled if not one.pause], pausing
             self._room = Room(0)
         self._plain = [one for one in self._settled if one.new_items is None]
         self._unwritten = self._plain
-        """Endings for the claim's transaction."""
+        """Settlements to write in the claim's transaction."""
         self._over = {one.claimed.task for one in self._plain} - in_flight - claimer.known_tasks
-        """Tasks whose stage may be over with these endings."""
+        """Tasks whose stage may be over after these settlements."""
 
     def settle(self) -> None:
-        """Finish splits, and write the endings after which a task may move on; the others are written with the claim."""
+        """Finish splits, and write settlements after which a task may advance; the others are written with the claim."""
         for one in self._settled:
             if one.new_items is not None and _finish_split(self._store, self._pipelines, self._worker, one):
                 self._claimer.candidates.note_move(one.claimed.task)
@@ -116,34 +116,34 @@ class _Steps:
             self._unwritten = []
 
     def advance(self) -> None:
-        """Move tasks on before places are given away, so that they do not wait for them in their next stage."""
+        """Advance tasks before slots are given away, so that their next stage need not wait for slots."""
         self._advance(self._over)
 
     def look(self) -> None:
-        """Look for tasks with work, if there is room for it."""
+        """Poll for tasks with work, if there is room."""
         if self._room.free > 0:
             self._claimer.look(self._hinted, now=self.turn.again, room=self._room)
 
     def claim(self) -> None:
-        """Claim for the free places, in one commit with what is not written yet."""
+        """Claim for the free slots, in one commit with the settlements not yet written."""
         if self._unwritten or (self._room.free > 0 and self._claimer.has_candidates):
             self.turn.claimed = _settle_and_claim(self._store, self._claimer, self._worker, self._unwritten, self._room)
 
     def advance_left(self) -> None:
-        """Move the other tasks on of which something has ended and nothing is under way."""
+        """Advance the remaining tasks that have settled items and none running."""
         busy = self._in_flight | {row.number for row, _ in self.turn.claimed} | self._over
         left = {one.claimed.task for one in self._settled} - busy
         self._advance(left | _failing_fast(self._plain, self._pipelines))
 
     def pause(self) -> None:
-        """Pause the tasks whose handlers ask for it, then hand their items back."""
+        """Pause the tasks whose handlers ask for it, then hand back their items."""
         if self._pausing:
             pausing = _pause(self._store, self._pipelines, self._worker, self._pausing)
             _settle_and_claim(self._store, self._claimer, self._worker, pausing, Room(0))
             self.turn.again = True
 
     def _advance(self, numbers: set[int]) -> None:
-        """Move these tasks on where their stage is over. Those that take long are noted in ``large``, if given."""
+        """Advance these tasks if their stage is over. Slow ones are added to ``large``, if given."""
         for number in sorted(numbers):
             with left_for_later(self._store, self._worker):
                 try:
@@ -159,7 +159,7 @@ class _Steps:
 
 
 def _finish_split(store: Store, pipelines: Pipelines, worker: str, one: Settlement) -> bool:
-    """End a split; whether its task moved. If on_move refuses the move, the split is made again after a pause."""
+    """End a split; returns whether its task moved. If on_move refuses the move, the split runs again after a pause."""
     moved = False
     with left_for_later(store, worker):
         try:
@@ -174,9 +174,9 @@ def _finish_split(store: Store, pipelines: Pipelines, worker: str, one: Settleme
 
 
 def _pause(store: Store, pipelines: Pipelines, worker: str, settled: Sequence[Settlement]) -> list[Settlement]:
-    """Pause the tasks whose handlers ask for it; returns the endings of their items.
+    """Pause the tasks whose handlers ask for it; returns the settlements of their items.
 
-    Where on_move refuses it, these items wait: handed back, they would ask for the pause again at once, without end.
+    If on_move refuses, these items back off: handed back, they would ask for the pause again at once, forever.
     """
     refused: dict[int, MirrorFailed] = {}
     for task, reason in {one.claimed.task: one.pause for one in settled if one.pause}.items():
@@ -189,12 +189,12 @@ def _pause(store: Store, pipelines: Pipelines, worker: str, settled: Sequence[Se
                     refused[task] = problem
                     raise
         except (IllegalMove, NotFound):
-            log.debug("[%s] The task to pause has moved on meanwhile", worker)
+            log.debug("[%s] The task to pause has moved meanwhile", worker)
     return [_refused(one, refused[one.claimed.task]) if one.claimed.task in refused else one for one in settled]
 
 
 def _refused(one: Settlement, problem: MirrorFailed) -> Settlement:
-    """The ending of an item whose task on_move did not let move: tried again later, which uses up no retry."""
+    """The settlement of an item whose task's move on_move refused: retried later, without using up a retry."""
     known: dict[str, Any] = {"error_code": problem.code, "error_message": clean(problem.told, MESSAGE_LENGTH)}
     delay = pause_after(max(1, one.claimed.attempts - one.claimed.failures))
     return one._replace(
@@ -205,9 +205,9 @@ def _refused(one: Settlement, problem: MirrorFailed) -> Settlement:
 def _settle_and_claim(
     store: Store, claimer: Claimer, worker: str, settled: list[Settlement], room: Room
 ) -> list[tuple[TaskRow, Claimed]]:
-    """Both in one transaction: the finish of the last items and the claim of the next cost one commit.
+    """Settle the last items and claim the next in one transaction, which saves a commit.
 
-    More endings than one short transaction can hold are written before, in transactions of their own.
+    If there are too many settlements for one short transaction, the others are written before, in separate ones.
     """
     while len(settled) > AT_ONCE:
         some, settled = settled[:AT_ONCE], settled[AT_ONCE:]
@@ -218,7 +218,7 @@ def _settle_and_claim(
 def _commit(
     store: Store, claimer: Claimer, worker: str, settled: list[Settlement], room: Room
 ) -> list[tuple[TaskRow, Claimed]]:
-    """One transaction; if the database refuses it, the endings one by one, and nothing is claimed."""
+    """One transaction. If the database refuses it, write the settlements one by one and claim nothing."""
     try:
         with store.write() as tx:
             settle(tx, settled, worker, store.settings.crash_limit)
@@ -232,7 +232,7 @@ def _commit(
 
 
 def _settle_alone(store: Store, worker: str, one: Settlement) -> None:
-    """One bad result must not hold up the others: settle it by itself, as a failure if the database refuses its data."""
+    """Settle one item by itself, as a failure if the database refuses its data: a bad result must not hold up the others."""
     limit = store.settings.crash_limit
     try:
         store.transact(lambda tx: settle(tx, [one], worker, limit))
@@ -243,14 +243,14 @@ def _settle_alone(store: Store, worker: str, one: Settlement) -> None:
     with store.read() as tx:
         misfit = tx.misfit()
     if misfit is not None:
-        # An upgrade may have brought a constraint that this code does not know: no fault of the result.
+        # An upgrade may have added a constraint that this code does not know; the result is not at fault.
         raise misfit
     failed = unstorable(one, say("result_refused"))
     store.transact(lambda tx: settle(tx, [failed], worker, limit))
 
 
 def _failing_fast(settled: Sequence[Settlement], pipelines: Pipelines) -> set[int]:
-    """Tasks of which an item has failed in a stage that does not wait for the others."""
+    """Tasks with a failed item in a stage that does not wait for the other items."""
     return {one.claimed.task for one in settled if one.ending is Ending.FAIL and _is_fail_fast(one, pipelines)}
 
 

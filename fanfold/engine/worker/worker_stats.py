@@ -1,4 +1,4 @@
-"""How much was done in the last minute? A rolling count that a worker reports with its heartbeat."""
+"""Rolling counts of the last minute, which a worker reports with its heartbeat."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ WINDOW_SECONDS = 60.0
 
 
 class WorkerStats:
-    """Endings of the last minute, in buckets of a second."""
+    """Endings of the last minute, in buckets of one second."""
 
     def __init__(self) -> None:
         self._buckets: deque[list[float]] = deque()
 
     def add(self, done: bool, now: float, seconds: float) -> None:
-        """Count one ending, of an attempt that took so long, at the moment ``now`` of the monotonic clock."""
+        """Count the ending of an attempt that took ``seconds``, at ``now`` on the monotonic clock."""
         second = float(int(now))
         if not self._buckets or self._buckets[-1][0] != second:
             self._buckets.append([second, 0, 0, 0.0])
@@ -24,7 +24,7 @@ class WorkerStats:
         bucket[3] += seconds
 
     def last_minute(self) -> tuple[int, int, float]:
-        """(done, failed, seconds that handlers ran)."""
+        """(done, failed, busy seconds of handlers)."""
         oldest = time.monotonic() - WINDOW_SECONDS
         while self._buckets and self._buckets[0][0] < oldest:
             self._buckets.popleft()

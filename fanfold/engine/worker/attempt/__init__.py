@@ -1,1 +1,1 @@
-"""One attempt at an item: the call of its handler, where it runs, how it ended, and the writing of that."""
+"""One attempt at an item: calls the handler in the loop, a thread or a child, and stores how it ended."""

@@ -1,4 +1,4 @@
-"""How an attempt ended: the settlement, and what is made of an exception."""
+"""The result of an attempt (a settlement), and the conversion of exceptions into one."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ DETAIL_LENGTH = 20_000
 DEGRADED_LENGTH = 300
 SERVICE_LENGTH = 63
 NOT_COUNTED_STEPS = 5
-"""The wait after what is no fault of the item grows so many times: with the usual back-off to 16 s, not to minutes."""
+"""How often the back-off grows after failures that are not the item's fault: by default to 16 s, not to minutes."""
 NO_FAULT = (UNREACHABLE, MISFIT, DAMAGED)
 
 
 class OutOfTime(NamedTuple):
-    """Why an item was cut off at the end of a tick, and after how many times in a row it waits for a person."""
+    """Why an item was cut off at the end of a tick, and after how many cut-offs in a row it waits for a person."""
 
     reason: str
     limit: int
     begun_by: float = 0.0
-    """Only attempts that began by this moment had a fair share of the tick; those that began later are not counted."""
+    """Only attempts that started by this time had a fair share of the tick; later ones are not counted."""
 
 
 class Settlement(NamedTuple):
-    """The end of one attempt: how it ended, and what is to be kept."""
+    """The end of one attempt: how it ended, and what to store."""
 
     claimed: Claimed
     ending: Ending
@@ -49,25 +49,25 @@ class Settlement(NamedTuple):
     usage: str | None = None
     new_items: NewItems | None = None
     pause: str | None = None
-    """Why the task is to be paused, if it is."""
+    """Why the task should be paused, if it should."""
     degraded: str | None = None
-    """Why the result is not what was asked for; None when it is."""
+    """Why the result is degraded; None if it is not."""
     hold: str | None = None
     """Why the item waits for a person, if it does."""
     out_of_time: OutOfTime | None = None
     """For an item that is handed back because a tick is over."""
     by: str | None = None
-    """The service that is waited for, where a failure does not count."""
+    """The service to wait for, if the failure does not count."""
     short: bool = False
     """Whether the machine was short of open files or disk space."""
 
 
 def failed(claimed: Claimed, stage: Stage, error: BaseException, retry_limit: int | None = None) -> Settlement:
-    """The ending for an exception: permanent, or another try after a while as long as there are retries left."""
+    """The settlement for an exception: a permanent failure, or a retry after a back-off while retries are left."""
     code, message, detail = describe(error)
     known: dict[str, Any] = {"error_code": code, "error_message": message, "error_detail": detail}
     advice = None if _is_final(error) else shortage(error)
-    if advice is not None and not isinstance(error, HandlerError | FanfoldError):  # These say themselves what to do.
+    if advice is not None and not isinstance(error, HandlerError | FanfoldError):  # These carry their own advice.
         known["error_message"] = clean(
             say("with_advice", what=message[: MESSAGE_LENGTH // 2], advice=advice), MESSAGE_LENGTH
         )
@@ -88,19 +88,19 @@ def failed(claimed: Claimed, stage: Stage, error: BaseException, retry_limit: in
 
 
 def _is_final(error: BaseException) -> bool:
-    """Whether trying again is no use, because the handler says so or its result cannot be kept."""
+    """Whether retrying is useless, because the handler says so or its result cannot be stored."""
     return isinstance(error, Permanent | BadInput)
 
 
 def _counts(error: BaseException) -> bool:
-    """Whether the work itself failed: not when nothing was tried, nor for want of a database."""
+    """Whether the failure counts: not if nothing was tried or the database was unreachable."""
     if isinstance(error, DatabaseProblem):
         return error.code not in NO_FAULT
     return not isinstance(error, Temporary) or error.counts
 
 
 def describe(error: BaseException) -> tuple[str, str, str]:
-    """A code, a message and a detail that any database can keep."""
+    """A code, a message and a detail that any database can store."""
     code = str(error.code) if isinstance(error, HandlerError | FanfoldError) else type(error).__name__
     try:
         message = said_by(error) or say("error_without_message", type=type(error).__name__)
@@ -111,15 +111,15 @@ def describe(error: BaseException) -> tuple[str, str, str]:
 
 
 def said_by(error: BaseException) -> str:
-    """What an error says, with the code and the parameters where it is Fanfold's own sentence."""
+    """The text of an error, with code and parameters if it is a sentence of Fanfold."""
     said = error.message if isinstance(error, HandlerError | FanfoldError) else None
     return said if isinstance(said, Sentence) else str(error)
 
 
 def clean(text: str, length: int) -> str:
-    """Text from outside as it is kept: without keys, and without what databases refuse (NUL, halves of surrogate pairs).
+    """External text, made storable: without API keys, and without what databases refuse (NUL, lone surrogates).
 
-    The parameters of a sentence are cleaned as well.
+    The parameters of a sentence are cleaned too.
     """
     if isinstance(text, Sentence):
         return text.changed(lambda part: _cleaned(part, length))
@@ -132,12 +132,12 @@ def _cleaned(text: str, length: int) -> str:
 
 
 def shortfall(reasons: Sequence[str]) -> str | None:
-    """The reasons why a result is degraded as one text that any database can keep; None when there are none."""
+    """The reasons why a result is degraded, as one text that any database can store; None if there are none."""
     return clean(joined(reasons) or "", DEGRADED_LENGTH) if reasons else None
 
 
 def unstorable(one: Settlement, reason: str) -> Settlement:
-    """The ending for a result that the database itself refused: this item fails, the others are not held up."""
+    """The settlement for a result that the database refused: this item fails, and the others are not held up."""
     return one._replace(
         ending=Ending.FAIL,
         output=None,

@@ -1,4 +1,4 @@
-"""What runs here right now? The attempts under way in one worker, from their start to their settlement."""
+"""Tracks the running attempts of one worker, from start to settlement."""
 
 from __future__ import annotations
 
@@ -27,30 +27,29 @@ from fanfold.model.endings import Ending
 log = logging.getLogger("fanfold.worker")
 
 Held = dict[int, tuple[int, bool]]
-"""What the database thinks a worker runs: item → (lease, whether its task still wants it)."""
+"""Items that a worker runs according to the database: item → (lease, whether its task still wants it)."""
 
 NEXT = {Ending.FAIL: "; giving up", Ending.HOLD: " It waits for a person", Ending.RECLAIM: " It runs again"}
-"""How a log line goes on, where it does not depend on the attempt."""
+"""End of a log line, where it does not depend on the attempt."""
 DEAF_SECONDS = 5.0
-"""A coroutine that was cancelled has so long to end. One that does not listen is left behind, as a thread would be."""
+"""How long a cancelled coroutine may take to end. One that ignores it is abandoned, like a thread."""
 
 
 @dataclass(slots=True)
 class RunningAttempt:
-    """One attempt under way."""
+    """One running attempt."""
 
     call: Call
     task: asyncio.Task[Settlement]
     started_at: float
     unwanted: str | None = None
-    """`release` when it is to be handed back, `out_of_time` when that is because a tick is over,
-    `lost` when its lease is gone, `late` when it took too long; set before the task
-    is cancelled."""
+    """Set before the task is cancelled: `release` to hand it back, `out_of_time` to hand it back because a tick is over,
+    `lost` if its lease is gone, `late` if it took too long."""
     over: bool = False
 
 
 class Attempts:
-    """Starts calls in the loop, ends those that are no longer wanted, and collects how they ended. Lives in the loop's thread."""
+    """Starts calls in the loop, cancels unwanted ones, and collects their settlements. Lives in the loop's thread."""
 
     def __init__(
         self,
@@ -66,16 +65,16 @@ class Attempts:
         self._wake = wake
         self.shortages = Shortages(worker, scratch)
         self._running: dict[int, RunningAttempt] = {}
-        """By item: the attempt that holds its lease, as far as this worker knows."""
+        """The attempt that holds each item's lease, as far as this worker knows."""
         self._superseded: list[RunningAttempt] = []
-        """Attempts whose item was claimed again by this very worker while they still ran: they have lost their lease."""
+        """Attempts that lost their lease because this same worker claimed their item again while they ran."""
         self._settled: deque[Settlement] = deque()
-        # The watchdog takes from it as well, in its own thread.
-        self._strays: dict[int, int] = {}
+        # The watchdog's thread takes from it too.
+        self._lost_claims: dict[int, int] = {}
         self._per_stage: dict[tuple[str, str], int] = {}
         self._per_task: dict[int, int] = {}
         self._suspects: set[int] = set()
-        """Items under way that may have killed their processes before."""
+        """Running items that may have killed their processes before."""
         self._timer: asyncio.TimerHandle | None = None
         self._throttle = LogThrottle()
         self._watch = Watch()
@@ -86,11 +85,11 @@ class Attempts:
 
     @property
     def settled(self) -> int:
-        """How many endings wait to be written."""
+        """How many settlements wait to be written."""
         return len(self._settled)
 
     def take_settled(self) -> list[Settlement]:
-        """The endings since the last time; in any thread."""
+        """The settlements since the last call; from any thread."""
         settled: list[Settlement] = []
         while self._settled:
             try:
@@ -100,11 +99,11 @@ class Attempts:
         return settled
 
     def put_back(self, settled: Sequence[Settlement]) -> None:
-        """Endings that could not be written yet; in any thread."""
+        """Return settlements that could not be written yet; from any thread."""
         self._settled.extend(settled)
 
     def all(self) -> list[RunningAttempt]:
-        """Everything under way; in any thread."""
+        """All running attempts; from any thread."""
         while True:
             try:
                 return [*self._running.values(), *self._superseded]
@@ -112,24 +111,24 @@ class Attempts:
                 continue
 
     def of(self, task: asyncio.Task[Any] | None) -> RunningAttempt | None:
-        """The attempt that a task of the loop runs; in any thread."""
+        """The attempt that a task of the loop runs; from any thread."""
         return next((one for one in self.all() if one.task is task), None)
 
     def per_stage(self) -> Counter[tuple[str, str]]:
-        """How many run in each (pipeline, stage)."""
+        """Running attempts per (pipeline, stage)."""
         return Counter(self._per_stage)
 
     def per_task(self) -> Counter[int]:
-        """How many run of each task."""
+        """Running attempts per task."""
         return Counter(self._per_task)
 
     def room(self, free: int) -> Room:
-        """What may be claimed beside what runs."""
+        """What may be claimed in addition to what runs."""
         suspects = max(0, SUSPECTS_AT_ONCE - len(self._suspects))
         return Room(free, self.per_stage(), suspects, self._caller.isolates_suspects)
 
     def start(self, call: Call) -> None:
-        """Begin one attempt."""
+        """Start one attempt."""
         in_loop, now = self._caller.runs_in_loop(call), time.monotonic()
         if in_loop:
             call.time.begin()
@@ -145,7 +144,7 @@ class Attempts:
         _count(self._per_task, call.claimed.task, 1)
         if call.claimed.crashes and self._caller.is_suspect(call):
             self._suspects.add(call.claimed.id)
-        # Not a coroutine around the call: one that is cancelled before its first step never runs at all.
+        # Not a coroutine around the call: if cancelled before its first step, it would never run.
         task.add_done_callback(partial(self._ended, attempt))
 
     def _context(self, call: Call) -> contextvars.Context:
@@ -155,7 +154,7 @@ class Attempts:
         return context
 
     async def hand_back(self, out_of_time: OutOfTime | None = None) -> None:
-        """End everything that still runs; each is given back unharmed. ``out_of_time`` says that the time of a tick is over."""
+        """Cancel all running attempts and hand their items back. ``out_of_time`` is set if the time of a tick is over."""
         self._out_of_time = out_of_time
         for attempt in self.all():
             had_time = out_of_time is not None and attempt.started_at <= out_of_time.begun_by
@@ -167,16 +166,16 @@ class Attempts:
                 self._leave_behind(attempt)
 
     def lose_all(self) -> None:
-        """The leases are gone: end everything, settle nothing."""
+        """Cancel everything and settle nothing: the leases are gone."""
         for attempt in self.all():
             self._end(attempt, "lost")
 
     def compare(self, held: Held, asked_at: float, *, turning: bool) -> list[dict[str, int]]:
-        """End what was taken away or is no longer wanted; returns strays, which the database thinks run here but do not.
+        """Cancel attempts that were taken away or are no longer wanted; returns lost claims.
 
-        What began after the database was asked is not in its answer, and is left alone until the next one.
-        A stray comes from a claim whose commit went through while its answer got lost. It must be seen twice, and not
-        while a turn is under way, before it is handed back.
+        Attempts that started after the query are not in its answer, and are left alone until the next one.
+        A lost claim runs here according to the database, but this worker does not know it: the commit succeeded and its
+        answer got lost. It must be seen twice, and not during a turn, before it is handed back.
         """
         for item, attempt in list(self._running.items()):
             if attempt.started_at >= asked_at:
@@ -187,13 +186,15 @@ class Attempts:
             elif not wanted:
                 self._end(attempt, "release")
         here = set(self._running) | {one.claimed.id for one in list(self._settled)}
-        strays = {} if turning else {item: lease for item, (lease, _) in held.items() if item not in here}
-        confirmed = [{"id": item, "lease": lease} for item, lease in strays.items() if self._strays.get(item) == lease]
-        self._strays = strays
+        lost_claims = {} if turning else {item: lease for item, (lease, _) in held.items() if item not in here}
+        confirmed = [
+            {"id": item, "lease": lease} for item, lease in lost_claims.items() if self._lost_claims.get(item) == lease
+        ]
+        self._lost_claims = lost_claims
         return confirmed
 
     def _watch_time(self, deadline: float | None) -> None:
-        """One timer for all: set for whoever is first to have taken too long."""
+        """Set the one timer to the earliest deadline."""
         if deadline is not None and (self._timer is None or deadline < self._timer.when()):
             if self._timer is not None:
                 self._timer.cancel()
@@ -212,7 +213,7 @@ class Attempts:
         self._watch_time(next_due)
 
     def _leave_behind(self, attempt: RunningAttempt) -> None:
-        """Go on without a coroutine that does not listen."""
+        """Abandon a coroutine that ignores its cancellation."""
         if attempt.over or attempt.task.done():
             return
         call = attempt.call
@@ -222,10 +223,10 @@ class Attempts:
         self._ended(attempt, attempt.task)
 
     def _ended(self, attempt: RunningAttempt, task: asyncio.Task[Settlement]) -> None:
-        """Keep the settlement of an attempt that is over; a lost lease leaves nothing to settle."""
+        """Collect the settlement of an attempt that has ended; with a lost lease there is nothing to settle."""
         if attempt.over:
             if not task.cancelled():
-                task.exception()  # What was left behind has ended after all; nobody asks how.
+                task.exception()  # An abandoned coroutine has ended after all. Retrieve its exception, or Python warns.
             return
         attempt.over = True
         call = attempt.call
@@ -275,7 +276,7 @@ class Attempts:
             asyncio.get_running_loop().call_later(DEAF_SECONDS, self._leave_behind, attempt)
 
     def _say(self, call: Call, settlement: Settlement) -> None:
-        """One line that says what happens next; the plain course of things only where somebody listens closely."""
+        """Log what happens next; normal endings only at debug level."""
         if (piled_up := self._watch.look(call.stage.name, len(self._running))) is not None:
             log.warning("[%s] %s", self._worker(), piled_up)
         ending = settlement.ending

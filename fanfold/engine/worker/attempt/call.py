@@ -1,4 +1,4 @@
-"""One attempt: the handler is called, and whatever it returns or raises becomes a settlement."""
+"""Runs one attempt: calls the handler and turns whatever it returns or raises into a settlement."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ log = logging.getLogger("fanfold.worker")
 
 
 class Call:
-    """One attempt: a claimed item with the stage and pipeline that know what to do with it."""
+    """One attempt: a claimed item with its stage and pipeline."""
 
     outcome: Settlement | None = None
-    """How it ended in its thread or child, also while the loop is blocked and cannot hear of it."""
+    """How it ended in its thread or child, known even while the loop is blocked."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Call:
         stage: Stage,
         row: TaskRow,
         claimed: Claimed,
-        run_errand: Callable[..., Awaitable[Any]] | None = None,
+        run_in_child: Callable[..., Awaitable[Any]] | None = None,
         grace_seconds: float = GRACE_SECONDS,
     ) -> None:
         self.store = store
@@ -62,22 +62,22 @@ class Call:
         self.claimed = claimed
         self.with_arguments = pipeline.calls_with_arguments
         self.time = TimeLimit(stage.timeout)
-        self._run_errand = run_errand
+        self._run_in_child = run_in_child
         kind = ItemWork if stage.kind is Kind.EACH else TaskWork
         limit = stage.retry.limit if row.retry_limit is None else row.retry_limit
         self.work: Work = kind(
             store,
             row,
             claimed,
-            run_errand=None if run_errand is None else self.run_errand,
+            run_in_child=None if run_in_child is None else self.run_in_child,
             retries_left=max(0, limit - claimed.failures),
             wait_limit=stage.wait_limit,
             grace_seconds=grace_seconds,
         )
 
     def handler_arguments(self) -> tuple[list[Any], dict[str, Any]]:
-        """What the handler is called with; HoldItem when the code has made another kind of stage of it meanwhile."""
-        for planned in self.row.plan.stages:  # Written out: it is done for every item.
+        """The handler's arguments; HoldItem if the code has changed the kind of the stage meanwhile."""
+        for planned in self.row.plan.stages:  # A plain loop for speed: it runs for every item.
             if planned.name == self.stage.name and planned.kind is not self.stage.kind:
                 raise self._other_kind(planned)
         if self.with_arguments and isinstance(self.work, TaskWork):
@@ -87,16 +87,18 @@ class Call:
             return [self.work, self.work.results()], {}
         return [self.work], {}
 
-    async def run_errand(self, function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    async def run_in_child(
+        self, function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]
+    ) -> Any:
         """Run a plain function in a child process for the handler, within its time limit."""
-        assert self._run_errand is not None
-        return await self._run_errand(self, function, arguments, named)
+        assert self._run_in_child is not None
+        return await self._run_in_child(self, function, arguments, named)
 
     def _other_kind(self, planned: PlannedStage) -> HoldItem:
         return HoldItem(say("stage_changed_kind", stage=self.stage.name, before=planned.kind, now_kind=self.stage.kind))
 
     def run_sync(self) -> Settlement:
-        """Call a plain handler, here; whatever happens becomes a settlement."""
+        """Call a plain handler in this thread; whatever happens becomes a settlement."""
         home = os.getpid()
         try:
             arguments, named = self.handler_arguments()
@@ -110,7 +112,7 @@ class Call:
             self.work.close()
 
     async def run_async(self) -> Settlement:
-        """Await an `async def` handler; only being cancelled from outside gets out of here."""
+        """Await an `async def` handler; only a cancellation from outside propagates."""
         home = os.getpid()
         try:
             arguments, named = self.handler_arguments()
@@ -122,7 +124,7 @@ class Call:
             end_copy(home, error)
             attempt = asyncio.current_task()
             if attempt is not None and not attempt.cancelling():
-                return self.fail(error)  # Raised in the handler, not from outside: releasing it would run it forever.
+                return self.fail(error)  # Raised by the handler itself: releasing the item would repeat it forever.
             self.work._stop.set()
             raise
         except BaseException as error:
@@ -132,7 +134,7 @@ class Call:
             self.work.close()
 
     def conclude(self, value: Any) -> Settlement:
-        """The settlement for what a handler returned."""
+        """The settlement for a handler's return value."""
         if isinstance(value, Later):
             return self._postponed(value)
         self.work.flush()
@@ -150,7 +152,7 @@ class Call:
         return Settlement(self.claimed, Ending.FINISH, output, **self._cost(), degraded=shortfall(work.shortfalls))
 
     def end(self, error: BaseException) -> Settlement:
-        """The settlement for what a handler raised: handed back if it was told to stop, else failed."""
+        """The settlement for a handler's exception: handed back if it was told to stop, otherwise failed."""
         if isinstance(error, Cancelled) and self.work.cancelled:
             return self.release()
         if isinstance(error, LookLater):
@@ -169,14 +171,14 @@ class Call:
         return self.fail(error)
 
     def lose(self, death: ChildDied) -> Settlement:
-        """The settlement for the death of the child process: lost, or failed for want of memory, which would happen again."""
+        """The settlement for a dead child process: lost, or failed if it ran out of memory, which would happen again."""
         if death.code == OUT_OF_MEMORY:
             return self.fail(Permanent(death.message, code=OUT_OF_MEMORY))
         message = clean(death.message, MESSAGE_LENGTH)
         return Settlement(self.claimed, Ending.RECLAIM, error_code="crash", error_message=message)
 
     def fail(self, error: BaseException) -> Settlement:
-        """The settlement for a failure; what was used counts all the same."""
+        """The settlement for a failure; its usage still counts."""
         try:
             cost = self._cost()
         except BadInput:
@@ -207,7 +209,7 @@ class Call:
         )
 
     def release(self, pause: str | None = None, out_of_time: OutOfTime | None = None) -> Settlement:
-        """Hand the item back unharmed. What the attempt has spent is spent all the same."""
+        """Hand the item back without a failure counted. What the attempt has spent still counts."""
         return Settlement(self.claimed, Ending.RELEASE, pause=pause, out_of_time=out_of_time, **self._cost())
 
     def _cost(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Runs calls where they belong: in the loop, in a thread, or in a child process, each within its time limit."""
+"""Runs each call in the loop, in a thread or in a child process, within its time limit."""
 
 from __future__ import annotations
 
@@ -28,13 +28,14 @@ log = logging.getLogger("fanfold.worker")
 
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.1, 5.0
 SUSPECTS_AT_ONCE = 2
-"""When a worker of 500 slots dies, 500 items are suspect: a child for each at once would take the next worker down as well."""
+"""Suspects that run at once. When a worker with 500 slots dies, 500 items are suspect, and 500 children would kill the next
+worker too."""
 SUSPECT_WAIT_SECONDS = 20.0
-"""Shorter than the sweep's patience with items past their deadline, so that waiting never looks like hanging."""
+"""Longest wait of a suspect. Shorter than the sweep's grace for overdue items, so that waiting never looks like hanging."""
 
 
 class Caller:
-    """Runs calls where they belong, with their time limits, so that each ends in a settlement or in CancelledError."""
+    """Runs calls in the right place with their time limits, so that each ends in a settlement or in CancelledError."""
 
     def __init__(
         self,
@@ -47,16 +48,16 @@ class Caller:
         self.children = children or Children(store.settings)
         self._on_unguarded = on_unguarded
         self._unguarded: Unguarded | None = None
-        self._errands = asyncio.Semaphore(self.children.at_once)
+        self._functions = asyncio.Semaphore(self.children.at_once)
         self._suspects = asyncio.Semaphore(SUSPECTS_AT_ONCE)
 
     def runs_in_loop(self, call: Call) -> bool:
-        """Whether it is a coroutine for the worker's own loop: then it needs nothing of `run`, and is spared what that costs."""
+        """Whether it is a coroutine for the worker's own loop, which can skip the overhead of `run`."""
         plain = call.stage.runs_in_loop and call.stage.kind is not Kind.SPLIT
         return plain and not call.stage.isolate and not self.is_suspect(call)
 
     async def run(self, call: Call) -> Settlement:
-        """One attempt from start to settlement; of a split that gave many items, with these written."""
+        """Run one attempt from start to settlement. If a split yields many items, they are written here."""
         settlement = await self._run_in_turn(call)
         call.time.end()
         if settlement.new_items is None or settlement.new_items.fits_one_chunk:
@@ -64,7 +65,7 @@ class Caller:
         return await self._write(call, settlement)
 
     async def _write(self, call: Call, one: Settlement) -> Settlement:
-        """Write many items beside the turns of the worker, which must not wait for them; the item is still leased meanwhile."""
+        """Write many items outside the worker's turns, which must not wait for them. The split keeps its lease meanwhile."""
         assert one.new_items is not None
         pause = FIRST_PAUSE_SECONDS
         while True:
@@ -82,16 +83,16 @@ class Caller:
             except DatabaseProblem as problem:
                 if problem.code == REFUSED:
                     return refused(one, problem)
-                log.warning("%s Going on with the items of %s in %g s", problem, call.row.id, pause)
+                log.warning("%s Writing more items of %s in %g s", problem, call.row.id, pause)
             except OSError as error:
                 if (why := told(error)) is None:
                     raise
-                log.warning("%s. Going on with the items of %s in %g s", why, call.row.id, pause)
+                log.warning("%s. Writing more items of %s in %g s", why, call.row.id, pause)
             await asyncio.sleep(pause)
             pause = min(LONGEST_PAUSE_SECONDS, pause * 2)
 
     async def _run_in_turn(self, call: Call) -> Settlement:
-        """A suspect waits for its turn, or is handed back unharmed."""
+        """Run a suspect when it is its turn; hand it back if it waits too long."""
         if not self.is_suspect(call):
             return await self._run(call)
         try:
@@ -104,16 +105,16 @@ class Caller:
         finally:
             self._suspects.release()
 
-    async def run_errand(
+    async def run_in_child(
         self, call: Call, function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]
     ) -> Any:
-        """Run a plain function in a child process; so many at a time as there are cores, or as the settings say."""
+        """Run a plain function in a child process; at most as many at once as there are cores, or as the settings say."""
 
         def run() -> Any:
             with Held(call.time) as held:
                 return child.run(function, arguments, named, held.release, partial(self._ask_for_time, call))
 
-        async with self._errands:
+        async with self._functions:
             child = self.children.take()
             try:
                 found = await asyncio.wrap_future(self.threads.submit(run))
@@ -153,7 +154,7 @@ class Caller:
         self.children.close()
 
     def is_suspect(self, call: Call) -> bool:
-        """Whether the item was running when a process died, more than once, and may have been the reason."""
+        """Whether the item was running more than once when a process died, and may have been the cause."""
         return call.claimed.crashes >= SUSPECT_CRASHES and self.isolates_suspects(call.stage)
 
     def isolates_suspects(self, stage: Stage) -> bool:
@@ -164,7 +165,7 @@ class Caller:
 
     async def _in_thread(self, call: Call) -> Settlement:
         def run() -> Settlement:
-            call.time.begin()  # Not before: it may have waited for a thread.
+            call.time.begin()  # Not earlier: it may have waited for a thread.
             call.outcome = call.run_sync()
             return call.outcome
 
@@ -192,7 +193,7 @@ class Caller:
         return settlement
 
     def _ask_for_time(self, call: Call) -> None:
-        """A child takes long to start: the sweep, which knows the time limit only, must not take the item for one that hangs."""
+        """Extend the deadline while a child starts slowly: the sweep knows only the time limit and would see a hung item."""
         seconds = call.store.settings.child_start_seconds
         what = f"{call.stage.name} {call.claimed.key} of {call.row.id}"
         log.warning("The child process for %s takes long to start; it has %g s for that", what, seconds)
@@ -203,11 +204,11 @@ class Caller:
 
 
 def _tell_external_jobs(call: Call) -> None:
-    """Say that the process which was starting external jobs for this attempt is gone, though its worker lives.
+    """Record that the process that was starting external jobs for this attempt is gone, although its worker is alive.
 
-    Else the next attempt would wait for a call that nobody makes. What the process wrote before it was killed stays.
+    Otherwise the next attempt would wait for a call that nobody makes. What the process wrote before it was killed stays.
     """
     try:
         call.store.transact(lambda tx: tx.externals.cut_off(call.claimed.id, call.claimed.lease))
     except DatabaseProblem as problem:
-        log.warning("Could not say that the child process of %s is gone: %s", call.row.id, problem)
+        log.warning("Could not record that the child process of %s is gone: %s", call.row.id, problem)

@@ -1,4 +1,4 @@
-"""Writes how attempts ended, a batch in one transaction: states under their leases, outputs, errors, events, attempts, costs."""
+"""Writes a batch of settlements in one transaction: states (if the lease holds), outputs, errors, events, attempts, costs."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from fanfold.store.rows.answers import OWN, TAKEN
 from fanfold.store.store import Transaction
 
 LONGEST_WAIT = 10 * 365 * 86_400.0
-"""Seconds; beyond this a time cannot be told."""
+"""Seconds; a later time cannot be stored."""
 NO_TROUBLE = {"troubled_since": None, "troubled_by": None}
 FIRST_KEPT = 20
-"""Uncounted failures kept per item; after these only the 32nd, the 64th …, since a rate limit may last for days."""
+"""Uncounted failures stored per item; after these only the 32nd, the 64th …, because a rate limit may last for days."""
 
 
 def settle(tx: Transaction, batch: Sequence[Settlement], worker: str, crash_limit: int) -> set[int]:
-    """Write the endings whose lease still holds; returns the items that really moved.
+    """Write the settlements whose lease still holds; returns the items that really moved.
 
-    An item whose task no longer wants the result is handed back at once, with its permit. Where the lease is lost nothing
-    changes, but what the attempt has spent is counted.
+    An item whose task no longer wants the result is handed back at once, with its permit. With a lost lease nothing changes,
+    but what the attempt has spent is counted.
     """
     moved: set[int] = set()
     everything, batch = batch, _newest(batch)
@@ -35,7 +35,7 @@ def settle(tx: Transaction, batch: Sequence[Settlement], worker: str, crash_limi
     for one in sorted(batch, key=lambda one: one.claimed.id):
         groups.setdefault(one.ending, []).append(one)
     if len(groups) > 1:
-        # Each ending is a statement of its own: lock by id first, as everybody else does.
+        # Each kind of ending is a separate statement, so lock in id order first, like everyone else.
         tx.settling.lock([one.claimed.id for one in batch])
     for ending in Ending:
         if ending.move and (group := groups.get(ending)):
@@ -56,9 +56,9 @@ def settle(tx: Transaction, batch: Sequence[Settlement], worker: str, crash_limi
 
 
 def _hand_back(tx: Transaction, left: Sequence[Settlement], worker: str) -> set[int]:
-    """running → pending for items whose task was paused or cancelled, or stands elsewhere: their result does not count.
+    """running → pending for items whose task was paused, cancelled or has moved on: their result does not count.
 
-    Items that somebody else writes just now are left to the sweep: waiting for them here could end in a deadlock.
+    Items locked by others are left to the sweep: waiting for them here could deadlock.
     """
     if not left:
         return set()
@@ -70,7 +70,7 @@ def _hand_back(tx: Transaction, left: Sequence[Settlement], worker: str) -> set[
 
 
 def _count_spent(tx: Transaction, lost: Sequence[Settlement]) -> None:
-    """Keep what attempts have spent whose lease is lost; once, also when a turn is repeated after a lost connection."""
+    """Store what attempts with a lost lease have spent; only once, even if a turn is repeated after a lost connection."""
     spent = {(one.claimed.id, one.claimed.lease): one for one in lost if one.usage}
     if spent:
         known = tx.calls.own([item for item, _ in spent])
@@ -79,7 +79,7 @@ def _count_spent(tx: Transaction, lost: Sequence[Settlement]) -> None:
 
 
 def _newest(batch: Sequence[Settlement]) -> Sequence[Settlement]:
-    """One ending per item: an item that was reset and claimed again by the same worker may have two in one batch."""
+    """One settlement per item: an item reset and claimed again by the same worker may have two in one batch."""
     newest: dict[int, Settlement] = {}
     for one in batch:
         known = newest.get(one.claimed.id)
@@ -89,10 +89,10 @@ def _newest(batch: Sequence[Settlement]) -> Sequence[Settlement]:
 
 
 def _cut_off(tx: Transaction, batch: Sequence[Settlement], worker: str) -> list[Settlement]:
-    """Count how often these items were cut off by the end of a tick; those at the limit wait for a person from now on.
+    """Count how often the end of a tick has cut these items off; items at the limit now wait for a person.
 
-    Otherwise a step that takes longer than a tick would begin again with every tick, for ever. An item whose task is no
-    longer active is only handed back.
+    Otherwise a step longer than a tick would restart with every tick forever. An item whose task is no longer active is
+    only handed back.
     """
     endings: list[Settlement] = []
     for one in sorted(batch, key=lambda one: one.claimed.id):
@@ -119,7 +119,7 @@ def _move_row(one: Settlement, crash_limit: int) -> dict[str, Any]:
 
 
 def _keep(tx: Transaction, ending: Ending, group: Sequence[Settlement], worker: str) -> None:
-    """What is kept besides the state: outputs, errors, attempts, and an event for what is not the plain course of things."""
+    """Store what belongs to the new state: outputs, errors, attempts, and events for anything unusual."""
     if ending is Ending.FINISH:
         _keep_outputs(tx, group, worker)
     if ending is Ending.RECLAIM:
@@ -140,7 +140,7 @@ def _keep_outputs(tx: Transaction, group: Sequence[Settlement], worker: str) -> 
     tx.settling.mark_degraded(
         [{"id": one.claimed.id, "reason": one.degraded} for one in group if one.degraded is not None]
     )
-    # An item that ran before may have an output; the one that counts is this one, also when it is none.
+    # Replace the output of an earlier run, even if this run has none.
     tx.settling.put_data(
         [
             {"item": one.claimed.id, "output": one.output, "model": one.model, "usage": one.usage, "made_by": worker}
@@ -151,7 +151,7 @@ def _keep_outputs(tx: Transaction, group: Sequence[Settlement], worker: str) -> 
 
 
 def _keep_errors(tx: Transaction, ending: Ending, group: Sequence[Settlement]) -> None:
-    """A counted failure ends the wait for a service; a lost worker says nothing about the service."""
+    """Store errors. A counted failure ends the wait for a service; a lost worker says nothing about the service."""
     ended = [one for one in group if one.counted and ending.counts]
     others = [one for one in group if not one.counted or not ending.counts]
     tx.settling.put_data([_error(one) | NO_TROUBLE for one in ended])
@@ -170,7 +170,7 @@ def _error(one: Settlement) -> dict[str, Any]:
 
 
 def _told_of_poison(tx: Transaction, group: Sequence[Settlement]) -> list[Settlement]:
-    """The crashes, with a sentence for those that were one too many."""
+    """The crashes, with an error for items that reached the limit."""
     poisoned = tx.settling.poisoned([one.claimed.id for one in group])
     told = []
     for one in group:
@@ -195,7 +195,7 @@ def _is_kept(one: Settlement) -> bool:
 
 
 def _own_call(one: Settlement, ending: Ending) -> dict[str, Any] | None:
-    """What a handler says it has used itself, for the ledger; what it asked through Fanfold is there already."""
+    """The handler's own reported usage, for the ledger. Calls through Fanfold are already there."""
     known = ledger(json.loads(one.usage or "{}"))
     if all(value is None for value in known.values()):
         return None

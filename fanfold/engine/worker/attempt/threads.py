@@ -1,4 +1,4 @@
-"""Where do plain functions run? In daemon threads that are reused, and left behind when a function never returns."""
+"""Runs plain functions in daemon threads, which are reused, and abandoned if a function never returns."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ log = logging.getLogger("fanfold.worker")
 
 Job = tuple[Callable[[], Any], "Future[Any]"]
 MANY_THREADS = 100
-"""So many threads beside those that run handlers are no accident."""
+"""Threads beyond those that run handlers at which a warning is logged."""
 LEAVE_SECONDS = 0.5
-"""Threads that are about to end anyway get so long at the end of a worker's process."""
+"""How long a worker's process waits at its end for threads that are about to end anyway."""
 
 
 class Threads:
@@ -31,7 +31,7 @@ class Threads:
         self.name = name
         self._idle: list[SimpleQueue[Job | None]] = []
         self._line: deque[Job] = deque()
-        """What waits for a thread to be free, where the system gives no more of them."""
+        """Jobs that wait for a free thread when the system refuses to create more."""
         self._lock = threading.Lock()
         self._closed = False
         self._made = 0
@@ -43,17 +43,19 @@ class Threads:
         with self._lock:
             try:
                 inbox = self._idle.pop() if self._idle else self._new()
-            except RuntimeError as error:  # The system gives no more threads: handlers, or others, have used them up.
+            except (
+                RuntimeError
+            ) as error:  # The system refuses more threads: handlers or other programs have used them up.
                 if not self._made:
                     raise
                 self._line.append((function, future))
-                log.warning("[%s] %s: this waits for one of its %d threads", self.name, error, self._made)
+                log.warning("[%s] %s: waiting for one of its %d threads", self.name, error, self._made)
                 return future
         inbox.put((function, future))
         return future
 
     def close(self) -> None:
-        """Let idle threads go; busy ones end with their function, or with the process."""
+        """End idle threads; busy ones end with their function or with the process."""
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
@@ -70,7 +72,9 @@ class Threads:
     def _serve(self, inbox: SimpleQueue[Job | None]) -> None:
         while (job := inbox.get()) is not None:
             function, future = job
-            if future.set_running_or_notify_cancel():  # From here on it is answered, also when nobody waits any more.
+            if (
+                future.set_running_or_notify_cancel()
+            ):  # From here on the future gets a result, even if nobody waits for it.
                 _answer(function, future)
             del function, future, job
             with self._lock:
@@ -83,7 +87,7 @@ class Threads:
 
 
 class Watch:
-    """Notices threads that pile up: started by handlers and never ended, or left behind by handlers that hang."""
+    """Detects threads that pile up: started by handlers and never ended, or abandoned because a handler hangs."""
 
     def __init__(self) -> None:
         self._most_running = 0
@@ -92,7 +96,7 @@ class Watch:
         self._many = MANY_THREADS
 
     def look(self, stage: str, running: int) -> str | None:
-        """What is to be said after a call of a stage, if anything: at the first hundred too many, and each time they double."""
+        """The warning to log after a call of a stage, if any: at the first hundred too many, and each time they double."""
         if running > self._most_running:
             self._most_running = running
         now, before = threading.active_count(), self._seen
@@ -113,7 +117,7 @@ class Watch:
 
 
 def leave_threads_behind(name: str) -> None:
-    """End the process now if threads that handlers started would keep it: all that counts is in the database already."""
+    """End the process now if threads that handlers started would keep it alive: everything that counts is in the database."""
     ours = (threading.main_thread(), threading.current_thread())
     end = time.monotonic() + LEAVE_SECONDS
     left = [one for one in threading.enumerate() if one not in ours and not one.daemon]

@@ -1,7 +1,7 @@
-"""How long a handler may take: the time begins when the handler is called, and stands still while a child process starts for it.
+"""Time limit of a handler. The time starts when the handler is called, and stands still while a child process starts.
 
-Nothing here wakes anybody. Threads write down when something began; the loop's one timer asks when an attempt is due and sets
-itself again when it was too early.
+Nothing here sets a timer. Threads record when something started; the loop's one timer asks when an attempt is due, and is set
+again if it was too early.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _lock = threading.Lock()
 
 
 class LoopBlocked(BaseException):
-    """Raised in a handler that blocks the event loop past its limits. Not an Exception, so that few catch it by accident."""
+    """Raised in a handler that blocks the event loop past its limits. A BaseException, so that `except Exception` misses it."""
 
 
 class TimeLimit:
@@ -29,34 +29,34 @@ class TimeLimit:
         self._holds = 0
 
     def begin(self) -> None:
-        """The handler is called now."""
+        """Start the time: the handler is called now."""
         self._begun_at = time.monotonic()
 
     def end(self) -> None:
-        """The handler has returned; what follows has no limit."""
+        """Stop the time: the handler has returned, and what follows has no limit."""
         self.seconds = None
 
     def forgive(self, seconds: float) -> None:
-        """Do not count so many seconds: something else kept the handler from running."""
+        """Do not count these seconds: something else kept the handler from running."""
         with _lock:
             self._stood_still += seconds
 
     def hold(self) -> None:
-        """Stop counting until ``go_on``; several may hold it at the same time."""
+        """Stop counting until ``go_on``; several holders may overlap."""
         with _lock:
             if not self._holds:
                 self._held_since = time.monotonic()
             self._holds += 1
 
     def go_on(self) -> None:
-        """Count again, once everybody who held it has said so."""
+        """Count again once every holder has called this."""
         with _lock:
             self._holds -= 1
             if not self._holds:
                 self._stood_still += time.monotonic() - self._held_since
 
     def due(self, now: float) -> float | None:
-        """The earliest moment at which the attempt can have taken too long, as far as is known now; None without a limit."""
+        """The earliest time at which the attempt can be overdue, as known now; None without a limit."""
         limit = self.seconds
         if limit is None:
             return None
@@ -74,7 +74,7 @@ class TimeLimit:
 
 
 class Held:
-    """Keeps the time of an attempt from running until it is released, or until the end of the block."""
+    """Stops the time of an attempt until it is released, or until the end of the block."""
 
     def __init__(self, limit: TimeLimit) -> None:
         self._limit: TimeLimit | None = limit
@@ -85,7 +85,7 @@ class Held:
         return self
 
     def release(self) -> None:
-        """Let the time run again; more than once does no harm."""
+        """Let the time run again; calling it twice does no harm."""
         limit, self._limit = self._limit, None
         if limit is not None:
             limit.go_on()

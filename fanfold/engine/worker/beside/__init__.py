@@ -1,1 +1,1 @@
-"""What runs beside the loop of a worker: heartbeat, sweep, and the watchdog that sees the loop blocked."""
+"""Threads beside the loop of a worker: heartbeat, sweep, and the watchdog that detects a blocked loop."""

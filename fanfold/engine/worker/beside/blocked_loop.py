@@ -1,4 +1,4 @@
-"""What a worker does without its event loop, while a handler blocks it. Everything here is called from the watchdog's thread."""
+"""Acts for a worker while a handler blocks its event loop. Everything here is called from the watchdog's thread."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("fanfold.worker")
 LEAVE_SECONDS = 0.5
-"""How long signing off may take; without it, what is held runs again when the lease is over."""
+"""How long signing off may take. Without it, held items run again when the lease ends."""
 
 
 class WatchedWorker:
-    """A worker, as its watchdog sees it."""
+    """A worker as its watchdog sees it."""
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
@@ -35,11 +35,11 @@ class WatchedWorker:
         return self._worker.id
 
     def gone_by(self) -> float | None:
-        """When the worker must be gone, if it must; on the monotonic clock."""
+        """When the worker must be gone, if at all; on the monotonic clock."""
         return self._worker._stopping.gone_by()
 
     def settle(self, settled: list[Settlement], patience: float | None = None) -> None:
-        """Settle in the database thread; with ``patience``, wait so long for it. What cannot be written is kept for the loop."""
+        """Settle in the database thread; wait at most ``patience`` seconds if given. The rest is kept for the loop."""
         worker = self._worker
         turn = partial(take_turn, worker.store, worker.claimer, worker.pipelines, worker.id, settled, Room(0))
 
@@ -49,7 +49,7 @@ class WatchedWorker:
 
         try:
             future = worker._database.submit(turn, in_flight=set(), hinted=False, large=set())
-        except RuntimeError:  # The worker is leaving already.
+        except RuntimeError:  # The worker is already leaving.
             worker._attempts.put_back(settled)
             return
         future.add_done_callback(done)
@@ -57,14 +57,14 @@ class WatchedWorker:
             wait([future], patience)
 
     def put_off(self, item: int | None, seconds: float) -> None:
-        """Give all items but one more time in the database: it is no fault of theirs that the loop is blocked."""
+        """Extend the deadlines of all items except one: the blocked loop is not their fault."""
         try:
             self._worker.store.transact(lambda tx: tx.settling.put_off_deadlines(self.id, item, seconds))
         except DatabaseProblem as problem:
-            log.warning("[%s] Could not ask for more time for what waits: %s", self.id, problem)
+            log.warning("[%s] Could not extend the deadlines of waiting items: %s", self.id, problem)
 
     def handed_back(self, attempts: Iterable[RunningAttempt]) -> list[Settlement]:
-        """The settlements that give attempts back unharmed; those past their time limit have failed."""
+        """Settlements that hand attempts back; those past their time limit fail."""
         cut_off = self._worker._stopping.cut_off(self._worker.store.settings.hand_back_limit)
         endings = []
         for one in attempts:
@@ -74,7 +74,7 @@ class WatchedWorker:
         return endings
 
     def leave(self) -> None:
-        """Give up what is still held, end the children, and sign off; the worker stops as soon as its loop goes on."""
+        """Hand back what is still held, end the children, and sign off. The worker stops as soon as its loop continues."""
         worker = self._worker
         worker._stopping.ask_at_once()
         worker._services.stop()
@@ -90,5 +90,5 @@ class WatchedWorker:
                 held = tx.workers.held(worker.id)
             worker._release([{"id": item, "lease": lease} for item, (lease, _) in held.items()])
         except DatabaseProblem as problem:
-            log.warning("[%s] Could not hand back what it holds: %s", worker.id, problem)
+            log.warning("[%s] Could not hand back its items: %s", worker.id, problem)
         worker._heartbeat.stop()

@@ -1,4 +1,4 @@
-"""Is this worker still alive, and is its work still wanted? A thread of its own, so that a busy loop does not kill it."""
+"""Renews the worker's lease and checks that its items are still wanted, in its own thread, which a busy loop cannot delay."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from fanfold.store.store import Store
 log = logging.getLogger("fanfold.worker")
 FRESH_SHARE = 0.8
 ANSWER_SHARE = 1 / 3
-"""The part of the lease in which the database answers a heartbeat, or its connection is given up for another one."""
+"""Share of the lease within which the database must answer a heartbeat; after that the connection is replaced."""
 
 
 class Heartbeat:
-    """Registers the worker, renews its lease, and looks which of its items were taken away or are no longer wanted."""
+    """Registers the worker, renews its lease, and finds items that were taken away or are no longer wanted."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Heartbeat:
         self._beaten_at = time.monotonic()
         self._given_up = False
         self._asked: tuple[int, float] | None = None
-        """Who waits for an answer of the database, and since when."""
+        """The thread that waits for an answer of the database, and since when."""
         self._stop = threading.Event()
         self._gone = threading.Event()
         self._begun = False
@@ -64,7 +64,7 @@ class Heartbeat:
         )
 
     def start(self) -> None:
-        """Register, then live."""
+        """Register, then start the threads."""
         if not self._watcher.is_alive():
             self._watcher.start()
         with self._answered():
@@ -73,10 +73,10 @@ class Heartbeat:
         self._begun = True
 
     def stop(self) -> None:
-        """Leave in peace, as far as the database can be reached.
+        """Sign off, if the database can be reached.
 
-        Items that the database still counts as ours are given back unharmed: the answer to their claim got lost, so nobody here
-        knows them. Without that, the sweep would count a crash for each.
+        Items that the database still counts as ours are handed back: the answer to their claim got lost, so nobody here
+        knows them. Otherwise the sweep would count a crash for each.
         """
         self._stop.set()
         self._thread.join(self.store.settings.lease_seconds)
@@ -90,18 +90,18 @@ class Heartbeat:
                     tx.announce()
                 tx.workers.leave(self.worker)
         except DatabaseProblem as problem:
-            log.warning("[%s] Left without saying so: %s", self.worker, problem)
+            log.warning("[%s] Could not sign off: %s", self.worker, problem)
         self._gone.set()
 
     @property
     def fresh(self) -> bool:
-        """Whether the lease was renewed lately enough to claim and settle under it."""
+        """Whether the lease was renewed recently enough to claim and settle under it."""
         return time.monotonic() - self._beaten_at < self.store.settings.lease_seconds * FRESH_SHARE
 
     def _register(self) -> None:
         with self.store.write() as tx:
             tx.workers.register(self.worker, this_machine(), os.getpid(), self.serves, self.concurrency)
-            # Behind the write: an upgrade that it has waited for is seen now.
+            # After the write, so that an upgrade it waited for is seen.
             if misfit := tx.misfit():
                 raise misfit
         self._beaten_at = time.monotonic()
@@ -125,7 +125,7 @@ class Heartbeat:
 
     @contextmanager
     def _answered(self) -> Iterator[None]:
-        """What is asked in here is answered in time, or fails: see ``_watch``."""
+        """Queries in this block are answered in time or fail: see ``_watch``."""
         self._asked = (threading.get_ident(), time.monotonic())
         try:
             yield
@@ -133,9 +133,9 @@ class Heartbeat:
             self._asked = None
 
     def _watch(self) -> None:
-        """A dead connection may look like a slow answer for hours. No answer to so little is no connection: take another one.
+        """Replace a connection that does not answer: a dead one may look like a slow answer for hours.
 
-        When none gives an answer within the lease, others may have the items: drop them, and let nobody wait any longer.
+        If no connection answers within the lease, others may have the items: drop them, and release every waiting thread.
         """
         settings = self.store.settings
         while not self._gone.wait(min(settings.look_seconds, settings.heartbeat_seconds)):
@@ -148,19 +148,21 @@ class Heartbeat:
                 self._given_up = False
             elif not self._given_up and self._begun and not self._stop.is_set():
                 self._given_up = True
-                log.warning("[%s] No heartbeat for %g s: dropping what runs", self.worker, settings.lease_seconds)
+                log.warning(
+                    "[%s] No heartbeat for %g s: dropping all running items", self.worker, settings.lease_seconds
+                )
                 self._on_lost()
                 self.store.database.end_all()
 
     def _look(self) -> None:
-        """Tell what the database thinks is held here, and when it was asked: what was claimed since is not in it."""
+        """Report the items held here according to the database, and the time of the query: later claims are not in it."""
         asked_at = time.monotonic()
         with self.store.read() as tx:
             held = tx.workers.held(self.worker)
         self._on_held(held, asked_at)
 
     def _look_at_the_revision(self) -> None:
-        """Somebody may have upgraded the database beneath this worker."""
+        """Stop if the database was upgraded to a revision that this code cannot use."""
         with self.store.read() as tx:
             misfit = tx.misfit()
         if misfit is not None:
@@ -175,7 +177,7 @@ class Heartbeat:
             self.store.database.end_silent()
             return
         log.warning(
-            "[%s] Lost its leases: not seen for %g s. Dropping what runs, starting anew",
+            "[%s] Lost its leases: not seen for %g s. Dropping all running items and registering again",
             self.worker,
             self.store.settings.lease_seconds,
         )

@@ -1,4 +1,4 @@
-"""Which machine and process is this? Enough to tell that a worker of this very machine is dead."""
+"""Identifies this machine and its processes, so that a dead worker of the same machine is detected at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 @cache
 def this_machine() -> str:
-    """The host's name with a mark of this boot and process namespace: only where both agree does a process id mean the same."""
+    """The host's name with its boot id and process namespace: a process id is comparable only where both are equal."""
     marks = [platform.node()]
     for source in ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"):
         path = Path(source)
@@ -24,7 +24,7 @@ def this_machine() -> str:
 
 
 def is_dead(host: str, pid: int) -> bool:
-    """Whether a worker certainly no longer runs; False when this machine cannot tell."""
+    """Whether a worker has certainly ended; False if this machine cannot tell."""
     if host != this_machine() or not Path("/proc/self/ns/pid").exists():
         return False
     try:
@@ -37,5 +37,5 @@ def is_dead(host: str, pid: int) -> bool:
 
 
 def new_worker_id(name: str) -> str:
-    """Random for each start of a worker: an id is never used again."""
+    """A random id for each start of a worker; an id is never reused."""
     return f"{name[:60]}-{secrets.token_hex(3)}"

@@ -1,6 +1,6 @@
-"""Keeps a service thread running: whatever it raises is logged with what happens next, and it goes on after a pause.
+"""Keeps a service thread running: any exception is logged, and the thread continues after a pause.
 
-Nobody would miss a thread that ended. The worker would look healthy while no one recovers the items of the dead.
+Nobody would notice a thread that ended: the worker would look healthy while nothing recovers the items of dead workers.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ log = logging.getLogger("fanfold.worker")
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 5.0
 HEALTHY_SECONDS = 60.0
-"""A service that ran this long without an error starts again with the shortest pause."""
+"""Time without an error after which the next pause is the shortest again."""
 
 
 def keep_running(run: Callable[[], None], over: threading.Event, worker: Callable[[], str], name: str) -> None:
-    """Run ``run`` until it returns. What it raises is logged, and it is run again after a pause, until ``over`` is set."""
+    """Run ``run`` until it returns. After an exception, log it and run again after a pause, until ``over`` is set."""
     pause, repeats = FIRST_PAUSE, LogThrottle()
     while True:
         started = time.monotonic()
         try:
             return run()
-        except BaseException as error:  # Also SystemExit: the user's on_move runs in the sweep.
+        except BaseException as error:  # Including SystemExit: the user's on_move runs in the sweep.
             if over.is_set():
                 log.debug("[%s] The %s failed while the worker was leaving", worker(), name, exc_info=error)
                 return None
@@ -39,7 +39,7 @@ def keep_running(run: Callable[[], None], over: threading.Event, worker: Callabl
 
 
 def _say(repeats: LogThrottle, worker: str, name: str, error: BaseException, pause: float) -> None:
-    """One line for each kind of error, and the traceback with the first."""
+    """Log one line per kind of error, with the traceback of the first."""
     what = str(error) if isinstance(error, DatabaseProblem) else f"{type(error).__name__}: {error}"
     said, like_it = repeats.count(name, what)
     level = logging.WARNING if isinstance(error, DatabaseProblem) else logging.ERROR

@@ -1,4 +1,4 @@
-"""The threads of a worker beside its event loop and its heartbeat: hints, sweep and cleaning."""
+"""The threads of a worker besides its event loop and heartbeat: hints, sweep and cleanup."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from fanfold.store.store import Store
 
 HINT_SECONDS = 0.25
 CLEAN_LOOK_SECONDS = 60.0
-"""How often a worker asks whether cleaning is due; it is due once an hour."""
+"""Interval at which a worker checks whether cleanup is due; it is due once an hour."""
 
 
 class Services:
-    """Starts the threads of one worker and lets them end with it."""
+    """Starts the threads of one worker and ends them with it."""
 
     def __init__(
         self,
@@ -42,23 +42,23 @@ class Services:
         ]
 
     def start(self) -> None:
-        """Begin."""
+        """Start the threads."""
         for thread in self._threads:
             thread.start()
 
     def stop(self) -> None:
-        """Tell all of them to end; may be called from any thread."""
+        """Tell all threads to end; from any thread."""
         self.over.set()
 
     def join(self, seconds: float) -> None:
-        """Wait for all of them, but no longer than this: a sweep may wait for the database."""
+        """Wait at most ``seconds`` for the threads: a sweep may be waiting for the database."""
         end = time.monotonic() + seconds
         for thread in self._threads:
             if thread.is_alive():
                 thread.join(max(0.0, end - time.monotonic()))
 
     def swept_ago(self) -> float | None:
-        """Seconds since the sweep last ran without an error; None before the first time."""
+        """Seconds since the sweep last ran without an error; None before that."""
         return None if self._swept_at is None else time.monotonic() - self._swept_at
 
     def _keep(self, run: Callable[[], None], name: str) -> None:
@@ -74,7 +74,7 @@ class Services:
             hints.close()
 
     def _sweep(self) -> None:
-        """Recover at once, since this worker may replace one that has just died; then whenever it is this one's turn."""
+        """Sweep at once, since this worker may replace one that has just died; then whenever the duty falls to it."""
         self.store.database.own_connections()
         while not self.over.is_set():
             if self._look(self.store, self.pipelines, f"sweep of {self._worker()}"):
@@ -83,7 +83,7 @@ class Services:
             self.over.wait(self.store.settings.sweep_seconds)
 
     def _clean(self) -> None:
-        """In a thread of its own: removing a million files must not keep the sweep from recovering items."""
+        """Clean up in a separate thread: removing a million files must not keep the sweep from recovering items."""
         self.store.database.own_connections()
         self.over.wait(self.store.settings.sweep_seconds)
         while not self.over.is_set():

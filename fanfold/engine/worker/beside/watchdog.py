@@ -1,8 +1,8 @@
-"""Watches the event loop of a worker from a thread of its own.
+"""Watches the event loop of a worker from a separate thread.
 
 An `async def` handler that blocks (time.sleep, a long computation, a call without await) stops everything else in the loop. The
-watchdog says which item and which line of code it is, settles what threads and children have finished meanwhile, and makes time
-limits, ticks and signals hold: the blocked handler is interrupted, or, where that is not possible, the process is ended.
+watchdog logs which item and which line of code it is, settles what threads and children have finished meanwhile, and enforces
+time limits, ticks and signals: it interrupts the blocked handler or, where that is not possible, ends the process.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ if TYPE_CHECKING:
 log = logging.getLogger("fanfold.worker")
 LOOK_SECONDS = 0.2
 BLOCKED_SECONDS = 0.6
-"""A loop that has not answered for this long is blocked."""
+"""Time without an answer after which a loop counts as blocked."""
 ENDING_SECONDS = 0.4
-"""The same where the worker must be gone by now."""
+"""The same when the worker must be gone by now."""
 SUSPENDED_SECONDS = 2.0
-"""A look that comes this late says that the whole process was stopped, not its loop."""
+"""Delay of a check that shows that the whole process was suspended, not just its loop."""
 FIRST_PAUSE, PAUSE_FACTOR = 5.0, 3.0
-"""A loop that stays blocked is told of after 1 s, then after 5, 15, 45 s more …"""
+"""A loop that stays blocked is logged after 1 s, then after 5, 15, 45 s more …"""
 LATE_SECONDS = 2.0
-"""A blocked handler is interrupted so long after its time limit."""
+"""How long after its time limit a blocked handler is interrupted."""
 GIVE_UP_SECONDS = 20.0
-"""When nothing helps for so long after its time limit, the worker hands back everything and leaves, before the sweep comes."""
+"""How long after the time limit, if nothing helps, the worker hands back everything and leaves, before the sweep comes."""
 PUT_OFF_SECONDS = 5.0
 INTERRUPT_SECONDS = 0.5
 INTERRUPT = signal.SIGURG
-"""Ignored by default and used by nobody else here: its handler raises in the main thread, where the loop is."""
+"""Signal that is ignored by default and otherwise unused. Its handler raises in the main thread, where the loop runs."""
 
 
 @dataclass
 class BlockedTime:
-    """One time that the loop was blocked."""
+    """One period in which the loop is blocked."""
 
     since: float
     task: asyncio.Task[Any] | None
@@ -63,17 +63,17 @@ class BlockedTime:
     """Items that were settled without the loop."""
     interrupted: bool = False
     stays: bool = False
-    """Whether two looks in a row saw the same task: a busy machine, or many small steps, show another one each time."""
+    """Whether two checks in a row saw the same task. A busy machine or many small steps show a different one each time."""
 
 
 class Watchdog:
-    """Watches the loop in whose thread it is made."""
+    """Watches the loop of the thread that creates it."""
 
     def __init__(self, worker: WatchedWorker, attempts: Attempts, name: str, exit_code: int | None) -> None:
         self._worker = worker
         self._attempts = attempts
         self._exit_code = exit_code
-        """The code with which the process may be ended; None where it belongs to somebody else."""
+        """Exit code to end the process with; None if the process is not ours to end."""
         self._loop = asyncio.get_running_loop()
         self._ident = threading.get_ident()
         self._is_main = in_main_thread()
@@ -90,13 +90,13 @@ class Watchdog:
         )
 
     def start(self) -> None:
-        """Begin."""
+        """Start watching."""
         if self._is_main:
             self._before = signal.signal(INTERRUPT, self._raise_if_blocked)
         self._thread.start()
 
     def stop(self) -> None:
-        """End; the loop is alive, since it calls this."""
+        """Stop watching. The loop calls this, so it is alive."""
         self._over.set()
         if self._is_main:
             signal.signal(INTERRUPT, self._before)
@@ -123,7 +123,7 @@ class Watchdog:
             self._over.set()
 
     def _answer(self, asked_at: float) -> None:
-        """Runs in the loop, before its timers: what could not go on meanwhile is not late for it."""
+        """Runs in the loop, before its timers, so that blocked attempts do not count as late."""
         blocked, block = time.monotonic() - asked_at, self._block
         if blocked >= BLOCKED_SECONDS:
             for attempt in self._attempts.all():
@@ -152,7 +152,7 @@ class Watchdog:
             self._worker.put_off(block.culprit.call.claimed.id if block.culprit else None, 2 * PUT_OFF_SECONDS)
 
     def _seen(self) -> BlockedTime:
-        """The block, with the task that the loop runs now."""
+        """The current block, with the task that the loop runs now."""
         task = asyncio.current_task(self._loop)
         if self._block is None:
             until = self._asked_at + PUT_OFF_SECONDS
@@ -168,15 +168,15 @@ class Watchdog:
         if block is None:
             return
         if block.say_at:
-            log.warning("[%s] The event loop goes on after %.1f s", self._worker.id, now - block.since)
+            log.warning("[%s] The event loop continues after %.1f s", self._worker.id, now - block.since)
 
     def _lateness(self, block: BlockedTime, now: float) -> float:
-        """Seconds by which the culprit has passed its time limit; negative before that, or without a limit."""
+        """Seconds by which the blocking attempt is past its time limit; negative before that or without a limit."""
         due = None if block.culprit is None else block.culprit.call.time.due(now)
         return -1.0 if due is None else now - due
 
     def _settle_ended(self, block: BlockedTime) -> None:
-        """Results that were ready before, and those of threads and children since, need not wait for the loop."""
+        """Settle results that were ready before, and those of threads and children since, without the loop."""
         settled = self._attempts.take_settled()
         for attempt in self._attempts.all():
             outcome, item = attempt.call.outcome, attempt.call.claimed.id
@@ -187,7 +187,7 @@ class Watchdog:
             self._worker.settle(settled)
 
     def _end(self, block: BlockedTime, *, must_end: bool) -> None:
-        """The worker must be gone: hand back what runs, interrupt the handler, and if it does not listen end the process."""
+        """Leave without the loop: hand back running items, interrupt the handler, and if it ignores that, end the process."""
         left = [one for one in self._attempts.all() if one.call.claimed.id not in block.early]
         log.warning("[%s] Handing back %d items without the event loop", self._worker.id, len(left))
         self._worker.settle(self._worker.handed_back(left), INTERRUPT_SECONDS)
@@ -201,7 +201,7 @@ class Watchdog:
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(self._exit_code)
-        log.error("[%s] Its handler does not end; its thread is left to it", self._worker.id)
+        log.error("[%s] Its handler does not end; abandoning its thread", self._worker.id)
         self._over.set()
 
     def _interrupt(self, block: BlockedTime, *, only_safe: bool) -> None:
@@ -213,7 +213,7 @@ class Watchdog:
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._ident), ctypes.py_object(LoopBlocked))
 
     def _raise_if_blocked(self, _number: int, _frame: object) -> None:
-        """Runs in the main thread: whether the loop has moved on meanwhile is known here for certain."""
+        """Signal handler. In the main thread it is certain whether the loop has continued meanwhile."""
         block = self._block
         if block is None or not block.interrupted or block.task is None:
             return
@@ -231,8 +231,8 @@ class Watchdog:
         said, like_it = self._throttle.count(who.split()[0], where, str(block.pause))
         log.log(
             logging.WARNING if said else logging.DEBUG,
-            "[%s] %s blocks the event loop for %.1f s, at %s: nothing else of this worker goes on. Use await, asyncio.to_thread, "
-            "or a plain def handler%s",
+            "[%s] %s has blocked the event loop for %.1f s, at %s: nothing else in this worker runs. Use await, "
+            "asyncio.to_thread, or a plain def handler%s",
             self._worker.id, who, blocked, where, like_it,
         )  # fmt: skip
 

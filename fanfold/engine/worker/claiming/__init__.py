@@ -1,1 +1,1 @@
-"""Which items a worker takes next: candidates, fair shares, free slots, the claim."""
+"""Chooses the items that a worker claims next: candidates, fair shares, free slots, the claim."""

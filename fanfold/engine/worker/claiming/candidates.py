@@ -1,8 +1,8 @@
-"""The tasks known to have work for a worker, by stage, and the looks that keep this knowledge fresh at a bounded cost.
+"""Caches which tasks have work for a worker, by stage, and refreshes this by polling at a bounded cost.
 
-A look walks the active tasks of the served stages page by page. Where one page holds them all, every look sees everything.
-Where it does not, a look costs a few pages at most, laps go on from look to look, and what was submitted or moved meanwhile is
-asked for by its number, so that it does not have to wait for the walk to come by.
+A poll walks the active tasks of the served stages page by page. If one page holds them all, every poll sees everything.
+Otherwise a poll reads a few pages at most, a lap over all tasks continues from poll to poll, and tasks that were submitted or
+moved meanwhile are queried by number, so that they need not wait until the walk reaches them.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from fanfold.store.items.find_work import TOP, Page, Pair, Position, Ready, Serv
 from fanfold.store.store import Store, Transaction
 
 PAGE = 200
-"""Tasks of a stage probed with one statement; fewer cost nearly the same."""
+"""Tasks of a stage probed per query; fewer cost nearly the same."""
 PAGES = 10
-"""Pages walked in one look, as long as nothing is found."""
+"""Most pages read per poll while nothing is found."""
 TIMED_PAGE = 1_000
-"""Due items read in one look."""
+"""Due items read per poll."""
 MOST_KNOWN = 1_000
-"""Tasks of a stage to choose from at the same time."""
+"""Most tasks of a stage in the cache."""
 REFRESH_SECONDS = 0.5
-"""How long a task stays known without being probed again."""
+"""How long a task stays in the cache without another probe."""
 LOOK_SHARE = 0.1
-"""Largest share of a busy worker's time spent looking for tasks that it does not know yet: a small task that comes beside a huge
-one is seen within some 20 ms, in each of its stages. A hint alone would not do: it may have come while there was no room."""
+"""Largest share of a busy worker's time spent polling for new tasks. A small task submitted beside a huge one is seen within
+about 20 ms, in each of its stages. A hint alone is not enough: it may have come while no slot was free."""
 LONGEST_PAUSE_SECONDS = 5.0
-"""A walk that took very long was not work: the machine slept, or the process was stopped. The next one does not wait for that."""
+"""Longest pause after a slow walk. A very slow one was not work: the machine slept or the process was suspended."""
 IDLE_SHARE = 0.02
-"""The same for a worker that has nothing to do and is still in the middle of a lap."""
+"""The same for an idle worker in the middle of a lap."""
 
 
 @dataclass
@@ -42,13 +42,13 @@ class Known:
     fresh: dict[int, Ready] = field(default_factory=dict)
     """Tasks with pending items."""
     due: dict[int, Ready] = field(default_factory=dict)
-    """Tasks with items that have waited out their time."""
+    """Tasks with timed items that are due."""
 
     def __bool__(self) -> bool:
         return bool(self.fresh or self.due)
 
     def tasks(self) -> Collection[Ready]:
-        """All of them."""
+        """All tasks with work."""
         return (self.due | self.fresh).values() if self.due else self.fresh.values()
 
 
@@ -61,12 +61,12 @@ class Candidates:
         self.only = only
         self.stages: dict[Pair, Known] = {pair: Known() for pair in served.pairs}
         self.seconds_to_next: float | None = None
-        """How long until the next timed item is due."""
+        """Seconds until the next timed item is due."""
         self._share, self._idle_share = LOOK_SHARE, IDLE_SHARE
         self._looked_at = self._walked_at = self._refreshed_at = -1e9
         self._look_seconds = self._walk_seconds = 0.0
         self._lap: dict[Pair, Position] = {}
-        """Where the walk goes on, in the stages of which this lap has not seen all tasks yet."""
+        """Where the walk continues, for each stage that this lap has not finished."""
         self._lap_probes_all = False
         self._lap_pages = 0
         self._is_long = False
@@ -85,11 +85,11 @@ class Candidates:
 
     @property
     def seconds_to_look(self) -> float | None:
-        """When an idle worker should go on with a lap; None when the lap is over."""
+        """Seconds until an idle worker should continue its lap; None if the lap is over."""
         if not self._lap and self._timed_end is None:
             return None
         next_look = self._looked_at + self._look_seconds / self._idle_share
-        if self._timed_end is None:  # A look before the next walk is due would find nothing.
+        if self._timed_end is None:  # A poll before the next walk is due would find nothing.
             next_look = max(next_look, self._walked_at + self._walk_pause)
         return max(0.0, next_look - time.monotonic())
 
@@ -98,11 +98,11 @@ class Candidates:
         return min(LONGEST_PAUSE_SECONDS, self._walk_seconds / self._share)
 
     def hurry(self) -> None:
-        """Do not spread looks out over time: somebody waits for the end of the lap."""
+        """Poll without pauses: somebody waits for the end of the lap."""
         self._share = self._idle_share = math.inf
 
     def note_move(self, task: int) -> None:
-        """A task has just moved: what was known of it is out of date, and it may have work in its next stage."""
+        """Record that a task has just moved: its cached entry is outdated, and it may have work in its next stage."""
         for known in self.stages.values():
             known.fresh.pop(task, None)
             known.due.pop(task, None)
@@ -110,7 +110,7 @@ class Candidates:
             self._moved.add(task)
 
     def look(self, *, urgent: bool, full: Container[Pair] = ()) -> bool:
-        """Look when it is ``urgent``, or as often as looking is cheap; whether it did. Stages that are ``full`` can wait."""
+        """Poll if ``urgent``, or if the pause is over; returns whether it did. Stages in ``full`` can wait."""
         started = time.monotonic()
         if not urgent and started - self._looked_at < min(REFRESH_SECONDS, self._look_seconds / self._share):
             return False
@@ -134,7 +134,7 @@ class Candidates:
         self._add(found)
 
     def _walk(self, tx: Transaction, started: float, full: Container[Pair]) -> None:
-        """Go on with the lap, or begin a new one, until something is found or enough was probed."""
+        """Continue the lap, or begin a new one, until something is found or the page limit is reached."""
         if not self._lap:
             self._lap_pages = 0
             self._lap = dict.fromkeys(self.served.pairs, TOP)
@@ -142,7 +142,7 @@ class Candidates:
             if self._lap_probes_all:
                 self._refreshed_at = started
         for _ in range(PAGES):
-            # What is full and has known work needs no more candidates. Full without any may have room by the time of the claim.
+            # A full stage with known work needs no more candidates. One without may have room by the time of the claim.
             starts = {pair: at for pair, at in self._lap.items() if not (pair in full and self.stages[pair])}
             known = () if self._lap_probes_all else [one for pair in starts for one in self.stages[pair].fresh.values()]
             page = tx.looking.walk(self.served, starts, PAGE, known) if starts else Page()
@@ -187,7 +187,7 @@ class Candidates:
 
 
 def fairest(tasks: Iterable[Ready]) -> dict[int, Ready]:
-    """As many as may be known: by priority, then the oldest of each owner, then the second oldest of each, and so on."""
+    """Keep at most MOST_KNOWN tasks: by priority, then the oldest of each owner, then the second oldest, and so on."""
     counts: dict[tuple[int, str], int] = {}
     ranked = []
     for ready in sorted(tasks):

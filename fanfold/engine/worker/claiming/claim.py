@@ -1,4 +1,4 @@
-"""What should be done next? Due items of active tasks: by priority, then fairly between owners and tasks, then in order."""
+"""Claims due items of active tasks: by priority, then fairly between owners and tasks, then in order."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from fanfold.store.store import Store, Transaction
 
 KNOWN_TASKS = 2_000
 REWIND_SECONDS = 5.0
-"""Longest wait of items behind the cursor. Scanning from the start is the cost that the cursor avoids."""
+"""Longest wait of pending items before the cursor. Scanning from the start is the cost that the cursor avoids."""
 
 
 class Claimer:
-    """Remembers which tasks have work for this worker, and claims from them in turn."""
+    """Caches which tasks have work for this worker, and claims from them in turn."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class Claimer:
         only: Container[int] | None = None,
         fits: Callable[[Stage], bool] = lambda stage: True,
     ) -> None:
-        """``only`` are the tasks to work on, by number; all when None. ``fits`` says whether a stage may be started now."""
+        """``only``: numbers of the tasks to work on; all if None. ``fits``: whether a stage may start now."""
         self.store = store
         self.pipelines = pipelines
         self.served = Served(_served(pipelines, tuple(stages)))
@@ -49,7 +49,7 @@ class Claimer:
         self._rows: OrderedDict[int, TaskRow] = OrderedDict()
         self._served_tasks: dict[Pair, set[int]] = {}
         self._suspected: set[int] = set()
-        """Tasks that have more suspects than could begin."""
+        """Tasks with more suspects than could start."""
 
     def served_stages(self) -> list[tuple[Pipeline, Stage]]:
         """The stages to serve, with their pipelines."""
@@ -62,7 +62,7 @@ class Claimer:
 
     @property
     def can_claim(self) -> bool:
-        """Whether any of them is also allowed: its stage fits the time left, and no more tasks are served than should be."""
+        """Whether any candidate may be claimed: its stage fits the time left, and the limit of tasks is not reached."""
         return self._can_claim(())
 
     def _can_claim(self, full: Container[Pair]) -> bool:
@@ -79,16 +79,16 @@ class Claimer:
 
     @property
     def seconds_to_next(self) -> float | None:
-        """How long until the next timed item is due, as of the last look; None when there is none."""
+        """Seconds until the next timed item is due, as of the last poll; None if there is none."""
         return self.candidates.seconds_to_next
 
     def waiting_in(self, condition: Callable[[Stage], bool]) -> tuple[str, ...]:
-        """The stages with work that the condition fits, as `pipeline.stage`."""
+        """The stages with work that meet the condition, as `pipeline.stage`."""
         known = (pair for pair, tasks in self.candidates.stages.items() if tasks and condition(self._stage(pair)))
         return tuple(sorted(".".join(pair) for pair in known))
 
     def look(self, hinted: bool, *, now: bool = False, room: Room | None = None) -> None:
-        """Look for tasks with work: at once when ``now``, or at a hint when nothing known can be claimed; else now and then."""
+        """Poll for tasks with work: at once if ``now``, or on a hint if no candidate can be claimed; otherwise at intervals."""
         full = self._full(room)
         if self.candidates.look(urgent=now or (hinted and not self._can_claim(full)), full=full):
             known = self.known_tasks
@@ -97,7 +97,7 @@ class Claimer:
             self._suspected &= known
 
     def _full(self, room: Room | None) -> set[Pair]:
-        """The stages that have no room for another item, here or across all workers."""
+        """Stages without room for another item, here or across all workers."""
         if room is None:
             return self._without_permit
         return self._without_permit | {
@@ -105,7 +105,7 @@ class Claimer:
         }
 
     def claim(self, tx: Transaction, worker: str, room: Room) -> list[tuple[TaskRow, Claimed]]:
-        """Claim up to the room there is: by priority, in fair shares; of a task, what waited out its time before what is new."""
+        """Claim until the room is used: by priority, in fair shares; within a task, due timed items before pending ones."""
         found: list[Claimed] = []
         if room.free > 0:
             left = self._room_per_stage(tx, room)
@@ -119,14 +119,14 @@ class Claimer:
         return [(self._row(tx, one), one) for one in found]
 
     def _room_per_stage(self, tx: Transaction, room: Room) -> dict[Pair, int]:
-        """How many items may be claimed in each stage that has known work and room."""
+        """Items that may be claimed in each stage with known work and room."""
         left = {
             pair: places
             for pair, known in self.candidates.stages.items()
             if known and self.fits(stage := self._stage(pair)) and (places := room.for_stage(pair[0], stage)) > 0
         }
         limits = {pair: limit for pair in left if (limit := self._stage(pair).limit) is not None}
-        # All limits are taken before the first item: no two claims wait for each other.
+        # Lock all limits before the first item, so that no two claims deadlock.
         permits = tx.workers.free_places({".".join(pair): limit for pair, limit in limits.items()})
         self._without_permit = {pair for pair in limits if permits[".".join(pair)] <= 0}
         for pair in limits:
@@ -143,7 +143,7 @@ class Claimer:
         tasks: list[Ready],
         found: list[Claimed],
     ) -> None:
-        """Claim for the tasks of one priority until there is no room or no work left."""
+        """Claim for the tasks of one priority until no room or no work is left."""
         level = self._levels.get(priority)
         if level is None:
             level = self._levels[priority] = Level(self.store.settings.weights)
@@ -151,7 +151,7 @@ class Claimer:
         while waiting and room.free > 0:
             waiting = {ready for ready in waiting if left[ready.pipeline, ready.stage] > 0 and self._admits(ready)}
             for ready, share in level.shares(waiting, room.free, left).items():
-                # The first tasks of a stage may have used up what a tick may serve.
+                # Earlier tasks of a stage may have used up the task limit of a tick.
                 claimed = self._take(tx, worker, ready, share, room) if self._admits(ready) else []
                 found += claimed
                 room.take(ready, len(claimed))
@@ -161,7 +161,7 @@ class Claimer:
                     waiting.discard(ready)
 
     def _take(self, tx: Transaction, worker: str, ready: Ready, share: int, room: Room) -> list[Claimed]:
-        """Claim a task's share, or what there is of it."""
+        """Claim a task's share, or as much of it as there is."""
         pair = (ready.pipeline, ready.stage)
         stage, known = self._stage(pair), self.candidates.stages[pair]
         claim = SparingClaim(tx.claiming, ready, worker, stage, room, self._suspected)
@@ -197,7 +197,7 @@ class Claimer:
         return claimed
 
     def _cursor(self, task: int) -> int:
-        """Behind which item to go on; now and then from the start, where what was reclaimed, released or retried waits."""
+        """The item after which to continue; at intervals the start, because reclaimed, released and retried items wait there."""
         now = time.monotonic()
         if now - self._rewound_at.setdefault(task, now) >= REWIND_SECONDS:
             self._rewound_at[task] = now
@@ -205,7 +205,7 @@ class Claimer:
         return self._cursors.get(task, 0)
 
     def _admits(self, ready: Ready) -> bool:
-        """Whether a tick that is limited to some tasks per stage may serve this one."""
+        """Whether a tick with a limit of tasks per stage may serve this one."""
         if self.tasks_per_stage is None:
             return True
         served = self._served_tasks.get((ready.pipeline, ready.stage), set())
@@ -213,15 +213,15 @@ class Claimer:
 
     def _stage(self, pair: Pair) -> Stage:
         stage = self.pipelines[pair[0]].find(pair[1])
-        assert stage is not None, "only served stages are looked for"
+        assert stage is not None, "only served stages are polled"
         return stage
 
     def _row(self, tx: Transaction, claimed: Claimed) -> TaskRow:
-        """The task's row as the handlers see it: what they read of it changes only with its generation."""
+        """The task's row for handlers. It is cached: what they read of it changes only with its generation."""
         row = self._rows.get(claimed.task)
         if row is None or row.generation != claimed.task_generation:
             row = tx.tasks.get(claimed.task)
-            assert row is not None, "an item was claimed of a task that is not there"
+            assert row is not None, "the task of a claimed item does not exist"
             self._rows[claimed.task] = row
             if len(self._rows) > KNOWN_TASKS:
                 self._rows.popitem(last=False)

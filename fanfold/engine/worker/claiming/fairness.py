@@ -1,10 +1,10 @@
-"""Fair shares between owners, and then between the tasks of an owner, by virtual time.
+"""Divides slots fairly between owners, and then between the tasks of an owner, by virtual time.
 
-Everyone who waits has a tag, which is its own virtual time. The next item goes to the lowest tag, and that tag grows by 1
-divided by the weight. So equal tasks take turns, and an owner of weight 3 gets three items for each item of an owner of weight 1.
-Nothing has to be forgotten: a newcomer, or a task that comes back, starts near the time of those who wait, without debt or
+Every waiting owner or task has a tag: its own virtual time. The next item goes to the lowest tag, which then grows by 1 divided
+by the weight. So equal tasks take turns, and an owner of weight 3 gets three items for each item of an owner of weight 1.
+Nothing has to expire: a newcomer, or a task that comes back, starts near the current time of the line, without debt or
 credit. That time grows with every item given, including those given to newcomers, so an endless stream of small tasks cannot
-keep a huge one waiting.
+starve a huge one.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from fanfold.store.items.find_work import Pair, Ready
 
 Key = TypeVar("Key", bound=Hashable)
 REMEMBERED = 1_000
-"""Tags kept of those who do not wait now, before the ones that no longer matter are dropped."""
+"""Tags of absent keys that are kept before the outdated ones are dropped."""
 
 
 class WaitingLine(Generic[Key]):
-    """Those who wait for the same slots."""
+    """Owners or tasks that wait for the same slots."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -30,13 +30,13 @@ class WaitingLine(Generic[Key]):
         self._weights: dict[Key, float] = {}
         self._total = 0.0
         self._arrived: dict[Key, None] = {}
-        """Newcomers that have not got an item yet: who came last first, and of those who came together the oldest."""
+        """Newcomers without an item yet: the latest arrival first, and the oldest first among simultaneous arrivals."""
         self._newcomer_is_next = True
         self._closed: set[Key] = set()
         self._heap: list[tuple[float, int, Key]] = []
 
     def begin(self, waiting: Mapping[Key, float]) -> None:
-        """Start a turn: everyone who waits now, oldest first, with their weights."""
+        """Start a turn with all waiting keys, oldest first, and their weights."""
         for gone in self._weights.keys() - waiting.keys():
             self._arrived.pop(gone, None)
         joined = [key for key, weight in waiting.items() if key not in self._weights and self._join(key, weight)]
@@ -52,7 +52,7 @@ class WaitingLine(Generic[Key]):
             self._tags = {key: tag for key, tag in tags.items() if key in waiting or tag > self.now - 1.0}
 
     def _join(self, key: Key, weight: float) -> bool:
-        """Start one item before the line's time, unless this one had more than that before; whether it is a newcomer."""
+        """Set the tag to one item before the line's time, unless it is already later; returns whether this is a newcomer."""
         start = self.now - 1.0 / weight
         if self._tags.get(key, start) > start:
             return False
@@ -60,10 +60,10 @@ class WaitingLine(Generic[Key]):
         return True
 
     def next(self) -> Key | None:
-        """Who gets the next item: alternately the latest newcomer and the lowest tag.
+        """The key that gets the next item: alternately the latest newcomer and the lowest tag.
 
-        Without the first, a newcomer would wait for the rest of a round, which is long when many wait. It gets nothing extra,
-        only earlier: its tag grows as everyone's does. Without the second, newcomers without end would go before the others.
+        Without the first, a newcomer would wait for the rest of a round, which is long when many wait. It gets no more items,
+        only earlier ones: its tag grows as usual. Without the second, an endless stream of newcomers would starve the others.
         """
         if self._newcomer_is_next:
             for key in self._arrived:
@@ -80,7 +80,7 @@ class WaitingLine(Generic[Key]):
         return None
 
     def give(self, key: Key, count: int = 1) -> None:
-        """So many items for ``key``; fewer than 0 when it could not use all it was given."""
+        """Charge ``key`` for ``count`` items; negative if it could not use all it was given."""
         self._tags[key] += count / self._weights[key]
         self.now += count / self._total
         if count > 0:
@@ -88,12 +88,12 @@ class WaitingLine(Generic[Key]):
             self._arrived.pop(key, None)
 
     def close(self, key: Key) -> None:
-        """It can get no more in this turn."""
+        """Give ``key`` no more in this turn."""
         self._closed.add(key)
 
 
 class Level:
-    """Everything of one priority: the owners in a line, and the tasks of each owner in a line."""
+    """One priority: a line of owners, and a line of tasks for each owner."""
 
     def __init__(self, weights: Mapping[str, float]) -> None:
         self._weights = weights
@@ -101,7 +101,7 @@ class Level:
         self._tasks: dict[str, WaitingLine[int]] = {}
 
     def shares(self, waiting: Iterable[Ready], free: int, room: Mapping[Pair, int]) -> dict[Ready, int]:
-        """How many of the ``free`` slots each task gets, in the order in which they were given; ``room`` is per stage."""
+        """How many of the ``free`` slots each task gets, in the order of giving; ``room`` is per stage."""
         by_owner: dict[str, dict[int, Ready]] = {}
         for ready in sorted(waiting):
             by_owner.setdefault(ready.owner, {})[ready.task] = ready
@@ -113,7 +113,7 @@ class Level:
         left = dict(room)
         shares: dict[Ready, int] = {}
         while free > 0 and (owner := self._owners.next()) is not None:
-            # With one owner there is nothing to choose between: all at once.
+            # With one owner there is no choice to make: give all at once.
             wanted = free if len(by_owner) == 1 else 1
             given = self._deal(owner, by_owner[owner], wanted, left, shares)
             self._owners.give(owner, given)
@@ -125,7 +125,7 @@ class Level:
     def _deal(
         self, owner: str, tasks: Mapping[int, Ready], wanted: int, left: dict[Pair, int], shares: dict[Ready, int]
     ) -> int:
-        """Give up to ``wanted`` slots to the tasks of one owner; returns how many could be given."""
+        """Give up to ``wanted`` slots to the tasks of one owner; returns how many were given."""
         line = self._tasks[owner]
         given = 0
         while given < wanted and (task := line.next()) is not None:
@@ -142,6 +142,6 @@ class Level:
         return given
 
     def take_back(self, ready: Ready, count: int) -> None:
-        """The task had so many items fewer than its share."""
+        """Return ``count`` unused slots of a task's share."""
         self._owners.give(ready.owner, -count)
         self._tasks[ready.owner].give(ready.task, -count)

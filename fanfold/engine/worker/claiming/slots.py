@@ -1,4 +1,4 @@
-"""How many items a worker runs at the same time when nobody said a number: it follows its stages."""
+"""Default number of slots of a worker, derived from the concurrency of its stages."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from fanfold.model.text.counting import counted
 
 DEFAULT_PLACES = 8
 MOST_THREADS = 64
-"""Places for a stage of plain functions, each of which needs a thread, whatever its ``concurrency`` says."""
+"""Most slots for a stage of plain functions, each of which needs a thread, whatever its ``concurrency``."""
 
 Served = Iterable[tuple[Pipeline, Stage]]
 
 
 def places_for(served: Served) -> int:
-    """The sum of what the stages ask for with ``concurrency``, and at least 8 for those that say nothing."""
+    """The sum of the stages' ``concurrency``, and at least 8 for stages without one."""
     return max(DEFAULT_PLACES, sum(_wanted(stage) for _, stage in served))
 
 
@@ -34,7 +34,7 @@ def _allowed(stage: Stage) -> int | None:
 
 
 def capped(served: Served, places: int) -> list[str]:
-    """A sentence for each stage that allows more than the worker has places."""
+    """One sentence for each stage that allows more than the worker has slots."""
     return [
         f"Stage {pipeline.name}.{stage.name} allows {allowed} at a time; this worker has {counted(places, ('place', 'places'))}. "
         f"For more: --concurrency {allowed} (concurrency={allowed})"

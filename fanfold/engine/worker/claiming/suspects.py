@@ -1,7 +1,7 @@
-"""Claims suspects, which were lost repeatedly with their process, only as far as they can begin at once.
+"""Claims suspects (items whose process died repeatedly) only if they can start at once.
 
-A suspect runs in a child process, and only a few do so at a time. One that was claimed and waited for its turn would be counted
-as lost with the worker, though its handler was never begun, and would fail as poison without any fault of its own.
+A suspect runs in a child process, and only a few do so at a time. If one were claimed and had to wait, a crash of the worker
+would count as its crash although its handler never started, and it would fail as poison through no fault of its own.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from fanfold.store.items.find_work import Ready
 
 @dataclass(frozen=True)
 class SparingClaim:
-    """The claim of one task's items."""
+    """Claims items of one task."""
 
     claiming: Claiming
     ready: Ready
@@ -25,7 +25,7 @@ class SparingClaim:
     stage: Stage
     room: Room
     suspected: set[int]
-    """Tasks known to have more suspects than could begin: only their claims are made in two statements."""
+    """Tasks known to have more suspects than can start: only these are claimed with two statements."""
 
     def __call__(self, wanted: int, *, timed: bool = False, cursor: int = 0) -> list[Claimed]:
         """Claim at most ``wanted`` items."""
@@ -50,7 +50,7 @@ class SparingClaim:
         return claimed
 
     def _spare(self, claimed: list[Claimed]) -> list[Claimed]:
-        """Those of the claimed items that would have to wait."""
+        """The claimed items that would have to wait."""
         suspects = [one for one in claimed if one.crashes >= SUSPECT_CRASHES]
         if not suspects or not self.room.isolates_suspects(self.stage):
             return []

@@ -1,1 +1,1 @@
-"""Child processes: what runs in them, how they are kept, and what is ended with them."""
+"""Child processes: what runs in them, the pool that keeps them, and how they are ended."""

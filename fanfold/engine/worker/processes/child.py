@@ -1,4 +1,4 @@
-"""The life of a child process: it imports what it needs, says so, and answers one request at a time until its parent is gone."""
+"""The code of a child process: imports what it needs, reports ready, and answers one request at a time until its parent ends."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ if TYPE_CHECKING:
     from fanfold.engine.worker.attempt.attempt_result import Settlement
 
 READY = "ready"
-"""Said once, when the process has started."""
+"""Sent once, when the process has started."""
 BEGUN = "begun"
-"""Said for each request, when the function was found and is called now: from here on its time counts."""
+"""Sent for each request when the function is called: its time counts from here."""
 OUT_OF_MEMORY = "memory"
-"""The code of an error for want of memory."""
+"""Error code: out of memory."""
 NOT_ISOLATED = "not_isolated"
-"""The code of an error of the code, or of where it runs, that keeps it from running in a child."""
+"""Error code: the function, or its environment, does not allow running it in a child."""
 
 
 @dataclass(frozen=True)
 class ChildRequest:
-    """An attempt on its way to a child: the handler by its name, everything else by value."""
+    """An attempt sent to a child: the handler by name, everything else by value."""
 
     module: str
     file: str | None
@@ -59,8 +59,8 @@ class ChildRequest:
 
 
 @dataclass(frozen=True)
-class Errand:
-    """A plain function on its way to a child, by its name, with its arguments."""
+class FunctionRequest:
+    """A plain function sent to a child: by name, with its arguments."""
 
     module: str
     file: str | None
@@ -71,8 +71,8 @@ class Errand:
 
 
 @dataclass(frozen=True)
-class ErrandOutcome:
-    """What came of an errand."""
+class FunctionResult:
+    """The result of a function, or its error."""
 
     value: Any = None
     error: BaseException | None = None
@@ -80,7 +80,7 @@ class ErrandOutcome:
 
 @dataclass(frozen=True)
 class ChildReply:
-    """The pickled answer to a request. ``spent``: this process must not be used again, and all it has started must end."""
+    """The pickled answer to a request. ``spent``: this process must not be reused, and everything it started must end."""
 
     answer: bytes
     spent: bool = False
@@ -97,7 +97,7 @@ def serve(
         try:
             importlib.import_module(module)
         except Exception:
-            # Only to save time later. Whoever needs it imports it again, and is told why it cannot be imported.
+            # This import only saves time later. A request that needs the module imports it again and reports the error.
             continue
     _Server(pipe, settings).run()
 
@@ -110,7 +110,7 @@ class _Server:
         self._settings = settings
         self._store: Any = None
         self._surroundings = Surroundings()
-        # Only this process speaks with the parent: neither copies of it nor programs that it starts.
+        # Only this process talks to the parent, not its forks or programs that it starts.
         os.set_inheritable(pipe.fileno(), False)
         os.register_at_fork(after_in_child=self._leave_to_parent)
 
@@ -146,34 +146,34 @@ class _Server:
         return self._store
 
     def _leave_to_parent(self) -> None:
-        """In a copy of this process that a handler has forked."""
+        """End a fork of this process that a handler made."""
         self._pipe.close()
         if self._store is not None:
             self._store.leave_connections()
 
 
 def _settle_in(parent: int) -> None:
-    """Make this process one that can be ended at any time, with all that it has started."""
+    """Set this process up so that it can be killed at any time, with everything it has started."""
     importing.note(importing.NOT_AT_ALL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    os.setpgid(0, 0)  # A group of its own: what handlers start ends with it.
+    os.setpgid(0, 0)  # Its own process group: what handlers start ends with it.
     adopt_orphans()
-    multiprocessing.current_process().daemon = False  # Else handlers could not use multiprocessing.
+    multiprocessing.current_process().daemon = False  # Daemonic processes could not use multiprocessing.
     _go_first()
     threading.Thread(target=_follow, args=(parent,), daemon=True).start()
 
 
 def _store(settings: Settings) -> Any:
-    """Only for handlers: a child that runs plain functions need not know of any database."""
+    """The store, only for handlers: a child that runs plain functions needs no database."""
     from fanfold.store.store import Store
 
     return Store(settings)
 
 
 def _settlement(open_store: Callable[[], Any], request: ChildRequest, begun: Callable[[], None]) -> Settlement:
-    """How the attempt ended. Errors before the handler is called are those of its stage, or of the database."""
+    """How the attempt ended. Errors before the handler is called belong to its stage or to the database."""
     from fanfold.engine.worker.attempt.attempt_result import failed
 
     try:
@@ -190,12 +190,12 @@ def _settlement(open_store: Callable[[], Any], request: ChildRequest, begun: Cal
     try:
         return run()
     except BaseException as error:
-        # Around the handler: no files for an event loop, or a task in it that ends everything.
+        # Outside the handler: no file descriptors for an event loop, or a task in it that raises SystemExit.
         return failed(request.claimed, request.stage, error)
 
 
 def _prepared(store: Any, stage: Stage, request: ChildRequest) -> Callable[[], Settlement]:
-    """The call of the handler, with everything imported that it takes."""
+    """The handler's call, with everything it needs imported."""
     import asyncio
 
     from fanfold.engine.worker.attempt.call import Call
@@ -205,23 +205,23 @@ def _prepared(store: Any, stage: Stage, request: ChildRequest) -> Callable[[], S
     return (lambda: asyncio.run(call.run_async())) if stage.runs_in_loop else call.run_sync
 
 
-def _run_errand(errand: Errand, begun: Callable[[], None]) -> bytes:
-    """The outcome, as bytes: a result that cannot travel becomes an error that can."""
+def _run_function(request: FunctionRequest, begun: Callable[[], None]) -> bytes:
+    """The pickled outcome. A result that cannot be pickled becomes an error that can."""
     try:
-        function = find_handler(errand.module, errand.file, errand.qualname)
+        function = find_handler(request.module, request.file, request.qualname)
     except BaseException as error:
-        return pickle.dumps(ErrandOutcome(error=_not_found(error, errand.module, function=errand.qualname)))
+        return pickle.dumps(FunctionResult(error=_not_found(error, request.module, function=request.qualname)))
     begun()
     home = os.getpid()
     try:
-        value = function(*errand.arguments, **errand.named)
+        value = function(*request.arguments, **request.named)
         end_copy(home)
-        return pickle.dumps(ErrandOutcome(value))
+        return pickle.dumps(FunctionResult(value))
     except MemoryError as error:
         end_copy(home, error)
-        # A process that got no more memory is not to be used again.
+        # A process that ran out of memory must not be reused.
         return pickle.dumps(
-            ErrandOutcome(error=ChildDied(say("child_out_of_memory", error=str(error)), code=OUT_OF_MEMORY))
+            FunctionResult(error=ChildDied(say("child_out_of_memory", error=str(error)), code=OUT_OF_MEMORY))
         )
     except BaseException as error:
         end_copy(home, error)
@@ -229,20 +229,20 @@ def _run_errand(errand: Errand, begun: Callable[[], None]) -> bytes:
 
 
 def _travelling(error: BaseException) -> bytes:
-    """An error as bytes, as itself where it can be raised elsewhere: one that ends a loop or a process must not."""
+    """A pickled error: the original if it may be raised in the parent, which one that ends a loop or process may not."""
     if isinstance(error, Exception) and not isinstance(error, StopIteration | StopAsyncIteration):
         try:
-            travelling = pickle.dumps(ErrandOutcome(error=error))
+            travelling = pickle.dumps(FunctionResult(error=error))
             pickle.loads(travelling)
         except Exception:
             pass
         else:
             return travelling
-    return pickle.dumps(ErrandOutcome(error=RuntimeError(f"{type(error).__name__}: {error}")))
+    return pickle.dumps(FunctionResult(error=RuntimeError(f"{type(error).__name__}: {error}")))
 
 
 def _not_readable(error: BaseException) -> BaseException:
-    """What was sent here cannot be made again, mostly because its class is not found here."""
+    """The request cannot be unpickled, usually because a class is not found here."""
     reason = Permanent(say("not_unpickled", error=f"{type(error).__name__}: {error}"), code=NOT_ISOLATED)
     return error if isinstance(error, OSError) or shortage(error) is not None else reason
 
@@ -250,9 +250,9 @@ def _not_readable(error: BaseException) -> BaseException:
 def _not_found(
     error: BaseException, module: str, *, function: str = "", stage: str = "", task: str = ""
 ) -> BaseException:
-    """An error of the code or of where it runs, not of the item, as a sentence that says so."""
+    """An error of the code or its environment, not of the item, with a sentence that says so."""
     if isinstance(error, OSError) or shortage(error) is not None:
-        return error  # No more files or disk space: that may pass.
+        return error  # Out of files or disk space, which may pass.
     raised = say("import_raised", module=module, error=f"{type(error).__name__}: {error}")
     why = error.message if isinstance(error, BadPipeline) else raised
     of_stage = say("stage_not_in_child", stage=stage, why=why, task=task)
@@ -264,7 +264,7 @@ def _not_found(
 
 
 def find_handler(module_name: str, file: str | None, qualname: str) -> Any:
-    """The handler, by the name of its module (or its file) and its own."""
+    """Find the handler by module (or file) and qualified name."""
     found: Any = _module(module_name, file)
     for part in qualname.split("."):
         found = getattr(found, part, None)
@@ -287,15 +287,15 @@ def _module(name: str, file: str | None) -> Any:
 
 
 def _go_first() -> None:
-    """When memory runs out, have the system end this process and not the worker, with which everything else would be lost."""
+    """Make the system kill this process first when memory runs out, not the worker, which would lose everything else."""
     try:
         Path("/proc/self/oom_score_adj").write_text("500")
-    except OSError:  # Not Linux, or not allowed here: then the system chooses as it likes.
+    except OSError:  # Not Linux, or not allowed: the system chooses.
         return
 
 
 def _follow(parent: int) -> None:
-    """End with the parent, also when it was killed and could not say so; what was started here ends, too."""
+    """End with the parent, even if it was killed, together with everything started here."""
     while os.getppid() == parent:
         time.sleep(1)
     end_descendants(os.getpid())

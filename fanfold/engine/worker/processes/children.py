@@ -1,4 +1,4 @@
-"""Child processes for work that may crash or hang: kept warm, watched, and killed when they must end."""
+"""A pool of child processes for work that may crash or hang: kept warm, monitored, and killed when they must end."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from fanfold.engine.worker.processes.child import (
     OUT_OF_MEMORY,
     ChildReply,
     ChildRequest,
-    Errand,
-    ErrandOutcome,
+    FunctionRequest,
+    FunctionResult,
     serve,
 )
 from fanfold.engine.worker.processes.descendants import end_descendants
@@ -37,20 +37,20 @@ if TYPE_CHECKING:
     from fanfold.engine.worker.attempt.call import Call
 
 CALLS_PER_CHILD = 500
-"""A child is replaced after this many calls, so that what handlers leak does not pile up."""
+"""Calls after which a child is replaced, so that leaks of handlers do not accumulate."""
 WATCH_SECONDS = 0.05
-"""How often the memory of a busy child is looked at: the fastest PDF bomb grew by 1.3 GB/s, so by 70 MB in between."""
+"""Interval at which a busy child's memory is checked. The fastest PDF bomb grew by 1.3 GB/s, so by 70 MB in between."""
 SLOW_START_SECONDS = 5.0
-"""A start that takes longer is told to the caller, who has to ask for more time."""
+"""Start time after which the caller is told, so that it can ask for more time."""
 REAP_SECONDS = 5.0
 
 
 def nothing() -> None:
-    """For callers who need not know."""
+    """Default callback."""
 
 
 class Child:
-    """One child process, one call at a time. The thread that waits for its answer owns the pipe; others may only kill it."""
+    """One child process, for one call at a time. The thread that waits for the answer owns the pipe; others may only kill it."""
 
     def __init__(self, settings: Settings, modules: Sequence[str] = (), allowance: Allowance | None = None) -> None:
         context = multiprocessing.get_context("spawn")
@@ -58,7 +58,7 @@ class Child:
         self._process = context.Process(
             target=serve, args=(theirs, settings, os.getpid(), modules, json_levels()), daemon=True, name=CHILD_NAME
         )
-        # Ctrl-C goes to the children as well: until they can ignore it they must not hear it.
+        # Ctrl-C reaches children too. Block it until they ignore it.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             with importable_main():
@@ -79,10 +79,10 @@ class Child:
         return self._is_over
 
     def call(self, call: Call, begun: Callable[[], None] = nothing, slow: Callable[[], None] = nothing) -> Settlement:
-        """Run the call in the child; ChildDied when the process ends instead of answering.
+        """Run the call in the child; ChildDied if the process ends without an answer.
 
-        ``begun`` is told when the handler is called, ``slow`` when that takes long. Temporary, not counted, when the handler
-        was never called: because the child did not start in its time, or died while it started.
+        ``begun`` is called when the handler is called, ``slow`` if that takes long. Temporary, not counted, if the handler was
+        never called, because the child did not start in time or died while starting.
         """
         settlement: Settlement = self._ask(_request(call), begun, slow)
         return settlement
@@ -95,7 +95,7 @@ class Child:
         begun: Callable[[], None] = nothing,
         slow: Callable[[], None] = nothing,
     ) -> Any:
-        """Run a plain function in the child and give back what it returns, or raise what it raises; else as ``call``."""
+        """Run a plain function in the child; returns its result or raises its exception. Otherwise like ``call``."""
         module = sys.modules.get(function.__module__)
         file = getattr(module, "__file__", None)
         fields = attempt_fields.get()
@@ -104,15 +104,15 @@ class Child:
         return outcome.value
 
     def kill(self) -> None:
-        """End it at once, with the processes it has started. Who waits for its answer is told that it died."""
+        """Kill it with the processes it has started. A thread that waits for its answer gets ChildDied."""
         with self._lock:
             self._end_processes()
             if self._is_busy:
-                return  # Its thread hears of it, and closes the pipe: to close it here would pull it away beneath a read.
+                return  # The waiting thread notices and closes the pipe. Closing it here would break its read.
             self._is_busy = True
         self._bury()
 
-    def _ask(self, request: ChildRequest | Errand, begun: Callable[[], None], slow: Callable[[], None]) -> Any:
+    def _ask(self, request: ChildRequest | FunctionRequest, begun: Callable[[], None], slow: Callable[[], None]) -> Any:
         packed = pickle.dumps(request)
         with self._lock:
             if self._is_busy:
@@ -134,14 +134,14 @@ class Child:
         else:
             self._is_busy = False
         answer = pickle.loads(reply.answer)
-        if isinstance(answer, ErrandOutcome) and answer.error is not None:
+        if isinstance(answer, FunctionResult) and answer.error is not None:
             raise answer.error
         return answer
 
     def _reply(self, packed: bytes, begun: Callable[[], None], slow: Callable[[], None]) -> ChildReply:
         started = time.monotonic()
         if not self._is_ready:
-            # Before that it does not read, and a large request would not go through the pipe.
+            # Before it is ready the child does not read, and a large request would block in the pipe.
             self._hear_start(started, slow)
             self._is_ready = True
         self._pipe.send_bytes(packed)
@@ -157,7 +157,7 @@ class Child:
         return reply
 
     def _hear_start(self, started: float, slow: Callable[[], None]) -> Any:
-        """What the child says next, in the time that it has for its start."""
+        """The child's next message, within the time limit of its start."""
         is_slow = time.monotonic() > started + SLOW_START_SECONDS
         while not self._wait(WATCH_SECONDS):
             waited = time.monotonic() - started
@@ -173,11 +173,11 @@ class Child:
         return self._pipe.recv()
 
     def _wait(self, seconds: float) -> bool:
-        """Whether it has said something; EOFError when it has ended instead. Looks at its memory now and then."""
+        """Whether a message is there; EOFError if the child has ended. Checks its memory at intervals."""
         ready = wait([self._pipe, self._process.sentinel], seconds)
         if self._pipe in ready:
             return True
-        # Also without a sign: a process that it has started may hold its ends of the pipes open.
+        # Even without EOF: a process that it started may keep the pipe open.
         if ready or self._process.exitcode is not None:
             if self._pipe.poll():
                 return True
@@ -191,7 +191,7 @@ class Child:
         return "" if self._is_ready else hint()
 
     def _death(self, file: str | None) -> Exception:
-        """Why there is no answer; the process is gone then."""
+        """Why there is no answer. The process is gone afterwards."""
         self._end_processes()
         exit_code = self._bury()
         manner = _manner(exit_code)
@@ -208,20 +208,20 @@ class Child:
         return ChildDied(say("child_died", manner=manner))
 
     def _end_processes(self) -> None:
-        """Kill the process with all that it has started, in its group or out of it."""
+        """Kill the process with everything it has started, in its group or outside."""
         pid = self._process.pid
         if pid is None or self._is_over:
             return
         if self._process.exitcode is None:
-            os.kill(pid, signal.SIGSTOP)  # It must not start more while these are looked for.
+            os.kill(pid, signal.SIGSTOP)  # So that it starts no more while we search.
             end_descendants(pid)
         try:
             os.killpg(pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):  # It has no group of its own yet, or is gone.
+        except (ProcessLookupError, PermissionError):  # It has no process group yet, or is gone.
             self._process.kill()
 
     def _bury(self) -> int | None:
-        """Wait for the end of the process and close the pipe; its exit code."""
+        """Wait for the process to end and close the pipe; returns its exit code."""
         self._is_over = True
         self._process.join(REAP_SECONDS)
         self._pipe.close()
@@ -230,12 +230,12 @@ class Child:
 
 
 class Children:
-    """Warm child processes, made as they are needed."""
+    """A pool of warm child processes, created on demand."""
 
     def __init__(self, settings: Settings, *, at_once: int | None = None, modules: Sequence[str] = ()) -> None:
         self.settings = settings
         self.at_once = at_once or settings.children or os.cpu_count() or 1
-        """How many run functions at the same time; handlers that are isolated come on top."""
+        """How many run functions at the same time; isolated handlers come on top."""
         self._modules = tuple(modules)
         self._allowance = Allowance(settings.child_memory_bytes)
         self._idle: list[Child] = []
@@ -243,7 +243,7 @@ class Children:
         self._closed = False
 
     def warm(self, count: int) -> None:
-        """Start so many now: they come up while their parent is still busy with other things."""
+        """Start ``count`` children now: they come up while the parent is busy with other things."""
         for _ in range(min(count, self.at_once)):
             self._idle.append(self._new())
 
@@ -259,19 +259,19 @@ class Children:
         return child
 
     def give_back(self, child: Child) -> None:
-        """A child that has answered; old ones are let go."""
+        """Return a child that has answered; old ones are ended."""
         if child.is_over or child.calls >= CALLS_PER_CHILD:
             self.discard(child)
         else:
             self._idle.append(child)
 
     def discard(self, child: Child) -> None:
-        """End one that must not be used again."""
+        """End a child that must not be reused."""
         self._all.discard(child)
         child.kill()
 
     def close(self) -> None:
-        """End them all, and start no more."""
+        """End all children and start no more."""
         self._closed = True
         for child in list(self._all):
             child.kill()

@@ -1,4 +1,4 @@
-"""The processes that a process has started, and those that these have started."""
+"""Finds and ends the descendants of a process."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ SUBREAPER = 36
 
 
 def adopt_orphans() -> None:
-    """Stay the ancestor of all that is started here, also of processes whose own parent has ended. On Linux only."""
+    """Become the parent of descendants whose own parent ends. Linux only."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
 
 
 def any_left() -> bool:
-    """Whether a process that was started here still runs; those that have ended are reaped."""
+    """Whether a process started here still runs; ended ones are reaped."""
     while True:
         try:
             pid, _ = os.waitpid(-1, os.WNOHANG)
@@ -31,11 +31,11 @@ def any_left() -> bool:
 
 
 def end_descendants(pid: int) -> None:
-    """Kill all that a process has started, in whatever session or group; the process must not start more meanwhile."""
+    """Kill everything a process has started, in any session or group. The process must not start more meanwhile."""
     killed: set[int] = set()
     while found := _descendants(pid) - killed:
         for one in found:
-            with suppress(ProcessLookupError, PermissionError):  # Gone already, or somebody else's.
+            with suppress(ProcessLookupError, PermissionError):  # Already gone, or not ours.
                 os.kill(one, signal.SIGKILL)
         killed |= found
 
@@ -52,7 +52,7 @@ def _descendants(pid: int) -> set[int]:
 
 
 def _children(pid: int) -> list[int]:
-    """Empty where the system does not tell."""
+    """The child processes; empty where the system does not list them."""
     found: list[int] = []
     with suppress(OSError):
         for thread in Path(f"/proc/{pid}/task").iterdir():

@@ -1,6 +1,6 @@
-"""Copies of a process that a handler makes with `os.fork`: they end where the handler ends.
+"""Ends forks that a handler makes with `os.fork` where the handler ends.
 
-A copy that went on would settle the item a second time, on connections that belong to its parent.
+A fork that continued would settle the item a second time, on connections that belong to its parent.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 
 def end_copy(home: int, error: BaseException | None = None) -> None:
-    """End this process at once if it is not ``home`` but a copy of it; an error is printed before, as Python does."""
+    """End this process at once if it is a fork of ``home``; an error is printed first, as Python would."""
     if os.getpid() == home:
         return
     code = 0
@@ -22,7 +22,7 @@ def end_copy(home: int, error: BaseException | None = None) -> None:
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
     elif error is not None:
         code = 1
-        with suppress(Exception):  # The copy may have closed its standard error.
+        with suppress(Exception):  # The fork may have closed its standard error.
             traceback.print_exception(error)
     for stream in (sys.stdout, sys.stderr):
         with suppress(Exception):
@@ -31,7 +31,7 @@ def end_copy(home: int, error: BaseException | None = None) -> None:
 
 
 def in_one_process(values: Any) -> Iterator[Any]:
-    """What a handler yields; a copy that it makes meanwhile ends instead of going on behind it."""
+    """Yield a handler's values; a fork that it makes meanwhile ends instead of continuing after it."""
     home = os.getpid()
     try:
         for value in values:

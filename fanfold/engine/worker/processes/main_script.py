@@ -1,4 +1,4 @@
-"""The main script of this process, which every child process imports: whether it can be, and what to say when it must not be."""
+"""Checks the main script of this process, which every child process imports."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GUARD = 'if __name__ == "__main__":'
 
 
 class Unguarded(BadPipeline):
-    """Code that a child process must import starts to work as soon as it is imported."""
+    """Code that a child process must import starts work on import."""
 
     code = "unguarded"
 
@@ -29,11 +29,11 @@ class Unguarded(BadPipeline):
 
 
 def main_path() -> str | None:
-    """The file of the main script as a child would import it; None when there is none, or a child does not import it."""
+    """The file of the main script that a child would import; None if there is none, or if a child does not import it."""
     main = sys.modules.get("__main__")
     if (
         spec := getattr(main, "__spec__", None)
-    ) is not None:  # Run with -m: imported by its name, unless that is `__main__`.
+    ) is not None:  # Run with -m: imported by name, unless that is `__main__`.
         return None if spec.name.rpartition(".")[2] == "__main__" else spec.origin
     file = getattr(main, "__file__", None)
     return None if file is None or not os.path.exists(file) else file
@@ -41,7 +41,7 @@ def main_path() -> str | None:
 
 @contextmanager
 def importable_main() -> Iterator[None]:
-    """Start a child in here: it does not look for a main script that is no file, such as one from standard input."""
+    """Start children in this block: they do not look for a main script that is not a file, such as standard input."""
     main = sys.modules.get("__main__")
     file = getattr(main, "__file__", None)
     if main is None or file is None or os.path.exists(file):
@@ -56,13 +56,13 @@ def importable_main() -> Iterator[None]:
 
 
 def hint() -> str:
-    """What to look at when a child does not start."""
+    """Advice for a child that does not start."""
     path = main_path()
     return "" if path is None else say("child_imports", path=path, guard=GUARD)
 
 
 def check_reachable(stages: Iterable[Stage]) -> None:
-    """BadPipeline when a handler is isolated whose code no child process can import."""
+    """BadPipeline if no child process can import the code of an isolated handler."""
     for stage in stages:
         if stage.isolate and not is_reachable(stage):
             raise BadPipeline(

@@ -1,4 +1,4 @@
-"""How much memory there is, and how much a process has taken.
+"""Measures the machine's memory and that of processes.
 
 The parent watches what its children take, instead of setting a limit in the system: decision 55 (docs/decisions).
 """
@@ -13,15 +13,15 @@ from fanfold.model.text.sentences import say
 
 GIGABYTE = 1_000_000_000
 SHARE = 0.25
-"""A child process may take this share of the machine's memory where no number was set, but always a gigabyte."""
+"""Default share of the machine's memory that one child process may use, at least 1 GB."""
 TOGETHER = 0.75
-"""All child processes of a worker together may take this share."""
+"""Share that all child processes of a worker may use together."""
 V1_ROOT, V2_ROOT = Path("/sys/fs/cgroup/memory"), Path("/sys/fs/cgroup")
 
 
 @cache
 def machine_bytes() -> int | None:
-    """The memory of this machine, or of the control group this process runs in if that has less; None when unknown."""
+    """The memory of this machine, or the limit of this process's control group if lower; None if unknown."""
     try:
         physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (ValueError, OSError, AttributeError):
@@ -30,7 +30,7 @@ def machine_bytes() -> int | None:
 
 
 def group_limits(groups: Path, v2_root: Path, v1_root: Path) -> list[int]:
-    """The memory limits of the control groups that the file names, and of those around them."""
+    """The memory limits of the control groups that the file names, and of their parents."""
     try:
         lines = groups.read_text().splitlines()
     except OSError:
@@ -46,7 +46,7 @@ def group_limits(groups: Path, v2_root: Path, v1_root: Path) -> list[int]:
 
 
 def _limits(root: Path, place: str, name: str) -> list[int]:
-    """The limits from one group up to the root; in a container the path may be the host's, so the root is always asked."""
+    """The limits from one group up to the root. In a container the path may be the host's, so the root is always read."""
     folder = root / place.lstrip("/")
     limits = []
     for group in dict.fromkeys((folder, *folder.parents, root)):
@@ -62,7 +62,7 @@ def _limits(root: Path, place: str, name: str) -> list[int]:
 
 
 def resident_bytes(pid: int) -> int:
-    """The memory a process has of its own, without what it shares with files and others; 0 where the system does not tell."""
+    """A process's own memory, without pages shared with files and other processes; 0 where the system does not say."""
     try:
         fields = Path(f"/proc/{pid}/statm").read_bytes().split()
         return (int(fields[1]) - int(fields[2])) * os.sysconf("SC_PAGE_SIZE")
@@ -71,7 +71,7 @@ def resident_bytes(pid: int) -> int:
 
 
 class Allowance:
-    """How much memory the child processes of one worker may take: each, and all together."""
+    """How much memory the child processes of one worker may use: each, and all together."""
 
     def __init__(self, each: int = 0, machine: int | None = None) -> None:
         machine = machine or machine_bytes()
@@ -81,7 +81,7 @@ class Allowance:
         self._taken: dict[int, int] = {}
 
     def note(self, pid: int) -> str | None:
-        """Note what a process has taken now; why it must end, if it must."""
+        """Record a process's current memory; returns why it must end, if it must."""
         taken = self._taken[pid] = resident_bytes(pid)
         if self.each is not None and taken > self.each:
             return say("child_over_limit", limit=in_words(self.each), wanted=2 * self.each)
@@ -91,7 +91,7 @@ class Allowance:
         return None
 
     def forget(self, pid: int) -> None:
-        """A process that is gone takes nothing."""
+        """Remove a process that is gone."""
         self._taken.pop(pid, None)
 
 

@@ -1,4 +1,4 @@
-"""What the handlers of a child process share, and one of them may have changed: put back after each call."""
+"""Restores process-wide state that a handler in a child process may have changed, after each call."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Surroundings:
         self._limits = [resource.getrlimit(limit) for limit in LIMITS]
 
     def put_back(self) -> bool:
-        """Undo what would surprise the next handler; False when this process must not run another one."""
+        """Undo changes that would surprise the next handler; False if this process must not run another one."""
         for timer in TIMERS:
             signal.setitimer(timer, 0)
         for number, handler in self._signals.items():
@@ -34,12 +34,12 @@ class Surroundings:
                 signal.signal(number, handler)
         os.umask(self._mask)
         if self._folder is not None and _folder() != self._folder:
-            with suppress(OSError):  # It was removed: there is nothing to go back to.
+            with suppress(OSError):  # The folder was removed.
                 os.chdir(self._folder)
         return not (any_left() or self._has_less())
 
     def _has_less(self) -> bool:
-        """Whether a standard stream is another one, or a limit was lowered, which cannot always be undone."""
+        """Whether a standard stream was replaced or a limit lowered, which cannot always be undone."""
         if [_file(number) for number in STREAMS] != self._streams:
             return True
         now = [resource.getrlimit(limit) for limit in LIMITS]

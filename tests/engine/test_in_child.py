@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from tests.engine import errands
+from tests.engine import child_functions
 from tests.engine.live import Live
 from tests.engine.pipelines import batch
 from tests.waiting import eventually
@@ -15,7 +15,7 @@ from tests.waiting import eventually
 
 def test_a_function_runs_in_a_child_and_its_value_comes_back(live: Live) -> None:
     async def handler(item: Any) -> Any:
-        return await item.in_child(errands.where, 1, 2, times=item.input)
+        return await item.in_child(child_functions.where, 1, 2, times=item.input)
 
     task = live.client.submit(live.know(batch(handler=handler)), items=[1, 2, 3])
     with live.working(children=2):
@@ -32,7 +32,7 @@ def test_a_function_runs_in_a_child_and_its_value_comes_back(live: Live) -> None
 )
 def test_what_it_raises_is_raised_here(live: Live, how: str, code: str, message: str) -> None:
     async def handler(item: Any) -> Any:
-        return await item.in_child(errands.fails, how)
+        return await item.in_child(child_functions.fails, how)
 
     task = live.client.submit(live.know(batch(handler=handler)), items=["a"])
     with live.working():
@@ -44,7 +44,7 @@ def test_what_it_raises_is_raised_here(live: Live, how: str, code: str, message:
 
 def test_a_child_that_dies_costs_only_its_item(live: Live) -> None:
     async def handler(item: Any) -> Any:
-        function = errands.fails if item.input == "kill" else errands.where
+        function = child_functions.fails if item.input == "kill" else child_functions.where
         return await item.in_child(function, item.input if item.input == "kill" else 1)
 
     task = live.client.submit(live.know(batch(handler=handler)), items=["a", "kill", "b"])
@@ -58,7 +58,7 @@ def test_a_child_that_dies_costs_only_its_item(live: Live) -> None:
 def test_a_handler_may_catch_the_death_of_a_child(live: Live) -> None:
     async def handler(item: Any) -> str:
         try:
-            await item.in_child(errands.fails, "kill")
+            await item.in_child(child_functions.fails, "kill")
         except ff.ChildDied as death:
             return str(death)
         return "alive"
