@@ -1,4 +1,4 @@
-"""The `fanfold` command; each of its commands is one file, or belongs to an application, and is loaded when it is needed."""
+"""The `fanfold` command group. Each command is one module here or comes from an application, and is imported on demand."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ NAMES = tuple(name for names in SECTIONS.values() for name in names)
 
 
 def from_applications() -> dict[str, Brought]:
-    """The commands that installed applications bring, by name."""
+    """Commands of installed applications, by name."""
     from fanfold.engine.installed import commands
 
     return commands(NAMES)
 
 
 def sections() -> dict[str, tuple[str, ...]]:
-    """The names of all commands by section; each application has a section of its own, before the others."""
+    """All command names by section. Every application has its own section, ahead of the built-in ones."""
     brought = sorted(from_applications().values(), key=lambda one: (one.application.name, one.place))
     found: dict[str, tuple[str, ...]] = {}
     for one in brought:
@@ -45,14 +45,14 @@ def sections() -> dict[str, tuple[str, ...]]:
 
 
 class Fanfold(click.Group):
-    """The group of all commands. It imports a command's module when the command, or its help, is wanted."""
+    """The top-level group. Imports a command's module only when the command or its help is requested."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Every command: those of applications first, then in the order of the sections."""
+        """All commands: applications first, then in section order."""
         return [name for names in sections().values() for name in names]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name."""
+        """Load the command, or return None if there is none of that name."""
         found: click.Command | None = None
         if cmd_name in NAMES:
             found = importlib.import_module(f"fanfold.cli.commands.{cmd_name}").command
@@ -61,7 +61,7 @@ class Fanfold(click.Group):
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The commands by section, each with its first sentence; nothing of an application is imported for that."""
+        """List commands by section with their short help, without importing any application code."""
         brought = from_applications()
         for section, names in sections().items():
             known = ((name, None if name in brought else self.get_command(ctx, name)) for name in names)
@@ -80,7 +80,7 @@ class Fanfold(click.Group):
         standalone_mode: bool = True,
         **extra: Any,
     ) -> Any:
-        """Run, and turn every error into a line and an exit code."""
+        """Run a command and turn every error into one line and an exit code."""
         arguments = list(sys.argv[1:] if args is None else args)
         if not standalone_mode:
             return super().main(arguments, prog_name, complete_var, False, **extra)
@@ -88,7 +88,7 @@ class Fanfold(click.Group):
         try:
             code = super().main(arguments, prog_name, complete_var, False, obj=invocation, **extra)
         except BrokenPipeError:
-            # Whoever read our output has seen enough; the interpreter must not complain about it at exit.
+            # The reader closed the pipe (`| head`). Redirect stdout so that the flush at exit does not raise again.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = Exit.OK
         except click.Abort:
@@ -106,11 +106,11 @@ class Fanfold(click.Group):
 )
 @click.version_option(package_name="fanfold", message="fanfold %(version)s")
 def cli() -> None:
-    """Durable work of the shape: one task, split into items, each processed by itself, merged again.
+    """Durable fan-out: split a task into items, process each one, merge the results.
 
     \b
     fanfold run demo                      try it: SQLite, no server, nothing to set up
-    fanfold run book.py:book novel.txt    run a pipeline of yours; interrupt it, run it again, it goes on
+    fanfold run book.py:book novel.txt    run your own pipeline; interrupt it, run it again, and it resumes
     """
 
 

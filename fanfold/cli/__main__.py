@@ -1,4 +1,4 @@
-"""`python -m fanfold.cli` is `fanfold`, also where the script is not on the path."""
+"""Makes `python -m fanfold.cli` the same as `fanfold`, for when the script is not on the PATH."""
 
 from fanfold.cli import main
 

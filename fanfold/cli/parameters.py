@@ -1,4 +1,4 @@
-"""What was given on the command line? Options, inputs and items, as the engine takes them."""
+"""Converts command-line words into the options, inputs and items that the engine accepts."""
 
 from __future__ import annotations
 
@@ -17,43 +17,43 @@ if TYPE_CHECKING:
 
 option = click.option(
     "--option", "-O", "options", multiple=True, metavar="NAME=VALUE",
-    help="An option for the handlers; VALUE is JSON, or else text. Repeatable.",
+    help="Option passed to the handlers; VALUE is JSON if it parses, otherwise text. Repeatable.",
 )  # fmt: skip
 items_file = click.option(
     "--items", "items_file", type=click.File("r", encoding="utf-8"), metavar="FILE",
-    help="Items, one per line (each line JSON if the name ends in .jsonl); - is the standard input.",
+    help="Items, one per line (JSON lines if the name ends in .jsonl); - reads standard input.",
 )  # fmt: skip
 target = click.option(
     "--target", "targets", multiple=True, metavar="TARGET",
-    help="The pipeline, where its code is needed and it is not installed. Repeatable.",
+    help="Where to find the pipeline if it is not installed and its code is needed. Repeatable.",
 )  # fmt: skip
 rerun_target = click.option(
     "--target", "targets", multiple=True, metavar="TARGET",
-    help="The pipeline, where it is not installed: its stages are those of the code as it is now. Repeatable.",
+    help="Where to find the pipeline if it is not installed; its current stages are used. Repeatable.",
 )  # fmt: skip
 
 
 class FiniteRange(click.FloatRange):
-    """A number within bounds; `nan` and `inf`, which Python takes for numbers, are refused."""
+    """A finite number within bounds: rejects `nan` and `inf`, which Python parses as floats."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number."""
+        """Parse the number."""
         found = super().convert(value, param, ctx)
         if not isfinite(found):
-            self.fail(f"{value} is not a number that can be used here.", param, ctx)
+            self.fail(f"{value} is not a finite number.", param, ctx)
         return found
 
 
 @dataclass(frozen=True)
 class Given:
-    """Inputs, or for a pipeline that begins with `each`, items."""
+    """Inputs of a task, or its items if the pipeline starts with `each`."""
 
     inputs: tuple[Any, ...] = ()
     items: Iterable[Any] | None = None
 
 
 def parse_options(pairs: Sequence[str]) -> dict[str, Any]:
-    """The options of NAME=VALUE pairs."""
+    """Parse NAME=VALUE pairs into options."""
     found: dict[str, Any] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
@@ -64,7 +64,7 @@ def parse_options(pairs: Sequence[str]) -> dict[str, Any]:
 
 
 def secrets(password: str | None) -> dict[str, str]:
-    """The password among the options, where one was given; the engine uses it at once and does not store it."""
+    """The password as an option, if one was given. The engine uses it at once and does not store it."""
     from fanfold.running.terminal.declared import secret
 
     found = secret(password)
@@ -72,7 +72,7 @@ def secrets(password: str | None) -> dict[str, str]:
 
 
 def value_of(text: str) -> Any:
-    """JSON if it is, text otherwise."""
+    """Parse as JSON, or return the text unchanged."""
     try:
         return json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError):
@@ -84,7 +84,7 @@ def _refuse(name: str) -> Any:
 
 
 def given(pipeline: Pipeline, words: Sequence[str], items: IO[str] | None = None) -> Given:
-    """What the words on the command line are to this pipeline: files, arguments of a function, or items."""
+    """Interpret command-line words for this pipeline: as files, function arguments or items."""
     from fanfold.model.plan import Kind
 
     if pipeline.calls_with_arguments:
@@ -92,12 +92,14 @@ def given(pipeline: Pipeline, words: Sequence[str], items: IO[str] | None = None
     if pipeline.plan().stages[0].kind is not Kind.EACH:
         return Given(tuple(words), None if items is None else lines_of(items))
     if items is None and not words:
-        raise BadInput(f"Pipeline {pipeline.name} works on each INPUT: name at least one, or give a file with --items.")
+        raise BadInput(
+            f"Pipeline {pipeline.name} processes each INPUT. Name at least one, or pass a file with --items."
+        )
     return Given((), [*words, *(lines_of(items) if items else ())])
 
 
 def lines_of(source: IO[str]) -> Iterator[Any]:
-    """The items of a file; empty lines are passed over."""
+    """Read items from a file, skipping empty lines."""
     as_json = str(source.name).endswith(".jsonl")
     number = 0
     try:
@@ -111,5 +113,5 @@ def lines_of(source: IO[str]) -> Iterator[Any]:
         raise BadInput(f"{source.name} is not UTF-8 text.") from None
     except RecursionError:
         raise BadInput(f"Line {number} of {source.name} is nested too deeply.") from None
-    except ValueError:  # Python reads integers of up to 4300 digits.
+    except ValueError:  # Python limits integers to 4300 digits.
         raise BadInput(f"Line {number} of {source.name} has a number with too many digits.") from None

@@ -1,4 +1,4 @@
-"""Who keeps the workers running? A small supervisor: starts processes, replaces those that die, passes a stop on."""
+"""A small supervisor for worker processes: starts them, replaces those that die and forwards stop requests."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ log = logging.getLogger("fanfold.processes")
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 30.0
 HEALTHY_SECONDS = 30.0
-"""A process that has lived so long is replaced without much of a pause when it dies."""
+"""Uptime after which a process counts as healthy: the restart backoff starts over when it dies."""
 LOOK_SECONDS = 0.1
 
 
 @dataclass
 class WorkerProcess:
-    """One of the processes: as it is now, and when it may be started again."""
+    """One supervised process and the earliest time it may be restarted."""
 
     name: str
     process: subprocess.Popen[bytes] | None = None
@@ -33,11 +33,11 @@ class WorkerProcess:
     start_at: float = 0.0
     pause: float = FIRST_PAUSE
     told: int = 0
-    """How often it was told to stop."""
+    """Stop requests sent to it."""
 
 
 class Supervisor:
-    """Keeps ``count`` processes running until it is told to stop; the children do the work, it holds nothing itself."""
+    """Keeps ``count`` processes running until told to stop. The children do all the work."""
 
     def __init__(self, count: int, arguments: Sequence[str], name: str) -> None:
         self.arguments = list(arguments)
@@ -45,25 +45,23 @@ class Supervisor:
         self._stops = 0
 
     def run(self) -> None:
-        """Start, watch and replace the processes until a signal says stop; returns when all of them have stopped."""
+        """Supervise until SIGTERM or SIGINT; return when every process has stopped."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda _number, _frame: self.stop())
         self.keep()
 
     def stop(self) -> None:
-        """Have them stop: first gracefully, at the second call at once."""
+        """Ask the processes to stop: gracefully on the first call, immediately on the second."""
         self._stops += 1
 
     def keep(self) -> None:
-        """The same without signals, in any thread, until ``stop``."""
+        """Supervise until ``stop`` is called. Installs no signal handlers, so it may run in any thread."""
         log.info("[supervisor] Starting %d processes", len(self.places))
         while not (self._stops and not any(place.process for place in self.places)):
             for place in self.places:
                 try:
                     self._look_after(place)
-                except (
-                    OSError
-                ) as error:  # No more processes, memory or files for now: the others are still looked after.
+                except OSError as error:  # Out of processes, memory or file handles: keep supervising the others.
                     self._put_off(place, error)
             time.sleep(LOOK_SECONDS)
         log.info("[supervisor] Stopped")
@@ -72,7 +70,7 @@ class Supervisor:
         if place.process is not None and place.process.poll() is not None:
             self._bury(place, place.process)
         if place.process is None and not self._stops and time.monotonic() >= place.start_at:
-            # Its own group: Ctrl-C on a terminal reaches the supervisor alone, which passes it on once.
+            # A separate process group: Ctrl-C reaches only the supervisor, which forwards it once.
             command = [sys.executable, "-m", "fanfold.cli", *self.arguments, "--name", place.name, "--leashed"]
             place.process = subprocess.Popen(command, process_group=0, stdin=subprocess.PIPE, bufsize=0)
             place.started_at, place.told = time.monotonic(), 0
@@ -86,12 +84,12 @@ class Supervisor:
         place.pause = min(LONGEST_PAUSE, place.pause * 2)
 
     def _tell(self, process: subprocess.Popen[bytes]) -> None:
-        """Say stop through the leash: unlike a signal, it is not lost on a process that is just starting."""
+        """Send a stop byte through the leash (the child's stdin). A signal would be lost while the process is starting."""
         assert process.stdin is not None
         try:
             process.stdin.write(b".")
         except BrokenPipeError:
-            log.debug("[supervisor] Process %d has ended by itself", process.pid)
+            log.debug("[supervisor] Process %d had already ended", process.pid)
 
     def _bury(self, place: WorkerProcess, process: subprocess.Popen[bytes]) -> None:
         place.process = None
@@ -112,10 +110,10 @@ class Supervisor:
 
 
 def follow(leash: BinaryIO, stop: Callable[[], None]) -> None:
-    """Stop once for every byte that comes through the leash, and at once when its other end is gone.
+    """Call ``stop`` for every byte read from the leash, and twice (stop immediately) when the other end closes.
 
-    A supervisor that was killed must not leave workers behind. The bytes are read past the buffer: a thread that waits in
-    it would hold its lock when the interpreter ends.
+    A killed supervisor must not leave workers behind. Reads bypass the buffer: a thread blocked in a buffered read would
+    hold the buffer's lock when the interpreter exits.
     """
 
     def wait() -> None:
@@ -128,7 +126,7 @@ def follow(leash: BinaryIO, stop: Callable[[], None]) -> None:
 
 
 def ending(code: int) -> str:
-    """How a process ended, in words."""
+    """Exit code or signal name of an ended process."""
     if code >= 0:
         return f"exit code {code}"
     try:
@@ -140,7 +138,7 @@ def ending(code: int) -> str:
 def worker_command(
     invocation: Invocation, targets: Sequence[str], stages: Sequence[str], concurrency: int | None
 ) -> list[str]:
-    """The command line of one of the workers."""
+    """Command line of one worker process."""
     said = ["--database", invocation.database] if invocation.database else []
     said += ["--data", invocation.data] if invocation.data else []
     said += ["--verbose"] * invocation.verbose

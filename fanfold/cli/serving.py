@@ -1,4 +1,4 @@
-"""How does a server live? It binds its socket, starts its workers, answers until it is told to stop, and lets all of them end."""
+"""Runs `fanfold serve`: binds the socket, starts workers, serves until told to stop, then shuts both down."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from fanfold.server.requests.listening import configured
 from fanfold.settings import Settings
 
 BUSY_SECONDS = 15.0
-"""A command that does not get SQLite's write lock in this time is answered with 503: somebody waits for the answer."""
+"""Time to wait for SQLite's write lock before answering 503, because a client is waiting."""
 DEFAULT_CONCURRENCY = 64
-"""Pages wait for one another's windows and for models, not for the processor: many at a time keep it busy."""
+"""Default slots per worker. Items mostly wait for models, not for the CPU, so many run at a time."""
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server, without its handling of signals: it would raise them again when it has stopped."""
+    """uvicorn's server without its signal handling, which raises the signals again after shutdown."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Leave signals to whoever runs the server."""
+        """Leave signal handling to the caller."""
         yield
 
 
@@ -49,29 +49,29 @@ class Serving:
         self.targets = targets
         self.supervisor: Supervisor | None = None
         names = tuple(name.strip().lower() for name in settings.allowed_hosts.split(",") if name.strip())
-        # A server that has a name is called through a proxy, by others.
+        # A server with a host name is reached by others through a proxy.
         demands = demand_token or not is_loopback(settings.host) or bool(names)
         store = invocation.store(settings, busy_seconds=BUSY_SECONDS)
         if demands and not tokens.every(store):
             raise BadInput(
-                f"A server on {', '.join((settings.host, *names))} demands tokens, and there is none yet. Make one first: "
+                f"A server on {', '.join((settings.host, *names))} requires tokens, and none exists yet. Create one first: "
                 "fanfold tokens create NAME --role admin",
                 code="no_tokens",
             )
         self.place = AppState(store, load_all(list(targets)), settings.host, names, demands)
 
     def default_concurrency(self) -> int:
-        """Places of a worker where nobody said a number: 64, or as many as the stages ask for."""
+        """Slots per worker by default: 64, or more if the stages ask for more."""
         stages = [(one, stage) for one in self.place.pipelines.values() for stage in one.all_stages()]
         return max(DEFAULT_CONCURRENCY, places_for(stages))
 
     def add_workers(self, count: int, concurrency: int) -> None:
-        """Have so many worker processes run beside the server; one that dies is replaced."""
+        """Run ``count`` worker processes beside the server and replace those that die."""
         said = worker_command(self.invocation, self.targets, (), concurrency)
         self.supervisor = Supervisor(count, said, "worker")
 
     def run(self, *, browse: bool = False) -> None:
-        """Serve until a signal says stop."""
+        """Serve until SIGTERM or SIGINT."""
         listening = bind(self.settings.host, self.settings.port)
         address = self.address(listening)
         self.server = Server(configured(make_app(self.place)))
@@ -79,9 +79,9 @@ class Serving:
             signal.signal(number, lambda _number, _frame: self.stop())
         working = threading.Thread(target=self._work, name="supervisor", daemon=True)
         working.start()
-        click.echo(f"Fanfold is at {address}   (Ctrl-C stops it)")
+        click.echo(f"Fanfold is running at {address}   (Ctrl-C to stop)")
         if self.place.demands_token:
-            click.echo("It demands a token. To make one: fanfold tokens create NAME")
+            click.echo("A token is required. To create one: fanfold tokens create NAME")
         if browse:
             threading.Timer(0.5, webbrowser.open, (address,)).start()
         try:
@@ -92,8 +92,8 @@ class Serving:
             working.join()
 
     def stop(self) -> None:
-        """Stop: first gracefully, at the second call at once. Streams are told to end; they would hold it up otherwise."""
-        # In a thread: this may be a signal handler that interrupts who holds the lock.
+        """Stop gracefully on the first call, immediately on the second. Open streams are closed: they would block shutdown."""
+        # In a thread: this may be a signal handler that interrupted the holder of the lock.
         threading.Thread(target=self.place.live.close, name="closing").start()
         self.server.force_exit = self.server.should_exit
         self.server.should_exit = True
@@ -101,7 +101,7 @@ class Serving:
             self.supervisor.stop()
 
     def address(self, listening: socket.socket) -> str:
-        """Where a browser finds it."""
+        """URL to open in a browser."""
         host, port = listening.getsockname()[:2]
         shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
         return f"http://{shown}:{port}/"
@@ -112,7 +112,7 @@ class Serving:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """The socket, or what stands in the way of it."""
+    """Bind a listening socket, or explain why it cannot be bound."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -120,7 +120,7 @@ def bind(host: str, port: int) -> socket.socket:
         listening.bind((host, port))
     except OSError as error:
         listening.close()
-        way = f"Something listens there already: try --port {port + 1}, or --port 0 for any free one."
+        way = f"Another program may be using it: try --port {port + 1}, or --port 0 for any free port."
         raise BadInput(f"Cannot listen on {host}:{port}: {error.strerror}. {way}", code="address") from None
     listening.listen(512)
     return listening

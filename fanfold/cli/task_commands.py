@@ -1,4 +1,4 @@
-"""Which tasks are to be moved? One command for one or several ids, each answered by itself."""
+"""Applies one command to one or several tasks and reports on each separately."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ids = click.argument("ids", metavar="ID...", nargs=-1, required=True)
 
 
 def steer(invocation: Invocation, task_ids: Sequence[str], targets: Sequence[str], act: Act) -> Exit:
-    """Do it to every task named; those that refuse do not stop the others, and the first refusal is the exit code."""
+    """Apply ``act`` to every task. A refusal does not stop the rest; the first one determines the exit code."""
     client = invocation.client(targets)
     answers: list[Any] = []
     code = Exit.OK
@@ -56,7 +56,7 @@ def sentence(task: Task) -> str:
 
 
 def with_mirror(client: Client, task_id: str, act: Act) -> Task | None:
-    """Act; a task whose pipeline keeps a record in step needs that pipeline, which may be an installed one."""
+    """Apply ``act``. If the task's pipeline mirrors its state to a record, load the installed pipeline and try again."""
     try:
         return act(client, task_id)
     except BadInput as error:

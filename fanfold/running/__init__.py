@@ -1,4 +1,4 @@
-"""Does work here and now: runs one task or many, shows how they are doing, and saves what came out.
+"""Runs tasks in the current process: one task or many files, with progress display and saved results.
 
 Used by `fanfold.run`, by the CLI and by the commands of applications.
 """
@@ -14,7 +14,7 @@ __all__ = ["FileCommand"]
 
 
 def __getattr__(name: str) -> Any:
-    """`FileCommand`, when it is first used: the list of commands does not need what it imports."""
+    """Import `FileCommand` on first use: listing the commands does not need its imports."""
     if name == "FileCommand":
         from fanfold.running.many_files.many import FileCommand
 

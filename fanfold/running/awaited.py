@@ -1,4 +1,4 @@
-"""Runs a pipeline where an event loop runs already: in a notebook, or in an `async def`."""
+"""`arun`: runs a pipeline from a running event loop, such as a notebook or an `async def`."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ async def arun(function: TaskFunction[..., Returned], /, *inputs: Any, **named: 
 async def arun(pipeline: Pipeline, /, *inputs: Any, **named: Unpack[RunParameters]) -> Any: ...
 @shows_parameters_of(prepared)
 async def arun(*arguments: Any, **named: Any) -> Any:
-    """``run``, awaited: for notebooks and `async def`. The event loop goes on, since the work has a thread of its own.
+    """Awaitable version of ``run`` for notebooks and `async def`. The work runs in its own thread, so the loop stays free.
 
-    Cancelled, it hands back what runs; the next call goes on where it was.
+    If cancelled, it hands back running items; the next call resumes.
     """
     job = prepared(*arguments, **named)
     ending = RunStop()
@@ -33,7 +33,7 @@ async def arun(*arguments: Any, **named: Any) -> Any:
         ending.set()
         await asyncio.wait([running])
         if not running.cancelled():
-            running.exception()  # It was told to stop: how it ended does not matter any more.
+            running.exception()  # Mark the outcome as retrieved: after a stop, it no longer matters.
         raise
     finally:
         thread.shutdown(wait=False)

@@ -1,4 +1,4 @@
-"""Is it over yet? One task watched closely but cheaply: its row often, its counts now and then."""
+"""Watches one task at low cost: polls its row often and counts its items now and then."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LOOK_SECONDS = 0.05
 SHOW_SECONDS = 0.2
 SHOW_SHARE = 20
-"""Counting a million items takes a while: at most one part in so many of the time is spent on it."""
+"""Counting a million items is slow, so at most 1/20 of the time goes into counting."""
 
 
 def watch(
@@ -31,10 +31,10 @@ def watch(
     quiet_seconds: float = 0.0,
     patient: bool = False,
 ) -> Task:
-    """Show a task until it is not active any more, or ``enough(seconds)`` says so after that many; returns it as it is then.
+    """Show a task until it is no longer active or ``enough(elapsed_seconds)`` is true; return it in its final state.
 
-    It ends as well when only items are left that wait for a person. Nothing is shown in the first ``quiet_seconds``, nor of a
-    task that is over already. With ``patient``, a database that is lost is said once and waited for, as the worker does.
+    Also returns when the only items left wait for a person. Shows nothing during the first ``quiet_seconds``, and nothing for
+    a task that is already over. With ``patient``, reports a lost database once and waits for it, as the worker does.
     """
     started = time.monotonic()
     with client.store.read() as tx:
@@ -69,25 +69,25 @@ def watch(
 
 
 class LostDatabase:
-    """Says once that the database is lost, and once that it is there again."""
+    """Reports once that the database is lost, and once that it is back."""
 
     def __init__(self, shown: Display) -> None:
         self._shown = shown
         self._is_lost = False
 
     def note(self) -> None:
-        """It cannot be reached; the work in hand is kept."""
+        """Report that the database cannot be reached; running work is kept."""
         if not self._is_lost:
             self._is_lost = True
-            self._shown.say(f"database lost since {_now()}, trying again; nothing is lost")
+            self._shown.say(f"database lost since {_now()}, retrying; no work is lost")
 
     def found(self) -> None:
-        """It answers."""
+        """Report that the database answers again."""
         if self._is_lost:
             self._is_lost = False
-            self._shown.say(f"database found again at {_now()}")
+            self._shown.say(f"database reachable again at {_now()}")
 
 
 def _now() -> str:
-    """The time, with its date: what is said stays on the screen for days."""
+    """Current time with its date, because the line may stay on the screen for days."""
     return told_at(datetime.now(UTC), None, seconds=True)

@@ -1,4 +1,4 @@
-"""Merges a task in this process after decisions, where no worker serves it: only its merge and the steps behind it."""
+"""Merges a task in this process after decisions if no worker serves it: only the merge and the steps after it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from fanfold.model.pipelines.pipeline import Pipeline
     from fanfold.model.task import Task
 
-INTERRUPTED = "Interrupted; the decisions are kept, and merged by a worker or with the next decision"
+INTERRUPTED = "Interrupted; the decisions are stored, and a worker or the next decision will merge them"
 
 
 def stages_to_merge(task: Task) -> list[str]:
-    """The merge that a task is in, or has behind it, and the steps that follow: all of one item; none before that."""
+    """The last merge stage and the steps after it; empty if the task is not active or has not reached that merge."""
     names = [stage.name for stage in task.stages]
     merges = [stage.name for stage in task.stages if stage.kind == Kind.MERGE]
     if task.state is not TaskState.ACTIVE or not merges or task.stage not in names[names.index(merges[-1]) :]:
@@ -32,7 +32,7 @@ def stages_to_merge(task: Task) -> list[str]:
 
 
 def is_served(client: Client, task: Task) -> bool:
-    """Whether a living worker serves the stage that the task is in."""
+    """Whether a live worker serves the task's current stage."""
     return any((task.pipeline, task.stage) in worker.serves for worker in client.workers() if worker.alive)
 
 
@@ -42,7 +42,7 @@ def known_pipeline(client: Client, task: Task) -> Pipeline | None:
 
 
 def merge_here(client: Client, task: Task, pipeline: Pipeline, shown: Display) -> Task:
-    """Merge in this process until the task is not active any more; KeyboardInterrupt when a signal came first."""
+    """Merge in this process until the task is no longer active. Raises KeyboardInterrupt if a signal comes first."""
     recover(client.store, "decide")
     with client.store.read() as tx:
         number = tx.tasks.resolve(task.id).number

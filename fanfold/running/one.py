@@ -1,4 +1,4 @@
-"""How is a pipeline simply run? Here and now, until its task is over; run it again and it goes on where it was."""
+"""`run`: runs a pipeline in this process until its task is over. Running it again resumes the same task."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ Returned = TypeVar("Returned")
 AsyncTaskFunction = TaskFunction[..., Coroutine[Any, Any, Returned]]
 
 QUIET_SECONDS = 0.3
-"""Until the worker is known to serve the stage, a task would be shown as waiting for one."""
-GO_ON = "Interrupted; run the same again to go on"
+"""Delay before the first display: until the worker is registered, the task would be shown as waiting for one."""
+GO_ON = "Interrupted; run the same command again to resume"
 
 
 @dataclass(frozen=True)
 class RunWish:
-    """Everything that may be said to `run`."""
+    """The arguments of a run."""
 
     pipeline: Pipeline
     inputs: tuple[Any, ...] = ()
@@ -48,7 +48,7 @@ class RunWish:
     straight_through: bool = False
 
     def key(self) -> str:
-        """The idempotency key by which the same pipeline, inputs and options find their task again."""
+        """Idempotency key: the same pipeline, inputs and options find the same task."""
         found = given.check(self.inputs, text_is_path=not self.pipeline.calls_with_arguments)
         if self.items is not None:
             found.append({"items": [_keyed(item) for item in self.items]})
@@ -58,7 +58,7 @@ class RunWish:
 
 @dataclass(frozen=True)
 class Job:
-    """One run, with all that was said to it, before it begins."""
+    """A run that is prepared but not started."""
 
     wanted: RunWish
     database: str | None
@@ -66,7 +66,7 @@ class Job:
     progress: bool
 
     def result(self, ending: RunStop) -> Any:
-        """Run it with a client of its own and return the result."""
+        """Run it with its own client and return the result."""
         with Client(self.database, self.data, pipelines=[self.wanted.pipeline]) as client:
             return client.result(run_task(client, self.wanted, progress=self.progress, ending=ending).id)
 
@@ -83,7 +83,7 @@ def prepared(
     straight_through: bool = False,
     progress: bool = True,
 ) -> Job:
-    """The parameters of ``run`` and ``arun``, in one place."""
+    """Check the parameters shared by ``run`` and ``arun``."""
     check_reachable(as_pipeline(pipeline).stages.values())
     check_items(items)
     check_mapping({} if options is None else options, "options")
@@ -100,11 +100,11 @@ def run(function: TaskFunction[..., Returned], /, *inputs: Any, **named: Unpack[
 def run(pipeline: Pipeline, /, *inputs: Any, **named: Unpack[RunParameters]) -> Any: ...
 @shows_parameters_of(prepared)
 def run(*arguments: Any, **named: Any) -> Any:
-    """Run a pipeline here and return its result. It is resumable: interrupt it, call it again, and it goes on.
+    """Run a pipeline in this process and return its result. Interrupt it, call it again, and it resumes.
 
-    The same pipeline, inputs and options are the same task: done before, its result is given again; stopped with
-    failures, these are retried. ``fresh=True`` starts anew. TaskStopped says why there is no result, and the way out.
-    It blocks until the task is over; where an event loop runs (a notebook, an `async def`) use ``await arun(…)``.
+    The same pipeline, inputs and options mean the same task: a finished task returns its result again, and a task that
+    stopped with failures retries them. ``fresh=True`` starts a new task. TaskStopped says why there is no result, and the way
+    out. Blocks until the task is over; in a running event loop (a notebook, an `async def`) use ``await arun(…)``.
     """
     refuse_in_loop("fanfold.run", "await fanfold.arun(…), with the same arguments")
     return prepared(*arguments, **named).result(RunStop())
@@ -118,21 +118,21 @@ class RunStop:
         self._act: Callable[[], None] | None = None
 
     def set(self) -> None:
-        """Hand back what runs and stop, now or as soon as the work begins."""
+        """Hand back running items and stop, now or as soon as the work begins."""
         self._is_set = True
         if self._act is not None:
             self._act()
             self._act()
 
     def call(self, act: Callable[[], None]) -> None:
-        """What stops the work at once when it is called twice."""
+        """Register ``act``, which stops the work immediately when called twice."""
         self._act = act
         if self._is_set:
             self.set()
 
 
 def run_task(client: Client, wanted: RunWish, *, progress: bool = True, ending: RunStop | None = None) -> Task:
-    """Run, or go on with, the task of ``wanted`` until it is completed; TaskStopped when it ends otherwise."""
+    """Start or resume the task of ``wanted`` and run it until completed. Raises TaskStopped if it ends otherwise."""
     shown = display(wanted=progress)
     try:
         task = begin(client, wanted, shown)
@@ -148,7 +148,7 @@ def run_task(client: Client, wanted: RunWish, *, progress: bool = True, ending: 
 
 
 def begin(client: Client, wanted: RunWish, shown: Display) -> Task:
-    """The task to work on: a new one, or the one that was begun before, moved so that it can go on."""
+    """The task to work on: a new one, or the existing one made ready to resume."""
     key = wanted.key()
     with client.store.read() as tx:
         before = tx.tasks.by_key("", key)
@@ -164,14 +164,14 @@ def begin(client: Client, wanted: RunWish, shown: Display) -> Task:
     gone = [stage.name for stage in before.plan.stages if wanted.pipeline.find(stage.name) is None]
     if gone and task.state is not TaskState.COMPLETED:
         raise BadPipeline(
-            f"Task {task.id} was begun with the stage {', '.join(gone)}, which {wanted.pipeline.name} no longer has. "
-            "To start anew: --fresh (fresh=True)"
+            f"Task {task.id} was started with the stage {', '.join(gone)}, which {wanted.pipeline.name} no longer has. "
+            "To start over: --fresh (fresh=True)"
         )
     return go_on(client, task, wanted, shown)
 
 
 def go_on(client: Client, task: Task, wanted: RunWish, shown: Display) -> Task:
-    """Move a task that was begun before so that it is worked on again, if it needs that."""
+    """Make an existing task runnable again if it needs that."""
     if task.state is TaskState.COMPLETED:
         shown.say(f"Done before, as {task.id}. To do it anew: --fresh (fresh=True)")
         return task
@@ -187,8 +187,8 @@ def go_on(client: Client, task: Task, wanted: RunWish, shown: Display) -> Task:
 
 
 def work(client: Client, wanted: RunWish, task: Task, shown: Display, ending: RunStop) -> Task:
-    """Work in this process until the task is not active any more; KeyboardInterrupt when a signal came first."""
-    # The last run may have been killed: take its items back now instead of at the next sweep.
+    """Work in this process until the task is no longer active. Raises KeyboardInterrupt if a signal comes first."""
+    # The last run may have been killed: reclaim its items now instead of at the next sweep.
     recover(client.store, "run")
     close(client.store, client.pipelines, "run")
     worker = Worker([wanted.pipeline], store=client.store, concurrency=wanted.concurrency, name="run")
@@ -210,7 +210,7 @@ def work(client: Client, wanted: RunWish, task: Task, shown: Display, ending: Ru
 
 
 class RunWatcher(threading.Thread):
-    """Shows the task while the worker works, and stops the worker as soon as the task is over."""
+    """Shows the task while the worker runs, and stops the worker when the task is over."""
 
     def __init__(self, client: Client, task: Task, shown: Display, worker: Worker) -> None:
         super().__init__(name="run-watcher", daemon=True)
@@ -232,23 +232,23 @@ class RunWatcher(threading.Thread):
             )
         except BaseException as problem:
             self.problem = problem
-        # Twice is at once: what the worker may be doing for other tasks of the pipeline is handed back.
+        # Two calls stop it immediately: items of other tasks that it may be running are handed back.
         self.worker.stop()
         self.worker.stop()
 
     def interrupt(self) -> None:
-        """A signal came: stop the worker, once gracefully, twice at once. What is said, this thread says later."""
+        """Handle a signal: stop the worker gracefully, or immediately on the second. The watcher thread prints the message."""
         self._interrupts += 1
         self.worker.stop()
 
     def _enough(self, _seconds: float) -> bool:
         if self._interrupts and not self._said:
             self._said = True
-            self.shown.say("Stopping; once more to stop at once")
+            self.shown.say("Stopping; interrupt again to stop immediately")
         return self._left.is_set()
 
     def leave(self) -> None:
-        """Watch no longer."""
+        """Stop watching."""
         self._left.set()
         self.join()
 
@@ -257,17 +257,17 @@ def way_out(task: Task) -> str:
     """Why a run ended without a result, and what to do about it."""
     if task.state in (TaskState.WAITING, TaskState.PAUSED):
         what = "is paused" if task.state is TaskState.PAUSED else str(task.wait_reason)
-        return f"Task {task.id} {what}. To go on: fanfold resume {task.id}, then run the same again"
+        return f"Task {task.id} {what}. To continue: fanfold resume {task.id}, then run the same command again"
     if task.stalled:
-        ways = [f"When that is put right: fanfold retry {task.id}, then run the same again"]
+        ways = [f"Once that is fixed: fanfold retry {task.id}, then run the same command again"]
         if "merge" in task.available_commands:
-            ways.append(f"to merge without them: fanfold merge {task.id}, then run the same again")
+            ways.append(f"to merge without them: fanfold merge {task.id}, then run the same command again")
         seen = f"To see them: fanfold items {task.id} --state waiting"
         return f"Task {task.id}: {task.wait_reason}. {seen}. {'; '.join(ways)}"
     why = f": {task.error_message}" if task.error_message else ""
-    ways = [f"To see more: fanfold show {task.id}", "to retry: run the same again"]
+    ways = [f"For details: fanfold show {task.id}", "to retry: run the same command again"]
     if task.state is TaskState.PARTIAL and "merge" in task.available_commands:
-        ways.append(f"to merge without what failed: fanfold merge {task.id}")
+        ways.append(f"to merge without the failed items: fanfold merge {task.id}")
     return f"Task {task.id} ended as {task.state}{why}. {'; '.join(ways)}"
 
 

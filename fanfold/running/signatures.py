@@ -1,4 +1,4 @@
-"""The parameters of ``run`` and ``arun``: for type checkers as a TypedDict, for people and editors as a signature."""
+"""The parameters of ``run`` and ``arun``: a TypedDict for type checkers, a signature for people and editors."""
 
 from __future__ import annotations
 

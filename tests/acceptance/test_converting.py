@@ -134,11 +134,11 @@ def test_interrupted_it_says_how_to_go_on(shell: Shell, tmp_path: Path) -> None:
         eventually(lambda: ai.given["429"] >= 1, 60)
         started.send_signal(signal.SIGINT)
         read_line = started.stderr.readline if started.stderr else str
-        eventually(lambda: "once more to stop at once" in read_line(), 60)
+        eventually(lambda: "interrupt again to stop immediately" in read_line(), 60)
         started.send_signal(signal.SIGINT)
         _, said = started.communicate(timeout=100)
         assert started.returncode == 130
-        assert "run the same again to go on" in said
+        assert "run the same command again to resume" in said
         assert "Traceback" not in said
         ai.always("answer")
         again = shell.start("convert", str(source), "--provider", "fake", **environment_of(ai))

@@ -177,7 +177,7 @@ def test_work_of_the_first_version_goes_on_through_the_upgrade(first_url: str, t
         columns = first_columns(first_url)
         upgraded = commands.type("db", "upgrade")
         assert upgraded.returncode == 0, upgraded.stderr
-        assert "They may go on until you replace them" in upgraded.stdout
+        assert "They can keep running until you replace them" in upgraded.stdout
         known, upgraded_at = first.done(load), time.monotonic()
         patiently(lambda: first.done(load) > known, 60)
         recovered = time.monotonic() - upgraded_at

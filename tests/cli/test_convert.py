@@ -52,7 +52,7 @@ def test_done_once_it_is_done(sqlite_shell: Shell, place: Path) -> None:
     sqlite_shell.ok("convert", "book.pdf")
     (place / "book.md").unlink()
     again = sqlite_shell.type("convert", "book.pdf")
-    assert "done before" in again.stderr
+    assert "already done" in again.stderr
     assert (place / "book.md").exists(), "the result is written again"
     assert len(sqlite_shell.json("tasks")) == 1
     sqlite_shell.ok("convert", "book.pdf", "--fresh")
@@ -96,7 +96,7 @@ def test_a_file_that_was_edited_is_kept(sqlite_shell: Shell, place: Path) -> Non
     sqlite_shell.ok("convert", "book.pdf")
     (place / "book.md").write_text("my own notes")
     result = sqlite_shell.type("convert", "book.pdf", "--no-marks")
-    assert "what was there is now" in result.stderr
+    assert "the existing file is now" in result.stderr
     assert (place / "book.md.1.bak").read_text() == "my own notes"
     sqlite_shell.ok("convert", "book.pdf")
     assert not (place / "book.md.2.bak").exists(), "what Fanfold wrote itself is simply replaced"
@@ -120,7 +120,7 @@ def test_bad_files_fail_with_a_sentence_and_stop_no_other(sqlite_shell: Shell, p
         "looks like a web page",
         "good.pdf → ",
         "blank.pdf → ",
-        "4 documents could not be done: ",
+        "4 documents failed: ",
     ):
         assert told in result.stderr
     assert (place / "good.md").exists()
@@ -183,7 +183,7 @@ def test_a_model_does_the_pages_and_the_cost_is_shown(shell: Shell, place: Path,
     result = shell.type("convert", "book.pdf", "--provider", "fake")
     assert (result.exit_code, len(ai.calls)) == (0, 2)
     assert "2 pages, $" in result.stderr
-    assert "done before" in shell.type("convert", "book.pdf", "--model", "fake:fake-large").stderr
+    assert "already done" in shell.type("convert", "book.pdf", "--model", "fake:fake-large").stderr
     assert len(ai.calls) == 2, "the same file with the same options is not paid twice"
     shell.ok("convert", "book.pdf", "--provider", "fake", "--fresh")
     assert len(ai.calls) == 4
@@ -229,7 +229,7 @@ def test_a_refused_key_pauses_and_the_same_command_goes_on(sqlite_shell: Shell, 
     result = sqlite_shell.type("convert", "book.pdf", "--provider", "fake")
     assert result.exit_code == 9
     assert "Incorrect API key" in result.stderr
-    assert "When that is put right: fanfold convert book.pdf --provider fake" in result.stderr
+    assert "Once that is fixed: fanfold convert book.pdf --provider fake" in result.stderr
     ai.always("answer")
     sqlite_shell.ok("convert", "book.pdf", "--provider", "fake")
     assert len(ai.paid) == 4
@@ -242,7 +242,7 @@ def test_what_is_wrong_with_a_provider_is_said_before_anything_is_begun(
     assert "There is no provider 'nobody'" in sqlite_shell.fails(5, "convert", "book.pdf", "--provider", "nobody")
     assert "OPENAI_API_KEY" in sqlite_shell.fails(5, "convert", "book.pdf", "--provider", "openai")
     assert "no default model" in sqlite_shell.fails(5, "convert", "book.pdf", "--provider", "ollama")
-    assert "--fallback is for models" in sqlite_shell.fails(5, "convert", "book.pdf", "--fallback", "fake")
+    assert "--fallback needs a model" in sqlite_shell.fails(5, "convert", "book.pdf", "--fallback", "fake")
     assert sqlite_shell.json("tasks") == []
 
 
@@ -292,7 +292,7 @@ def test_what_is_not_a_file_is_said_and_not_waited_for(sqlite_shell: Shell, plac
     (place / "empty").mkdir()
     result = sqlite_shell.type("convert", "pipe", "empty", "https://example.org/a.pdf")
     assert result.exit_code == 3
-    for told in ("pipe is not a file", "There are no PDFs in empty", "download it first"):
+    for told in ("pipe is not a file", "There are no PDFs in empty", "download the file first"):
         assert told in result.stderr
 
 
@@ -325,7 +325,7 @@ def test_a_named_file_of_another_document_is_kept_and_said_also_when_all_was_don
     for _ in ("done now", "done before"):
         sqlite_shell.ok("convert", "a/r.pdf", "-o", "x.md")
         result = sqlite_shell.type("convert", "c/r.pdf", "-o", "x.md")
-        assert "what was there is now x.md." in result.stderr
+        assert "the existing file is now x.md." in result.stderr
     assert "Ar says" in (place / "x.md.1.bak").read_text()
 
 
@@ -334,11 +334,11 @@ def test_an_edited_result_is_left_alone_and_said_when_it_was_done_before(sqlite_
     sqlite_shell.ok("convert", "book.pdf")
     (place / "book.md").write_text("my own notes")
     result = sqlite_shell.type("convert", "book.pdf")
-    assert "you have edited book.md: left as it is" in result.stderr
+    assert "you have edited book.md: left unchanged" in result.stderr
     assert (place / "book.md").read_text() == "my own notes"
     assert not (place / "book.md.1.bak").exists()
     fresh = sqlite_shell.type("convert", "book.pdf", "--fresh")
-    assert "what was there is now book.md.1.bak" in fresh.stderr
+    assert "the existing file is now book.md.1.bak" in fresh.stderr
     assert "Abook says" in (place / "book.md").read_text()
     assert (place / "book.md.1.bak").read_text() == "my own notes"
 
@@ -490,10 +490,10 @@ def test_flags_that_contradict_each_other_are_refused(sqlite_shell: Shell, place
     def refused(*words: str) -> str:
         return sqlite_shell.fails(5, "convert", "book.pdf", *words)
 
-    assert "--provider says fake and --model says openai" in refused("--provider", "fake", "--model", "openai:x")
-    assert "comes last" in refused("--provider", "fake", "--fallback", "local", "--fallback", "fake:fake-small")
+    assert "--provider says fake but --model says openai" in refused("--provider", "fake", "--model", "openai:x")
+    assert "must come last" in refused("--provider", "fake", "--fallback", "local", "--fallback", "fake:fake-small")
     assert "--pages is empty" in refused("--pages", " ")
-    assert "Leave out one" in sqlite_shell.type("convert", "book.pdf", "-o", "-", "--json").stdout
+    assert "Use only one" in sqlite_shell.type("convert", "book.pdf", "-o", "-", "--json").stdout
 
 
 def test_what_was_done_before_needs_no_worker_and_few_queries(
@@ -516,7 +516,7 @@ def test_what_was_done_before_needs_no_worker_and_few_queries(
     monkeypatch.setattr(documents, "run_all", lambda *_: pytest.fail("there was nothing to do"))
     result = sqlite_shell.type("convert", *(f"b{number}.pdf" for number in range(12)), "-o", "out/")
     assert result.exit_code == 0
-    assert result.stderr.count("done before") == 12
+    assert result.stderr.count("already done") == 12
     assert len(reads) < 6
 
 

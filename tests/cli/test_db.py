@@ -23,13 +23,13 @@ def older(shell: Shell) -> Database:
 def test_a_dry_run_says_what_would_be_done_and_does_nothing(new_shell: Shell) -> None:
     database = older(new_shell)
     said = new_shell.ok("db", "upgrade", "--dry-run")
-    assert f"is of revision 0001; this version needs {NEWEST}" in said
+    assert f"is at revision 0001; this version needs {NEWEST}" in said
     assert "0010  Version 0.2: generations, degraded results" in said
-    assert "To have a backup first: fanfold db backup FILE" in said
+    assert "To make a backup first: fanfold db backup FILE" in said
     assert migrate.current(database) == "0001"
     answer = new_shell.json("db", "upgrade", "--dry-run")
     assert (answer["before"], answer["after"], answer["steps"][-1]) == ("0001", "0001", NEWEST)
-    assert f"went from 0001 to {NEWEST}" in new_shell.ok("db", "upgrade")
+    assert f"from 0001 to {NEWEST}" in new_shell.ok("db", "upgrade")
     assert "already" in new_shell.ok("db", "upgrade", "--dry-run")
     database.close()
 

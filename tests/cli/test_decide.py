@@ -85,7 +85,7 @@ def test_without_a_worker_and_without_its_code_it_is_said_what_to_do(sqlite_shel
     task = reviewed(sqlite_shell)
     result = sqlite_shell.type("decide", task, "2", ff.part_key("two"), "reject")
     assert result.exit_code == 0
-    assert "no worker serves review, which is not installed here. Name it: --target" in result.stderr
+    assert "no worker serves review, and it is not installed here. To name it: --target" in result.stderr
     assert sqlite_shell.json("show", task)["state"] == "active"
 
 
@@ -105,9 +105,9 @@ def test_a_merge_that_fails_here_is_told_by_the_exit_code(sqlite_shell: Shell) -
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("1", "x"), Exit.BAD_INPUT, "Say which item, which part and what is decided"),
+        (("1", "x"), Exit.BAD_INPUT, "Name the item, the part and the decision"),
         (("1", "x", "maybe"), Exit.BAD_INPUT, "There is no verdict 'maybe'"),
-        (("1", "x", "replace"), Exit.BAD_INPUT, "Say what replaces the part"),
+        (("1", "x", "replace"), Exit.BAD_INPUT, "Give the replacement"),
         (("1", "x", "accept", "--value", "v"), Exit.BAD_INPUT, "A value goes with replace"),
         (("1", "x", "replace", "--json-value", "{"), Exit.BAD_INPUT, "--json-value is not JSON"),
         (("1", "x", "replace", "--json-value", "1", "--value", "1"), Exit.BAD_INPUT, "not both"),
@@ -160,7 +160,7 @@ def test_a_saved_result_that_was_edited_is_left_alone(sqlite_shell: Shell, saved
     assert (answer["rewritten"], answer["left"]) == ([], [str(target)])
     assert target.read_text() == "my own words"
     result = sqlite_shell.type("decide", task, "2", ff.part_key("two"), "reject", *TARGET)
-    assert "was edited since it was saved, and is left as it is" in result.stderr
+    assert "was edited after it was saved and is left unchanged" in result.stderr
     assert list(target.parent.glob("*.bak")) == []
 
 
@@ -177,7 +177,7 @@ def test_a_saved_result_of_an_application_that_is_not_there_is_named(
     task, target = saved
     monkeypatch.setattr(saved_results, "applications", lambda: ())
     result = sqlite_shell.type("decide", task, "1", ff.part_key("one"), "reject", *TARGET)
-    assert f"{target} has the earlier result; run the command that saved it again" in result.stderr
+    assert f"{target} still has the earlier result; repeat the command that saved it" in result.stderr
     assert target.read_text() == "one two"
 
 
@@ -189,7 +189,7 @@ def test_a_saved_result_that_cannot_be_written_again_does_not_hide_that_the_deci
     target.mkdir()
     result = sqlite_shell.type("decide", task, "1", ff.part_key("one"), "reject", *TARGET)
     assert (result.exit_code, result.stdout) == (Exit.OK, f"{task} is completed\n")
-    assert f"Cannot write {target}: Is a directory. The new result is kept" in result.stderr
+    assert f"Cannot write {target}: Is a directory. The task keeps the new result" in result.stderr
     assert [one["verdict"] for one in sqlite_shell.json("decisions", task)] == ["reject"]
     answer = sqlite_shell.json("decide", task, "2", ff.part_key("two"), "reject", *TARGET)
     assert (answer["rewritten"], answer["outdated"]) == ([], [str(target)])

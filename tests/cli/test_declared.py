@@ -62,7 +62,7 @@ def test_what_is_not_possible_is_refused_as_it_is_typed(typed: str) -> None:
 def test_the_help_has_what_was_declared() -> None:
     told = " ".join(CliRunner().invoke(command, ["--help"]).stdout.split())
     assert "--size N How large. [default: 10]" in told.replace(" INTEGER RANGE", " N")
-    assert "--no-marks Not: there are marks." in told
+    assert "--no-marks Turn off: there are marks." in told
     assert "--password TEXT Opens it; - asks for it." in told
 
 

@@ -23,7 +23,7 @@ from tests.cli.shell import SAMPLES, Shell
         (Exit.NOT_FOUND, ("submit", f"{SAMPLES}:pages", "nope.txt"), "There is no file nope.txt"),
         (Exit.BAD_INPUT, ("submit", f"{SAMPLES}:pages", "tests"), "tests is a folder"),
         (Exit.BAD_INPUT, ("run", f"{SAMPLES}:ff.Pipeline"), "is not a pipeline"),
-        (Exit.BAD_INPUT, ("run", f"{SAMPLES}:words"), "name at least one"),
+        (Exit.BAD_INPUT, ("run", f"{SAMPLES}:words"), "Name at least one"),
         (Exit.BAD_INPUT, ("run", f"{SAMPLES}:words", "a", "--option", "mood"), "'mood' is not an option"),
         (Exit.BAD_INPUT, ("submit", f"{SAMPLES}:words", "a", "--retry-limit", "-1"), "retry limit is -1"),
         (Exit.BAD_INPUT, ("submit", f"{SAMPLES}:words", "a", "--key", ""), "The key must have 1 to 200 characters"),
@@ -71,9 +71,9 @@ def test_what_can_not_be_done_is_said_in_a_sentence(
         (Exit.BAD_INPUT, ("submit", f"{SAMPLES}:words", "--items", "DEEP"), "Line 1 of .* is nested too deeply"),
         (Exit.BAD_INPUT, ("submit", f"{SAMPLES}:words", "--items", "DIGITS"), "number with too many digits"),
         (Exit.NOT_FOUND, ("tokens", "revoke", "\udcff"), r"There is no token \udcff"),
-        (Exit.USAGE, ("wait", "TASK", "--timeout", "nan"), "nan is not a number"),
-        (Exit.USAGE, ("prune", "--days", "inf"), "inf is not a number"),
-        (Exit.USAGE, ("tick", "--seconds", "nan"), "nan is not a number"),
+        (Exit.USAGE, ("wait", "TASK", "--timeout", "nan"), "nan is not a finite number"),
+        (Exit.USAGE, ("prune", "--days", "inf"), "inf is not a finite number"),
+        (Exit.USAGE, ("tick", "--seconds", "nan"), "nan is not a finite number"),
     ],
 )  # fmt: skip
 def test_odd_input_is_refused_in_a_sentence_on_both_databases(

@@ -79,7 +79,7 @@ def test_doctor_tells_what_waits_for_a_person(shell: Shell) -> None:
     tasks = next(check for check in shell_checks(shell) if check["name"] == "tasks")
     assert (tasks["fact"], tasks["advice"]) == ("1 paused", "A person should look at them.")
     assert tasks["command"] == "fanfold tasks --state paused"
-    assert "A person should look at them. To type: fanfold tasks --state paused" in shell.type("doctor").stdout
+    assert "A person should look at them. Run: fanfold tasks --state paused" in shell.type("doctor").stdout
 
 
 def test_doctor_goes_on_without_a_database(sqlite_shell: Shell) -> None:

@@ -22,7 +22,7 @@ def test_while_items_are_redone_there_is_no_result_but_the_earlier_one_can_be_ha
     assert "--earlier" in shell.fails(Exit.WAITING, "result", task)
     earlier = shell.type("result", task, "--earlier")
     assert earlier.stdout == "A B\n"
-    assert "made before" in earlier.stderr
+    assert "previous result" in earlier.stderr
     shell.tick("words")
     assert shell.ok("result", task) == "A B\n"
 

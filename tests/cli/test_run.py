@@ -61,7 +61,7 @@ def test_other_inputs_or_options_are_another_task_and_fresh_is_anew(shell: Shell
 def test_running_again_retries_what_failed(shell: Shell) -> None:
     said = shell.type("run", f"{SAMPLES}:words", "a", "bad")
     assert said.exit_code == Exit.PARTIAL
-    assert "to merge without what failed: fanfold merge" in said.stderr
+    assert "to merge without the failed items: fanfold merge" in said.stderr
     task = shell.json("tasks")[0]["id"]
     again = shell.type("run", f"{SAMPLES}:words", "a", "bad")
     assert again.exit_code == Exit.PARTIAL
@@ -85,7 +85,7 @@ def test_running_again_goes_on_with_what_was_stopped(shell: Shell, verb: str) ->
 
 
 def test_a_gate_stops_a_run_until_somebody_resumes_it(shell: Shell) -> None:
-    assert "To go on: fanfold resume" in shell.fails(Exit.WAITING, "run", f"{SAMPLES}:gated")
+    assert "To continue: fanfold resume" in shell.fails(Exit.WAITING, "run", f"{SAMPLES}:gated")
     task = shell.json("tasks")[0]["id"]
     shell.ok("resume", task)
     assert shell.ok("run", f"{SAMPLES}:gated") == "2\n"
@@ -113,7 +113,7 @@ def test_an_interrupted_run_goes_on_where_it_was(shell: Shell, client: Client, t
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=100)
     assert process.returncode == Exit.INTERRUPTED, said
-    assert "Interrupted; run the same again to go on" in said
+    assert "Interrupted; run the same command again to resume" in said
     assert states(client) == ["done", "pending", "pending"]
     go.touch()
     result = shell.json(*words)
@@ -129,7 +129,7 @@ def test_a_second_signal_stops_a_run_at_once(shell: Shell, client: Client, tmp_p
     eventually(lambda: states(client) == ["running"])
     process.send_signal(signal.SIGTERM)
     assert process.stderr is not None
-    eventually(lambda: "once more to stop at once" in (process.stderr.readline() if process.stderr else ""))
+    eventually(lambda: "interrupt again to stop immediately" in (process.stderr.readline() if process.stderr else ""))
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=100)
     assert process.returncode == Exit.INTERRUPTED
@@ -165,7 +165,7 @@ def test_a_task_of_older_code_says_that_its_stage_is_gone(shell: Shell) -> None:
     shell.type("run", f"{SAMPLES}:gated")
     other = ff.Pipeline("gated")
     other.step(samples.first)
-    with pytest.raises(ff.BadPipeline, match="begun with the stage second"):
+    with pytest.raises(ff.BadPipeline, match="started with the stage second"):
         ff.run(other, database=shell.database, data=str(shell.data), progress=False)
 
 
@@ -203,4 +203,4 @@ def test_a_lost_database_is_said_and_waited_for(sqlite_shell: Shell, monkeypatch
     result = sqlite_shell.type("run", f"{SAMPLES}:words", "a")
     assert (result.exit_code, result.stdout) == (0, "A\n")
     assert result.stderr.count("database lost since") == 1
-    assert "database found again" in result.stderr
+    assert "database reachable again" in result.stderr

@@ -1,1 +1,1 @@
-"""Which commands are there? Each module here is one of them, under the name a person types."""
+"""The built-in commands: one module each, named after the command."""

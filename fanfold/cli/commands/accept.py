@@ -1,4 +1,4 @@
-"""`fanfold accept`: degraded results are kept as they are."""
+"""`fanfold accept`: keeps degraded results as they are."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from fanfold.running.terminal.invocation import Command, Invocation
 @click.command("accept", cls=Command)
 @ids
 @click.option("--item", "items", multiple=True, metavar="KEY", help="Only this item. Repeatable.")
-@click.option("--stage", help="Only of this stage.")
-@click.option("--reason", help="Why; kept with the events.")
+@click.option("--stage", help="Only items of this stage.")
+@click.option("--reason", help="Reason, recorded with the event.")
 @click.pass_obj
 def command(
     invocation: Invocation, ids: tuple[str, ...], items: tuple[str, ...], stage: str | None, reason: str | None
 ) -> Exit:
-    """Keep degraded results as they are, so that nobody is asked about them any more.
+    """Accept degraded results as they are, so that they no longer ask for attention.
 
-    They stay marked with their reason. A redo that is degraded again has to be accepted again.
+    They stay marked with their reason. If a retry is degraded again, it must be accepted again.
 
     \b
     fanfold accept 7f3a

@@ -1,4 +1,4 @@
-"""`fanfold calls`: what did the models say, and what did it cost?"""
+"""`fanfold calls`: lists a task's model calls with their tokens, cost and duration."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from fanfold.running.terminal.invocation import Command, Invocation
 
 @click.command("calls", cls=Command)
 @click.argument("task_id", metavar="ID")
-@click.option("--item", "key", metavar="KEY", help="Only those of this item.")
-@click.option("--stage", help="The stage of that item, where several have one of that name.")
-@click.option("--raw", is_flag=True, help="The raw answers that were kept: bad ones, and all with the option keep_raw.")
+@click.option("--item", "key", metavar="KEY", help="Only calls of this item.")
+@click.option("--stage", help="Stage of the item, if several stages have an item with this key.")
+@click.option("--raw", is_flag=True, help="Print the stored raw answers: bad ones, or all with the option keep_raw.")
 @click.pass_obj
 def command(invocation: Invocation, task_id: str, key: str | None, stage: str | None, raw: bool) -> None:
-    """List the calls to models that a task has made, with tokens, cost and time."""
+    """List the model calls of a task with tokens, cost and time."""
     client = invocation.client()
     task = client.get(task_id)
     rows = client.calls(task.id, key, stage, limit=None)

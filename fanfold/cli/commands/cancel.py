@@ -1,4 +1,4 @@
-"""`fanfold cancel`: stop it for good."""
+"""`fanfold cancel`: stops tasks for good."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from fanfold.running.terminal.invocation import Command, Invocation
 
 @click.command("cancel", cls=Command)
 @ids
-@click.option("--reason", help="Why; it is kept with the task.")
+@click.option("--reason", help="Reason, stored with the task.")
 @given.target
 @click.pass_obj
 def command(invocation: Invocation, ids: tuple[str, ...], reason: str | None, targets: tuple[str, ...]) -> Exit:
-    """Cancel tasks for good; what runs is stopped."""
+    """Cancel tasks for good; running items are stopped."""
     return steer(invocation, ids, targets, lambda client, task_id: client.cancel(task_id, reason))

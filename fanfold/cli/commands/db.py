@@ -1,4 +1,4 @@
-"""`fanfold db`: does the database fit?"""
+"""`fanfold db`: shows the database revision, upgrades the database and backs it up."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ LOOK_SECONDS = 0.5
 
 @click.group("db")
 def command() -> None:
-    """Upgrade the database, copy it, or tell its revision."""
+    """Upgrade the database, back it up, or show its revision."""
 
 
 @command.command("current", cls=Command)
 @click.pass_obj
 def current(invocation: Invocation) -> None:
-    """Print the revision of the database and the one this version needs."""
+    """Print the database revision and the one this version needs."""
     from fanfold.store.upgrade import migrate
     from fanfold.store.urls import shown
 
@@ -45,12 +45,12 @@ def current(invocation: Invocation) -> None:
         printing.print_json(answer)
     else:
         click.echo(
-            f"{answer['database']} is {'of revision ' + revision if revision else 'empty'} ({fit(revision, problem)})"
+            f"{answer['database']} is {'at revision ' + revision if revision else 'empty'} ({fit(revision, problem)})"
         )
 
 
 def fit(revision: str | None, problem: DatabaseProblem | None) -> str:
-    """Whether this version can use the database, in a few words."""
+    """Short statement on whether this version can use the database."""
     from fanfold.store.upgrade.migrate import REVISIONS
 
     if problem is not None and problem.code != "older_database":
@@ -60,26 +60,26 @@ def fit(revision: str | None, problem: DatabaseProblem | None) -> str:
     return (
         "the newest"
         if revision == REVISIONS[-1]
-        else f"newer than this version, {REVISIONS[-1]}, which can go on with it"
+        else f"newer than {REVISIONS[-1]} of this version, which can still use it"
     )
 
 
 @command.command("upgrade", cls=Command)
-@click.option("--dry-run", is_flag=True, help="Tell what would be done and who is at work; change nothing.")
+@click.option("--dry-run", is_flag=True, help="Show the planned steps and the active workers; change nothing.")
 @click.option(
     "--wait",
     type=given.FiniteRange(min=0),
     default=0.0,
     metavar="SECONDS",
-    help="Wait so long for the end of workers that cannot go on.",
+    help="Wait this long for incompatible workers to end.",
 )
-@click.option("--force", is_flag=True, help="Upgrade beneath workers that cannot go on: they notice, and end.")
+@click.option("--force", is_flag=True, help="Upgrade even while incompatible workers run: they notice and exit.")
 @click.pass_obj
 def upgrade(invocation: Invocation, dry_run: bool, wait: float, force: bool) -> None:
-    """Bring the database to the newest revision; data is kept.
+    """Upgrade the database to the newest revision, keeping all data.
 
-    It happens in one transaction: an upgrade that is interrupted has changed nothing. Workers of the version before may go on
-    meanwhile where the upgrade allows it; where it does not, it is refused while such workers are alive.
+    The upgrade is one transaction: if interrupted, it changes nothing. Workers of the previous version keep running if the
+    upgrade is compatible with them; otherwise it is refused while they are alive.
     """
     invocation.log(logging.WARNING)
     from fanfold.engine.worker.beside.host import is_dead
@@ -100,21 +100,21 @@ def upgrade(invocation: Invocation, dry_run: bool, wait: float, force: bool) -> 
         answer = {"database": place, "before": planned.before, "after": done, "steps": steps, "workers": workers}
         printing.print_json(answer)
     elif not planned.steps:
-        click.echo(f"{place} is of revision {planned.after} already")
+        click.echo(f"{place} is already at revision {planned.after}")
     elif dry_run:
-        click.echo(f"Nothing was changed. To have a backup first: {backup_command(database)}")
+        click.echo(f"Nothing was changed. To make a backup first: {backup_command(database)}")
     else:
-        click.echo(f"{place} went from {planned.before or 'empty'} to {planned.after}")
+        click.echo(f"Upgraded {place} from {planned.before or 'empty'} to {planned.after}")
 
 
 @command.command("backup", cls=Command)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.pass_obj
 def backup(invocation: Invocation, file: Path) -> None:
-    """Copy a SQLite database to FILE while others work on it.
+    """Back up a SQLite database to FILE while it is in use.
 
-    The copy is whole and checked. Input files and large results are not in the database: copy the folder `blobs` of the data
-    folder along with it, after this. For PostgreSQL use pg_dump.
+    The copy is consistent and verified. Input files and large results are stored outside the database: copy the `blobs`
+    folder of the data folder as well, after this command. For PostgreSQL, use pg_dump.
     """
     from fanfold.store.upgrade import backup as copying
 
@@ -124,12 +124,12 @@ def backup(invocation: Invocation, file: Path) -> None:
     if invocation.json:
         printing.print_json({"file": str(file), "bytes": size, "blobs": str(blobs)})
     else:
-        click.echo(f"Copied {printing.size(size)} to {file}" + (f". Copy this too: {blobs}" if blobs.is_dir() else ""))
+        click.echo(f"Copied {printing.size(size)} to {file}" + (f". Also copy: {blobs}" if blobs.is_dir() else ""))
 
 
 @contextmanager
 def opened(invocation: Invocation) -> Iterator[Database]:
-    """The database of this place, whatever its revision."""
+    """Open the configured database, whatever its revision."""
     from fanfold.store.database import Database
 
     database = Database(invocation.settings().database_url)
@@ -140,7 +140,7 @@ def opened(invocation: Invocation) -> Iterator[Database]:
 
 
 def patiently(database: Database, wait: float, **circumstances: Any) -> UpgradePlan:
-    """Upgrade as soon as no worker stands in the way, or fail when the time is over."""
+    """Upgrade as soon as no worker blocks it; give up after ``wait`` seconds."""
     from fanfold.store.upgrade import migrate
 
     end = time.monotonic() + wait
@@ -154,13 +154,13 @@ def patiently(database: Database, wait: float, **circumstances: Any) -> UpgradeP
 
 
 def tell(planned: UpgradePlan, database: Database) -> None:
-    """What will be done, who is at work, and what becomes of them."""
+    """Print the planned steps and the active workers, with the effect on each."""
     from fanfold.store.upgrade import migrate
     from fanfold.store.urls import shown
 
     if not planned.steps or planned.before is None:
         return
-    click.echo(f"{shown(database.url)} is of revision {planned.before}; this version needs {planned.after}:")
+    click.echo(f"{shown(database.url)} is at revision {planned.before}; this version needs {planned.after}:")
     sentences = migrate.titles()
     for step in planned.steps:
         click.echo(f"  {step.name}  {sentences[step.name]}")
@@ -170,17 +170,17 @@ def tell(planned: UpgradePlan, database: Database) -> None:
             ("id", "process", "running", "host", "then"), map(row, planned.workers), right=("running",)
         )
         if planned.in_the_way:
-            click.echo("Those that cannot go on must end first.")
+            click.echo("Stop the incompatible workers first.")
         else:
-            click.echo("They may go on until you replace them with this version, one after the other.")
+            click.echo("They can keep running until you replace them, one by one, with this version.")
 
 
 def row(worker: Present) -> tuple[str, ...]:
     """A worker as a line of the table."""
-    then = "goes on" if worker.may_go_on else "cannot go on"
+    then = "keeps running" if worker.may_go_on else "incompatible"
     return worker.id, str(worker.pid), str(worker.running), worker.host, then
 
 
 def backup_command(database: Database) -> str:
-    """What to type for a backup."""
+    """The command that makes a backup."""
     return database.access.backup_command("FILE")

@@ -1,4 +1,4 @@
-"""`fanfold decide`: accept, reject or replace a part of an item's output."""
+"""`fanfold decide`: accepts, rejects or replaces a part of an item's output."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
     from fanfold.running.many_files.saved_results import Rewritten
 
 KNOWN_ONLY_HERE = ("number", "actor", "at")
-"""What `fanfold decisions --json` tells besides, and what a decision that is made again gets anew."""
+"""Fields that `fanfold decisions --json` prints but a new decision must not carry: they are assigned again."""
 SERVED_SECONDS = 60.0
-"""How long files that were saved wait for the merge of a worker."""
+"""Time to wait for a worker's merge before the saved files are written again."""
 
 
 @click.command("decide", cls=Command)
 @click.argument("task_id", metavar="ID")
 @click.argument("words", metavar="[ITEM PART accept|reject|replace|undo]", nargs=-1)
-@click.option("--value", metavar="TEXT", help="With replace: the text that replaces the part.")
-@click.option("--json-value", metavar="JSON", help="With replace: the same as JSON; null replaces the part by nothing.")
+@click.option("--value", metavar="TEXT", help="With replace: the new text of the part.")
+@click.option("--json-value", metavar="JSON", help="With replace: the new value as JSON; null removes the part.")
 @click.option(
     "--from", "source", type=click.File("r", encoding="utf-8"), metavar="FILE",
-    help="Many decisions, one JSON object per line (item, part, verdict, value, stage), or a JSON list of them; - is the "
+    help="Read many decisions: one JSON object per line (item, part, verdict, value, stage) or a JSON list; - reads "
     "standard input.",
 )  # fmt: skip
-@click.option("--stage", help="The stage of the items; by default the one that the last merge reads.")
-@click.option("--no-merge", is_flag=True, help="Where no worker serves the task: leave the merge to the next decision.")
+@click.option("--stage", help="Stage of the items [default: the one the last merge reads].")
+@click.option("--no-merge", is_flag=True, help="If no worker serves the task, leave the merge to the next decision.")
 @given.target
 @click.pass_obj
 def command(
@@ -51,10 +51,10 @@ def command(
     no_merge: bool,
     targets: tuple[str, ...],
 ) -> Exit:
-    """Accept, reject or replace a part of an item's output, or undo that; the last merge is then done again.
+    """Accept, reject or replace a part of an item's output, or undo that, and repeat the last merge.
 
-    No item is redone, and no model is asked. Where no worker serves the task, it is merged here. A file that `convert` or
-    another command has saved is written again, unless you have edited it.
+    No item is redone and no model is called. If no worker serves the task, the merge runs here. A file saved by `convert` or
+    another command is rewritten unless you have edited it.
 
     \b
     fanfold decide 7f3a p17 1f0c64a2b9d37e5510ac reject
@@ -93,12 +93,12 @@ def _wanted(
             raise BadInput("Name one decision, or give a file with --from, not both.")
         return read_decisions(source)
     if len(words) != 3:
-        raise BadInput("Say which item, which part and what is decided: fanfold decide ID ITEM PART reject")
+        raise BadInput("Name the item, the part and the decision: fanfold decide ID ITEM PART reject")
     item, part, verdict = words
     if value is not None and json_value is not None:
-        raise BadInput("Give --value or --json-value, not both.")
+        raise BadInput("Use --value or --json-value, not both.")
     if verdict == "replace" and value is None and json_value is None:
-        raise BadInput('Say what replaces the part: --value TEXT, or --json-value null for "nothing".')
+        raise BadInput("Give the replacement: --value TEXT, or --json-value null to remove the part.")
     replaced = value if json_value is None else _parsed(json_value)
     return [{"item": item, "part": part, "verdict": verdict, "value": replaced}]
 
@@ -111,7 +111,7 @@ def _parsed(text: str) -> Any:
 
 
 def read_decisions(source: IO[str]) -> list[dict[str, Any]]:
-    """The decisions of a file: a JSON list, or one object per line."""
+    """Read decisions from a file: a JSON list, or one object per line."""
     try:
         text = source.read()
     except UnicodeDecodeError:
@@ -138,7 +138,10 @@ def _of_json(text: str, what: str) -> Any:
 
 
 def _merged(invocation: Invocation, client: Client, task: Task) -> tuple[Task, str | None]:
-    """The task after its merge, where it is done here, or a saved file waits for it; and why it is not done."""
+    """Merge here if no worker does, or wait for a worker's merge if a saved file depends on it.
+
+    Returns the task and, if nothing can merge it, the reason.
+    """
     from fanfold.running import merge_here
     from fanfold.running.terminal.display import display
 
@@ -149,7 +152,7 @@ def _merged(invocation: Invocation, client: Client, task: Task) -> tuple[Task, s
     pipeline = merge_here.known_pipeline(client, task)
     if pipeline is None:
         return task, (
-            f"Nobody merges it now: no worker serves {task.pipeline}, which is not installed here. Name it: --target "
+            f"Not merged yet: no worker serves {task.pipeline}, and it is not installed here. To name it: --target "
             "module:pipeline"
         )
     return merge_here.merge_here(client, task, pipeline, display(wanted=not invocation.json)), None

@@ -1,4 +1,4 @@
-"""`fanfold decisions`: what did people decide about parts of results?"""
+"""`fanfold decisions`: lists what people decided about parts of results."""
 
 from __future__ import annotations
 
@@ -19,15 +19,17 @@ HEADINGS = ("number", "time", "who", "item", "part", "decision", "value")
 
 @click.command("decisions", cls=Command)
 @click.argument("task_id", metavar="ID")
-@click.option("--item", metavar="KEY", help="Only about this item.")
-@click.option("--part", metavar="KEY", help="Only about this part.")
-@click.option("--stage", help="Only about items of this stage.")
-@click.option("--verdict", type=click.Choice([*DecisionVerdict]), help="Only these.")
-@click.option("--history", is_flag=True, help="Also those that were taken back, or that later ones replace.")
+@click.option("--item", metavar="KEY", help="Only decisions about this item.")
+@click.option("--part", metavar="KEY", help="Only decisions about this part.")
+@click.option("--stage", help="Only decisions about items of this stage.")
+@click.option("--verdict", type=click.Choice([*DecisionVerdict]), help="Only decisions with this verdict.")
+@click.option("--history", is_flag=True, help="Include decisions that were undone or replaced later.")
 @click.option(
-    "--after", type=click.IntRange(min=0), default=0, metavar="NUMBER", help="Only those with a higher number."
+    "--after", type=click.IntRange(min=0), default=0, metavar="NUMBER", help="Only decisions with a higher number."
 )
-@click.option("--limit", type=click.IntRange(1, 100_000), default=1_000, show_default=True, help="How many.")
+@click.option(
+    "--limit", type=click.IntRange(1, 100_000), default=1_000, show_default=True, help="Maximum number of rows."
+)
 @click.pass_obj
 def command(
     invocation: Invocation,
@@ -40,9 +42,9 @@ def command(
     after: int,
     limit: int,
 ) -> None:
-    """List what people have decided about parts of a task's results: the latest decision about each part.
+    """List the latest decision on each part of a task's results.
 
-    `fanfold decide ID --from FILE` takes what --json prints.
+    `fanfold decide ID --from FILE` accepts the output of --json.
     """
     found = invocation.client().decisions(
         task_id, stage=stage, item=item, part=part, verdict=verdict, history=history, after=after, limit=limit

@@ -1,4 +1,4 @@
-"""`fanfold delete`: away with it."""
+"""`fanfold delete`: deletes tasks with their files."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 @click.command("delete", cls=Command)
 @ids
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
 @given.target
 @click.pass_obj
 def command(invocation: Invocation, ids: tuple[str, ...], yes: bool, targets: tuple[str, ...]) -> Exit:
     """Delete tasks for good, with all their files.
 
-    On a terminal it asks first.
+    On a terminal, it asks for confirmation.
     """
     if not yes and sys.stdin.isatty() and not click.confirm(f"Delete {', '.join(ids)} with all files?", err=True):
         return Exit.OK
@@ -32,5 +32,5 @@ def command(invocation: Invocation, ids: tuple[str, ...], yes: bool, targets: tu
 
 
 def delete(client: Client, task_id: str) -> None:
-    """Delete one task; there is nothing to show of it afterwards."""
+    """Delete one task; nothing of it is left to print."""
     client.delete(task_id)

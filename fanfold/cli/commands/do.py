@@ -1,4 +1,4 @@
-"""`fanfold do`: take an action that the task's application brings."""
+"""`fanfold do`: runs an action defined by the task's application."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def command(
     invocation: Invocation, task_id: str, name: str | None, words: tuple[str, ...], targets: tuple[str, ...]
 ) -> None:
-    """Take an action of the task's application, here and now; without ACTION, list those there are.
+    """Run an action of the task's application now; without ACTION, list the available ones.
 
     \b
     fanfold do 7f3a
@@ -62,7 +62,7 @@ def _list(invocation: Invocation, actions: list[tuple[Action, bool]]) -> None:
 
 
 def _said(action: Action, words: tuple[str, ...]) -> dict[str, Any]:
-    """The options of the action from what was typed behind its name."""
+    """Parse the action's options from the words that follow its name."""
     options = list(action.options.values())
     reader = click.command(action.name)(click_options(options)(lambda **known: None))
     with reader.make_context(f"fanfold do ID {action.name}", list(words)) as context:

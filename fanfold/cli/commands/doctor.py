@@ -1,4 +1,4 @@
-"""`fanfold doctor`: is everything all right?"""
+"""`fanfold doctor`: checks the installation and suggests fixes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fanfold.running.terminal.invocation import Command, Invocation
 @click.command("doctor", cls=Command)
 @click.pass_obj
 def command(invocation: Invocation) -> Exit:
-    """Check database, clock, disk and work, and say what to do."""
+    """Check the database, clock, disk and work, and suggest fixes."""
     from fanfold.engine.queries.doctor import PROBLEM, examine
 
     checks = examine(invocation.settings())
@@ -23,6 +23,6 @@ def command(invocation: Invocation) -> Exit:
         printing.print_table(("check", "status", "fact"), [(check.name, check.status, check.fact) for check in checks])
         for check in checks:
             if check.advice:
-                typed = f" To type: {check.command}" if check.command else ""
+                typed = f" Run: {check.command}" if check.command else ""
                 click.echo(f"\n{check.name}: {check.advice}{typed}")
     return Exit.UNHEALTHY if problems else Exit.OK

@@ -1,4 +1,4 @@
-"""`fanfold events`: what happened?"""
+"""`fanfold events`: lists the history of a task."""
 
 from __future__ import annotations
 
@@ -20,11 +20,15 @@ HEADINGS = ("time", "who", "what", "where", "why")
 @click.option(
     "--after", type=int, default=0, metavar="NUMBER", help="Only events with a higher number (its `id` in --json)."
 )
-@click.option("--limit", type=click.IntRange(1, 100_000), default=1_000, show_default=True, help="How many.")
-@click.option("--follow", "-f", is_flag=True, help="Go on until the task is finished; with --json one event per line.")
+@click.option(
+    "--limit", type=click.IntRange(1, 100_000), default=1_000, show_default=True, help="Maximum number of rows."
+)
+@click.option(
+    "--follow", "-f", is_flag=True, help="Keep printing until the task is finished; with --json, one event per line."
+)
 @click.pass_obj
 def command(invocation: Invocation, task_id: str, after: int, limit: int, follow: bool) -> None:
-    """List what happened to a task, with who did it and why."""
+    """List what happened to a task, who did it and why."""
     from fanfold.model.task import Event
 
     client = invocation.client()
@@ -41,7 +45,7 @@ def command(invocation: Invocation, task_id: str, after: int, limit: int, follow
 
 
 def show(event: Event, *, as_json: bool) -> None:
-    """One event as it happens."""
+    """Print one event."""
     if as_json:
         printing.print_json(event, indent=None)
     else:

@@ -1,4 +1,4 @@
-"""`fanfold external`: which jobs run elsewhere, and what is to be done about those of unknown outcome?"""
+"""`fanfold external`: lists jobs on external services and resolves those with an unknown outcome."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ HEADINGS = ("item", "stage", "name", "state", "job", "since", "key")
 @click.command("external", cls=Command)
 @click.argument("task_id", metavar="ID")
 @click.argument("verb", metavar="[check|lost|resend]", required=False, type=click.Choice(EXTERNAL_COMMANDS))
-@click.option("--item", "items", multiple=True, metavar="KEY", help="Only of this item. Repeatable.")
-@click.option("--stage", help="Only of this stage.")
-@click.option("--reason", help="Why; kept with the events.")
+@click.option("--item", "items", multiple=True, metavar="KEY", help="Only jobs of this item. Repeatable.")
+@click.option("--stage", help="Only jobs of this stage.")
+@click.option("--reason", help="Reason, recorded with the event.")
 @click.pass_obj
 def command(
     invocation: Invocation,
@@ -33,12 +33,12 @@ def command(
     stage: str | None,
     reason: str | None,
 ) -> None:
-    """List the external jobs of a task, or decide about those of unknown outcome.
+    """List the external jobs of a task, or resolve those with an unknown outcome.
 
     \b
     check   ask the service again now
-    lost    no job was started, or it was lost: start another one, with a new key
-    resend  start it again with the same key: the service de-duplicates
+    lost    the job never started or was lost: start a new one with a new key
+    resend  send it again with the same key; the service removes duplicates
     """
     client = invocation.client()
     if verb is not None:

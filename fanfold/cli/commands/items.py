@@ -1,4 +1,4 @@
-"""`fanfold items`: what became of each piece?"""
+"""`fanfold items`: lists the items of a task with state, attempts and duration."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ HEADINGS = ("key", "stage", "state", "tries", "took", "finished", "note")
 
 @click.command("items", cls=Command)
 @click.argument("task_id", metavar="ID")
-@click.option("--stage", help="Of this stage; by default the one with many items.")
+@click.option("--stage", help="Items of this stage [default: the one with many items].")
 @click.option(
     "--state", "states", multiple=True, help="pending, running, retrying, waiting, done or failed. Repeatable."
 )
-@click.option("--degraded", is_flag=True, help="Only those that are not what was asked for.")
+@click.option("--degraded", is_flag=True, help="Only degraded items.")
 @click.option("--key", "keys", multiple=True, help="Only this item. Repeatable.")
-@click.option("--after", metavar="KEY", help="The next page: those behind this one.")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="How many.")
+@click.option("--after", metavar="KEY", help="Next page: items after this one.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="Maximum number of rows.")
 @click.pass_obj
 def command(
     invocation: Invocation,
@@ -38,7 +38,7 @@ def command(
     after: str | None,
     limit: int,
 ) -> None:
-    """List the items of a task, in order."""
+    """List the items of a task in order."""
     from fanfold.model.lifecycle import ItemState
 
     unknown = [state for state in states if state not in [*ItemState]]
@@ -65,7 +65,7 @@ def command(
 
 
 def cost(item: Item) -> str:
-    """What its models cost, where some were asked."""
+    """Cost of the item's model calls, if it made any."""
     return money(item.spending) if item.spending.calls or item.spending.possibly_paid else ""
 
 

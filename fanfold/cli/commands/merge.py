@@ -1,4 +1,4 @@
-"""`fanfold merge`: with what there is."""
+"""`fanfold merge`: merges with the results available now."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ from fanfold.running.terminal.invocation import Command, Invocation
 @given.target
 @click.pass_obj
 def command(invocation: Invocation, ids: tuple[str, ...], targets: tuple[str, ...]) -> Exit:
-    """Merge now, or again, with what there is."""
+    """Merge now, or again, with the results available."""
     return steer(invocation, ids, targets, lambda client, task_id: client.merge(task_id))

@@ -1,4 +1,4 @@
-"""`fanfold metrics`: how is it going over all?"""
+"""`fanfold metrics`: prints figures for the whole installation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`fanfold output`: what did this item give?"""
+"""`fanfold output`: prints or saves the output of one item."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from fanfold.running.terminal.invocation import Command, Invocation
 @click.command("output", cls=Command)
 @click.argument("task_id", metavar="ID")
 @click.argument("key", metavar="KEY")
-@click.option("--stage", help="Of this stage; by default the one with many items.")
+@click.option("--stage", help="Stage of the item [default: the one with many items].")
 @results.to_file
-@click.option("--earlier", is_flag=True, help="What it had made before it was redone.")
+@click.option("--earlier", is_flag=True, help="The output from before it was redone.")
 @click.pass_obj
 def command(
     invocation: Invocation, task_id: str, key: str, stage: str | None, target_file: str | None, earlier: bool

@@ -1,4 +1,4 @@
-"""`fanfold pause`: not now."""
+"""`fanfold pause`: pauses tasks."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from fanfold.running.terminal.invocation import Command, Invocation
 
 @click.command("pause", cls=Command)
 @ids
-@click.option("--reason", help="Why; it is kept with the task.")
+@click.option("--reason", help="Reason, stored with the task.")
 @given.target
 @click.pass_obj
 def command(invocation: Invocation, ids: tuple[str, ...], reason: str | None, targets: tuple[str, ...]) -> Exit:
-    """Pause tasks; what runs is handed back unharmed."""
+    """Pause tasks; running items go back to the queue unharmed."""
     return steer(invocation, ids, targets, lambda client, task_id: client.pause(task_id, reason))

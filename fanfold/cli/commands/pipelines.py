@@ -1,4 +1,4 @@
-"""`fanfold pipelines`: what can it do?"""
+"""`fanfold pipelines`: lists the installed pipelines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @click.command("pipelines", cls=Command)
 @click.pass_obj
 def command(invocation: Invocation) -> None:
-    """List the installed pipelines, and in which forms their results can be had."""
+    """List the installed pipelines and the forms their results come in."""
     from fanfold.engine.installed import installed
 
     found = [described(one) for one in sorted(installed(), key=lambda one: (one.name, one.hidden_by, one.target))]
@@ -30,7 +30,7 @@ def command(invocation: Invocation) -> None:
 
 
 def described(one: Installed) -> dict[str, Any]:
-    """An installed pipeline, or why it cannot be loaded: one broken package must not hide the others."""
+    """Describe a pipeline, or the error that keeps it from loading: one broken package must not hide the others."""
     known: dict[str, Any] = {"name": one.name, "target": one.target, "hidden_by": one.hidden_by or None}
     known |= {"title": None, "stages": [], "error": one.problem or None, "forms": []}
     if (pipeline := one.pipeline) is None:
@@ -44,5 +44,5 @@ def described(one: Installed) -> dict[str, Any]:
 
 
 def stages(one: dict[str, Any]) -> str:
-    """The stages in a few words."""
+    """Stage names in order, or the error."""
     return one["error"] or " → ".join(stage["name"] for stage in one["stages"])

@@ -1,4 +1,4 @@
-"""`fanfold providers`: who answers?"""
+"""`fanfold providers`: lists the configured model services and tests one."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 @click.command("providers", cls=Command)
 @click.argument("action", required=False, type=click.Choice(["test"]))
 @click.argument("name", required=False)
-@click.option("--model", metavar="MODEL", help="The model to test, instead of the provider's own.")
+@click.option("--model", metavar="MODEL", help="Model to test instead of the provider's default.")
 @click.pass_obj
 def command(invocation: Invocation, action: str | None, name: str | None, model: str | None) -> Exit:
-    """List the services that can answer, or test one: fanfold providers test NAME.
+    """List the configured model services, or test one: fanfold providers test NAME.
 
     They come from [providers.NAME] in fanfold.toml and from the environment. A test makes one small call.
     """
@@ -34,7 +34,7 @@ def command(invocation: Invocation, action: str | None, name: str | None, model:
         _list(invocation, list(known.values()))
         return Exit.OK
     if name is None:
-        raise BadInput(f"Say which: fanfold providers test NAME. There are: {', '.join(known)}.")
+        raise BadInput(f"Name a provider: fanfold providers test NAME. Known providers: {', '.join(known)}.")
     return _test(invocation, find(name, known), model)
 
 
@@ -61,7 +61,7 @@ def _facts(provider: Provider) -> dict[str, Any]:
 
 
 def _test(invocation: Invocation, provider: Provider, model: str | None) -> Exit:
-    """One small call, with what it took."""
+    """Make one small call and report its duration and cost."""
     from fanfold.errors import Permanent
     from fanfold.providers.asking import try_once
     from fanfold.providers.services import objection

@@ -1,4 +1,4 @@
-"""`fanfold prune`: make room."""
+"""`fanfold prune`: removes old finished tasks."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from fanfold.running.terminal.invocation import Command, Invocation
     "--days",
     type=given.FiniteRange(min=0, min_open=True),
     metavar="N",
-    help="Finished longer ago than this; by default retention_days.",
+    help="Remove tasks finished longer ago than this [default: retention_days].",
 )
 @given.target
 @click.pass_obj
 def command(invocation: Invocation, days: float | None, targets: tuple[str, ...]) -> None:
     """Remove tasks that finished long ago, with their files.
 
-    Workers do this by themselves, a little with every sweep.
+    Workers also do this, a few tasks with every sweep.
     """
     from fanfold.engine.discovery import load_all
     from fanfold.engine.tasks.recovery.sweep import clean
@@ -42,5 +42,5 @@ def command(invocation: Invocation, days: float | None, targets: tuple[str, ...]
 
 
 def kept_forever() -> str:
-    """Why nothing was removed where the retention time is 0."""
+    """Explain why nothing was removed when the retention time is 0."""
     return ": retention_days is 0, which keeps them forever. To remove some: --days N"

@@ -1,4 +1,4 @@
-"""`fanfold rerun`: all of it once more."""
+"""`fanfold rerun`: starts tasks over."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from fanfold.running.terminal.invocation import Command, Invocation
 @given.rerun_target
 @click.pass_obj
 def command(invocation: Invocation, ids: tuple[str, ...], targets: tuple[str, ...]) -> Exit:
-    """Start tasks over; their results so far are thrown away.
+    """Start tasks over, discarding their results.
 
-    The stages are those of the code as it is now. So the pipeline must be installed, or named with --target.
+    The stages come from the current code, so the pipeline must be installed or named with --target.
 
     \b
     fanfold rerun 7f3a --target book.py:book

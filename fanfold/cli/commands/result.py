@@ -1,4 +1,4 @@
-"""`fanfold result`: give it to me."""
+"""`fanfold result`: prints or saves the result of a task."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 @click.command("result", cls=Command)
 @click.argument("task_id", metavar="ID")
 @results.to_file
-@click.option("--earlier", is_flag=True, help="Of a task that is being redone: what it had made before.")
-@click.option("--form", metavar="NAME", help="In this form of its application: html, for example.")
+@click.option("--earlier", is_flag=True, help="For a task that is being redone: its previous result.")
+@click.option("--form", metavar="NAME", help="Get the result in this form, such as html.")
 @given.target
 @click.pass_obj
 def command(
@@ -34,10 +34,10 @@ def command(
     form: str | None,
     targets: tuple[str, ...],
 ) -> Exit:
-    """Get the result of a task, and what is missing or degraded in it.
+    """Get the result of a task and list what is missing or degraded.
 
-    A file is copied to FILE; a value is written as text or JSON. Without -o, a file is described on a terminal, and sent
-    to the standard output otherwise. The exit code is 7 when some of it is not what was asked for, unless it was accepted.
+    A file is copied to FILE; a value is written as text or JSON. Without -o, a file is described on a terminal and otherwise
+    sent to standard output. The exit code is 7 if part of the result is degraded and not accepted.
     `fanfold pipelines` lists the forms of each pipeline.
     """
     client = invocation.client(targets)
@@ -48,7 +48,7 @@ def command(
         return _tell(invocation, client, task)
     value = client.result(task.id, earlier=earlier)
     if earlier and task.state != "completed":
-        click.echo(f"Task {task.id} is {task.status}: this is what it had made before.", err=True)
+        click.echo(f"Task {task.id} is {task.status}: this is its previous result.", err=True)
     if target_file is not None:
         results.write_result(value, target_file)
     if invocation.json:
@@ -68,12 +68,12 @@ def command(
 
 
 def _give_form(invocation: Invocation, made: FormFile, target_file: str | None) -> None:
-    """Write a form where it was asked to go: to a file, a folder, or the standard output."""
+    """Write a form to a file, a folder or standard output."""
     if target_file in (None, "-"):
         if invocation.json:
-            raise BadInput("A form is a file: with --json, say where it goes with -o FILE.")
+            raise BadInput("A form is a file. With --json, also pass -o FILE.")
         if target_file is None and not made.form.is_text and printing.on_terminal():
-            raise BadInput(f"The form {made.form.name} is no text. Say where it goes: -o {made.name}")
+            raise BadInput(f"The form {made.form.name} is not text. Save it to a file: -o {made.name}")
         results.send_file(made.path)
         return
     written = results.written(lambda place: [made.save(place)], str(target_file))
@@ -84,7 +84,7 @@ def _give_form(invocation: Invocation, made: FormFile, target_file: str | None) 
 
 
 def _tell(invocation: Invocation, client: Client, task: Task) -> Exit:
-    """Say what the result is without, and what is degraded."""
+    """List what is missing from the result and what is degraded."""
     if not invocation.json:
         results.list_missing(client, task)
         results.list_degraded(client, task)

@@ -1,4 +1,4 @@
-"""`fanfold resume`: go on."""
+"""`fanfold resume`: continues tasks that are paused or waiting at a gate."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ from fanfold.running.terminal.invocation import Command, Invocation
 @given.target
 @click.pass_obj
 def command(invocation: Invocation, ids: tuple[str, ...], targets: tuple[str, ...]) -> Exit:
-    """Let tasks go on that are paused or wait at a gate."""
+    """Resume tasks that are paused or waiting at a gate."""
     return steer(invocation, ids, targets, lambda client, task_id: client.resume(task_id))

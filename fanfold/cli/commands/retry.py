@@ -1,4 +1,4 @@
-"""`fanfold retry`: do the failed ones again."""
+"""`fanfold retry`: redoes failed, degraded or named items."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from fanfold.running.terminal.invocation import Command, Invocation
 
 @click.command("retry", cls=Command)
 @ids
-@click.option("--item", "items", multiple=True, metavar="KEY", help="Redo this item, also when it is done. Repeatable.")
-@click.option("--degraded", is_flag=True, help="Redo just the items that are not what was asked for.")
-@click.option("--stage", help="Of this stage; by default the first where something failed, or is degraded.")
+@click.option("--item", "items", multiple=True, metavar="KEY", help="Redo this item even if it is done. Repeatable.")
+@click.option("--degraded", is_flag=True, help="Redo only the degraded items.")
+@click.option("--stage", help="Items of this stage [default: the first with failed or degraded items].")
 @given.option
 @declared.password
 @given.target
@@ -30,9 +30,9 @@ def command(
     password: str | None,
     targets: tuple[str, ...],
 ) -> Exit:
-    """Redo what failed, the items named, or the degraded ones; what else is done stays done.
+    """Redo the failed, the named or the degraded items; everything else stays done.
 
-    Options are laid over the task's own for these items only: another model, for example.
+    Options override the task's own for these items only: another model, for example.
 
     \b
     fanfold retry 7f3a

@@ -1,4 +1,4 @@
-"""`fanfold run`: do it here and now."""
+"""`fanfold run`: runs a pipeline in this process."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from fanfold.running.terminal.invocation import Command, Invocation
 @click.argument("inputs", metavar="[INPUT]...", nargs=-1)
 @given.option
 @given.items_file
-@click.option("--fresh", is_flag=True, help="Start anew, whatever was done before.")
+@click.option("--fresh", is_flag=True, help="Start a new task even if one exists.")
 @click.option("--concurrency", type=click.IntRange(min=1), metavar="N", help="Items to run at the same time.")
-@click.option("--straight-through", is_flag=True, help="Do not wait for a person at gates.")
+@click.option("--straight-through", is_flag=True, help="Do not stop at gates.")
 @results.to_file
 @click.pass_obj
 def command(
@@ -35,15 +35,15 @@ def command(
     straight_through: bool,
     target_file: str | None,
 ) -> Exit:
-    """Run a pipeline here; run it again and it goes on.
+    """Run a pipeline here; run it again and it resumes.
 
     TARGET is package.module:pipeline, file.py:pipeline or the name of an installed pipeline. INPUTs are files, which are
     copied in; for a pipeline that begins with `each` they are the items, as plain text; for a function made with
-    @fanfold.task they are its arguments, JSON or else text.
+    @fanfold.task they are its arguments, JSON if they parse, otherwise text.
 
-    The same pipeline, inputs and options are the same task: interrupted, it goes on; failed, what failed is retried;
-    done, its result is given again (--fresh starts anew). The exit code is 7 when some of the result is degraded
-    and not accepted.
+    The same pipeline, inputs and options mean the same task: an interrupted task resumes, a failed one retries what failed,
+    and a finished one returns its result again (--fresh starts a new task). The exit code is 7 if part of the result is
+    degraded and not accepted.
     """
     invocation.log(logging.ERROR)
     from fanfold.engine.discovery import load

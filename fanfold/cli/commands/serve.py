@@ -1,4 +1,4 @@
-"""`fanfold serve`: the page, the API and the workers, in one command."""
+"""`fanfold serve`: runs the web page, the HTTP API and workers with one command."""
 
 from __future__ import annotations
 
@@ -17,12 +17,19 @@ if TYPE_CHECKING:
 
 @click.command("serve", cls=Command)
 @click.argument("targets", metavar="[TARGET]...", nargs=-1)
-@click.option("--host", metavar="ADDRESS", help="Listen here [default: 127.0.0.1]; any other demands tokens.")
-@click.option("--port", type=click.IntRange(0, 65535), metavar="N", help="Listen there [default: 8700]; 0: a free one.")
-@click.option("--allow-host", "names", metavar="NAME", multiple=True, help="A name under which it may be called.")
-@click.option("--demand-token", is_flag=True, help="Demand tokens on a loopback address as well.")
-@click.option("--workers", type=click.IntRange(min=1), default=1, metavar="N", help="Start so many workers.")
-@click.option("--no-workers", is_flag=True, help="Start none: they run elsewhere.")
+@click.option(
+    "--host", metavar="ADDRESS", help="Listen on this address [default: 127.0.0.1]; any other requires tokens."
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    metavar="N",
+    help="Listen on this port [default: 8700]; 0 picks a free one.",
+)
+@click.option("--allow-host", "names", metavar="NAME", multiple=True, help="Host name to accept. Repeatable.")
+@click.option("--demand-token", is_flag=True, help="Require tokens on a loopback address as well.")
+@click.option("--workers", type=click.IntRange(min=1), default=1, metavar="N", help="Number of workers to start.")
+@click.option("--no-workers", is_flag=True, help="Start no workers: they run elsewhere.")
 @click.option("--concurrency", type=click.IntRange(min=1), metavar="N", help="Items each worker runs at the same time.")
 @click.option("--open", "browse", is_flag=True, help="Open the page in the browser.")
 @click.pass_obj
@@ -38,11 +45,11 @@ def command(
     concurrency: int | None,
     browse: bool,
 ) -> None:
-    """Serve the page and the HTTP API, and work, until stopped.
+    """Serve the web page and the HTTP API, and run workers, until stopped.
 
     \b
     fanfold serve --open          the installed pipelines, in the browser
-    fanfold serve book.py:book    and one of yours
+    fanfold serve book.py:book    and one of your own
 
     Ctrl-C or SIGTERM ends open streams, lets running items finish within the grace time and hands back the rest.
     """
@@ -59,7 +66,7 @@ def command(
 
 
 def said(settings: Settings, host: str | None, port: int | None, names: tuple[str, ...]) -> Settings:
-    """The settings, with what the command line says."""
+    """The settings, overridden by the command line."""
     allowed = ",".join(filter(None, (settings.allowed_hosts, *names)))
     return replace(
         settings,

@@ -1,4 +1,4 @@
-"""`fanfold show`: how is this one doing?"""
+"""`fanfold show`: shows one task in detail."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.argument("task_id", metavar="ID")
 @click.pass_obj
 def command(invocation: Invocation, task_id: str) -> None:
-    """Show a task: state, stages, failures, and what can be done."""
+    """Show a task: state, stages, failures and the commands possible now."""
     client = invocation.client()
     task = client.get(task_id)
     if invocation.json:
@@ -44,7 +44,7 @@ def command(invocation: Invocation, task_id: str) -> None:
 
 
 def fields(task: Task) -> list[tuple[str, Any]]:
-    """What is known of a task, by name."""
+    """Fields of a task as label and value."""
     done = f"{task.done} of {task.total} done" if task.total > 1 else ""
     failed = f"{task.failed_step or task.failed} failed" if task.failed else ""
     degraded = results.marked(task, "degraded") if task.degraded else ""
@@ -64,7 +64,7 @@ def fields(task: Task) -> list[tuple[str, Any]]:
 
 
 def spent(task: Task) -> str:
-    """What its models cost, and the last one that answered."""
+    """Cost of the task's model calls, and the model that answered last."""
     if not task.spending:
         return ""
     saved = f", {task.spending.cached} from the cache" if task.spending.cached else ""

@@ -1,4 +1,4 @@
-"""`fanfold submit`: leave it to the workers."""
+"""`fanfold submit`: creates a task for the workers."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from fanfold.running.terminal.invocation import Command, Invocation
 @declared.password
 @given.items_file
 @click.option("--key", help="Idempotency key: the same key gives the same task, never a second one.")
-@click.option("--priority", type=int, default=0, help="Higher comes first.")
-@click.option("--tag", "tags", multiple=True, help="A tag to find it by. Repeatable.")
-@click.option("--owner", help="Whose it is.")
-@click.option("--title", help="What it is called; by default after its first file.")
-@click.option("--retry-limit", type=int, metavar="N", help="Retries of each item, instead of what its stage says.")
-@click.option("--straight-through", is_flag=True, help="Do not wait for a person at gates.")
+@click.option("--priority", type=int, default=0, help="Tasks with a higher number run first.")
+@click.option("--tag", "tags", multiple=True, help="Tag to find the task by. Repeatable.")
+@click.option("--owner", help="Owner of the task.")
+@click.option("--title", help="Title of the task [default: the name of its first file].")
+@click.option("--retry-limit", type=int, metavar="N", help="Retries per item, instead of the stage's own limit.")
+@click.option("--straight-through", is_flag=True, help="Do not stop at gates.")
 @click.pass_obj
 def command(
     invocation: Invocation,
@@ -46,7 +46,7 @@ def command(
 
     TARGET is package.module:pipeline, file.py:pipeline or the name of an installed pipeline. INPUTs are files, which are
     copied in, so that a worker on another machine finds them; for a pipeline that begins with `each` they are the items,
-    as plain text; for a function made with @fanfold.task they are its arguments, JSON or else text.
+    as plain text; for a function made with @fanfold.task they are its arguments, JSON if they parse, otherwise text.
     """
     from fanfold.engine.discovery import load
 

@@ -1,4 +1,4 @@
-"""`fanfold tasks`: which are there?"""
+"""`fanfold tasks`: lists tasks."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ HEADINGS = ("id", "pipeline", "status", "progress", "done", "failed", "degraded"
     multiple=True,
     help="active, waiting, paused, completed, partial, failed or cancelled. Repeatable.",
 )
-@click.option("--pipeline", help="Of this pipeline.")
-@click.option("--owner", help="Of this owner.")
-@click.option("--tag", help="With this tag.")
-@click.option("--text", help="With this text in the id, the title, the error or a tag.")
-@click.option("--needs-you", is_flag=True, help="That a person should look at, with the reason.")
+@click.option("--pipeline", help="Only tasks of this pipeline.")
+@click.option("--owner", help="Only tasks of this owner.")
+@click.option("--tag", help="Only tasks with this tag.")
+@click.option("--text", help="Only tasks with this text in the id, title, error or a tag.")
+@click.option("--needs-you", is_flag=True, help="Only tasks that need a person, with the reason.")
 @click.option(
     "--sort",
     type=click.Choice(["newest", "oldest", "updated"]),
     default="newest",
     show_default=True,
-    help="updated: those first that changed last.",
+    help="updated: most recently changed first.",
 )
-@click.option("--after", metavar="ID", help="The next page: those behind this one.")
-@click.option("--limit", type=int, default=50, show_default=True, help="How many, up to 1000.")
+@click.option("--after", metavar="ID", help="Next page: tasks after this one.")
+@click.option("--limit", type=int, default=50, show_default=True, help="Maximum number of rows, up to 1000.")
 @click.pass_obj
 def command(
     invocation: Invocation,

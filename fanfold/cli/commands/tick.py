@@ -1,4 +1,4 @@
-"""`fanfold tick`: a little work, then exit; for timers."""
+"""`fanfold tick`: works for a limited time, then exits; meant for timers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fanfold.running.terminal.invocation import Command, Invocation
     default=50.0,
     show_default=True,
     metavar="SECONDS",
-    help="Be gone after this time.",
+    help="Exit after this time.",
 )
 @click.option("--budget", type=given.FiniteRange(min=0, min_open=True), hidden=True, help="The old name of --seconds.")
 @click.option(
@@ -29,7 +29,7 @@ from fanfold.running.terminal.invocation import Command, Invocation
     default=10,
     show_default=True,
     metavar="N",
-    help="Tasks to serve in each stage.",
+    help="Maximum number of tasks to serve per stage.",
 )
 @click.option("--concurrency", type=click.IntRange(min=1), metavar="N", help="Items to run at the same time.")
 @click.pass_obj
@@ -41,10 +41,10 @@ def command(
     tasks_per_stage: int,
     concurrency: int | None,
 ) -> None:
-    """Advance what is due for some seconds, then exit.
+    """Work on what is due for a limited time, then exit.
 
-    For a timer (cron, a cloud function) instead of a worker that runs all the time. Ticks may overlap with each other and
-    with workers: nothing is done twice. What does not fit into the time is not started, or handed back unharmed.
+    Run it from a timer (cron, a cloud function) instead of a permanent worker. Ticks may overlap with each other and with
+    workers: nothing is done twice. Items that do not fit into the time are not started, or go back to the queue unharmed.
     """
     invocation.log(logging.WARNING)
     from fanfold.engine.discovery import load_all

@@ -1,4 +1,4 @@
-"""`fanfold tokens`: who may use the server?"""
+"""`fanfold tokens`: manages the tokens that grant access to a server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fanfold.running.terminal.invocation import Command, Invocation
 
 @click.group("tokens")
 def command() -> None:
-    """Make, list and revoke the tokens that a server demands."""
+    """Create, list and revoke the tokens that a server requires."""
 
 
 @command.command("create", cls=Command)
@@ -21,13 +21,17 @@ def command() -> None:
     type=click.Choice(["admin", "member", "viewer"]),
     default="member",
     show_default=True,
-    help="admin: everything; member: sees and steers the tasks of its owner; viewer: only sees them.",
+    help="admin: everything; member: views and controls its owner's tasks; viewer: only views them.",
 )
-@click.option("--owner", metavar="NAME", help="Whose tasks it sees; by default the token's name; '*': everybody's.")
-@click.option("--days", type=given.FiniteRange(0, 36_500, min_open=True), metavar="N", help="Valid for so long.")
+@click.option(
+    "--owner", metavar="NAME", help="Owner whose tasks it can see [default: the token's name]; '*' means all owners."
+)
+@click.option(
+    "--days", type=given.FiniteRange(0, 36_500, min_open=True), metavar="N", help="Days until the token expires."
+)
 @click.pass_obj
 def create(invocation: Invocation, name: str, role: str, owner: str | None, days: float | None) -> None:
-    """Make a token and print it, this once: only its hash is kept."""
+    """Create a token and print it once: only its hash is stored."""
     from fanfold.engine import tokens
 
     made = tokens.create(invocation.store(), name, role=role, owner=owner, days=days)
@@ -36,7 +40,7 @@ def create(invocation: Invocation, name: str, role: str, owner: str | None, days
         return
     click.echo(made.secret)
     whose = "of all owners" if made.owner is None else f"of {made.owner}"
-    click.echo(f"{made.role} {made.name}, for the tasks {whose}. It is shown only now; keep it safe.", err=True)
+    click.echo(f"{made.role} {made.name}, for the tasks {whose}. It is shown only once; keep it safe.", err=True)
 
 
 @command.command("list", cls=Command)
@@ -66,7 +70,7 @@ def list_all(invocation: Invocation) -> None:
 @click.argument("name")
 @click.pass_obj
 def revoke(invocation: Invocation, name: str) -> None:
-    """Make a token worthless, at once."""
+    """Revoke a token; it stops working immediately."""
     from fanfold.engine import tokens
 
     tokens.revoke(invocation.store(), name)

@@ -1,4 +1,4 @@
-"""`fanfold top`: what is going on right now?"""
+"""`fanfold top`: a live view of tasks, queue and workers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OPEN_STATES = ("active", "waiting", "paused")
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Everything the view shows, at one moment."""
+    """Everything the view shows at one moment."""
 
     metrics: Metrics
     tasks: list[Task]
@@ -35,18 +35,18 @@ class Snapshot:
 
 
 @click.command("top", cls=Command)
-@click.option("--once", is_flag=True, help="One look, then exit.")
+@click.option("--once", is_flag=True, help="Print one snapshot, then exit.")
 @click.option(
     "--interval",
     type=given.FiniteRange(min=0.1),
     default=1.0,
     show_default=True,
     metavar="SECONDS",
-    help="Time between looks.",
+    help="Time between refreshes.",
 )
 @click.pass_obj
 def command(invocation: Invocation, once: bool, interval: float) -> None:
-    """Watch tasks, queue and workers live; Ctrl-C ends it."""
+    """Watch tasks, queue and workers live; Ctrl-C quits."""
     client = invocation.client()
     if invocation.json:
         printing.print_json(look(client))
@@ -57,7 +57,7 @@ def command(invocation: Invocation, once: bool, interval: float) -> None:
 
 
 def look(client: Client) -> Snapshot:
-    """Ask for everything; unfinished tasks first, then what finished last."""
+    """Take a snapshot: unfinished tasks first, then the most recently finished."""
     tasks = client.list(states=OPEN_STATES, limit=TASKS_SHOWN)
     if len(tasks) < TASKS_SHOWN:
         done = ("completed", "partial", "failed", "cancelled")
@@ -66,7 +66,7 @@ def look(client: Client) -> Snapshot:
 
 
 def live(client: Client, interval: float) -> None:
-    """Look again and again until interrupted."""
+    """Refresh the view until interrupted."""
     from rich.live import Live
 
     try:
@@ -79,7 +79,7 @@ def live(client: Client, interval: float) -> None:
 
 
 def picture(snapshot: Snapshot) -> Any:
-    """The view for a terminal."""
+    """Render the view for a terminal."""
     from rich.console import Group
     from rich.text import Text
 
@@ -93,7 +93,7 @@ def picture(snapshot: Snapshot) -> Any:
 
 
 def show_once(snapshot: Snapshot) -> None:
-    """The view as plain lines."""
+    """Print the view as plain lines."""
     click.echo(headline(snapshot.metrics))
     if snapshot.tasks:
         click.echo()
@@ -107,7 +107,7 @@ TASK_HEADINGS = ("id", "pipeline", "status", "progress", "done", "failed", "titl
 
 
 def task_row(task: Task) -> tuple[str, ...]:
-    """A task as a line with a bar."""
+    """A task as a table row with a progress bar."""
     filled = round(task.progress / 100 * BAR_WIDTH)
     bar = "━" * filled + "┄" * (BAR_WIDTH - filled) + f" {task.progress:3.0f} %"
     done = f"{task.done}/{task.total}" if task.total > 1 else ""
@@ -116,7 +116,7 @@ def task_row(task: Task) -> tuple[str, ...]:
 
 
 def clean(row: tuple[str, ...]) -> list[str]:
-    """Cells that stay in their line."""
+    """Cells reduced to one line each."""
     return [printing.one_line(cell) for cell in row]
 
 

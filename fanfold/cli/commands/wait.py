@@ -1,4 +1,4 @@
-"""`fanfold wait`: tell me when it is over."""
+"""`fanfold wait`: waits for a task to finish."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from fanfold.running.terminal.invocation import Command, Invocation
 
 @click.command("wait", cls=Command)
 @click.argument("task_id", metavar="ID")
-@click.option("--timeout", type=given.FiniteRange(min=0), metavar="SECONDS", help="Wait no longer than this.")
+@click.option("--timeout", type=given.FiniteRange(min=0), metavar="SECONDS", help="Give up after this time.")
 @click.pass_obj
 def command(invocation: Invocation, task_id: str, timeout: float | None) -> Exit:
-    """Wait until a task is over; the exit code tells how it went.
+    """Wait for a task to finish; the exit code tells how it ended.
 
-    A task that is paused, or waits at a gate, is not waited for: somebody has to resume it. Nor is one of which only items
-    are left that wait for a person.
+    Returns at once for a task that cannot go on without a person: one that is paused, waits at a gate, or has only items
+    left that wait for a decision.
     """
     from fanfold.running.follow import watch
     from fanfold.running.terminal.display import display
@@ -33,7 +33,9 @@ def command(invocation: Invocation, task_id: str, timeout: float | None) -> Exit
     finally:
         shown.close()
     if task.state == "active" and not task.stalled:
-        raise FanfoldError(f"Task {task.id} is still {task.status} after {timeout:g} s; it goes on.", code="timeout")
+        raise FanfoldError(
+            f"Task {task.id} is still {task.status} after {timeout:g} s and keeps running.", code="timeout"
+        )
     if invocation.json:
         printing.print_json(task)
     else:

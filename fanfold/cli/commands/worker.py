@@ -1,4 +1,4 @@
-"""`fanfold worker`: serve until stopped."""
+"""`fanfold worker`: runs a worker until stopped."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ LONGEST_PAUSE = 5.0
 
 @click.command("worker", cls=Command)
 @click.argument("targets", metavar="[TARGET]...", nargs=-1)
-@click.option("--stages", metavar="A,B", default="", help="Serve only these stages: names, or pipeline.stage.")
+@click.option("--stages", metavar="A,B", default="", help="Serve only these stages, given as stage or pipeline.stage.")
 @click.option(
     "--concurrency", type=click.IntRange(min=1), metavar="N", help="Items to run at the same time, per process."
 )
-@click.option("--name", default="worker", help="What its id begins with.")
+@click.option("--name", default="worker", help="Prefix of the worker id.")
 @click.option(
-    "--processes", type=click.IntRange(min=1), default=1, metavar="N", help="Start so many and replace those that die."
+    "--processes", type=click.IntRange(min=1), default=1, metavar="N", help="Number of processes to keep running."
 )
-@click.option("--leashed", is_flag=True, hidden=True, help="Stop when the standard input ends.")
+@click.option("--leashed", is_flag=True, hidden=True, help="Stop when standard input closes.")
 @click.pass_obj
 def command(
     invocation: Invocation,
@@ -43,11 +43,11 @@ def command(
     processes: int,
     leashed: bool,
 ) -> None:
-    """Work for the installed and the named pipelines until stopped.
+    """Process tasks of the installed and the named pipelines until stopped.
 
-    Ctrl-C or SIGTERM lets running items finish within the grace time and hands back the rest; a second one stops at once.
-    Start as many workers as you like, on as many machines; add or kill them at any time. A database that is not there yet is
-    waited for; one that refuses this user, or does not exist, is not.
+    Ctrl-C or SIGTERM lets running items finish within the grace time and hands back the rest; a second one stops immediately.
+    Start any number of workers on any number of machines; add or kill them at any time. A worker waits for a database that
+    is not up yet, but fails if the database does not exist or refuses the login.
     """
     invocation.log(logging.INFO)
     from fanfold.engine.discovery import load_all
@@ -71,7 +71,7 @@ def command(
 
 
 def open_patiently(invocation: Invocation, name: str, leashed: bool) -> Store:
-    """The store, as soon as the database is there: a worker outlives its restarts, so it may also be started during one."""
+    """Open the store once the database is up: workers survive database restarts, so they may also start during one."""
     from fanfold.store.database_errors import may_pass
 
     pause = 0.5
@@ -83,7 +83,7 @@ def open_patiently(invocation: Invocation, name: str, leashed: bool) -> Store:
                 raise
             log.warning("[%s] %s Trying again in %.1f s", name, problem, pause)
         if leashed and select.select([sys.stdin], [], [], pause)[0]:
-            raise Interrupted("Stopped before the database was there")
+            raise Interrupted("Stopped before the database was up")
         if not leashed:
             time.sleep(pause)
         pause = min(LONGEST_PAUSE, pause * 2)

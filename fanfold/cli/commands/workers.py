@@ -1,4 +1,4 @@
-"""`fanfold workers`: who is working?"""
+"""`fanfold workers`: lists the workers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HEADINGS = ("id", "state", "running", "of", "pid", "started", "seen", "swept", "
 @click.command("workers", cls=Command)
 @click.pass_obj
 def command(invocation: Invocation) -> None:
-    """List the workers, the living first."""
+    """List the workers, live ones first."""
     found = invocation.client().workers()
     if invocation.json:
         printing.print_json(found)

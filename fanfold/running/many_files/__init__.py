@@ -1,1 +1,1 @@
-"""Runs one command over many files: sources, results beside them, summary."""
+"""Runs one command over many files: finds the sources, saves the results beside them and prints a summary."""

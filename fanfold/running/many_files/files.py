@@ -1,4 +1,4 @@
-"""Runs a command that turns files into files, from the names that were typed to the exit code."""
+"""Runs a command that converts files into files, from the typed names to the exit code."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from fanfold.running.terminal.invocation import Invocation
     from fanfold.settings import Settings
 
-GO_ON = "Interrupted; run the same again to go on"
+GO_ON = "Interrupted; run the same command again to resume"
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What was typed."""
+    """The parsed command line."""
 
     paths: Sequence[str]
     output: str | None
     options: dict[str, Any]
-    """What is kept with each task."""
+    """Options stored with each task."""
     flags: tuple[str, ...]
-    """The options as one would type them again."""
+    """The options as they would be typed again."""
     fresh: bool = False
     secret: str | None = None
     concurrency: int = 8
@@ -44,13 +44,13 @@ class Asked:
 
 @dataclass(frozen=True)
 class Processes:
-    """The child processes that a command needs."""
+    """Child processes needed by a command."""
 
     modules: tuple[str, ...]
-    """What they import."""
+    """Modules they import."""
     at_once: int | None = None
     warm: int = 0
-    """So many are started at once when there is something to do."""
+    """Processes started right away if there is work to do."""
 
 
 def perform(
@@ -60,9 +60,9 @@ def perform(
     command: Callable[[], FileCommand],
     processes: Callable[[Settings], Processes],
 ) -> Exit:
-    """Do it. ``command`` is loaded last, while the child processes are on their way."""
+    """Run the command. ``command`` is imported last, while the child processes start."""
     if invocation.json and asked.output == sources.STDOUT:
-        raise BadInput("-o - and --json would both go to the standard output. Leave out one of them.")
+        raise BadInput("-o - and --json both write to standard output. Use only one of them.")
     found, missed = sources.find(asked.paths, endings)
     for problem in missed:
         click.echo(problem, err=True)
@@ -73,7 +73,7 @@ def perform(
     settings = invocation.settings()
     saving = Saving(settings.data_folder)
     targets = sources.targets(found, endings, asked.output, saving.owner)
-    # Where all results stand already there is probably nothing to do, and no process is needed.
+    # If every result file exists, there is probably nothing to do and no process is needed.
     new = any(target is None or saving.owner(target) is None for target in targets)
     children = _start(settings, processes(settings), is_needed=new or asked.fresh)
     try:
@@ -136,7 +136,7 @@ def _run(
 def _give(
     invocation: Invocation, client: Client, command: FileCommand, wanted: list[Document], output: str | None
 ) -> None:
-    """Print what was asked for: results on the standard output, or a document for programs, or a summary for people."""
+    """Print the results to standard output, a JSON document for programs, or a summary for people."""
     from fanfold.running.many_files import summary
     from fanfold.running.terminal import result_output
 
@@ -152,7 +152,7 @@ def _give(
 
 
 def typed(given: dict[str, Any], *, secrets: Sequence[str] = (), but: Sequence[str] = ("fresh",)) -> tuple[str, ...]:
-    """Options as one would type them again; a secret is not repeated."""
+    """Options as they would be typed again, with secrets left out."""
     words: list[str] = []
     for name, value in given.items():
         option = f"--{name.replace('_', '-')}"

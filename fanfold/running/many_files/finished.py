@@ -1,4 +1,4 @@
-"""Passes over sources that were done before: a few queries for all of them, and no worker."""
+"""Skips sources that are already done, with one query per 200 sources and no worker."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from fanfold.model.task import Task
 from fanfold.running.many_files.many import Document, Run, conclude, key_of
 
 AT_ONCE = 200
-"""Sources looked for in one query."""
+"""Sources looked up in one query."""
 
 
 def pass_over(run: Run, documents: Sequence[Document]) -> list[Document]:
-    """Conclude the sources that are done; returns those that are left to do, in order."""
+    """Conclude the sources that are done; return the rest in order."""
     if run.fresh or run.secret is not None:
         return list(documents)
     left: list[Document] = []
@@ -37,11 +37,11 @@ def _key(run: Run, document: Document) -> str | None:
     try:
         return key_of(run.command, document)
     except OSError:
-        return None  # It is said why when its turn comes.
+        return None  # The error is reported when the source is processed.
 
 
 def _done(run: Run, keys: list[str]) -> dict[str, Task]:
-    """The tasks that are completed without a failed item, by their key."""
+    """Tasks completed without a failed item, by key."""
     with run.client.store.read() as tx:
         rows = {key: row for key, row in tx.tasks.by_keys("", keys).items() if row.state is TaskState.COMPLETED}
         tasks = view(run.client.store, tx, list(rows.values()))
@@ -49,7 +49,7 @@ def _done(run: Run, keys: list[str]) -> dict[str, Task]:
 
 
 def _stands(run: Run, document: Document, task: Task) -> bool:
-    """Whether the result stands where it belongs, as it was written, so that nothing is to be read or said of its items."""
+    """Whether the saved result is unchanged, so that its items need not be read or reported."""
     plain = run.brief and not task.degraded and not run.command.apart(document.options)
     if not plain or document.target is None:
         return False

@@ -1,4 +1,4 @@
-"""Runs many sources in one command: a few tasks at a time, in order, in one worker; each result is saved when it is there."""
+"""Runs many sources with one worker: a few tasks at a time, in order. Each result is saved as soon as it is ready."""
 
 from __future__ import annotations
 
@@ -31,73 +31,73 @@ from fanfold.running.terminal.display import Display
 from fanfold.running.terminal.exit_codes import Exit
 
 AT_ONCE = 8
-"""Sources under way together: enough to keep all slots busy at the end of each."""
+"""Quick sources run at the same time: enough to keep all slots busy while one ends."""
 MOST_AT_ONCE = 64
 LONG_SECONDS = 3.0
 LOOK_SECONDS = 0.05
 SHOW_SECONDS = 0.4
 SHOW_SHARE = 20
-"""At most one part in so many of the time is spent on counting items."""
+"""At most 1/20 of the time is spent counting items."""
 
 
 @dataclass(frozen=True)
 class FileCommand:
-    """What an application says of a command that turns files into files."""
+    """An application's definition of a command that converts files into files."""
 
     name: str
-    """As it is typed: `convert`."""
+    """Name as typed, such as `convert`."""
     pipeline: Pipeline
     endings: Endings
     noun: tuple[str, str] = ("document", "documents")
     main: Callable[[Any], Any] = field(default=lambda result: result)
-    """The part of a result that goes to the standard output."""
+    """Selects the part of a result that goes to standard output."""
     place: Callable[[Any, Path], Placed] = whole
-    """The files that a result becomes, given the place of the first of them."""
+    """Maps a result to its files, given the path of the first one."""
     made_by: Callable[[Any], str] | None = None
-    """Who made an item, told from its output; None when that is not worth a word."""
+    """Names the engine that made an item, from its output; None if it is not reported."""
     kinds: Callable[[Counter[str]], str] = field(default=lambda _: "")
-    """How many items were made by whom, in a few words, or nothing."""
+    """Describes how many items each engine made, or returns nothing."""
     prepare: Callable[..., object] | None = None
-    """``prepare(path, secret, target, name=…)`` writes a source as it can be read, in a child process."""
+    """``prepare(path, secret, target, name=…)`` writes a readable copy of a source, in a child process."""
     apart: Callable[[dict[str, Any]], bool] = field(default=lambda _: False)
-    """Whether a result with these options is more than the one file that is compared to tell that it still stands."""
+    """Whether a result with these options has more than one file, so that comparing the main file is not enough."""
 
 
 @dataclass
 class Document:
-    """One source from the command line to its result."""
+    """One source, from the command line to its result."""
 
     path: Path
     target: Path | None
     options: dict[str, Any]
     flags: tuple[str, ...] = ()
-    """The options of the command, as they would be typed again."""
+    """The command's options as they would be typed again."""
     task: Task | None = None
     problem: str | None = None
     """Why there is no result."""
     moved: list[str] = field(default_factory=list)
-    """Where files went that stood in the way of the result."""
+    """New names of files that were in the way of the result."""
     left: list[str] = field(default_factory=list)
-    """Files of an earlier run that a person has edited, and that were left as they are."""
+    """Files of an earlier run left as they are because a person edited them."""
     was_done_before: bool = False
     engines: Counter[str] = field(default_factory=Counter)
-    """How many items each engine has made."""
+    """Number of items made by each engine."""
     degraded: dict[str, str] = field(default_factory=dict)
-    """Items that are not what was asked for, by their key, and why."""
+    """Reasons of degraded items, by key."""
     merged: bool = False
     show_at: float = 0.0
     begun_at: float = 0.0
 
     @property
     def name(self) -> str:
-        """What it is called in what is shown."""
+        """Printable name for display."""
         text = os.fsencode(self.path).decode("utf-8", "replace")
         return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
 @dataclass
 class Run:
-    """Everything that the sources of one command share."""
+    """State shared by the sources of one command."""
 
     command: FileCommand
     client: Client
@@ -109,17 +109,17 @@ class Run:
     describe: Callable[[FileCommand, Document], str] = field(default=lambda _, document: document.name)
     secret: str | None = None
     brief: bool = True
-    """Whether it need not be said who made the items of sources that were done before."""
+    """Whether to omit the engines of sources that were already done."""
     tasks: set[int] = field(default_factory=set)
-    """The numbers of the tasks of this command: its worker does no other work."""
+    """Numbers of this command's tasks: its worker runs no others."""
 
     def finish(self, document: Document) -> None:
-        """Say what became of a source."""
+        """Report the outcome of a source."""
         self.shown.finish(document.name, self.describe(self.command, document))
 
 
 class Conductor(threading.Thread):
-    """Submits sources as others finish, shows them, saves them, and stops the worker when all are over."""
+    """Submits sources as others finish, shows and saves them, and stops the worker when all are over."""
 
     def __init__(self, run: Run, documents: Sequence[Document], worker: Worker) -> None:
         super().__init__(name=run.command.name, daemon=True)
@@ -134,7 +134,7 @@ class Conductor(threading.Thread):
         self.interrupted = threading.Event()
 
     def run(self) -> None:
-        """Until every source is over, or the worker has stopped."""
+        """Run until every source is over or the worker has stopped."""
         try:
             while (self._waiting or self._active) and not self._left.is_set():
                 while self._waiting and self._has_room():
@@ -142,14 +142,14 @@ class Conductor(threading.Thread):
                 self._look_at_all()
                 if self.interrupted.is_set() and not self._said:
                     self._said = True
-                    self.given.shown.say("Stopping; once more to stop at once")
+                    self.given.shown.say("Stopping; interrupt again to stop immediately")
                 time.sleep(LOOK_SECONDS)
         except BaseException as problem:
             self.problem = problem
         self.worker.stop()
 
     def _has_room(self) -> bool:
-        """Whether another source may begin. One that takes long, as scans do, keeps none of the quick ones waiting."""
+        """Whether another source may start. Slow sources, such as scans, do not hold up quick ones."""
         now = time.monotonic()
         quick = sum(now - document.begun_at < LONG_SECONDS for document in self._active)
         return quick < AT_ONCE and len(self._active) < MOST_AT_ONCE
@@ -165,7 +165,7 @@ class Conductor(threading.Thread):
             self._lost.note()  # The worker waits for it as well.
 
     def leave(self) -> None:
-        """Look no longer."""
+        """Stop polling."""
         self._left.set()
         self.join()
 
@@ -174,17 +174,17 @@ class Conductor(threading.Thread):
             document.task = begin(self.given, document)
             document.begun_at = time.monotonic()
         except OSError as problem:
-            document.problem = told(problem) or f"it cannot be read: {problem.strerror or problem}"
+            document.problem = told(problem) or f"cannot be read: {problem.strerror or problem}"
         except (FanfoldError, HandlerError, ValueError) as problem:
             document.problem = str(problem)
         if document.problem is not None:
             self.given.finish(document)
             return
         self._active.append(document)
-        self.worker.wake()  # It may have looked before it knew that this task is one of its own.
+        self.worker.wake()  # It may have polled before this task was on its list.
 
     def _look(self, document: Document) -> None:
-        """A look at its row is cheap; counting its items is not, and is done now and then."""
+        """Poll one source. Reading its row is cheap; its items are counted only now and then."""
         assert document.task is not None
         client = self.given.client
         now = time.monotonic()
@@ -200,7 +200,7 @@ class Conductor(threading.Thread):
             try:
                 client.merge(task.id)
             except IllegalMove:
-                pass  # Somebody else has moved it; the next look tells.
+                pass  # Somebody else has moved it; the next poll shows the new state.
             return
         self._active.remove(document)
         conclude(self.given, document)
@@ -212,7 +212,7 @@ class Conductor(threading.Thread):
 
 
 def begin(run: Run, document: Document) -> Task:
-    """The task of a source: a new one, or the one of an earlier run, moved so that it goes on."""
+    """The task of a source: a new one, or that of an earlier run, made ready to resume."""
     client = run.client
     with ExitStack() as used:
         source = _prepared(run, document.path, used)
@@ -221,7 +221,7 @@ def begin(run: Run, document: Document) -> Task:
             before = tx.tasks.by_key("", key)
         if before is not None and run.fresh:
             _leave(client, before)
-        # The key is made from the content, so the task that has it is the one that is wanted.
+        # The key is made from the content, so a task with this key is the right one.
         task = client.get(before.id) if before is not None and not run.fresh else _submitted(run, document, source, key)
     with client.store.read() as tx:
         run.tasks.add(tx.tasks.resolve(task.id).number)
@@ -229,14 +229,14 @@ def begin(run: Run, document: Document) -> Task:
 
 
 def key_of(command: FileCommand, document: Document, *, prepared: bool = False) -> str:
-    """The key by which the same content with the same options finds its task again."""
-    # A copy that was unlocked is another file than the one that could not be read.
+    """Idempotency key: the same content with the same options finds the same task."""
+    # An unlocked copy is a different file from the one that could not be read.
     kind = f"{command.name}-unlocked:" if prepared else f"{command.name}:"
     return kind + inputs.fingerprint(command.pipeline.name, [document.path], document.options)
 
 
 def _submitted(run: Run, document: Document, source: Path, key: str) -> Task:
-    """A new task for a source; when another process begins the same one at this moment, the task of that one."""
+    """Submit a task for a source, or return the one that another process has just submitted for it."""
     options = document.options | ({"fresh": f"{time.time_ns():x}"} if run.fresh else {})
     try:
         return run.client.submit(
@@ -250,9 +250,9 @@ def _submitted(run: Run, document: Document, source: Path, key: str) -> Task:
 
 
 def _prepared(run: Run, path: Path, used: ExitStack) -> Path:
-    """A copy that needs no secret, when there is one to try, so that it need not be kept with the task.
+    """If a secret was given, a copy that needs none, so that the secret is not stored with the task.
 
-    It lies in the data folder, whose old scratch files are removed by workers, in case this process dies.
+    The copy is in the data folder: if this process dies, workers remove old scratch files there.
     """
     if run.secret is None or run.children is None or run.command.prepare is None:
         return path
@@ -271,18 +271,18 @@ def _prepared(run: Run, path: Path, used: ExitStack) -> Path:
 
 
 def _leave(client: Client, before: TaskRow) -> None:
-    """What was begun before is not wanted any more: nobody goes on with it, and its key is free."""
+    """Abandon an earlier task: cancel it if unfinished and release its key."""
     if before.state not in FINISHED_TASKS:
         try:
-            client.cancel(before.id, "begun anew")
+            client.cancel(before.id, "started over")
         except IllegalMove:
-            pass  # It has ended just now.
+            pass  # It has just finished.
     with client.store.write() as tx:
         tx.tasks.drop_key(before.number)
 
 
 def go_on(client: Client, document: Document, task: Task) -> Task:
-    """Move a task that was begun before so that only what is left of it is done."""
+    """Make an existing task runnable again so that only what is left is done."""
     if task.state in (TaskState.PAUSED, TaskState.WAITING):
         return client.resume(task.id)
     if task.state is TaskState.COMPLETED and not task.failed:
@@ -292,7 +292,7 @@ def go_on(client: Client, document: Document, task: Task) -> Task:
 
 
 def conclude(run: Run, document: Document) -> None:
-    """Save what there is, or say why there is nothing."""
+    """Save the result, or record why there is none."""
     task = document.task
     assert task is not None
     if task.state is not TaskState.COMPLETED:
@@ -319,7 +319,7 @@ def conclude(run: Run, document: Document) -> None:
 
 
 def run_all(run: Run, documents: Sequence[Document]) -> bool:
-    """Do them all; False when it was interrupted."""
+    """Run all sources; False if interrupted."""
     store, name = run.client.store, run.command.name
     recover(store, name)
     close(store, run.client.pipelines, name)

@@ -1,4 +1,4 @@
-"""Writes files of an earlier result again after its task has merged anew; files that a person has edited are left alone."""
+"""Rewrites saved result files after their task has merged again. Files that a person has edited are left alone."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
 @dataclass
 class Rewritten:
-    """What became of the files of an earlier result."""
+    """Outcome for each saved file of an earlier result."""
 
     written: list[str] = field(default_factory=list)
-    """They hold the new result."""
+    """Files that now hold the new result."""
     left: list[str] = field(default_factory=list)
-    """A person has edited them, so they stay as they are."""
+    """Files left as they are because a person edited them."""
     unknown: list[str] = field(default_factory=list)
-    """It is not known here how they are made from the result."""
+    """Files whose command is not installed here, so that they cannot be made from the result."""
     failed: dict[str, str] = field(default_factory=dict)
-    """They could not be written, with the reason; the result is in the task."""
+    """Files that could not be written, with the reason; the task keeps the result."""
 
 
 def rewrite(client: Client, task: Task, saving: Saving) -> Rewritten:
-    """Write the result of a completed task to all the places where a command has saved it before."""
+    """Write the result of a completed task to every place where a command saved it before."""
     done = Rewritten()
     places = saving.places_of(task.id)
     if task.state is not TaskState.COMPLETED or not places:
@@ -56,7 +56,7 @@ def rewrite(client: Client, task: Task, saving: Saving) -> Rewritten:
 
 
 def command_of(task: Task) -> FileCommand | None:
-    """The command that began the task, which its key names; None when its application is not installed."""
+    """The command named in the task's key; None if its application is not installed."""
     name = (task.key or "").partition(":")[0].removesuffix("-unlocked")
     for target in _targets(name):
         module, _, function = target.partition(":")
@@ -76,7 +76,7 @@ def tell(done: Rewritten) -> list[str]:
     """A line for each file."""
     return [
         *(f"Rewritten: {name}" for name in done.written),
-        *(f"{name} was edited since it was saved, and is left as it is" for name in done.left),
-        *(f"{name} has the earlier result; run the command that saved it again" for name in done.unknown),
-        *(f"{why} The new result is kept: run the command that saved it again" for why in done.failed.values()),
+        *(f"{name} was edited after it was saved and is left unchanged" for name in done.left),
+        *(f"{name} still has the earlier result; repeat the command that saved it" for name in done.unknown),
+        *(f"{why} The task keeps the new result: repeat the command that saved it" for why in done.failed.values()),
     ]

@@ -1,4 +1,4 @@
-"""Writes results to files without losing anything: whole or not at all, and a file that is not ours is kept beside it."""
+"""Writes results to files atomically. A file that Fanfold did not write is kept under another name."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ from fanfold.model.values.files import File
 from fanfold.store.files.private import private_folder
 
 _STAMP = "result at "
-"""Before a place in the ledger: which result was written there."""
+"""Prefix of ledger entries that record which result was written to a path."""
 
 
 @dataclass
 class Saved:
-    """What became of files that were there already."""
+    """What happened to files that already existed."""
 
     moved: list[str] = field(default_factory=list)
-    """Where files went that stood in the way."""
+    """New names of files that were in the way."""
     left: list[str] = field(default_factory=list)
-    """Files that a person has edited, and that were left as they are."""
+    """Files left as they are because a person edited them."""
 
 
 @dataclass
 class Placed:
-    """The files that a result becomes."""
+    """The files of a result."""
 
     files: dict[Path, Callable[[], bytes]] = field(default_factory=dict)
-    """What to write at each place; read when its turn comes."""
+    """Content by path, read only when it is written."""
     tidied: list[tuple[Path, str]] = field(default_factory=list)
-    """Folders and patterns of names under which files of an earlier result may stand that this one does not have."""
+    """Folders and name patterns to search for files of an earlier result that this one no longer has."""
 
     def add(self, place: Path, content: File) -> None:
-        """A file of the result goes to ``place``."""
+        """Write ``content`` to ``place``."""
         self.files[place] = partial(_read, content)
 
 
 def whole(value: Any, target: Path) -> Placed:
-    """A result that is one file, or one text."""
+    """A result that is one file or one text."""
     placed = Placed()
     if isinstance(value, File):
         placed.add(target, value)
@@ -63,7 +63,7 @@ def _read(content: File) -> bytes:
 
 
 class Saving:
-    """Writes results, and remembers what it wrote from which source: what was edited since, or is another's, is kept."""
+    """Writes results and records what was written from which source, so that edited and foreign files are kept."""
 
     def __init__(self, data_folder: Path) -> None:
         self._ledger = data_folder / "written.json"
@@ -71,27 +71,27 @@ class Saving:
         self._stamp: tuple[int, int, int] | None = None
 
     def owner(self, target: Path) -> str | None:
-        """The source whose result stands at ``target``; None when nothing is there, or it is not ours."""
+        """The source whose result is at ``target``; None if there is no file or Fanfold did not write it."""
         if not target.exists():
             return None
         return self._written().get(str(target.resolve()), "").partition(" ")[2] or None
 
     def places_of(self, task_id: str) -> dict[Path, Path]:
-        """Where results of a task were written that are still there, each with the source it was made from."""
+        """Existing result files of a task, each with its source."""
         known = self._written()
         stamped = [name.removeprefix(_STAMP) for name, stamp in known.items() if _is_stamp(name, stamp, task_id)]
         sources = {place: known.get(place, "").partition(" ")[2] for place in stamped}
         return {Path(place): Path(source) for place, source in sources.items() if source and Path(place).exists()}
 
     def stands(self, target: Path, source: Path, stamp: str) -> bool:
-        """Whether the result with this stamp stands at ``target``, as it was written."""
+        """Whether ``target`` still holds the result with this stamp, unchanged."""
         known, place = self._written(), str(target.resolve())
         return known.get(_STAMP + place) == stamp and known.get(place) == _standing(target, source)
 
     def save(self, placed: Placed, target: Path, source: Path, *, again: bool = False, stamp: str = "") -> Saved:
-        """Write the files of a result. ``again``: it was written before, so a file that was edited since is left alone.
+        """Write the files of a result. With ``again``, it was written before, so files edited since then are left alone.
 
-        ``stamp`` names the result, so that it is known again without being read.
+        ``stamp`` identifies the result, so that it is recognised later without being read.
         """
         saved = Saved()
         try:
@@ -108,7 +108,7 @@ class Saving:
         return saved
 
     def _tidy(self, placed: Placed, source: Path) -> None:
-        """Remove files of an earlier result that this one no longer has, unless somebody has touched them."""
+        """Remove files of an earlier result that this one no longer has, unless they were edited."""
         known = self._written()
         for folder, pattern in placed.tidied:
             for left in sorted(folder.glob(pattern)):
@@ -116,7 +116,7 @@ class Saving:
                     left.unlink()
 
     def _put(self, content: bytes, target: Path, source: Path, again: bool, saved: Saved) -> None:
-        """Write a file whole or not at all; one command at a time, so that none takes a place that another just took."""
+        """Write a file atomically, under a lock so that two commands cannot take the same path."""
         wanted = _entry(hashlib.sha256(content).hexdigest(), source)
         if self._written().get(str(target.resolve())) == wanted == _standing(target, source):
             return
@@ -133,7 +133,7 @@ class Saving:
             self._note(str(target.resolve()), wanted)
 
     def _written(self) -> dict[str, str]:
-        """What was written where; read again when another command has changed it."""
+        """The ledger of written files, read again if another command has changed it."""
         try:
             found = self._ledger.stat()
             stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
@@ -164,7 +164,7 @@ def _is_stamp(name: str, stamp: str, task_id: str) -> bool:
 
 
 def _make_way(target: Path) -> Path:
-    """Keep a file that is not ours, or was edited, under another name."""
+    """Rename a foreign or edited file so that it is kept."""
     number = 1
     while (backup := target.with_name(f"{target.name}.{number}.bak")).exists():
         number += 1
@@ -185,7 +185,7 @@ def _replace(target: Path, content: bytes) -> None:
 
 
 def _standing(target: Path, source: Path) -> str | None:
-    """What stands at a place, as if it had been made from this source; None when nothing does."""
+    """Ledger entry of the file at ``target`` as if made from ``source``; None if there is no file."""
     return _entry(digest(target), source) if target.exists() else None
 
 
@@ -194,7 +194,7 @@ def _entry(content: str, source: Path) -> str:
 
 
 def digest(path: Path) -> str:
-    """What a file says, in short."""
+    """SHA-256 of a file."""
     with path.open("rb") as source:
         return hashlib.file_digest(source, "sha256").hexdigest()
 

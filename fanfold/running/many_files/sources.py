@@ -1,4 +1,4 @@
-"""Finds the files that a command was given, and the place where each result belongs: beside its source unless said."""
+"""Finds the source files of a command and the target of each result, which is beside its source by default."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ STDOUT = "-"
 
 @dataclass(frozen=True)
 class Source:
-    """One file that was asked for."""
+    """One source file."""
 
     path: Path
     root: Path
-    """The folder it was found under: what lies between the two is kept when the results go into another folder."""
+    """Folder it was found under. Subfolders are kept when results go into another folder."""
 
 
 @dataclass(frozen=True)
 class Endings:
-    """The files that an application takes, and the ending of what it makes of them."""
+    """The file name endings an application accepts and produces."""
 
     taken: tuple[str, ...]
-    """Endings such as `.pdf`, in lower case."""
+    """Accepted endings in lower case, such as `.pdf`."""
     made: str
-    """`.md`"""
+    """Ending of the result, such as `.md`."""
     noun: tuple[str, str] = ("file", "files")
-    """What people call one of the files, and several: `("PDF", "PDFs")`."""
+    """Singular and plural for people, such as `("PDF", "PDFs")`."""
 
     def fit(self, path: Path) -> bool:
-        """Whether it is a file that the application takes; any other is taken only when it is named."""
+        """Whether the file has an accepted ending. Any other file is accepted only if named explicitly."""
         return path.suffix.lower() in self.taken and path.is_file()
 
 
 def find(given: Sequence[str], endings: Endings) -> tuple[list[Source], list[str]]:
-    """The files, each once and in a steady order, and a sentence for each name that leads to none."""
+    """The files, without duplicates and in a stable order, and an error for each name that matches none."""
     found: dict[Path, Source] = {}
     problems = []
     for name in given:
@@ -57,10 +57,10 @@ def find(given: Sequence[str], endings: Endings) -> tuple[list[Source], list[str
 
 
 def _expanded(name: str, endings: Endings) -> list[Source] | str:
-    """The files that a name stands for, or why there are none."""
+    """The files that a name stands for, or the reason there are none."""
     path = Path(name).expanduser()
     if path.is_dir():
-        os.scandir(path).close()  # A folder that may not be read looks empty otherwise.
+        os.scandir(path).close()  # Raises for an unreadable folder, which rglob treats as empty.
         inside = [Source(inner, path) for inner in sorted(path.rglob("*")) if endings.fit(inner)]
         return inside or f"There are no {endings.noun[1]} in {name}."
     if path.exists():
@@ -68,9 +68,9 @@ def _expanded(name: str, endings: Endings) -> list[Source] | str:
     if glob.has_magic(name):
         matches = sorted(Path(match) for match in glob.glob(os.path.expanduser(name), recursive=True))
         fitting = [Source(match, match.parent) for match in matches if endings.fit(match)]
-        return fitting or f"No {endings.noun[0]} is named like {name}."
+        return fitting or f"No {endings.noun[0]} matches {name}."
     if "://" in name:
-        return f"{name} is an address: download it first."
+        return f"{name} is a URL: download the file first."
     return f"There is no file {name}."
 
 
@@ -80,10 +80,10 @@ def targets(
     output: str | None,
     owner: Callable[[Path], str | None] = lambda _: None,
 ) -> list[Path | None]:
-    """Where each result goes; None is the standard output. No two go to the same place.
+    """The target of each result, all different; None means standard output.
 
-    ``owner`` names the source whose result stands at a place already: the result of another one gets a number. Only a
-    file that was named with ``-o`` is used all the same.
+    ``owner`` returns the source whose result is already at a path: the result of another source gets a number. A file named
+    with ``-o`` is used in any case.
     """
     if output == STDOUT:
         return [None for _ in sources]
@@ -97,22 +97,22 @@ def targets(
     originals = {source.path.resolve() for source in sources}
     for target in found:
         if target.resolve() in originals:
-            raise BadInput(f"{target} is the {endings.noun[0]} itself. Name another place: -o")
+            raise BadInput(f"{target} is the {endings.noun[0]} itself. Choose another target: -o")
     return [*found]
 
 
 def objection(target: Path) -> str | None:
-    """Why nothing can be written there, found out before the work is done."""
+    """Reason why ``target`` cannot be written, checked before the work is done."""
     place = next(parent for parent in target.absolute().parents if parent.exists())
     if not place.is_dir() or not os.access(place, os.W_OK):
-        return f"Nothing can be written in {place}. Name another place: -o"
+        return f"Cannot write to {place}. Choose another target: -o"
     if target.exists() and not target.is_file():
-        return f"{target} is not a file. Name another place: -o"
+        return f"{target} is not a file. Choose another target: -o"
     return None
 
 
 def _target(source: Source, endings: Endings, output: str | None, *, alone: bool) -> Path:
-    # A file that is only taken because it was named must not take the name away from one with the right ending.
+    # A file with another ending, accepted only because it was named, must not take the name of one with the right ending.
     fits = source.path.suffix.lower() in endings.taken
     name = source.path.with_suffix(endings.made).name if fits else f"{source.path.name}{endings.made}"
     if output is None:
@@ -122,7 +122,7 @@ def _target(source: Source, endings: Endings, output: str | None, *, alone: bool
     if is_folder:
         return place / source.path.parent.relative_to(source.root) / name
     if not alone:
-        raise BadInput(f"{output} is one file, and there are several documents. Name a folder: -o {place.stem}/")
+        raise BadInput(f"{output} is one file, but there are several documents. Name a folder: -o {place.stem}/")
     return place
 
 

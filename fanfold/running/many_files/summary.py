@@ -1,4 +1,4 @@
-"""Says what came of a command: a line per source, the items that failed with their reasons, and the command that redoes them."""
+"""Summarises a command: a line per source, failed items with their reasons, and the command that redoes them."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ REASONS_SHOWN = 10
 
 @dataclass(frozen=True)
 class Missing:
-    """An item without a result, or with one that is not what was asked for."""
+    """An item with no result or a degraded one."""
 
     key: str
     reason: str
 
     @property
     def label(self) -> int | str:
-        """Its key, as a number where it is one."""
+        """The key, as a number if it is one."""
         return int(self.key) if self.key.isdecimal() else self.key
 
 
@@ -53,12 +53,12 @@ def _facts(command: FileCommand, document: Document, task: Task) -> list[str]:
         parts.append(f"{len(document.degraded)} degraded" + (", accepted" if not task.unaccepted else ""))
     if document.left:
         parts.append(
-            f"you have edited {_listed(document.left)}: left as it is (--fresh writes it anew and keeps yours)"
+            f"you have edited {_listed(document.left)}: left unchanged (--fresh writes it again and keeps your copy)"
         )
     if document.moved:
-        parts.append(f"what was there is now {_listed(document.moved)}")
+        parts.append(f"the existing file is now {_listed(document.moved)}")
     if document.was_done_before:
-        return [*parts, "done before (--fresh does it anew)"] if not document.left else parts
+        return [*parts, "already done (--fresh does it again)"] if not document.left else parts
     if task.spending:
         parts.append(money(task.spending))
     if task.started_at and task.finished_at:
@@ -71,29 +71,29 @@ def _listed(names: list[str]) -> str:
 
 
 def missing(client: Client, document: Document) -> list[Missing]:
-    """The items of a source that failed, in order."""
+    """Failed items of a source, in order."""
     if document.task is None or not document.task.failed:
         return []
     return [Missing(result.key, one_line(result.error_message)) for result in client.missing(document.task.id)]
 
 
 def explain(client: Client, command: FileCommand, documents: Sequence[Document]) -> list[str]:
-    """What a person should know at the end, beyond the lines that were said already."""
+    """Closing lines for a person, beyond the lines already printed."""
     said: list[str] = []
     for document in documents:
         said += _gaps(client, command, document)
         said += _shortfalls(command, document)
         if document.task and document.task.state is TaskState.PAUSED:
-            said.append(f"  When that is put right: {again(command, document)}")
+            said.append(f"  Once that is fixed: {again(command, document)}")
         if document.task and document.task.stalled:
-            said.append(f"  When that is put right: fanfold retry {document.task.id}, then {again(command, document)}")
+            said.append(f"  Once that is fixed: fanfold retry {document.task.id}, then {again(command, document)}")
     if len(documents) > 1:
         said.append(_totals(command, documents))
     return said
 
 
 def _gaps(client: Client, command: FileCommand, document: Document) -> list[str]:
-    """Which items failed, why, and how to redo them."""
+    """List the failed items with reasons and the commands that redo them."""
     gaps = missing(client, document)
     if not gaps or document.task is None:
         return []
@@ -102,18 +102,18 @@ def _gaps(client: Client, command: FileCommand, document: Document) -> list[str]
         *reasons,
         f"  To redo them: {again(command, document)}",
         f"  With another model: fanfold retry {document.task.id} --option provider=NAME --option model=MODEL, "
-        "then the same again",
+        "then the same command again",
     ]
 
 
 def _shortfalls(command: FileCommand, document: Document) -> list[str]:
-    """Which items are degraded, why, and how to redo just these."""
+    """List the degraded items with reasons and the command that redoes only these."""
     if not document.degraded or document.task is None or not document.task.unaccepted:
         return []
     found = [Missing(key, one_line(why)) for key, why in document.degraded.items()]
     return [
         *_reasons(command, document, found, " degraded"),
-        f"  To redo just these: fanfold retry {document.task.id} --degraded, then the same again",
+        f"  To redo only these: fanfold retry {document.task.id} --degraded, then the same command again",
         f"  To keep them as they are: fanfold accept {document.task.id}",
     ]
 
@@ -126,12 +126,12 @@ def _reasons(command: FileCommand, document: Document, gaps: list[Missing], what
 
 
 def again(command: FileCommand, document: Document) -> str:
-    """The command that goes on with this source alone."""
+    """The command that resumes this source alone."""
     return " ".join([f"fanfold {command.name}", shlex.quote(str(document.path)), *document.flags])
 
 
 def exit_code(documents: Sequence[Document], missed: Sequence[str]) -> Exit:
-    """How the command ended, all sources taken together."""
+    """Exit code of the command over all sources."""
     waiting = any(one.task and (one.task.state is TaskState.PAUSED or one.task.stalled) for one in documents)
     good = [document for document in documents if document.problem is None]
     if waiting:
@@ -192,7 +192,7 @@ def _totals(command: FileCommand, documents: Sequence[Document]) -> str:
     parts = [counted(len(documents), noun), counted(sum(task.total for task in tasks), unit)]
     parts += [f"{counted(failed, unit)} failed"] if failed else []
     parts += [f"{counted(degraded, unit)} degraded"] if degraded else []
-    # What was done before was paid before: this run has cost nothing for it.
+    # Sources done in an earlier run cost nothing in this one.
     now = [one.task.spending for one in documents if one.task and one.problem is None and not one.was_done_before]
     spent = Spending(
         cost=sum(spending.cost for spending in now),
@@ -201,4 +201,4 @@ def _totals(command: FileCommand, documents: Sequence[Document]) -> str:
     )
     parts += [money(spent)] if spent.cost or spent.unpriced or spent.possibly_paid else []
     listed = ", ".join(bad[:20]) + (" …" if len(bad) > 20 else "")
-    return ", ".join(parts) + (f"; {counted(len(bad), noun)} could not be done: {listed}" if bad else "")
+    return ", ".join(parts) + (f"; {counted(len(bad), noun)} failed: {listed}" if bad else "")

@@ -1,1 +1,1 @@
-"""What a person sees in the terminal: progress, errors, results, exit codes."""
+"""Terminal output: progress, errors, results and exit codes."""

@@ -1,4 +1,4 @@
-"""Command-line options made from the declarations of an application, and what was said with them."""
+"""Builds command-line options from an application's declarations and reads the values given."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ from fanfold.model.pipelines.options import CHOICE, FILE, FLAG, MODEL, NUMBER, P
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 METAVARS = {RANGE: "RANGE", PROVIDER: "NAME", MODEL: "MODEL", NUMBER: "N", SECRET: "TEXT"}
-password = click.option("--password", metavar="TEXT", help="Opens an encrypted file, and is not stored; - asks for it.")
+password = click.option(
+    "--password", metavar="TEXT", help="Password of an encrypted file, never stored; - asks for it."
+)
 
 
 def click_options(
     options: Iterable[Option], *, only: Sequence[str] = (), notes: Mapping[str, str] | None = None
 ) -> Callable[[Command], Command]:
-    """A decorator that adds one click option for each declaration (``only`` some of them, in that order).
+    """Decorator that adds one click option per declaration (``only`` the named ones, in that order).
 
-    Nothing has a default here: what is not said is not stored, so that the same command is the same task. A flag that is on by
-    default becomes ``--no-NAME``. ``notes`` are put behind the help.
+    Options have no default here: a value that is not given is not stored, so that the same command means the same task. A
+    flag that is on by default becomes ``--no-NAME``. ``notes`` are appended to the help.
     """
     known = {option.name: option for option in options}
     chosen = [known[name] for name in only] or list(known.values())
@@ -55,8 +57,8 @@ def _decorator(option: Option, note: str) -> Callable[[Command], Command]:
 def _help(option: Option, note: str) -> str:
     text = option.help.replace("`", "").rstrip(".")
     if option.kind == FLAG:
-        text = text.removeprefix("Whether ")
-        text = f"Not: {text}" if option.default else text[:1].upper() + text[1:]
+        text = text.removeprefix("Whether to ").removeprefix("Whether ")
+        text = f"Turn off: {text}" if option.default else text[:1].upper() + text[1:]
     if option.kind == SECRET:
         note = f"- asks for it{note}"
     default = f" [default: {option.default}]" if option.kind in (CHOICE, PROVIDER, NUMBER) else ""
@@ -64,7 +66,7 @@ def _help(option: Option, note: str) -> str:
 
 
 def said(options: Iterable[Option], given: Mapping[str, Any]) -> dict[str, Any]:
-    """What was said with ``click_options``, as the engine takes it; defaults and secrets are left out."""
+    """The values given with ``click_options``, as the engine accepts them, without defaults and secrets."""
     found: dict[str, Any] = {}
     for option in options:
         if option.kind == SECRET:
@@ -84,7 +86,7 @@ def said(options: Iterable[Option], given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def secret(value: str | None, variable: str = "") -> str | None:
-    """A secret as it was given: itself, asked for (`-`), or from the environment."""
+    """A secret from the command line, from a prompt (`-`) or from the environment."""
     if value == "-":
         asked = sys.stdin.isatty()
         found = click.prompt("Password", hide_input=True, err=True) if asked else sys.stdin.readline().rstrip("\r\n")

@@ -1,4 +1,4 @@
-"""Shows how tasks are doing, on the standard error: a bar each on a terminal, lines at growing intervals elsewhere."""
+"""Shows progress on standard error: a bar per task on a terminal, otherwise lines at growing intervals."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ RATE_SECONDS = 20.0
 
 
 class Display(Protocol):
-    """Something that shows how one or several tasks are doing, each under a name."""
+    """Shows the progress of one or several tasks, each under a name."""
 
     def update(self, task: Task, name: str = "") -> None:
-        """Show a task as it is now."""
+        """Show the current state of a task."""
         ...
 
     def finish(self, name: str, line: str) -> None:
-        """The task of that name is over, and this is what is said of it."""
+        """Print the closing line of a task that is over."""
         ...
 
     def say(self, text: str) -> None:
-        """A line of its own."""
+        """Print a separate line."""
         ...
 
     def close(self) -> None:
-        """Show no more."""
+        """Stop showing progress."""
         ...
 
 
 def display(*, wanted: bool = True, unit: tuple[str, str] | None = None) -> Display:
-    """The display that fits where the standard error goes; ``unit`` is what one item is called, and several."""
+    """The display that suits standard error. ``unit`` is the singular and plural of an item."""
     if not wanted:
         return Silence()
     return Bars(unit) if sys.stderr.isatty() else Lines(unit)
@@ -63,13 +63,13 @@ class Silence:
 
 
 class Rate:
-    """Settled items per second over the last while."""
+    """Settled items per second over the last 20 seconds."""
 
     def __init__(self) -> None:
         self._seen: deque[tuple[float, int, str]] = deque()
 
     def note(self, task: Task) -> None:
-        """Remember how many items are settled now; another stage, or a retry, starts over."""
+        """Record the number of settled items; a new stage or a retry resets the rate."""
         now, settled = time.monotonic(), task.done + task.failed
         if self._seen and (self._seen[-1][2] != task.stage or self._seen[-1][1] > settled):
             self._seen.clear()
@@ -79,14 +79,14 @@ class Rate:
 
     @property
     def per_second(self) -> float:
-        """Items per second; 0 as long as it cannot be told."""
+        """Items per second; 0 until there is enough data."""
         if len(self._seen) < 2 or self._seen[-1][0] - self._seen[0][0] < 0.2:
             return 0.0
         return (self._seen[-1][1] - self._seen[0][1]) / (self._seen[-1][0] - self._seen[0][0])
 
 
 def facts(task: Task, rate: Rate, unit: tuple[str, str] | None = None) -> str:
-    """The figures of a task: items done and failed, rate, time left, cost, and why it waits."""
+    """Figures of a task: items done and failed, rate, time left, cost and the reason it waits."""
     parts = []
     if unit is None and task.total > 1:
         parts.append(f"{task.done}/{task.total}")
@@ -103,7 +103,7 @@ def facts(task: Task, rate: Rate, unit: tuple[str, str] | None = None) -> str:
 
 
 class Lines:
-    """A line at the start, at each change of the status word, and now and then; rarer the longer it takes."""
+    """Prints progress lines, less often the longer the run takes."""
 
     def __init__(self, unit: tuple[str, str] | None = None) -> None:
         self._unit = unit
@@ -113,7 +113,7 @@ class Lines:
         self._last = ""
 
     def update(self, task: Task, name: str = "") -> None:
-        """Show a task, unless something was shown just now."""
+        """Print a line for the task, unless one was printed recently."""
         rate = self._rates.setdefault(name, Rate())
         rate.note(task)
         now = time.monotonic()
@@ -135,11 +135,11 @@ class Lines:
         click.echo(text, err=True)
 
     def close(self) -> None:
-        """Nothing is left open."""
+        """Nothing to close."""
 
 
 class Bars:
-    """A bar for each task under way; log lines, and what is said of finished tasks, move past above them."""
+    """A progress bar per running task. Log lines and closing lines scroll past above the bars."""
 
     def __init__(self, unit: tuple[str, str] | None = None) -> None:
         from rich.console import Console
@@ -170,14 +170,14 @@ class Bars:
             self._progress.update(self._bars[name], description=task.status, **fields)
 
     def finish(self, name: str, line: str) -> None:
-        """The bar goes, a line stays."""
+        """Replace the bar with a line."""
         if name in self._bars:
             self._progress.remove_task(self._bars.pop(name))
             self._progress.refresh()
         self.say(line)
 
     def say(self, text: str) -> None:
-        """A line above the bars."""
+        """Print a line above the bars."""
         self._progress.console.print(text, markup=False, soft_wrap=True)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What went wrong? One line for people, one document for programs, and an exit code; never a traceback unasked."""
+"""Reports errors: one line for people, one JSON document for programs, and an exit code. Tracebacks only with -v."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fanfold.running.terminal.output_format import printable
 
 
 class Interrupted(Exception):
-    """Ctrl-C or SIGTERM: not an error, but the command did not come to its end."""
+    """Ctrl-C or SIGTERM: not an error, but the command did not finish."""
 
 
 def exit_of(error: BaseException) -> Exit:
@@ -46,13 +46,13 @@ def described(error: BaseException) -> dict[str, str]:
 
 
 def unforeseen(error: BaseException) -> str:
-    """The sentence for an error that nobody has foreseen."""
+    """Message for an unexpected error."""
     text = " ".join(str(error).split())
-    return f"Unexpected {type(error).__name__}" + (f": {text}" if text else "") + ". With -v: where it happened."
+    return f"Unexpected {type(error).__name__}" + (f": {text}" if text else "") + ". Use -v to see where."
 
 
 def report(error: BaseException, *, as_json: bool, verbose: bool = False) -> Exit:
-    """Say what went wrong; returns the exit code."""
+    """Report the error and return the exit code."""
     known = {name: printable(text) for name, text in described(error).items()}
     if verbose and known["code"] == "unexpected":
         click.echo("".join(traceback.format_exception(error)), err=True, nl=False)

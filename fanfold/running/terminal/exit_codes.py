@@ -1,4 +1,4 @@
-"""How did the command end? Exit codes with names, each with a sentence."""
+"""Exit codes of the commands, with names and meanings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class Exit(IntEnum):
-    """What the shell sees when a command has ended; the meanings are in ``MEANINGS``."""
+    """Exit code of a command; the meanings are in ``MEANINGS``."""
 
     OK = 0
     FAILED = 1
@@ -27,21 +27,21 @@ class Exit(IntEnum):
 
 MEANINGS = {
     Exit.OK: "The command did what was asked.",
-    Exit.FAILED: "The task failed or was cancelled, and has no result; or a form or an action of its application failed.",
+    Exit.FAILED: "The task failed or was cancelled and has no result, or a form or an action of its application failed.",
     Exit.USAGE: "The command line was not understood; nothing was done.",
-    Exit.NOT_FOUND: "There is no such task, item, pipeline or file, or a shortened id fits several tasks.",
+    Exit.NOT_FOUND: "There is no such task, item, pipeline or file, or a shortened id matches several tasks.",
     Exit.ILLEGAL_MOVE: "The task's state does not allow the command, or its key belongs to other work; nothing was changed.",
     Exit.BAD_INPUT: "An option, file, pipeline or value cannot be used; nothing was changed.",
-    Exit.DATABASE: "The database or the data folder cannot be used as it is.",
-    Exit.PARTIAL: "The result is not all that was asked for: some items failed, so that the task may have stopped "
-    "before its result, or some are degraded. Retry them, merge without them, or accept what is degraded.",
-    Exit.TIMEOUT: "The time that was allowed for waiting is over; the task goes on.",
+    Exit.DATABASE: "The database or the data folder cannot be used.",
+    Exit.PARTIAL: "The result is incomplete: some items failed, so the task may have stopped before its result, or some "
+    "are degraded. Retry them, merge without them, or accept the degraded ones.",
+    Exit.TIMEOUT: "The timeout passed; the task keeps running.",
     Exit.WAITING: "The task is paused, waits at a gate, or has only items left that wait for a person.",
     Exit.UNHEALTHY: "doctor found a problem.",
-    Exit.OUTDATED: "The database was upgraded meanwhile and needs a newer Fanfold; work in flight was finished or handed back.",
-    Exit.SHORTAGE: "The machine is short of open files, disk space or room for temporary files.",
-    Exit.UNEXPECTED: "Something happened that Fanfold did not foresee; -v shows where.",
-    Exit.INTERRUPTED: "Stopped by Ctrl-C or SIGTERM; work in flight was handed back.",
+    Exit.OUTDATED: "The database was upgraded and now needs a newer Fanfold; running work was finished or handed back.",
+    Exit.SHORTAGE: "The machine is out of file handles, disk space or room for temporary files.",
+    Exit.UNEXPECTED: "An unexpected error; -v shows where.",
+    Exit.INTERRUPTED: "Stopped by Ctrl-C or SIGTERM; running work was handed back.",
 }
 
 BY_CODE = {
@@ -58,7 +58,7 @@ BY_CODE = {
     "timeout": Exit.TIMEOUT,
     "outdated": Exit.OUTDATED,
 }
-"""Exit codes of errors by their stable code, where the family alone does not tell."""
+"""Exit codes by error code, for errors whose class alone does not determine it."""
 
 BY_STATE = {
     "active": Exit.WAITING,
@@ -69,4 +69,4 @@ BY_STATE = {
     "failed": Exit.FAILED,
     "cancelled": Exit.FAILED,
 }
-"""How a command ends that has waited for a task, by the state the task came to; active when only held items are left."""
+"""Exit codes by final task state, for commands that wait for a task; active means that only held items are left."""

@@ -1,4 +1,4 @@
-"""The options that every command has, and the way from them to the database."""
+"""Options shared by all commands, and access to the settings, store and client they select."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Invocation:
-    """What was said before or after the command's name."""
+    """Values of the shared options, given before or after the command's name."""
 
     database: str | None = None
     data: str | None = None
@@ -29,13 +29,13 @@ class Invocation:
     _open: list[Any] = field(default_factory=list, repr=False)
 
     def settings(self) -> Settings:
-        """The settings of this place, with what was said on the command line."""
+        """The settings, overridden by the command line."""
         from fanfold.settings import load
 
         return load(database=self.database, data=self.data)
 
     def store(self, settings: Settings | None = None, *, busy_seconds: float | None = None) -> Store:
-        """The store, closed when the command ends. ``busy_seconds``: how long a writer waits for SQLite's lock."""
+        """Open the store; it is closed when the command ends. ``busy_seconds`` is the timeout for SQLite's write lock."""
         from fanfold.store.store import Store
 
         opened = Store.open(settings or self.settings(), busy_seconds=busy_seconds)
@@ -57,7 +57,7 @@ class Invocation:
             self._open.pop().close()
 
     def log(self, level: int) -> None:
-        """Log to the standard error from ``level`` on; each -v shows one level more."""
+        """Log to standard error at ``level``; each -v adds one level."""
         from fanfold.engine.redaction import Formatter
 
         levels = (logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG)
@@ -76,7 +76,7 @@ class Invocation:
 
 
 class EchoHandler(logging.Handler):
-    """Writes to whatever the standard error is at the moment, so that a progress bar can move out of the way."""
+    """Writes to the current ``sys.stderr``, so that a progress bar can redraw below the line."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """One line."""
@@ -84,7 +84,7 @@ class EchoHandler(logging.Handler):
 
 
 def note(name: str) -> Any:
-    """A callback that keeps an option's value in the invocation, whether it came before or after the command's name."""
+    """Callback that stores an option's value in the invocation, given before or after the command's name."""
 
     def keep(context: click.Context, _parameter: click.Parameter, value: Any) -> None:
         if value:
@@ -94,12 +94,12 @@ def note(name: str) -> Any:
 
 
 def shared_options() -> list[click.Option]:
-    """The options every command has."""
+    """The options shared by all commands."""
     return [
         _shared("--database", metavar="URL", help="Database URL [env: FANFOLD_DATABASE]."),
         _shared("--data", metavar="FOLDER", help="Data folder [env: FANFOLD_DATA]."),
-        _shared("--json", is_flag=True, help="Answer in JSON."),
-        _shared("--verbose", "-v", count=True, help="Log more; twice: everything."),
+        _shared("--json", is_flag=True, help="Print JSON."),
+        _shared("--verbose", "-v", count=True, help="Log more; -vv logs everything."),
     ]
 
 
@@ -108,14 +108,14 @@ def _shared(*names: str, **rules: Any) -> click.Option:
 
 
 class Command(click.Command):
-    """A command with the shared options behind its own, and its usage in one line."""
+    """A command with the shared options after its own."""
 
     def __init__(self, *arguments: Any, **values: Any) -> None:
         super().__init__(*arguments, **values)
         self.params = [*self.params, *shared_options()]
 
     def invoke(self, context: click.Context) -> Any:
-        """Run it, and close what it has opened."""
+        """Run the command and close what it opened."""
         invocation = context.ensure_object(Invocation)
         if invocation.verbose:
             invocation.log(logging.WARNING)

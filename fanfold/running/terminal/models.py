@@ -1,4 +1,4 @@
-"""Checks the provider and model that a command names, before anything is begun."""
+"""Checks the provider and model named on the command line before any work starts."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ REACHED_WITHIN_SECONDS = 2.0
 
 
 def chosen(provider: str | None, model: str | None, fallback: Sequence[str]) -> dict[str, Any]:
-    """The options `provider` and `model` that are meant; BadInput says why they cannot be used."""
+    """Resolve the `provider` and `model` options; BadInput says why they cannot be used."""
     from fanfold.model.pipelines.options import LOCAL
     from fanfold.providers.configuration import choose, find, load
     from fanfold.providers.services import objection
 
     if provider in (None, LOCAL) and not model:
         if fallback:
-            raise BadInput("--fallback is for models: say --provider or --model as well.")
+            raise BadInput("--fallback needs a model: also pass --provider or --model.")
         return {}
     known = load()
     if provider == LOCAL:
@@ -30,9 +30,9 @@ def chosen(provider: str | None, model: str | None, fallback: Sequence[str]) -> 
         find(provider, known)
     named = (model or "").partition(":")[0]
     if provider is not None and named in known and named != provider:
-        raise BadInput(f"--provider says {provider} and --model says {named}. Name one of them.")
+        raise BadInput(f"--provider says {provider} but --model says {named}. Name only one.")
     if LOCAL in fallback[:-1]:
-        raise BadInput(f"--fallback {LOCAL} comes last: what no model can do is then done here.")
+        raise BadInput(f"--fallback {LOCAL} must come last: it handles what no model can do.")
     entry = f"{provider}:{model}" if provider and model and named not in known else model or provider
     found = [choose(one, known) for one in (str(entry), *(one for one in fallback if one != LOCAL))]
     for service, _ in found:
@@ -42,13 +42,13 @@ def chosen(provider: str | None, model: str | None, fallback: Sequence[str]) -> 
 
 
 def limit_calls(provider: str, at_once: int) -> None:
-    """Let this process, and those it starts, make so many calls to a provider at a time."""
+    """Limit concurrent calls to a provider in this process and its child processes."""
     name = provider.upper().replace("-", "_")
     os.environ[f"FANFOLD_PROVIDERS_{name}_CONCURRENCY"] = str(at_once)
 
 
 def _absence(address: str, name: str) -> str | None:
-    """Why a server that should run on this very machine cannot be used; None when it is there, or elsewhere."""
+    """Why a model server on this machine cannot be reached; None if it answers or runs elsewhere."""
     parts = urlsplit(address)
     if parts.hostname not in ("127.0.0.1", "localhost", "::1"):
         return None

@@ -1,4 +1,4 @@
-"""How does an answer look? JSON for programs, quiet tables on a terminal, plain aligned lines everywhere else."""
+"""Formats output: JSON for programs, tables on a terminal, plain aligned lines elsewhere."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STYLES = {
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it: records as objects, times in UTC, files with the place where they can be read."""
+    """Convert a value to JSON types: records to objects, times to UTC, files with their path."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat()
     if isinstance(value, Enum):
@@ -45,28 +45,28 @@ def _place(value: Any) -> Path | None:
 
 
 def print_json(value: Any, *, indent: int | None = 2) -> None:
-    """One JSON document."""
+    """Print one JSON document."""
     click.echo(printable(json.dumps(plain(value), ensure_ascii=False, indent=indent)))
 
 
 def printable(text: str) -> str:
-    """Text that any terminal takes: an argument may be bytes that are no text, and is quoted in what is said about it."""
+    """Text that any terminal accepts: messages may quote an argument that is not valid UTF-8."""
     return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
 
 
 def on_terminal() -> bool:
-    """Whether a person reads the standard output right now."""
+    """Whether standard output is a terminal."""
     return sys.stdout.isatty()
 
 
 def one_line(value: Any) -> str:
-    """Text that stays in its line and sends nothing to the terminal but letters."""
+    """Text reduced to one line of printable characters."""
     text = "".join(letter if letter.isprintable() else " " for letter in str("" if value is None else value))
     return " ".join(text.split())
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[Any]], *, right: Sequence[str] = ()) -> None:
-    """Rows under headings. Only the last column may be cut off, and only on a terminal."""
+    """Print rows under headings. Only the last column may be truncated, and only on a terminal."""
     cells = [[one_line(cell) for cell in row] for row in rows]
     if on_terminal():
         _rich_table(headings, cells, right)
@@ -81,7 +81,7 @@ def _rich_table(headings: Sequence[str], rows: list[list[str]], right: Sequence[
 
 
 def rich_table(headings: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = ()) -> Any:
-    """A table without lines, for a terminal; ids and words stay whole, the last column takes what room is left."""
+    """A borderless table for a terminal. The last column takes the remaining width; the others are never truncated."""
     from rich.cells import cell_len
     from rich.table import Table
     from rich.text import Text
@@ -112,7 +112,7 @@ def _plain_table(headings: Sequence[str], rows: list[list[str]], right: Sequence
 
 
 def print_fields(pairs: Iterable[tuple[str, Any]]) -> None:
-    """Names and values, one pair per line; what is empty is left out."""
+    """Print name and value pairs, one per line, skipping empty values."""
     known = [(name, one_line(value)) for name, value in pairs if value not in (None, "", (), {}, [])]
     width = max((len(name) for name, _ in known), default=0)
     for name, value in known:
@@ -125,7 +125,7 @@ def _colour(value: str) -> str | None:
 
 
 def short_time(moment: datetime | None) -> str:
-    """A time for people: local, with the name of the zone, and without the date when it is today's."""
+    """A time for people: local, with the zone name, and without the date if it is today."""
     if moment is None:
         return ""
     now = datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""Where does the result go? Described to a person, copied to a file, or sent to the standard output."""
+"""Writes a result: as a description for a person, to a file, or to standard output."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ DEGRADED_SHOWN = 10
 
 to_file = click.option(
     "-o", "--output", "target_file", metavar="FILE",
-    help="Write it here: a file, an existing folder, or - for the standard output.",
+    help="Write to a file, an existing folder, or - for standard output.",
 )  # fmt: skip
 
 
 def write_result(value: Any, target: str) -> None:
-    """Copy a result to a file, a folder or the standard output."""
+    """Write a result to a file, a folder or standard output."""
     if target == "-":
         send(value)
         return
@@ -43,7 +43,7 @@ def write_result(value: Any, target: str) -> None:
 
 
 def written(write: Callable[[Path], list[Path]], target: str) -> list[Path]:
-    """Write files to a place, and say so; returns them."""
+    """Write files to ``target``, report them and return their paths."""
     place = Path(target)
     try:
         made = write(place)
@@ -55,7 +55,7 @@ def written(write: Callable[[Path], list[Path]], target: str) -> list[Path]:
 
 
 def save(value: Any, place: Path) -> list[Path]:
-    """A file is copied and a value written; into a folder go all files of the value, and the value itself as result.json."""
+    """Copy a file or write a value. Into a folder, write all files of the value and the value itself as result.json."""
     if isinstance(value, File):
         return [value.save(place)]
     if not place.is_dir():
@@ -67,7 +67,7 @@ def save(value: Any, place: Path) -> list[Path]:
 
 
 def send(value: Any) -> None:
-    """The bytes of a file, or a value as text, to the standard output."""
+    """Write a file's bytes, or a value as text, to standard output."""
     if isinstance(value, File):
         send_file(value)
     else:
@@ -75,14 +75,14 @@ def send(value: Any) -> None:
 
 
 def send_file(file: File | Path) -> None:
-    """The bytes of a file to the standard output."""
+    """Write a file's bytes to standard output."""
     sys.stdout.flush()
     with file.open() if isinstance(file, File) else file.open("rb") as source:
         shutil.copyfileobj(source, sys.stdout.buffer)
 
 
 def describe(value: Any, task_id: str) -> None:
-    """A result for a person: a value in full, a file with its place and its beginning."""
+    """Describe a result for a person: a value in full, a file with its path and first lines."""
     if not isinstance(value, File):
         click.echo(as_text(value), nl=False)
         return
@@ -93,7 +93,7 @@ def describe(value: Any, task_id: str) -> None:
 
 
 def beginning(file: File) -> list[str]:
-    """The first lines of a text file; nothing of any other."""
+    """First lines of a text file; empty for any other file."""
     with file.open() as source:
         raw = source.read(BEGINNING_BYTES)
     try:
@@ -108,7 +108,7 @@ def beginning(file: File) -> list[str]:
 
 
 def as_text(value: Any) -> str:
-    """Text as it is, anything else as JSON; it ends with its line."""
+    """Text unchanged, anything else as JSON, ending with a newline."""
     text = value if isinstance(value, str) else json.dumps(printing.plain(value), ensure_ascii=False, indent=2)
     return text if text.endswith("\n") else text + "\n"
 
@@ -126,7 +126,7 @@ def files_in(value: Any) -> Iterator[File]:
 
 
 def list_missing(client: Client, task: Task) -> None:
-    """Say which items the result is without, and why."""
+    """List the items missing from the result, with reasons."""
     if not task.missing:
         return
     click.echo(f"Missing from the result: {counted(task.missing, ITEMS)}", err=True)
@@ -138,7 +138,7 @@ def list_missing(client: Client, task: Task) -> None:
 
 
 def list_degraded(client: Client, task: Task, *, err: bool = True) -> None:
-    """Say which items are not what was asked for, why, and how to redo them."""
+    """List the degraded items with reasons and the commands to redo or accept them."""
     if not task.degraded:
         return
     was = "is" if task.degraded == 1 else "are"
@@ -150,7 +150,7 @@ def list_degraded(client: Client, task: Task, *, err: bool = True) -> None:
         click.echo(f"  … all of them: fanfold items {task.id} --degraded", err=err)
     if task.unaccepted:
         click.echo(
-            f"To redo just {'this' if task.unaccepted == 1 else 'these'}: fanfold retry {task.id} --degraded", err=err
+            f"To redo only {'this' if task.unaccepted == 1 else 'these'}: fanfold retry {task.id} --degraded", err=err
         )
         click.echo(
             f"To keep {'it as it is' if task.unaccepted == 1 else 'them as they are'}: fanfold accept {task.id}",
@@ -159,7 +159,7 @@ def list_degraded(client: Client, task: Task, *, err: bool = True) -> None:
 
 
 def marked(task: Task, what: str) -> str:
-    """How many results are degraded, and whether somebody has accepted that."""
+    """Number of degraded results, and how many of them are accepted."""
     accepted = f", {task.accepted} accepted" if task.unaccepted else ", accepted"
     return f"{task.degraded} {what}" + (accepted if task.accepted else "")
 
@@ -169,5 +169,5 @@ def _degraded_of(client: Client, task: Task, stage: str) -> list[Item]:
 
 
 def ended_well(task: Task) -> Exit:
-    """The exit code of a command that gives a result: no plain success when some is missing, or degraded and not accepted."""
+    """Exit code of a command that returns a result: PARTIAL if anything is missing, or degraded and not accepted."""
     return Exit.PARTIAL if task.unaccepted or task.missing else Exit.OK
