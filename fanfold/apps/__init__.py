@@ -1,1 +1,1 @@
-"""Applications that come with Fanfold. They use no part of engine, store, server or command line behind the public surface."""
+"""Applications bundled with Fanfold. They use only the public interface of engine, store, server and command line."""

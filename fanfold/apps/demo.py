@@ -1,9 +1,9 @@
-"""What is a pipeline? This one splits a text into pages, converts each by itself, and binds them again.
+"""A demonstration pipeline: splits a text into pages, converts each one and binds them together again.
 
     fanfold run demo
 
-It needs no input, no key and no server. The conversion is only played: it takes half a second, and every ninth page
-fails at first, as pages do.
+It needs no input, no key and no server. The conversion is simulated: it takes half a second per page, and every ninth
+page fails on the first attempt.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ demo = ff.Pipeline("demo", title="A demonstration")
 
 @demo.split
 def pages(task: ff.TaskWork) -> Iterator[ff.NewItem]:
-    """One item per page of a text that is made up here; `--option pages=400` for a longer one."""
+    """One item per page of a generated text; `--option pages=400` makes it longer."""
     for number in range(1, task.options.get("pages", 40) + 1):
         yield ff.NewItem(key=f"{number:03}", input={"text": f"this is page {number}. it was written in small letters."})
 
 
 @demo.each(retry=ff.Retry(limit=3, first=0.2))
 async def convert(item: ff.ItemWork) -> str:
-    """One page of text to Markdown."""
+    """Convert one page of text to Markdown."""
     await asyncio.sleep(item.options.get("seconds", 0.5))
     if item.attempt == 1 and item.seq % 9 == 0:
         raise ff.Temporary("The service is busy.")
@@ -35,5 +35,5 @@ async def convert(item: ff.ItemWork) -> str:
 
 @demo.merge
 def bind(task: ff.TaskWork, results: ff.Results) -> ff.File:
-    """All pages, in order, as one file."""
+    """Join all pages, in order, into one file."""
     return task.write("demo.md", "\n\n".join(["# A demonstration", *(result.output for result in results)]) + "\n")

@@ -1,4 +1,4 @@
-"""Converts PDFs to Markdown: the pages are listed, each is converted by itself, and they are bound together again."""
+"""Converts PDFs to Markdown: lists the pages, converts each one and binds the results into one document."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ application = ff.Application(
         ff.AppCommand(
             "convert",
             "fanfold.apps.pdf.command:command",
-            help="Convert PDFs to Markdown; run it again and it goes on.",
+            help="Convert PDFs to Markdown; run it again and it resumes.",
             example="convert book.pdf",
             files="fanfold.apps.pdf.command:file_command",
         ),
@@ -28,7 +28,7 @@ application = ff.Application(
 
 
 def __getattr__(name: str) -> Any:
-    """The pipeline, when it is first used: a child process that reads pages does not need it."""
+    """Import the pipeline on first use: child processes that read pages do not need it."""
     if name == "pdf":
         from fanfold.apps.pdf.pipeline import pdf
 

@@ -1,4 +1,4 @@
-"""The options of a conversion, declared once, and read for a task or a page of it."""
+"""Declares the options of a conversion, and reads them for a task or one of its pages."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ OPTIONS = (
     ff.Option(
         "pages",
         "range",
-        "Which pages: `1-3,7,10-`, `-5`, `last`; all when empty.",
+        "Pages to convert: `1-3,7,10-`, `-5`, `last`; empty means all.",
         "",
         check=ranges.check,
         helps=("bad_range", "no_such_pages", "too_many_pages"),
     ),
-    ff.Option("provider", "provider", "Who converts: `local`, or a provider that is configured.", LOCAL),
-    ff.Option("model", "model", "The model of that provider.", ""),
+    ff.Option("provider", "provider", "What converts the pages: `local`, or a configured provider.", LOCAL),
+    ff.Option("model", "model", "Model of that provider.", ""),
     ff.Option(
         "password",
         "secret",
-        "Opens an encrypted PDF. It is used at once to make a copy without a password, and is not stored.",
+        "Password of an encrypted PDF. It is used at once to make a copy without a password and is not stored.",
         apply=document.unlock,
         helps=("encrypted", "wrong_password"),
     ),
     ff.Option(
         "ocr",
         "choice",
-        "`auto`: pages without a text layer are read by OCR; `always`: all pages; `never`: none.",
+        "`auto`: use OCR on pages without a text layer; `always`: on all pages; `never`: on none.",
         "auto",
         label="OCR",
         choices=OCR,
@@ -45,7 +45,7 @@ OPTIONS = (
     ff.Option(
         "fallback",
         "model",
-        "Models to ask when that one fails. At last a page is made here (`local`): from its text layer, a scan by OCR.",
+        "Models to ask if the first one fails. The last resort is always `local`: the text layer, or OCR for a scan.",
         (),
         label="Fallback models",
         many=True,
@@ -54,14 +54,14 @@ OPTIONS = (
     ff.Option(
         "prompt",
         "file",
-        "What the model is told, instead of the prompt that comes with Fanfold.",
+        "Prompt for the model, instead of the one that comes with Fanfold.",
         "",
         group=READING,
     ),
     ff.Option(
         "join",
         "flag",
-        "Whether paragraphs and words that a page break splits are joined.",
+        "Whether to join paragraphs and words split by a page break.",
         False,
         group=OUTPUT,
         label="Join across pages",
@@ -69,7 +69,7 @@ OPTIONS = (
     ff.Option(
         "marks",
         "flag",
-        "Whether the result has a mark with the page's number before each page, and a line between pages.",
+        "Whether to put a page-number mark before each page and a line between pages.",
         True,
         label="Page marks",
         group=OUTPUT,
@@ -77,18 +77,16 @@ OPTIONS = (
     ff.Option(
         "per_page",
         "flag",
-        "Whether the result has one file per page as well.",
+        "Whether to write one file per page as well.",
         False,
         label="One file per page",
         group=OUTPUT,
     ),
-    ff.Option(
-        "report", "flag", "Whether the result has a JSON file with the facts of each page as well.", False, group=OUTPUT
-    ),
+    ff.Option("report", "flag", "Whether to write a JSON report on each page as well.", False, group=OUTPUT),
     ff.Option(
         "keep_raw",
         "flag",
-        "Whether the raw answers of models are kept, also when they are good.",
+        "Whether to keep the models' raw answers even if they are good.",
         False,
         label="Keep raw answers",
         group=OUTPUT,
@@ -96,16 +94,16 @@ OPTIONS = (
     ff.Option(
         "images",
         "choice",
-        "`auto`: pictures of pages are kept where one was needed; `always`; `never`.",
+        "`auto`: keep page images that had to be rendered; `always`: keep one of every page; `never`: keep none.",
         "auto",
-        label="Pictures",
+        label="Images",
         choices=IMAGES,
         group=OUTPUT,
     ),
     ff.Option(
         "longest",
         "number",
-        "The longest side of a page's picture, in pixels.",
+        "Longest side of a page image, in pixels.",
         2000,
         label="Longest side",
         at_least=100,
@@ -116,9 +114,9 @@ OPTIONS = (
     ff.Option(
         "limit_pages",
         "number",
-        "The most pages a document may have.",
+        "Maximum number of pages in a document.",
         5000,
-        label="Most pages",
+        label="Page limit",
         at_least=1,
         group=LIMITS,
         helps=("too_many_pages",),
@@ -126,18 +124,18 @@ OPTIONS = (
     ff.Option(
         "password_env",
         "text",
-        "The name of the environment variable, where the workers run, that has the document's password.",
+        "Environment variable of the workers that holds the document's password.",
         "",
         label="Password variable",
         group=LIMITS,
     ),
-    ff.Option("fresh", "text", "Any text: answers that were kept before are not taken.", "", group=LIMITS),
+    ff.Option("fresh", "text", "Any text: cached answers are not used.", "", group=LIMITS),
 )
 
 
 @dataclass(frozen=True)
 class Options:
-    """The options of a task, or of one page of it; their meanings are in ``OPTIONS``."""
+    """The options of a task or of one of its pages; ``OPTIONS`` explains them."""
 
     pages: str = ""
     provider: str = LOCAL
@@ -158,7 +156,7 @@ class Options:
 
     @classmethod
     def of(cls, given: dict[str, Any]) -> Options:
-        """The options from what was said; Permanent names what cannot be used."""
+        """Read the given options. Raises Permanent for one that cannot be used."""
         try:
             found = cls(**ff.read_options(OPTIONS, given))
         except ff.BadOption as problem:
@@ -174,15 +172,15 @@ class Options:
 
     @property
     def is_local(self) -> bool:
-        """Whether no model is asked."""
+        """Whether no model is called."""
         return self.provider == LOCAL and not self.model
 
     @property
     def models_after(self) -> list[str]:
-        """The models to ask when the first one fails. `local` is no model: it is what is done at last anyway."""
+        """Models to ask if the first one fails, without `local`, which is the last resort anyway."""
         return [model for model in self.fallback if model != LOCAL]
 
     @property
     def wording(self) -> str:
-        """What the model is told."""
+        """The prompt for the model."""
         return self.prompt or Path(__file__).with_name("prompt.md").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What are the stages? Split lists the pages, each page is converted by itself, merge binds them into one document.
+"""The stages of a conversion: split lists the pages, convert handles each page, merge binds them into one document.
 
 fanfold convert book.pdf
 """
@@ -43,12 +43,12 @@ pdf.form("markdown", label="Markdown", media_type="text/markdown", ending=".md")
 pdf.form("html", label="Web page", media_type="text/html")(forms.as_page)
 TEXT_LAYER = "text layer"
 SURVEY_SECONDS = 120.0
-"""Far more than a look at 64 pages takes."""
+"""Timeout of the survey; reading 64 pages takes far less."""
 
 
 @pdf.split(retrying="splitting")
 async def split(task: ff.TaskWork) -> list[ff.NewItem]:
-    """One item per page; nothing is rendered yet, so that a long document begins at once."""
+    """One item per page. Nothing is rendered yet, so that a long document starts at once."""
     if not isinstance(task.input, ff.File):
         raise ff.Permanent(say_of_pdf("one_file"), code="bad_input")
     options = Options.of(task.options)
@@ -63,7 +63,7 @@ async def split(task: ff.TaskWork) -> list[ff.NewItem]:
 
 @pdf.each(timeout=1_800, retry=ff.Retry(limit=3))
 async def convert(item: ff.ItemWork) -> dict[str, Any]:
-    """One page to Markdown: by its text layer, by OCR, or by a model that sees its picture."""
+    """Convert one page to Markdown: from its text layer, by OCR, or by a model that sees its image."""
     options = Options.of(item.options)
     layer = await windows().page(item)
     if options.is_local and not layer.needs_ocr and options.ocr != "always":
@@ -79,12 +79,12 @@ async def convert(item: ff.ItemWork) -> dict[str, Any]:
 
 @pdf.merge(retrying="merging")
 def merge(task: ff.TaskWork, results: ff.Results) -> ff.File | dict[str, ff.File]:
-    """All pages in order, as one Markdown file; and, if wanted, one file per page and the facts as JSON."""
+    """Bind all pages in order into one Markdown file, optionally with one file per page and a JSON report."""
     return binding.bind(task, results, Options.of(task.options))
 
 
 async def _examined(task: ff.TaskWork, source: ff.File, options: Options) -> document.Examined:
-    """What the document is. A page that kills, or holds up, its reader must not cost the others: then no page is read here."""
+    """Examine the document. If a page crashes or blocks the reader, examine it again without reading any page."""
     known = {"limit_pages": options.limit_pages, "name": task.input.name}
     try:
         async with asyncio.timeout(SURVEY_SECONDS):
@@ -94,10 +94,10 @@ async def _examined(task: ff.TaskWork, source: ff.File, options: Options) -> doc
 
 
 async def _unlocked(task: ff.TaskWork, options: Options) -> ff.File:
-    """The document itself, or a copy of it that needs no password."""
+    """The document, or a copy that needs no password."""
     source: ff.File = task.input
     if not options.password_env:
-        # Readers go by the ending: a PDF under another name gets one.
+        # Readers rely on the extension, so a PDF with another one is copied to a .pdf file.
         is_named = source.path.suffix.lower() == ".pdf"
         return source if is_named else await asyncio.to_thread(task.write, "document.pdf", source.path)
     password = os.environ.get(options.password_env)
@@ -128,7 +128,7 @@ async def _recognised(item: ff.ItemWork, options: Options, layer: PageText, pict
 
 
 async def _asked(item: ff.ItemWork, options: Options, layer: PageText, picture: Picture) -> dict[str, Any]:
-    """What a model makes of the picture or, when no model can, the text layer; for a scan, OCR where it is installed."""
+    """Ask a model about the page image. If none can answer, use the text layer or, for a scan, OCR if installed."""
     check = None if layer.needs_ocr else check_against(layer.text)
     try:
         answer = await item.ask(options.wording, images=[picture.jpeg], check=check, fallback=options.models_after)
@@ -154,7 +154,7 @@ async def _finished(
     note: str | None = None,
     lost: str | None = None,
 ) -> dict[str, Any]:
-    """What is kept of a page."""
+    """The output stored for a page."""
     page = item.input["page"]
     image = None
     if picture is not None and options.images != "never":

@@ -1,4 +1,4 @@
-"""Copies the sample PDF that comes with Fanfold: ``python -m fanfold.apps.pdf.sample book.pdf``. It has every kind of page."""
+"""Copies the bundled sample PDF, which has every kind of page: ``python -m fanfold.apps.pdf.sample book.pdf``."""
 
 import argparse
 import shutil

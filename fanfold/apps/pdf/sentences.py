@@ -1,4 +1,4 @@
-"""What the application says of documents and pages, by code, in English and in Chinese."""
+"""Messages of the application about documents and pages, by code, in English and Chinese."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import fanfold as ff
 ENGLISH: dict[str, str] = {
     "one_file": "Give one PDF file per task[[: fanfold convert book.pdf]]",
     "too_many_pages": (
-        "{file} would be {pages} pages, and the limit is {limit}. Convert it in parts with a page range such as 1-{limit}."
+        "{file} would be {pages} pages, but the limit is {limit}. Convert it in parts with a page range such as 1-{limit}."
     ),
     "unreadable": "{file} cannot be read: {why:bare}.",
     "wrong_password": "This password does not open {file}. Check it and try again.",
@@ -19,23 +19,23 @@ ENGLISH: dict[str, str] = {
         "{file} is damaged and cannot be opened. Download it again, or print it to a new PDF from a viewer that shows it."
     ),
     "no_pages": "{file} has no pages. Is it the right file?",
-    "page_not_drawn": "Page {page} cannot be drawn: it is damaged in the file.",
+    "page_not_drawn": "Page {page} cannot be rendered: it is damaged in the file.",
     "page_unreadable": "Page {page} cannot be read: {why:bare}.",
     "page_could_not_be_read": "the page could not be read",
     "page_damaged": "the page is damaged in the file ({why})",
     "layer_unreadable": "the text layer cannot be read: {why}",
-    "picture_unreadable": "The picture of the page cannot be opened.",
+    "picture_unreadable": "The image of the page cannot be opened.",
     "no_ocr": (
-        "Page {page} is a picture without a text layer. To read it: pip install 'fanfold[ocr]', or let a model do it"
+        "Page {page} is an image without a text layer. To read it: pip install 'fanfold[ocr]', or use a model"
         "[[ (--provider)]]; to leave such pages empty, set OCR to never[[ (--ocr never)]]"
     ),
     "layer_instead": "text layer instead of a model: {why}",
     "ocr_instead": "OCR instead of a model: {why}",
     "letters_lost": "only {percent} % of the page's letters and digits were kept; compare it with the original",
-    "words_lost": "only {percent:.0f}% of the page's words are in it",
-    "variable_not_set": "The variable {variable} is not set where the workers run. Set it, then resume.",
-    "local_has_no_models": "The option model is {model!r}, and {local} has no models. Name the provider of that model.",
-    "local_comes_last": "The option fallback has {local} before other models. {local} comes last.",
+    "words_lost": "the answer has only {percent:.0f}% of the page's words",
+    "variable_not_set": "The environment variable {variable} is not set for the workers. Set it, then resume.",
+    "local_has_no_models": "The option model is {model!r}, but {local} has no models. Name the provider of that model.",
+    "local_comes_last": "The option fallback has {local} before other models. {local} must come last.",
     "range_syntax": (
         "Write pages like 1-3,7,10- (to the end), -5 (the first five), last or last-2 (the third from the end)"
     ),
@@ -83,7 +83,7 @@ CHINESE: dict[str, str] = {
     "range_beyond": "页码范围 {range!r} 指明了文档没有的页：{part!r}，而文档共 {total} 页。请从 1-{total} 中选择。",
 }
 say_of_pdf = ff.Catalogue("pdf", ENGLISH, {"zh": CHINESE})
-"""Makes a sentence of the application."""
+"""Builds a message of the application."""
 KINDS: dict[str, str] = {
     "a PNG picture": " PNG 图片",
     "a JPEG picture": " JPEG 图片",
@@ -102,4 +102,4 @@ KINDS: dict[str, str] = {
     "a text file": "文本文件",
     "another kind of file": "其他类型的文件",
 }
-"""What a file that is no PDF looks like, in Chinese."""
+"""Kinds of files that are not PDFs, in Chinese."""

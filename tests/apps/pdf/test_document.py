@@ -130,7 +130,7 @@ def test_a_small_page_is_not_blown_up_beyond_300_dpi(tmp_path: Path) -> None:
 
 
 def test_a_page_that_does_not_exist_is_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(ff.Permanent, match="Page 9 cannot be drawn"):
+    with pytest.raises(ff.Permanent, match="Page 9 cannot be rendered"):
         document.picture(make_pdf(tmp_path / "page.pdf", ["text"]), 9)
 
 

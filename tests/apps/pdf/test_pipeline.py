@@ -152,7 +152,7 @@ def test_local_comes_last_among_the_fallbacks() -> None:
     with pytest.raises(ff.Permanent, match="local has no models"):
         Options.of({"provider": "local", "model": "large"})
     assert Options.of({"model": "fake:large"}).model == "fake:large"
-    with pytest.raises(ff.Permanent, match="local comes last"):
+    with pytest.raises(ff.Permanent, match="local must come last"):
         Options.of({"provider": "fake", "fallback": ["local", "fake:fake-small"]})
 
 

@@ -1,1 +1,1 @@
-"""Turns pieces of text into Markdown: blocks, headings, tables, running lines."""
+"""Converts pieces of text into Markdown: blocks, headings, tables, running lines."""

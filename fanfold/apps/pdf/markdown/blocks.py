@@ -1,4 +1,4 @@
-"""Which lines belong together, as a paragraph, a heading, an entry of a list, a table or code?"""
+"""Groups lines into paragraphs, list entries, tables and code."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from fanfold.apps.pdf.markdown.pieces import Table
 
 Kind = Literal["paragraph", "heading", "item", "code", "table"]
 
-# In sizes of the type: an indented first line, and the white that separates paragraphs beyond the usual leading.
+# In multiples of the type size: the indent of a first line, and the extra leading that separates paragraphs.
 _INDENT = 0.7
 _WHITE = 1.3
 _SAME_SIZE = 0.07
-# A run narrower than this share of its column is not running text; code has shorter lines than prose.
+# A run narrower than this share of its column is not body text; code has shorter lines than prose.
 _NARROW = 0.6
 _PROSE_LENGTH = 40
 
@@ -26,7 +26,7 @@ _BULLET = re.compile(r"([•‣⁃◦▪▫●○■□◆◇➢➤►▸✓✔�
 _DASH = re.compile(r"([-–—*·])\s+(?=\S)")
 _NUMBER = re.compile(r"(\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)])\s+(?=\S)")
 _ENDS_SENTENCE = re.compile(r"[.!?:;。！？：；…][\"'”’)\]」』）]*$")
-# Code is typed: what looks like a quote or a minus in it is the key on the keyboard.
+# Code is typed on a keyboard, so its quotes and minus signs are the ASCII ones.
 _TYPED = str.maketrans("‘’“”−‐‑–", "''\"\"----")
 _LABEL = re.compile(r"[^\W\d][^:.;,]{1,30}:\s|\d+(?:[.-]\d+)+\.?\s")
 _RULE = re.compile(r"[\s._\-=*~·•―—–]{4,}")
@@ -34,7 +34,7 @@ _RULE = re.compile(r"[\s._\-=*~·•―—–]{4,}")
 
 @dataclass(slots=True)
 class Block:
-    """A paragraph, heading, entry, table or piece of code, with the lines it was read from."""
+    """A paragraph, heading, list entry, table or code block, with its source lines."""
 
     kind: Kind
     lines: list[Line]
@@ -45,7 +45,7 @@ class Block:
 
 
 def group(lines: Sequence[Line]) -> list[Block]:
-    """The blocks of one column. Headings are not told apart from paragraphs here: that needs the whole document."""
+    """The blocks of one column. Headings stay paragraphs here: recognising them needs the whole document."""
     blocks: list[Block] = []
     if not lines:
         return blocks
@@ -63,19 +63,19 @@ def group(lines: Sequence[Line]) -> list[Block]:
 
 
 def _listings(lines: Sequence[Line]) -> Iterator[tuple[bool, list[Line]]]:
-    """Stretches of code, and of everything else."""
+    """Alternating stretches of code and of everything else."""
     for mono, stretch in itertools.groupby(lines, key=_is_listing):
         part = list(stretch)
         yield mono and _is_code(part), part
 
 
 def _is_listing(line: Line) -> bool:
-    """Typewriter type all along; a bold line is a title even so."""
+    """Whether the whole line is monospaced and not bold; a bold line is a title."""
     return line.mono and not line.bold
 
 
 def _is_code(part: list[Line]) -> bool:
-    """Two lines of typewriter type or more are code, unless they are filled like running text."""
+    """Two or more monospaced lines are code, unless they fill the column like body text."""
     if len(part) < 2:
         return False
     right = max(line.x1 for line in part)
@@ -85,7 +85,7 @@ def _is_code(part: list[Line]) -> bool:
 
 
 def _runs(lines: Sequence[Line]) -> Iterator[list[Line]]:
-    """Lines of the same size and style, one leading apart."""
+    """Runs of lines with the same size and style, one leading apart."""
     leading = _leading(lines)
     run: list[Line] = []
     for line in lines:
@@ -98,14 +98,14 @@ def _runs(lines: Sequence[Line]) -> Iterator[list[Line]]:
 
 
 def _leading(lines: Sequence[Line]) -> dict[int, float]:
-    """The usual distance from line to line, by size of type."""
+    """The usual distance between lines, by type size."""
     distances: dict[int, list[float]] = {}
     for above, below in itertools.pairwise(lines):
         if above.table is None and below.table is None and abs(above.size - below.size) <= _SAME_SIZE * above.size:
             distance = _distance(above, below)
             if 0 < distance < 3 * below.size:
                 distances.setdefault(round(below.size), []).append(distance)
-    # Text is more often tight than loose: the lower third is the leading even where most lines are paragraphs.
+    # Text is more often tight than loose, so take the lower third: it holds even if most lines are paragraphs.
     return {size: sorted(found)[len(found) // 3] for size, found in distances.items()}
 
 
@@ -122,12 +122,12 @@ def _breaks(above: Line, below: Line, leading: dict[int, float]) -> bool:
 
 
 def _distance(above: Line, below: Line) -> float:
-    """From the middle of a line to the middle of the next: boxes differ in height, and tell less by their edges."""
+    """Distance between the middles of two lines, which is more reliable than their edges: boxes differ in height."""
     return (below.y0 + below.y1 - above.y0 - above.y1) / 2
 
 
 def _turns_capital(run: list[Line], line: Line) -> bool:
-    """A title in capitals ends where small letters begin, and begins where a sentence has ended."""
+    """Whether a title in capitals ends here (lower case begins) or begins here (a sentence has ended)."""
     if _BULLET.match(run[-1].text):
         return False
     if line.text.isupper():
@@ -136,14 +136,14 @@ def _turns_capital(run: list[Line], line: Line) -> bool:
 
 
 def _fits(above: Line, below: Line, right: float) -> bool:
-    """Whether the first word of the line below had easily found room above: then the line was ended on purpose."""
+    """Whether the first word of the line below would have fitted above, so that the break is deliberate."""
     word = below.text.split(" ", 1)[0]
     width = (below.x1 - below.x0) * (len(word) + 1) / max(len(below.text), 1)
     return above.x1 + 1.2 * width + 1.2 * above.size < right
 
 
 def _paragraphs(run: list[Line], width: float) -> Iterator[Block]:
-    """Split a run where a paragraph or an entry of a list begins."""
+    """Split a run where a paragraph or list entry begins."""
     edges = _Edges.of(run, width)
     block: Block | None = None
     for index, line in enumerate(run):
@@ -162,7 +162,7 @@ def _paragraphs(run: list[Line], width: float) -> Iterator[Block]:
 
 @dataclass(slots=True)
 class _Edges:
-    """Where the lines of a run begin and end, and whether paragraphs begin further left or further right than they go on."""
+    """Left and right edges of a run, and whether its paragraphs are indented or hanging."""
 
     left: float
     right: float
@@ -174,18 +174,18 @@ class _Edges:
         right = max(line.x1 for line in run)
         filled = sum(line.x1 > right - 0.2 * (right - left) for line in run[:-1])
         if right - left < _NARROW * width and (len(run) < 3 or filled < 0.7 * (len(run) - 1)):
-            # Lines that all end early were ended on purpose: an address, a form, a verse.
+            # If all lines end early, the breaks are deliberate: an address, a form, verse.
             right = left + width
         return cls(left, right, _hangs(run, left, right))
 
 
 def _hangs(run: list[Line], left: float, right: float) -> bool:
-    """Whether paragraphs begin at the edge and go on further in, as in a list of references."""
+    """Whether paragraphs have a hanging indent, as in a list of references."""
     plain = list(itertools.takewhile(lambda line: not _starts_entry(line), run))
     indented = [line.x0 > left + _INDENT * line.size for line in plain]
     if sum(indented) < 2 or 2 * sum(indented) < len(indented) or indented[0]:
         return False
-    # Then most full lines at the edge go on further in, and most short ones do not.
+    # If so, most full lines at the edge are followed by an indented line, and most short ones are not.
     votes = [
         next_inner == (above.x1 > right - 4 * above.size)
         for above, inner, next_inner in zip(plain, indented, indented[1:], strict=False)
@@ -199,10 +199,10 @@ def _starts_entry(line: Line) -> bool:
 
 
 def _ended(above: Line, below: Line, edges: _Edges) -> bool:
-    """Whether a line was ended on purpose, and not because it was full."""
+    """Whether the line break is deliberate and not just the end of a full line."""
     if _LABEL.match(above.text) and _LABEL.match(below.text):
         return True
-    # A small letter goes on with the sentence, however much room there was.
+    # A lower-case letter continues the sentence, however much room was left.
     goes_on = below.text[:1].islower() and not _ENDS_SENTENCE.search(above.text)
     return not goes_on and above.text[-1:] not in "-‐" and _fits(above, below, edges.right)
 
@@ -214,7 +214,7 @@ def _begins(block: Block, line: Line, edges: _Edges) -> bool:
     short = _ended(above, line, edges)
     indented = line.x0 > edges.left + _INDENT * line.size
     if block.kind == "item" and len(block.lines) > 1:
-        # The entry's second line shows how far its text hangs in; a line further left has left the entry.
+        # The entry's second line shows its indent; a line further left is no longer part of the entry.
         return line.x0 < block.lines[1].x0 - _INDENT * line.size
     if block.kind == "item":
         first = block.lines[0]
@@ -228,23 +228,23 @@ def _begins(block: Block, line: Line, edges: _Edges) -> bool:
 
 
 def _text_start(line: Line, marker: str) -> float:
-    """Where the text of an entry begins, behind its marker."""
+    """Where the text of an entry begins, after its marker."""
     if len(line.pieces) > 1 and line.pieces[0].text == marker:
         return line.pieces[1].x0
     return line.x0 + (line.x1 - line.x0) * (len(marker) + 1) / max(len(line.text), 1)
 
 
 def _marker(line: Line, run: list[Line], index: int) -> str:
-    """The bullet or number a line begins with, if that makes it an entry of a list."""
+    """The bullet or number at the start of a line, if it makes the line a list entry."""
     if bullet := _BULLET.match(line.text):
         return bullet[1]
     if line.text.startswith("o ") and line.x0 > min(other.x0 for other in run) + _INDENT * line.size:
-        return "o"  # the second level of lists in Word; at the edge it may be a word
+        return "o"  # the second list level in Word; at the left edge it may be a word
     match = _DASH.match(line.text) or _NUMBER.match(line.text)
     if match is None:
         return ""
-    # A number or dash may begin an ordinary line, too: either it is one of several, or the text hangs in behind it and the
-    # line above was over.
+    # An ordinary line may also begin with a number or dash. It is a marker if it is one of several, or if the text after it
+    # has a hanging indent and the line above had ended.
     if any(_sibling(match[1], line, other) for other in run if other is not line):
         return match[1]
     above = run[index - 1] if index else None
@@ -255,7 +255,7 @@ def _marker(line: Line, run: list[Line], index: int) -> str:
 
 
 def _sibling(marker: str, line: Line, other: Line) -> bool:
-    """Whether another line has the same dash, or the number before or after this one, at the same edge."""
+    """Whether another line at the same edge has the same dash, or the previous or next number."""
     match = _DASH.match(other.text) or _NUMBER.match(other.text)
     if match is None or abs(other.x0 - line.x0) > _INDENT * line.size:
         return False
@@ -266,7 +266,7 @@ def _sibling(marker: str, line: Line, other: Line) -> bool:
 
 
 def code_lines(lines: Iterable[Line]) -> list[str]:
-    """Lines of code with their indentation and their blank lines."""
+    """Lines of code with their indentation and blank lines."""
     known = list(lines)
     width = median([(line.x1 - line.x0) / max(len(line.text), 1) for line in known]) or 1.0
     height = median([line.y1 - line.y0 for line in known]) or 1.0

@@ -1,4 +1,4 @@
-"""What should the characters of a text layer have been, and how do its lines become running text again?"""
+"""Cleans the characters of a text layer and joins its lines into running text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CJK = "\u2e80-\u303f\u3040-\u30ff\u3100-\u312f\u3400-\u4dbf\u4e00-\u9fff\uf900-\
 _CJK = re.compile(f"[{CJK}]")
 _CJK_GAPS = re.compile(f"(?<=[{CJK}])[ ]+(?=[{CJK}])")
 
-# "self-" at the end of a line keeps its hyphen: these parts are nearly always written with one.
+# "self-" at the end of a line keeps its hyphen: these prefixes are nearly always hyphenated.
 _KEEPS_HYPHEN = re.compile(
     "self|non|well|post|pre|semi|quasi|ex|all|cross|half|high|low|long|short|real|time|state|full|part|mid|multi|open"
     "|one|two|three|four|five|six|first|second|third|right|left|up|down|so|e|x"
@@ -27,18 +27,18 @@ def characters(text: str) -> str:
     """The same text without ligatures, soft hyphens, control characters and odd spaces."""
     if not _NEEDS_CLEANING.search(text):
         return text
-    # Fonts of TeX without a Unicode map show "ff" as an arrow.
+    # TeX fonts without a Unicode map show "ff" as an arrow.
     text = re.sub(r"(?<=[A-Za-z])↵|↵(?=[a-z])", "ff", text)
     return re.sub(r" {2,}", " ", text.translate(_CLEAN))
 
 
 def is_cjk(character: str) -> bool:
-    """Whether a character belongs to a script that sets no spaces between words."""
+    """Whether a character belongs to a script without spaces between words."""
     return _CJK.match(character) is not None
 
 
 def join(before: str, after: str) -> str:
-    """Two lines of one paragraph as one: split words closed, no space between Chinese or Japanese characters."""
+    """Join two lines of a paragraph: hyphenated words are closed up, and Chinese or Japanese text gets no space."""
     if not before or not after:
         return before + after
     if before[-1] in "-‐" and after[0].isalpha():
@@ -51,10 +51,10 @@ def join(before: str, after: str) -> str:
 
 
 def _join_hyphenated(before: str, after: str) -> str:
-    """Drop the hyphen a line break put in, keep the one the word has ("self-published", "COVID-19", "Jean-Paul")."""
+    """Drop a hyphen added by the line break; keep one that belongs to the word ("self-published", "COVID-19")."""
     match = _SPLIT_WORD.search(before)
     if match is None:
-        # "state-of-the-" has hyphens already, "- " was a dash, "2-" a number: what stands there stays.
+        # "state-of-the-" already has hyphens, "- " was a dash, "2-" a number: keep them.
         return before + after if len(before) > 1 and before[-2] != " " else f"{before} {after}"
     part = match[1]
     if not after[0].islower() or _KEEPS_HYPHEN.fullmatch(part.lower()) or (part.isupper() and len(part) > 1):
@@ -63,5 +63,5 @@ def _join_hyphenated(before: str, after: str) -> str:
 
 
 def close_gaps(text: str) -> str:
-    """Remove the spaces a layout put between Chinese or Japanese characters."""
+    """Remove layout spaces between Chinese or Japanese characters."""
     return _CJK_GAPS.sub("", text) if _CJK.search(text) else text

@@ -1,4 +1,4 @@
-"""Is this block a heading, and of which level? The outline knows best, then the size of the type, then bold type."""
+"""Recognises headings and their levels: first by the document's outline, then by type size, then by bold type."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DEPTH = re.compile(r"(\d{1,3}(?:\.\d{1,3}){0,4})\.?\s+\S")
 
 
 class Headings:
-    """The headings of one document: its outline by page, and its sizes of type."""
+    """Heading rules for one document: its outline by page and its type sizes."""
 
     def __init__(self, survey: dict[str, Any]) -> None:
         self.body = float(survey.get("body") or 0.0)
@@ -32,7 +32,7 @@ class Headings:
         self._outline = titles(survey.get("outline", ()))
 
     def mark(self, blocks: Sequence[Block], page: int) -> list[Block]:
-        """Turn the paragraphs that are headings into headings."""
+        """Mark the paragraphs that are headings."""
         marked: list[Block] = []
         for index, block in enumerate(blocks):
             level = self._level(block, page, blocks[index + 1] if index + 1 < len(blocks) else None)
@@ -45,7 +45,7 @@ class Headings:
         return marked
 
     def _continues(self, marked: list[Block], block: Block, level: int) -> bool:
-        """Whether a heading goes on in the next line: same level, right below, and not a heading of its own number."""
+        """Whether a heading continues on the next line: same level, directly below, and without its own number."""
         if not marked or marked[-1].kind != "heading" or marked[-1].level != level:
             return False
         above, below = marked[-1].lines[-1], block.lines[0]
@@ -86,19 +86,19 @@ class Headings:
 
 
 def _is_contents_entry(line: Line) -> bool:
-    """A line whose last piece is a number far to the right: a title, but on the page that lists them."""
+    """Whether a line ends with a number far to the right: an entry in a table of contents."""
     if len(line.pieces) < 2 or not line.pieces[-1].text.isdigit():
         return False
     return line.pieces[-1].x0 - line.pieces[-2].x1 > 3 * line.size
 
 
 def rung(size: float, ladder: Sequence[float]) -> int | None:
-    """Which of the sizes of headings, largest first, this one is."""
+    """Index of this size among the heading sizes, largest first."""
     return next((index for index, known in enumerate(ladder) if size >= known * (1 - _SAME_SIZE)), None)
 
 
 def titles(outline: Iterable[Sequence[Any]]) -> dict[int, dict[str, int]]:
-    """The level of each title of an outline, by page, with and without its number."""
+    """Level of each outline title, by page, with and without its number."""
     found: dict[int, dict[str, int]] = defaultdict(dict)
     for title, page, level in outline:
         for key in (_key(title), _key(_NUMBERING.sub("", title, count=1))):
@@ -107,7 +107,7 @@ def titles(outline: Iterable[Sequence[Any]]) -> dict[int, dict[str, int]]:
 
 
 def outlined_level(text: str, known: dict[str, int] | None) -> int | None:
-    """The level the outline gives to a text of this page, if it is one of its titles."""
+    """Level of a text in the outline, if it is a title on this page."""
     if not known:
         return None
     level = known.get(_key(text))
@@ -115,5 +115,5 @@ def outlined_level(text: str, known: dict[str, int] | None) -> int | None:
 
 
 def _key(title: str) -> str:
-    """A title as it can be compared: hyphens, spaces and dots of leaders differ between outline and page."""
+    """A title normalised for comparison: hyphens, spaces and leader dots differ between outline and page."""
     return re.sub(r"[\W_]+", "", title.casefold())

@@ -1,4 +1,4 @@
-"""In which order is a page read? Columns are found by the white between them, and pieces become lines."""
+"""Finds the reading order of a page: columns by the white space between them, then lines from pieces."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from fanfold.apps.pdf.markdown.pieces import Piece, Table
 Box = Piece | Table
 Interval = tuple[float, float]
 
-# A gutter is at least this wide, in sizes of the type; the space between two words of a stretched line is narrower.
+# Minimum gutter width in multiples of the type size; the spaces in a justified line are narrower.
 _GUTTER = 1.0
 _COLUMN_WIDTH = 8.0
 _COLUMN_ROWS = 3
-# Lines of running text fill their column; entries of a table or a form do not.
+# Body text fills at least this share of its column; table and form entries do not.
 _FILLED = 0.55
 _SENTENCE = 24
-# More large pieces than this are a poster or a drawing.
+# A page with more large pieces than this is a poster or a drawing.
 _MOST_INITIALS = 20
 
 
 @dataclass(slots=True)
 class Line:
-    """One line of a column, or a table that stands in it (then ``table`` is set and there is no text)."""
+    """One line of a column, or a table in it (then ``table`` is set and there is no text)."""
 
     text: str
     x0: float
@@ -39,7 +39,7 @@ class Line:
     table: Table | None = None
 
     def bold_until(self, start: int = 0) -> int:
-        """Where in the text the bold type ends that begins at ``start``; ``start`` if there is none."""
+        """End of the bold text that begins at ``start``; ``start`` if there is none."""
         end = start
         position = 0
         for piece in self.pieces:
@@ -62,7 +62,7 @@ def columns(boxes: Sequence[Box]) -> list[list[Line]]:
 
 
 def _lower_initials(boxes: Sequence[Box], size: float) -> None:
-    """Treat a letter that hangs over several lines as part of the first, or it would tie these lines together."""
+    """Treat a drop cap as part of its first line, so that it does not merge the lines it spans."""
     pieces = [box for box in boxes if isinstance(box, Piece)]
     initials = [piece for piece in pieces if piece.size >= 1.8 * size and len(piece.text) <= 12]
     for large in initials if len(initials) <= _MOST_INITIALS else ():
@@ -78,13 +78,13 @@ def _lower_initials(boxes: Sequence[Box], size: float) -> None:
             continue
         large.y0, large.y1, large.size = first.y0, first.y1, first.size
         for piece in beside:
-            # The lines it pushed in begin where it begins: they are no paragraphs of their own.
+            # The lines it indents start at its left edge: they are not separate paragraphs.
             if piece.y0 > first.y1 - 0.5 * size:
                 piece.x0 = large.x0
 
 
 def _parts(boxes: list[Box], size: float) -> list[list[Box]]:
-    """Split into parts that are read one after the other, each of a single column."""
+    """Split into single-column parts in reading order."""
     parts: list[list[Box]] = []
     open_part: list[Box] = []
     for band, gutter in _bands(_strips(boxes), size):
@@ -103,11 +103,11 @@ def _parts(boxes: list[Box], size: float) -> list[list[Box]]:
 
 
 def _strips(boxes: list[Box]) -> list[list[Box]]:
-    """Groups of boxes with white above and below, from top to bottom."""
+    """Groups of boxes separated by white space, from top to bottom."""
     strips: list[list[Box]] = []
     bottom = float("-inf")
     for box in sorted(boxes, key=lambda box: box.y0):
-        # Descenders may touch the next line's ascenders; a fifth of overlap still counts as apart.
+        # Descenders may touch the next line's ascenders, so up to a fifth of overlap counts as separate.
         if box.y0 + 0.2 * (box.y1 - box.y0) >= bottom:
             strips.append([])
             bottom = box.y1
@@ -117,7 +117,7 @@ def _strips(boxes: list[Box]) -> list[list[Box]]:
 
 
 def _bands(strips: list[list[Box]], size: float) -> Iterable[tuple[list[Box], Interval | None]]:
-    """Consecutive strips that share a gutter, with that gutter; with None where there is none."""
+    """Consecutive strips that share a gutter, with that gutter, or None if there is none."""
     left = min(box.x0 for strip in strips for box in strip)
     right = max(box.x1 for strip in strips for box in strip)
     band: list[Box] = []
@@ -126,7 +126,7 @@ def _bands(strips: list[list[Box]], size: float) -> Iterable[tuple[list[Box], In
     for strip in strips:
         free = _free(strip, left, right, size)
         common = _intersect(shared, free, size) if band else free
-        # Below the white that ends both columns, a line on one side only is a heading and not the left column's end.
+        # Below the white space that ends both columns, a line on one side is a heading and not the end of the left column.
         over = min(box.y0 for box in strip) - bottom > 2 * size and not _inner(free, left, right)
         bottom = max(box.y1 for box in strip)
         loses = (_inner(shared, left, right) or _inner(free, left, right)) and not _inner(common, left, right)
@@ -140,7 +140,7 @@ def _bands(strips: list[list[Box]], size: float) -> Iterable[tuple[list[Box], In
 
 
 def _free(strip: list[Box], left: float, right: float, size: float) -> list[Interval]:
-    """The stretches between left and right where a strip has no ink."""
+    """Gaps between left and right where a strip has no ink."""
     free: list[Interval] = []
     edge = left
     for box in sorted(strip, key=lambda box: box.x0):
@@ -158,7 +158,7 @@ def _intersect(ours: list[Interval], theirs: list[Interval], size: float) -> lis
 
 
 def _inner(free: list[Interval], left: float, right: float) -> list[Interval]:
-    """The free stretches that may be gutters: not the margins."""
+    """Gaps that may be gutters, without the margins."""
     return [(start, end) for start, end in free if start > left and end < right]
 
 
@@ -167,7 +167,7 @@ def _widest(gutters: list[Interval]) -> Interval | None:
 
 
 def _sides(band: list[Box], gutter: Interval, size: float) -> tuple[list[Box], list[Box]] | None:
-    """The two sides of a gutter, if they are columns of text and not a table, a form or a list with numbers."""
+    """The two sides of a gutter if they are text columns and not a table, a form or a numbered list."""
     middle = sum(gutter) / 2
     left = [box for box in band if box.x0 < middle]
     right = [box for box in band if box.x0 >= middle]
@@ -177,7 +177,7 @@ def _sides(band: list[Box], gutter: Interval, size: float) -> tuple[list[Box], l
 
 
 def _is_grid(left: list[Box], right: list[Box]) -> bool:
-    """Whether short entries stand side by side, line by line: cells of a table that has no rules."""
+    """Whether short entries are side by side, line by line: cells of a table without rules."""
     sides = [[row for row in _rows(side) if isinstance(row[0], Piece)] for side in (left, right)]
     if not all(sides):
         return False
@@ -186,7 +186,7 @@ def _is_grid(left: list[Box], right: list[Box]) -> bool:
         for side in sides
     )
     middles = [row[0].y0 + row[0].y1 for row in sides[1]]
-    # Lines of two columns are rarely level to a twentieth of their height, cells of a row are.
+    # Cells of a row are level to within 1/20 of their height; lines of two columns rarely are.
     beside = sum(
         any(abs(row[0].y0 + row[0].y1 - middle) < 0.1 * (row[0].y1 - row[0].y0) for middle in middles)
         for row in sides[0]
@@ -208,7 +208,7 @@ def _is_column(boxes: list[Box], size: float) -> bool:
 
 
 def _rows(boxes: Iterable[Box]) -> Iterable[list[Box]]:
-    """Boxes that stand side by side, from top to bottom; raised and lowered characters belong to their line."""
+    """Rows of boxes side by side, from top to bottom; superscripts and subscripts belong to their line."""
     row: list[Box] = []
     top = bottom = 0.0
     for box in sorted(boxes, key=lambda box: box.y0 + box.y1):
@@ -248,7 +248,7 @@ def _line(pieces: list[Piece]) -> Line:
         return Line(text, first.x0, first.y0, first.x1, first.y1, first.size, first.bold, first.mono, pieces)
     main = max(pieces, key=lambda piece: len(piece.text))
     if main.mono and first.text.isdigit() and first.size < 0.75 * main.size:
-        # The number of a line of code belongs to the page, not to the code.
+        # The line number of a code listing belongs to the page, not to the code.
         return _line(pieces[1:])
     same = [piece for piece in pieces if piece.size > 0.8 * main.size]
     return Line(

@@ -1,4 +1,4 @@
-"""How is a block written as Markdown?"""
+"""Writes blocks as Markdown."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fanfold.apps.pdf.markdown.pieces import Table
 
 _BREAK = "  \n"
 _LEADERS = re.compile(r"\s*(?:\.\s?){4,}\s*|\s*…{2,}\s*|\s*_{4,}\s*")
-# Only what Markdown would take for markup: a star or underscore at the edge of a word, a tag, a link, a backtick.
+# Escape only what Markdown would read as markup: a star or underscore at a word edge, a tag, a link, a backtick.
 _INLINE = re.compile(r"([*`]|(?<!\w)_|_(?!\w)|<(?=[A-Za-z/!])|\[(?=[^\]]*\]\())")
 _SPECIAL = frozenset("*`_<[\\")
 _START = re.compile(r"(#{1,6}(?=\s|$)|>|[-+](?=\s|$)|\d{1,9}(?=[.)](?:\s|$))|=+$|~~~)")
@@ -33,7 +33,7 @@ def markdown(blocks: Sequence[Block]) -> str:
 
 
 def plain(blocks: Sequence[Block]) -> str:
-    """The page's words alone."""
+    """The page's text without markup."""
     parts: list[str] = []
     for block in blocks:
         if block.table is not None:
@@ -44,7 +44,7 @@ def plain(blocks: Sequence[Block]) -> str:
 
 
 def _nesting(edges: list[float], block: Block) -> list[float]:
-    """Where the lists this block stands in begin, outermost first."""
+    """Left edges of the lists that contain this block, outermost first."""
     if block.kind != "item":
         return []
     line = block.lines[0]
@@ -64,7 +64,7 @@ def _write(block: Block, depth: int) -> str:
 
 
 def _joined(block: Block, *, breaks: bool = True) -> str:
-    """The lines as running text, with the line breaks that were meant."""
+    """The lines as running text, keeping deliberate line breaks."""
     text = ""
     for index, line in enumerate(block.lines):
         if breaks and index in block.breaks:
@@ -79,13 +79,13 @@ def _item(block: Block, depth: int) -> str:
     number = _ORDERED.fullmatch(block.marker)
     marker = f"{number[1]}." if number else "-"
     if number is None and block.marker != "o" and any(character.isalnum() for character in block.marker):
-        # "a)" and "(iv)" are no markers in Markdown: they stay part of the text.
+        # "a)" and "(iv)" are not Markdown markers, so they stay part of the text.
         text = f"{block.marker} {text}"
     return f"{'   ' * depth}{marker} {_guarded(_emphasised(block, text))}"
 
 
 def _emphasised(block: Block, text: str) -> str:
-    """Markdown for a bold run-in title; a line that is bold all along is not one, and other emphasis is not kept."""
+    """Markdown for a bold run-in title. A line that is entirely bold is not one; other emphasis is dropped."""
     line = block.lines[0]
     start = len(block.marker)
     title = "" if line.bold else line.text[start : line.bold_until(start)].strip()
@@ -101,7 +101,7 @@ def _escaped(text: str) -> str:
 
 
 def _guarded(text: str) -> str:
-    """A paragraph, or a line of it, may not begin like a heading, a list or a quotation."""
+    """Escape the start of a paragraph or line that would read as a heading, list or quotation."""
     if _BREAK in text:
         return _BREAK.join(map(_guarded, text.split(_BREAK)))
     match = _START.match(text)
@@ -111,7 +111,7 @@ def _guarded(text: str) -> str:
 
 
 def table(found: Table) -> str:
-    """A table in GitHub's Markdown."""
+    """A table in GitHub-flavoured Markdown."""
     width = max(len(row) for row in found.rows)
     rows = [[_cell(text) for text in row] + [""] * (width - len(row)) for row in found.rows]
     lines = ["| " + " | ".join(row) + " |" for row in rows]

@@ -1,6 +1,6 @@
-"""Tells the numbers of pages from other numbers: they stand at the edge and count with the pages.
+"""Recognises page numbers: numbers at the edge of the page that increase with the pages.
 
-Where a document has too few numbers to compare, one is taken for the page's only on a page that has much other text.
+In a document with too few numbers to compare, a number counts as a page number only on a page with much other text.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any
 from fanfold.apps.pdf.markdown.layout import Line
 from fanfold.apps.pdf.markdown.pieces import Piece, RawPage
 
-# A number that counts with the pages does so on at least this many pages.
+# Minimum pages on which a number must increase with the pages.
 _COUNTED = 2
 _SAME_HEIGHT = 6.0
-# Rows of a list are at most this far apart, in sizes of their type.
+# Maximum distance between rows of a list, in multiples of the type size.
 _LINES_APART = 3.0
 MUCH_TEXT = 150
-"""Letters and digits of a page that is more than a label, a ticket or a slide."""
+"""Minimum letters and digits of a page that is more than a label, a ticket or a slide."""
 
 _PAGE_NUMBER = re.compile(
     r"[-–—·|\s]*(?:page|pg\.?|p\.|seite|第)?\s*(?P<number>\d{1,4}|[ivxl]{1,7})\s*(?:页|頁)?[\s,，]*"
@@ -34,18 +34,18 @@ _ROMAN_VALUES = {"i": 1, "v": 5, "x": 10, "l": 50}
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """A line at the edge that looks like a page number, or like a header with one."""
+    """A line at the edge that looks like a page number or a header with one."""
 
     number: int
     height: float
     says_so: bool = False
-    """Whether it says "page 3 of 12", which nothing else does."""
+    """Whether it reads like "page 3 of 12", which can only be a page number."""
     is_plain: bool = True
-    """Whether the line is in small type, or has nothing beside its number."""
+    """Whether the line is in small type or has nothing beside its number."""
 
 
 def numbered(row: Line, page: RawPage, body: float) -> Numbered | None:
-    """The number of a line that may be a page number or a header with one; None for any other line."""
+    """The candidate page number of a line, alone or in a header; None for any other line."""
     alone = _PAGE_NUMBER.fullmatch(row.text)
     if alone is not None and _outermost(row, page):
         number = _value(alone["number"])
@@ -56,7 +56,7 @@ def numbered(row: Line, page: RawPage, body: float) -> Numbered | None:
 
 
 def survey(pages: Iterable[tuple[RawPage, list[Line]]], body: float) -> dict[str, Any]:
-    """What the numbers at the edges of pages have in common: how far they are ahead of the pages, and their heights."""
+    """What the numbers at page edges have in common: their offset from the page index, and their heights."""
     heights: dict[int, dict[int, float]] = defaultdict(dict)
     seen: set[int] = set()
     for page, rows in pages:
@@ -73,7 +73,7 @@ def survey(pages: Iterable[tuple[RawPage, list[Line]]], body: float) -> dict[str
 
 
 class PageNumbers:
-    """The page numbers of one document, as its survey found them."""
+    """The page numbers of one document, from its survey."""
 
     def __init__(self, found: dict[str, Any]) -> None:
         self._offsets = set(found.get("offsets", ()))
@@ -81,7 +81,7 @@ class PageNumbers:
         self._can_compare = found.get("seen", 0) >= _COUNTED
 
     def hold(self, row: Line, page: RawPage, body: float) -> bool:
-        """Whether a line is the number of its page, or a header with it."""
+        """Whether a line is its page's number or a header containing it."""
         found = numbered(row, page, body)
         if found is None or found.says_so:
             return found is not None
@@ -105,7 +105,7 @@ def _value(text: str) -> int | None:
 
 
 def _beside_text(row: Line, page: RawPage, body: float) -> Numbered | None:
-    """A line with a number standing apart at one end: the header of a document of too few pages to compare."""
+    """A line with a number set apart at one end: a header in a document with too few pages to compare."""
     if len(row.pieces) < 2:
         return None
     first, last = row.pieces[0], row.pieces[-1]
@@ -122,7 +122,7 @@ def _beside_text(row: Line, page: RawPage, body: float) -> Numbered | None:
 
 
 def _is_in_a_column(number: Piece, page: RawPage) -> bool:
-    """Whether another number stands right above or below one, as in a table or a list of contents."""
+    """Whether another number is directly above or below, as in a table or a table of contents."""
     return any(
         min(abs(other.x0 - number.x0), abs(other.x1 - number.x1)) < number.size / 2
         and 0 < abs(other.y0 - number.y0) < _LINES_APART * number.size
@@ -132,7 +132,7 @@ def _is_in_a_column(number: Piece, page: RawPage) -> bool:
 
 
 def _outermost(row: Line, page: RawPage, beyond: int = 0) -> bool:
-    """Whether nothing (or only ``beyond`` pieces) stands above a line, or nothing below it."""
+    """Whether at most ``beyond`` pieces are above the line, or at most that many below it."""
     own = set(map(id, row.pieces))
     others = [piece for piece in page.pieces if id(piece) not in own]
     above = sum(piece.y1 < row.y0 + 1 for piece in others)

@@ -1,4 +1,4 @@
-"""The pieces of text and tables that stand on a page, with their places and fonts."""
+"""Pieces of text and tables on a page, with their positions and fonts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-# Names of fonts tell their style: "Times-BoldMT", TeX's "CMBX12" and "SFTT1000", "Consolas".
+# Font names reveal the style: "Times-BoldMT", TeX's "CMBX12" and "SFTT1000", "Consolas".
 _BOLD = re.compile(r"bold|black|heavy|demi|[a-z]{2}bx\d|sx?bx|cmssbx|-bd|hei(?![a-z])", re.IGNORECASE)
 _MONO = re.compile(
     r"courier|mono(?!type)|nimbusmon|monaco|consol|menlo|typewriter|[a-z]{2}tt\d|fixed|lettergothic|sourcecode",
@@ -16,7 +16,7 @@ _MONO = re.compile(
 
 @dataclass(slots=True)
 class Piece:
-    """A stretch of text in one line. ``bold`` is the font at its start, until `exact` has looked at all of it."""
+    """A stretch of text on one line. ``bold`` describes its first character until `exact` has checked all of it."""
 
     text: str
     x0: float
@@ -31,7 +31,7 @@ class Piece:
 
 @dataclass(slots=True)
 class Table:
-    """A table: rows of cells, the first row being its head; and where each column begins and ends."""
+    """A table: rows of cells, with the header row first, and the start and end of each column."""
 
     rows: list[list[str]]
     columns: list[tuple[float, float]]
@@ -43,18 +43,18 @@ class Table:
 
 @dataclass(slots=True)
 class Turned:
-    """Pieces that are turned by another angle than most of their page, brought upright."""
+    """Pieces rotated by another angle than most of their page, turned upright."""
 
     angle: int
     """In degrees, clockwise."""
     pieces: list[Piece]
     height: float
-    """Of the page as these pieces see it."""
+    """Height of the page after this rotation."""
 
 
 @dataclass(slots=True)
 class RawPage:
-    """One page before any judgement about it."""
+    """One page before any interpretation."""
 
     number: int
     width: float
@@ -63,16 +63,16 @@ class RawPage:
     tables: list[Table] = field(default_factory=list)
     turned: list[Turned] = field(default_factory=list)
     filled_in: list[Piece] = field(default_factory=list)
-    """What was typed into a form, which is no part of the page's own text."""
+    """Form field values, which are not part of the page's own text."""
 
     @property
     def text(self) -> str:
-        """Everything that was found on the page."""
+        """All text found on the page."""
         groups = [self.pieces, *(group.pieces for group in self.turned)]
         return "\n".join(piece.text for group in groups for piece in group)
 
 
 @lru_cache(maxsize=512)
 def style(font: str) -> tuple[bool, bool]:
-    """Whether a font is bold, and whether it is typewriter type, by its name."""
+    """Whether a font is bold, and whether it is monospaced, judged by its name."""
     return _BOLD.search(font) is not None, _MONO.search(font) is not None

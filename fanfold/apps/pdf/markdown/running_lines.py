@@ -1,7 +1,7 @@
-"""Tells what belongs to the pages and not to their text: running headers and footers, page numbers, stamps in the margin.
+"""Removes what belongs to the page and not to the text: running headers and footers, page numbers, margin stamps.
 
-Only what is proven goes: it recurs on several pages at the same place, at the edge, beside other text, and is no part of a
-paragraph or table. `running_survey` finds the proof, `page_numbers` that of numbers.
+A line is removed only on evidence: it recurs on several pages at the same place, at the edge, beside other text, and is
+not part of a paragraph or table. `running_survey` collects the evidence, `page_numbers` that for numbers.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from fanfold.apps.pdf.markdown.layout import Line
 from fanfold.apps.pdf.markdown.page_numbers import PageNumbers
 from fanfold.apps.pdf.markdown.pieces import Piece, RawPage, Turned
 
-# Running headers and footers stand in these shares of the height, on all their pages at the same height.
+# Running headers and footers are within these shares of the page height, at the same height on all pages.
 _TOP, _BOTTOM = 0.14, 0.87
 _BAND_ROWS = 4
 SAME_HEIGHT = 6.0
-# What the titles of sections in running lines may take of a page; more would be missed.
+# Largest share of a page that section titles in running lines may take; losing more would be noticed.
 _MOST_UNPROVEN = 0.02
-# A page keeps at least this share of its letters and digits, or its running lines are its text.
+# If less than this share of the letters and digits would be left, the running lines are the page's text.
 _LEAST_LEFT = 0.2
-# Type this much larger than the body's is a title's.
+# Type this much larger than the body is a title.
 _LARGER = 1.12
-# Stamps run along this share of the width, at either side.
+# Stamps are within this share of the width at either side.
 _MARGIN = 0.1
-# A line that has another one of its type that close to it is text.
+# A line this close to another of its type is text.
 _CLOSE = 0.6
 _SAME_TYPE = 0.3
-# Rows of a table are at most this far apart, in sizes of their type.
+# Maximum distance between rows of a table, in multiples of the type size.
 _ROWS_APART = 2.5
 
 _INTEGER = re.compile(r"(?<![\d.])\d{1,5}(?![\d.])")
@@ -42,9 +42,9 @@ _NUMBERS = re.compile(r"\d+(?:\W*\d+)*")
 
 
 def signatures(text: str, page: int, offsets: Collection[int] | None = None) -> list[str]:
-    """What of a header stays the same from page to page: all of it, or all but a number that counts with the pages.
+    """The part of a header that stays the same from page to page: all of it, or all but a number that counts the pages.
 
-    A number counts if it is always the page's plus the same offset; these offsets are tried, or else all there are.
+    A number counts the pages if it is always the page number plus the same offset. Tries ``offsets``, or all possible ones.
     """
     plain = text.casefold()
     found = {_words(plain)}
@@ -57,7 +57,7 @@ def signatures(text: str, page: int, offsets: Collection[int] | None = None) -> 
 
 
 def _marked(text: str, numbers: list[re.Match[str]], offset: int) -> str:
-    """A text with an offset in the place of these numbers."""
+    """A text with these numbers replaced by an offset."""
     for match in reversed(numbers):
         text = f"{text[: match.start()]}@{offset}{text[match.end() :]}"
     return text
@@ -68,7 +68,7 @@ def _words(text: str) -> str:
 
 
 class Places:
-    """Lines that recur, as they are compared, each with the heights at which it stands."""
+    """Recurring lines, normalised for comparison, each with its heights."""
 
     def __init__(self, found: Iterable[Sequence[Any]]) -> None:
         self._heights: dict[str, list[float]] = defaultdict(list)
@@ -77,28 +77,28 @@ class Places:
         self._offsets = {int(offset) for text in self._heights for offset in _OFFSET.findall(text)}
 
     def know(self, text: str, height: float, page: int) -> bool:
-        """Whether other pages say the same at this height, or the same but for a number that counts with the pages."""
+        """Whether other pages have the same text at this height, ignoring a number that counts the pages."""
         return self.hold(signatures(text, page, self._offsets), height)
 
     def hold(self, texts: Iterable[str], height: float) -> bool:
-        """Whether one of these texts, as they are compared, stands at this height."""
+        """Whether one of these normalised texts recurs at this height."""
         return any(abs(known - height) < SAME_HEIGHT for text in texts for known in self._heights.get(text, ()))
 
 
 class Running:
-    """The headers and footers of one document, as its survey found them."""
+    """The headers and footers of one document, from its survey."""
 
     def __init__(self, survey: dict[str, Any]) -> None:
         self._proven = Places(survey.get("running", ()))
-        # Surveys of tasks that an older version has split know no proof.
+        # Surveys made by an older version have no evidence.
         self._recurring = Places(survey.get("recurring", survey.get("running", ())))
         self._stamps = Places(survey.get("stamps", ()))
         self._numbers = PageNumbers(survey.get("numbers", {}))
 
     def drop(self, page: RawPage, body: float) -> list[str]:
-        """Take running headers, footers, page numbers and stamps off a page; returns what they said, as far as it is proven.
+        """Remove running headers, footers, page numbers and stamps from a page; return the text of the proven ones.
 
-        A page that would be left with next to nothing keeps them all: then they are its text.
+        A page that would be left almost empty keeps them all, because they are its text.
         """
         proven, unproven = self._headers(page, body)
         for row in self._stamped(page):
@@ -115,7 +115,7 @@ class Running:
         return [piece.text for piece in proven]
 
     def beside(self, page: RawPage, body: float) -> list[Piece]:
-        """The pieces of a page that do not recur at the edges of other pages: on a scan with a stamp there are none."""
+        """Pieces that do not recur at the edges of other pages; none on a scan with a stamp."""
         recurring = {id(piece) for row in self._rows(page, body, self._recurring) for piece in row.pieces}
         return [piece for piece in page.pieces if id(piece) not in recurring]
 
@@ -124,9 +124,9 @@ class Running:
         return [*self._running_rows(above, page, body, places), *self._running_rows(below[::-1], page, body, places)]
 
     def _running_rows(self, rows: list[Line], page: RawPage, body: float, places: Places) -> list[Line]:
-        """The rows, given from the edge of the page inwards, that are headers or footers and not the page's own text.
+        """Rows, ordered from the page edge inwards, that are headers or footers and not the page's own text.
 
-        Text that recurs is no header where other text stands between it and the edge, nor where it is part of a paragraph.
+        Recurring text is not a header if other text is between it and the edge, or if it is part of a paragraph.
         """
         running: list[Line] = []
         numbered: list[Line] = []
@@ -143,7 +143,7 @@ class Running:
         return running + numbered
 
     def _headers(self, page: RawPage, body: float) -> tuple[list[Piece], list[Piece]]:
-        """The pieces of headers and footers that are known or count the pages; and the rest of their lines.
+        """Header and footer pieces that are known or count the pages, and the rest of their lines.
 
         The rest may be the title of a section.
         """
@@ -157,13 +157,13 @@ class Running:
         return proven, unproven
 
     def _stamped(self, page: RawPage) -> list[Line]:
-        """The lines of a page that are stamps, whatever their numbers."""
+        """Lines of a page that are stamps, ignoring their numbers."""
         rows = [row for group in page.turned for row in margin_rows(group)]
         return [row for row in rows if self._stamps.hold([without_numbers(row.text)], row.y0)]
 
 
 def _repeats(row: Line, page: RawPage, places: Places) -> bool:
-    """Whether a line is known from other pages, or most of it."""
+    """Whether all or most of a line is known from other pages."""
     if places.know(row.text, row.y0, page.number):
         return True
     parts = [piece for piece in row.pieces if tells(piece.text)]
@@ -178,12 +178,12 @@ def _leaves_enough(page: RawPage, gone: set[int]) -> bool:
 
 
 def size(text: str) -> int:
-    """How many letters and digits a text has."""
+    """Number of letters and digits in a text."""
     return sum(map(str.isalnum, text))
 
 
 def _goes_on(row: Line, page: RawPage, aside: Iterable[Line]) -> bool:
-    """Whether a line is part of a paragraph: the next or the one before, other than those set aside, follows it closely."""
+    """Whether a line is part of a paragraph: another line, not in ``aside``, is close above or below."""
     known = {id(piece) for line in aside for piece in line.pieces}
     others = [piece for piece in page.pieces if id(piece) not in known]
     gaps = (after.x0 - before.x1 for before, after in pairwise(row.pieces))
@@ -199,24 +199,24 @@ def _goes_on(row: Line, page: RawPage, aside: Iterable[Line]) -> bool:
 
 
 def _is_in_a_table(row: Line, others: Iterable[Piece]) -> bool:
-    """Whether two pieces of a line, or more, begin right above or below others, as the cells of a table do."""
+    """Whether two or more pieces of a line are aligned with pieces above or below, like cells of a table."""
     near = [piece for piece in others if abs(piece.y0 - row.y0) < _ROWS_APART * row.size]
     aligned = (any(abs(piece.x0 - cell.x0) < row.size / 4 for piece in near) for cell in row.pieces)
     return sum(aligned) > 1
 
 
 def without_numbers(text: str) -> str:
-    """A text as it is compared where its numbers do not matter."""
+    """A text normalised for comparison without its numbers."""
     return _words(_NUMBERS.sub("#", text.casefold()))
 
 
 def is_title(compared: str, type_size: float, body: float) -> bool:
-    """Whether a line that recurs is the title of its page: in larger type than the text, without a number that counts."""
+    """Whether a recurring line is a page title: in larger type than the text and without a counting number."""
     return type_size >= _LARGER * body and _OFFSET.search(compared) is None
 
 
 def margin_rows(group: Turned) -> list[Line]:
-    """The lines of turned text that run along the left or right margin of their page."""
+    """Lines of rotated text along the left or right margin."""
     if group.angle not in (90, 270):
         return []
     edge = _MARGIN * group.height
@@ -224,18 +224,18 @@ def margin_rows(group: Turned) -> list[Line]:
 
 
 def tells(text: str) -> bool:
-    """Whether part of a line says enough to be known again: "Annual Report" or "Cat. No. 28171E", but not a date."""
+    """Whether part of a line is distinctive enough to recognise: "Annual Report" or "Cat. No. 28171E", but not a date."""
     return size(text) >= 8 and sum(any(map(str.isalpha, word)) for word in text.split()) > 1
 
 
 def edge_rows(page: RawPage) -> list[Line]:
-    """The first and last lines of a page, where headers and footers stand."""
+    """The first and last lines of a page, where headers and footers are."""
     above, below = edges(page)
     return above + below
 
 
 def edges(page: RawPage) -> tuple[list[Line], list[Line]]:
-    """The first lines of a page, and its last, from top to bottom."""
+    """The first and the last lines of a page, from top to bottom."""
     top = [piece for piece in page.pieces if piece.y1 < page.height * _TOP]
     bottom = [piece for piece in page.pieces if piece.y0 > page.height * _BOTTOM]
     return layout.lines(top)[:_BAND_ROWS], layout.lines(bottom)[-_BAND_ROWS:]

@@ -1,7 +1,7 @@
-"""Notes what a sample of pages has in common at the edges, and what of it is proven to be running lines.
+"""Finds what a sample of pages has in common at the edges, and which of it is proven to be running lines.
 
-A line that recurs proves nothing where all of the page recurs, as in copies of a notice, forms, certificates and labels:
-it is a running line where it stands beside enough other text, which is not the same on all those pages.
+A recurring line proves nothing if the whole page recurs, as in copies of a notice, forms, certificates and labels. It is a
+running line if it appears beside enough other text that differs between those pages.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from fanfold.apps.pdf.markdown.running_lines import (
     without_numbers,
 )
 
-# A line recurs if at least this many pages have it, at the same height.
+# Minimum pages with a line at the same height for it to recur.
 _REPEATED = 3
-# A page that proves anything has at least this share of its letters and digits beside the lines that recur.
+# A page is evidence only if at least this share of its letters and digits is outside the recurring lines.
 _BESIDE = 0.5
 
 Found = dict[str, list[tuple[float, int]]]
-"""The heights and pages at which lines stand, by the text as it is compared."""
+"""Heights and pages of lines, by normalised text."""
 
 
 def survey(pages: Sequence[RawPage], body: float) -> dict[str, Any]:
-    """The lines at the edges that recur, those of them that are proven, page numbers and stamps."""
+    """Recurring lines at the edges, the proven ones among them, page numbers and stamps."""
     found = _found(pages)
     recurring = _recurring(found)
     proving = _proving(pages, Running({"recurring": recurring}), body)
@@ -48,7 +48,7 @@ def survey(pages: Sequence[RawPage], body: float) -> dict[str, Any]:
 
 
 def _found(pages: Iterable[RawPage], body: float | None = None) -> Found:
-    """All lines at the edges of pages, and the parts of lines; without titles, if the size of the body is given."""
+    """All lines, and parts of lines, at page edges; without titles if the body size is given."""
     found: Found = defaultdict(list)
     for page in pages:
         for text, height, type_size in _edge_texts(page):
@@ -66,7 +66,7 @@ def _edge_texts(page: RawPage) -> Iterable[tuple[str, float, float]]:
 
 
 def _stamps(pages: Iterable[RawPage]) -> Found:
-    """Lines that run up or down the margins, with their numbers and without."""
+    """Lines that run up or down the margins, with and without their numbers."""
     found: Found = defaultdict(list)
     for page in pages:
         for row in (row for group in page.turned for row in margin_rows(group)):
@@ -76,7 +76,7 @@ def _stamps(pages: Iterable[RawPage]) -> Found:
 
 
 def _proving(pages: Iterable[RawPage], running: Running, body: float) -> dict[int, str]:
-    """The pages that have enough text beside the lines that recur, with that text."""
+    """Pages with enough text beside the recurring lines, and that text."""
     beside = {page.number: (running.beside(page, body), size(page.text)) for page in pages}
     holders: dict[str, set[int]] = defaultdict(set)
     for number, (pieces, _) in beside.items():
@@ -91,7 +91,7 @@ def _proving(pages: Iterable[RawPage], running: Running, body: float) -> dict[in
 
 
 def _is_enough(pieces: list[Piece], total: int, own: set[str]) -> bool:
-    """Whether the text beside recurring lines is most of the page, and is long or for the greater part the page's own."""
+    """Whether the other text is most of the page, and is either long or mostly unique to the page."""
     length = sum(size(piece.text) for piece in pieces)
     if not length or length < _BESIDE * total:
         return False
@@ -101,7 +101,7 @@ def _is_enough(pieces: list[Piece], total: int, own: set[str]) -> bool:
 
 
 def _recurring(found: Found, proving: dict[int, str] | None = None) -> list[list[Any]]:
-    """The lines that recur at the same height, with that height; only those that are proven, if the proof is given."""
+    """Lines that recur at the same height, with that height; only the proven ones if ``proving`` is given."""
     return [[text, round(height, 1)] for text, places in sorted(found.items()) for height in _heights(places, proving)]
 
 
@@ -116,6 +116,6 @@ def _heights(places: list[tuple[float, int]], proving: dict[int, str] | None) ->
 
 
 def _is_proven(near: set[int], proving: dict[int, str]) -> bool:
-    """Whether most pages that have a line prove it a running line, and differ: copies of one page prove nothing."""
+    """Whether most pages with the line prove it a running line and differ from each other, since copies prove nothing."""
     proofs = [proving[page] for page in near if page in proving]
     return 2 * len(proofs) > len(near) and len(set(proofs)) > 1

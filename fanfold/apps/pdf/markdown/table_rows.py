@@ -1,4 +1,4 @@
-"""Which lines next to a table are rows of it? A head set apart, and cells of several lines, are easily missed."""
+"""Adds lines next to a table to it if they are its rows: separate headers and multi-line cells are easily missed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from fanfold.apps.pdf.markdown.layout import Line
 from fanfold.apps.pdf.markdown.pieces import Piece, Table
 
-# In sizes of the type: how far a line may be from the table, a cell from its column, and pieces of one cell apart.
+# In multiples of the type size: maximum distance of a line from the table, of a cell from its column, and between pieces of
+# one cell.
 _NEAR = 1.6
 _HEAD_NEAR = 3.5
 _ALIGNED = 0.7
@@ -18,7 +19,7 @@ _MARKER = re.compile(r"\W{1,2}|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]+)[.)]")
 
 
 def absorb(lines: Sequence[Line]) -> list[Line]:
-    """The same lines, with those taken into the tables that belong there, and parts of one table put together."""
+    """The lines, with table rows moved into their tables and parts of one table joined."""
     kept: list[Line] = []
     for line in _with_grids(lines):
         above = kept[-1] if kept else None
@@ -32,7 +33,7 @@ def absorb(lines: Sequence[Line]) -> list[Line]:
 
 
 def _with_grids(lines: Sequence[Line]) -> list[Line]:
-    """The lines, with tables made of those whose cells stand one above the other."""
+    """The lines, with tables made from those whose cells are aligned in columns."""
     if sum(len(line.pieces) > 1 for line in lines) < 2:
         return list(lines)
     made: list[Line] = []
@@ -62,7 +63,7 @@ def _aligned(one: list[Piece], other: list[Piece], size: float) -> bool:
 
 
 def _grid(rows: list[Line]) -> list[Line]:
-    """A table, if there are enough rows to be sure: three of two cells, or two of more."""
+    """A table, if there are enough rows to be sure: three rows of two cells, or two rows of more."""
     first = rows[0]
     if len(rows) < 2:
         return rows
@@ -77,7 +78,7 @@ def _grid(rows: list[Line]) -> list[Line]:
 
 
 def _takes(holder: Line, line: Line) -> bool:
-    """Put a line, or the next part, into the table above it, if it goes on there."""
+    """Add a line or table part to the table above if it continues that table."""
     table = holder.table
     if table is None:
         return False
@@ -103,7 +104,7 @@ def _same_columns(one: Table, other: Table) -> bool:
 
 
 def _row(table: Table, line: Line) -> list[str] | None:
-    """The cells of a line, if each begins where a column begins, and none in the first: those would be text below it."""
+    """The cells of a line if each is at a column start other than the first: text in the first follows the table."""
     row = [""] * len(table.columns)
     for cell in _cells(line):
         for index, (left, _right) in enumerate(table.columns):
@@ -116,7 +117,7 @@ def _row(table: Table, line: Line) -> list[str] | None:
 
 
 def _is_head(line: Line, table: Table) -> bool:
-    """Whether the line right above a table names its columns: as many cells, each over its column."""
+    """Whether the line directly above a table is its header: as many cells, each above its column."""
     if not line.bold or table.y0 - line.y1 > _HEAD_NEAR * line.size:
         return False
     cells = _cells(line)

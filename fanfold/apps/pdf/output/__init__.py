@@ -1,1 +1,1 @@
-"""Binds the pages of a document together, and gives the result in its forms."""
+"""Binds the pages of a document together and provides the result in its forms."""

@@ -1,4 +1,4 @@
-"""How do pages become one document again? In order, each after a mark with its number; what is missing is marked and listed."""
+"""Binds pages into one document, in order, each after a page mark. Missing pages are marked and listed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fanfold.apps.pdf.output import stitching
 
 
 def bind(task: ff.TaskWork, results: ff.Results, options: Options) -> ff.File | dict[str, ff.File]:
-    """The Markdown file; with the files that the options ask for beside it."""
+    """The Markdown file and any extra files the options ask for."""
     name = Path(task.input.name).stem.replace("\\", "_") or "document"
     whole = task.scratch / "whole.md"
     with whole.open("w", encoding="utf-8", newline="\n") as sink:
@@ -30,7 +30,7 @@ def bind(task: ff.TaskWork, results: ff.Results, options: Options) -> ff.File | 
 
 
 def write_pages(sink: IO[str], results: Iterable[ff.Result], options: Options) -> None:
-    """All pages, one after the other, however many there are: only two of them are in memory."""
+    """Write all pages in order, keeping at most two of them in memory."""
     missing: list[str] = []
     parts = _noted(_pages(results), missing)
     if options.join:
@@ -47,7 +47,7 @@ def write_pages(sink: IO[str], results: Iterable[ff.Result], options: Options) -
 
 
 def _pages(results: Iterable[ff.Result]) -> Iterator[tuple[int, str, str | None]]:
-    """(page, text, why it is missing); the text of a missing page says so, in its place."""
+    """(page, text, reason if missing); the text of a missing page is a comment that says so."""
     for result in results:
         page = int(result.input["page"])
         if result.ok:
@@ -58,7 +58,7 @@ def _pages(results: Iterable[ff.Result]) -> Iterator[tuple[int, str, str | None]
 
 
 def _noted(pages: Iterable[tuple[int, str, str | None]], missing: list[str]) -> Iterator[tuple[int, str]]:
-    """The pages, with those that are missing noted on the way."""
+    """Yield the pages, collecting the missing ones in ``missing``."""
     for page, text, reason in pages:
         if reason is not None:
             missing.append(f"{page} ({reason})")
@@ -66,12 +66,12 @@ def _noted(pages: Iterable[tuple[int, str, str | None]], missing: list[str]) -> 
 
 
 def _harmless(reason: str) -> str:
-    """A reason that cannot end the comment it stands in."""
+    """A reason that cannot close the comment it is written into."""
     return re.sub(r"-{2,}", "-", " ".join(reason.split())[:300]).rstrip("-")
 
 
 def _joined(parts: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """The same, with what a page break split moved together."""
+    """The pages, with paragraphs split by a page break joined."""
     held: tuple[int, str] | None = None
     for page, text in parts:
         if held is not None:
@@ -90,7 +90,7 @@ def _zipped(path: Path, results: ff.Results) -> Path:
 
 
 def _reported(path: Path, task: ff.TaskWork, results: ff.Results) -> Path:
-    """One JSON document, written page by page."""
+    """Write one JSON document, page by page."""
     with path.open("w", encoding="utf-8") as sink:
         sink.write(f'{{"source": {json.dumps(task.input.name, ensure_ascii=False)}, "task": "{task.id}", "pages": [')
         for position, result in enumerate(results.all()):
@@ -100,7 +100,7 @@ def _reported(path: Path, task: ff.TaskWork, results: ff.Results) -> Path:
 
 
 def facts(result: ff.Result) -> dict[str, Any]:
-    """What is known of one page: who made it, what it cost, how long it took, and what it says."""
+    """Facts about one page: engine, cost, duration and text."""
     output = result.output or {}
     return {
         "page": result.input["page"],

@@ -1,4 +1,4 @@
-"""The forms of a converted document: the Markdown as it is, and a web page that needs nothing else."""
+"""The forms of a converted document: the Markdown itself and a self-contained web page."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ STYLE = (
 
 
 def as_markdown(work: ff.FormWork) -> ff.File:
-    """The Markdown, as the merge wrote it."""
+    """The Markdown as the merge wrote it."""
     return markdown(work.result)
 
 
 def as_page(work: ff.FormWork) -> str:
-    """One web page: raw HTML in the Markdown is shown as text; page marks and gaps become lines that are seen."""
+    """One web page. Raw HTML in the Markdown is shown as text; page marks and missing pages become visible lines."""
     from markdown_it import MarkdownIt
 
     render = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).render
@@ -42,5 +42,5 @@ def as_page(work: ff.FormWork) -> str:
 
 
 def _without_comments(text: str) -> str:
-    """Comments that tell of missing pages, as text that is seen."""
+    """Replace comments about missing pages with visible text."""
     return COMMENT.sub(lambda found: f"*{found[1]}*", text)

@@ -1,4 +1,4 @@
-"""Which files a conversion becomes, and what is said of who made its pages."""
+"""Places the files of a conversion and describes which engines made its pages."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def markdown(result: Any) -> ff.File:
 
 
 def place(result: Any, target: Path) -> Placed:
-    """The Markdown at ``target``; the report and one file per page, where they were asked for, beside it."""
+    """The Markdown at ``target``, with the report and the page files beside it if requested."""
     parts = result if isinstance(result, dict) else {}
     report = target.with_suffix(".json")
     if "report" in parts and report == target:
-        raise ff.BadInput(f"The report would overwrite {target}. Name the Markdown otherwise: -o {target.stem}.md")
+        raise ff.BadInput(f"The report would overwrite {target}. Choose another name: -o {target.stem}.md")
     placed = Placed()
     placed.add(target, markdown(result))
     if "report" in parts:
@@ -46,17 +46,17 @@ def _unpacked(pages: ff.File, name: str) -> bytes:
 
 
 def has_more_files(options: dict[str, Any]) -> bool:
-    """Whether a conversion with these options is more than one file."""
+    """Whether a conversion with these options has more than one file."""
     return bool(options.get("per_page") or options.get("report"))
 
 
 def engine(output: dict[str, Any]) -> str:
-    """Who made a page: the text layer, OCR, or a model."""
+    """Engine that made a page: the text layer, OCR or a model."""
     return NOT_READ if output.get("note") == "no text layer" else str(output.get("engine", ""))
 
 
 def kinds(engines: Counter[str]) -> str:
-    """Who made the pages, where that is not one and the same."""
+    """Pages per engine, if there is more than one engine."""
     if len(engines) < 2 and NOT_READ not in engines:
         return ""
     return f" ({', '.join(f'{many} {SHORT.get(kind, kind)}' for kind, many in engines.most_common())})"

@@ -1,4 +1,4 @@
-"""What did a page break tear apart? Paragraphs, words and lists that go on over the page are put together again."""
+"""Rejoins paragraphs, words and lists that were split by a page break."""
 
 from __future__ import annotations
 
@@ -6,39 +6,39 @@ import re
 
 from fanfold.apps.pdf.markdown import cleaning
 
-# Lines that are no running text, at the end of a page or at the beginning of the next.
+# Lines that are not running text, at the end of a page or the start of the next.
 _STRUCTURE = re.compile(r"\s*(?:#{1,6}\s|\||```|~~~|>|<|!\[|---|\*\*\*|___)")
 _ENTRY = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
 _SENTENCE_END = re.compile(r"[.!?。！？…：:;；][\"'”’)\]」』）*_]*$")
 _OPEN_END = re.compile(r"(?:[,，、(—–]|\b(?:the|of|and|an?|in|to|by|for|with|or|from|is|are|was))$")
 _HYPHEN = re.compile(r"[^\W\d_][-‐]$")
 _FENCE = re.compile(r"^\s*(```|~~~)", re.MULTILINE)
-# A note of two words in large type also ends without a full stop: only a line this long is a sentence cut in two.
+# A short note also ends without a full stop, so only a line this long counts as a sentence cut in two.
 _LONG_ENOUGH = 40
 
 
 def join_pages(before: str, after: str) -> tuple[str, str]:
-    """Two pages of Markdown with the paragraph the break split moved, whole, to the end of the first.
+    """Move a paragraph that was split by the page break, whole, to the end of the first page.
 
-    Returns both pages again; the second is shorter by what went to the first, and perhaps empty.
+    Returns both pages; the second is shorter by what was moved, and may be empty.
     """
     head, last = _split_last(before)
     first, rest = _split_first(after)
     if not _goes_on(before, last, first):
         return before, after
-    # A bold title that ran into its paragraph cannot be cut, but a hard line break at the seam is no seam.
+    # A bold run-in title cannot be cut, but a hard line break at the join is dropped.
     return head + cleaning.join(last.rstrip(), first.lstrip()), rest
 
 
 def _split_last(page: str) -> tuple[str, str]:
-    """Everything up to the last line, and that line."""
+    """Everything before the last line, and that line."""
     page = page.rstrip()
     cut = page.rfind("\n") + 1
     return page[:cut], page[cut:]
 
 
 def _split_first(page: str) -> tuple[str, str]:
-    """The first line, and everything after it."""
+    """The first line and everything after it."""
     first, _newline, rest = page.lstrip("\n").partition("\n")
     return first, rest.lstrip("\n")
 
@@ -57,5 +57,5 @@ def _goes_on(page: str, last: str, first: str) -> bool:
         return True
     if cleaning.is_cjk(last[-1]) and cleaning.is_cjk(start):
         return len(last) >= _LONG_ENOUGH // 3
-    # A comma, or a word that cannot end a sentence, may well be followed by a capital: "… published by the" "New York".
+    # After a comma or a word that cannot end a sentence, a capital may follow: "… published by the" "New York".
     return len(last) >= _LONG_ENOUGH and _OPEN_END.search(last) is not None

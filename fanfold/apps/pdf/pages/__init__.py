@@ -1,1 +1,1 @@
-"""Converts one page: by its text layer, by OCR, and checks of what came out."""
+"""Converts one page, from its text layer or by OCR, and checks the output."""

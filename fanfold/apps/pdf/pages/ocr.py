@@ -1,4 +1,4 @@
-"""What does the picture of a page say?"""
+"""Reads the image of a page by OCR."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from fanfold.apps.pdf.sentences import say_of_pdf
 if TYPE_CHECKING:
     from PIL import Image
 
-# Lines read with less confidence than this, on the mean, suggest that the page stands on its head.
+# A mean confidence below this suggests that the page is upside down.
 _CONFIDENT = 0.85
-# Whether lines lie or stand is seen in a copy of this size.
+# Size of the copy in which line orientation is detected.
 _SMALL = 800
-# The boxes around words vary in height; only what is clearly larger is other type.
+# Word boxes vary in height, so only a clearly larger one counts as another type size.
 _LARGER = 1.45
 
 
 def available() -> bool:
-    """Whether the ``ocr`` extra is installed. Looks without loading it."""
+    """Whether the ``ocr`` extra is installed, checked without importing it."""
     return all(importlib.util.find_spec(module) is not None for module in ("rapidocr", "onnxruntime"))
 
 
 def recognise(jpeg: bytes) -> str:
-    """Read a picture, whichever way it is turned, as Markdown. A picture without text gives an empty string."""
+    """Convert an image in any orientation to Markdown. An image without text gives an empty string."""
     from PIL import Image, UnidentifiedImageError
 
     try:
@@ -51,7 +51,7 @@ def recognise(jpeg: bytes) -> str:
 
 
 def _upright(image: Image.Image) -> list[tuple[Piece, float]]:
-    """The text of the picture in the orientation in which it reads best; most pictures are read only once."""
+    """The text of the image in the orientation that reads best; most images are read only once."""
     best: list[tuple[Piece, float]] = []
     for angle in (90, 270) if _sideways(image) else (0, 180):
         read = _read(image.rotate(angle, expand=True))
@@ -62,7 +62,7 @@ def _upright(image: Image.Image) -> list[tuple[Piece, float]]:
 
 
 def _sideways(image: Image.Image) -> bool:
-    """Whether the lines run up or down the picture. Finding lines is enough to tell, in a small copy of it."""
+    """Whether the lines run vertically. Detecting lines in a small copy is enough to tell."""
     import numpy
 
     small = image.reduce(max(1, round(max(image.size) / _SMALL)))
@@ -76,10 +76,10 @@ def _sideways(image: Image.Image) -> bool:
 
 
 def _read(image: Image.Image) -> list[tuple[Piece, float]]:
-    """Lines of text, with the confidence in each."""
+    """Lines of text, each with its confidence."""
     import numpy
 
-    # Upside down is judged over the whole page here, which is surer than line by line.
+    # Upside-down pages are detected over the whole page here, which is more reliable than line by line.
     result = _engine()(numpy.asarray(image), use_cls=False, use_rec=True)
     if result.boxes is None or result.txts is None:
         return []
@@ -91,7 +91,7 @@ def _read(image: Image.Image) -> list[tuple[Piece, float]]:
 
 
 def _piece(text: str, box: list[list[float]]) -> Piece:
-    """A line, upright: the corners of a crooked one are evened out, so that it does not overlap its neighbours."""
+    """A line with an upright box: the corners of a slanted one are averaged, so that it does not overlap its neighbours."""
     (x0, y0), (x1, y1), (x2, y2), (x3, y3) = box
     top, bottom = (y0 + y1) / 2, (y2 + y3) / 2
     return Piece(text.strip(), (x0 + x3) / 2, top, (x1 + x2) / 2, bottom, max(0.75 * (bottom - top), 1.0), False, False)
@@ -106,7 +106,7 @@ def _worth(read: list[tuple[Piece, float]]) -> float:
 
 
 def _sized(read: list[tuple[Piece, float]]) -> list[Piece]:
-    """Give lines of about the same height the same size, and shrink the boxes, which reach into the white around them."""
+    """Give lines of similar height the same size, and shrink the boxes, which include white space around the text."""
     pieces = [piece for piece, _ in read]
     usual = median(piece.size for piece in pieces) if pieces else 1.0
     for piece in pieces:

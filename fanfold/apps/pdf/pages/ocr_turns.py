@@ -1,4 +1,4 @@
-"""Keeps OCR from taking every process: a page of text takes milliseconds, and should not wait behind scans."""
+"""Limits concurrent OCR so that it does not occupy every process: a text page takes milliseconds and should not wait."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from weakref import WeakKeyDictionary
 
 
 class Turns:
-    """The turns to read a page by OCR. Only as many calls as may run at a time queue for a process."""
+    """A semaphore for OCR pages, so that no more calls than may run at a time queue for a process."""
 
     def __init__(self) -> None:
         self.at_once = os.cpu_count() or 1
-        """How many pages are read at a time in one event loop, from the next one on."""
+        """Concurrent OCR pages per event loop; a change applies to the next loop."""
         self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
     def one(self) -> asyncio.Semaphore:
-        """The turn for one page, in the running loop."""
+        """The semaphore of the running loop."""
         return self._turns.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(self.at_once))
 
 

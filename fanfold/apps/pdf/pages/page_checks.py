@@ -1,4 +1,4 @@
-"""Did the model write down the page? Its answer is held against the text layer, where there is one."""
+"""Checks a model's answer against the page's text layer, if it has one."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from fanfold.apps.pdf.sentences import say_of_pdf
 from fanfold.model.values.chatter import offer_at_the_end
 
 ENOUGH_WORDS = 30
-"""Of fewer words it cannot be told how many are missing, only whether nearly all of them are."""
+"""With fewer words than this, the check can only tell whether nearly all are missing."""
 LEAST_SHARE = 0.5
-"""Figures, headers and formulas are written down differently; when half of the words are gone, text is."""
+"""Smallest share of words that must be found. Figures, headers and formulas may differ, but not half of the page."""
 FEWEST_WORDS = 10
-"""Fewer words may be those of a figure, which is described in others."""
+"""Fewer words than this may belong to a figure, which a model describes in other words."""
 LEAST_SHARE_OF_FEW = 0.2
 WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_]+")
 
 
 def words(text: str) -> Counter[str]:
-    """How often each word occurs; each character of Chinese and Japanese is one."""
+    """Word counts; each Chinese or Japanese character counts as a word."""
     return Counter(WORD.findall(text.casefold()))
 
 
 def share_found(text_layer: str, answer: str) -> float:
-    """How much of the text layer is in the answer; 1 when there is too little of it to tell."""
+    """Share of the text layer found in the answer; 1 if there is too little text to tell."""
     wanted = words(text_layer)
     total = wanted.total()
     share = (wanted & words(answer)).total() / total if total >= FEWEST_WORDS else 1.0
@@ -33,7 +33,7 @@ def share_found(text_layer: str, answer: str) -> float:
 
 
 def check_against(text_layer: str) -> ff.Check:
-    """A check that refuses answers which have lost much of the page's text."""
+    """A check that rejects answers that lost much of the page's text."""
 
     def check(answer: str) -> str:
         share = share_found(text_layer, answer)
@@ -45,7 +45,7 @@ def check_against(text_layer: str) -> ff.Check:
 
 
 def _without_offer(answer: str, text_layer: str) -> str:
-    """The answer without an offer of more help at its end, unless the page says it itself."""
+    """The answer without a closing offer of help, unless the page itself contains it."""
     offer = offer_at_the_end(answer)
     if offer is None or (words(offer) - words(text_layer)).total() * 2 < words(offer).total():
         return answer

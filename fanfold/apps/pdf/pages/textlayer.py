@@ -1,4 +1,4 @@
-"""What does the text layer of a page say, as Markdown?"""
+"""Converts the text layer of a page to Markdown."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from fanfold.model.shortage import shortage
 if TYPE_CHECKING:
     import pypdfium2 as pdfium
 
-# A page with fewer letters than this, and a picture over most of it, is a scan with a stamp on it.
+# A page with fewer letters than this and an image over most of it is a scan with a stamp.
 _FEW_LETTERS = 60
 _MOST_OF_IT = 0.6
-# More unreadable characters than this, and the text layer is worth less than the picture.
+# With a larger share of unreadable characters, the text layer is worth less than the image.
 _GARBLED = 0.25
 _ODD = re.compile("[\x00-\x1f\ufffd\ue000-\uf8ff]")
 
 
 @dataclass(frozen=True)
 class PageText:
-    """One page: its Markdown, its bare text, and whether that text cannot be relied on."""
+    """One page: its Markdown, its plain text, and whether that text is unreliable."""
 
     page: int
     markdown: str
@@ -44,11 +44,11 @@ class PageText:
     needs_ocr: bool
     problem: str | None = None
     lost: str | None = None
-    """What is to be said of text that the page has and its Markdown has not."""
+    """Message about text that is on the page but not in its Markdown."""
 
 
 def convert(path: Path, pages: Sequence[int], survey: dict[str, Any]) -> list[PageText]:
-    """Read some pages. The survey of the whole document makes the answer for a page independent of its neighbours."""
+    """Convert some pages. Using the survey of the whole document makes each page's result independent of its neighbours."""
     if not pages:
         return []
     found, problems = reading.read(path, pages, forms=bool(survey.get("forms")))
@@ -75,7 +75,7 @@ def _page(
     except Exception as error:
         if shortage(error) is not None:
             raise
-        # Whatever one page holds, the others are converted.
+        # One bad page must not keep the others from being converted.
         return PageText(number, "", "", True, f"{type(error).__name__}: {error}")
 
 
@@ -85,7 +85,7 @@ def _judged(
     empty = not raw.pieces
     is_sparse = _is_sparse(running.beside(raw, headings.body))
     dropped = running.drop(raw, headings.body)
-    # A page without any text may be a drawing of it; one with a header only, if there is a picture below.
+    # A page without any text may show it as a drawing; so may one with only a header, if there is an image below.
     needs_ocr = empty or _garbled(raw.pieces) or (is_sparse and _is_picture(document, raw))
     found = _blocks(raw, own, headings)
     markdown = rendering.markdown(found)
@@ -94,7 +94,7 @@ def _judged(
 
 
 def _lost(own: OwnText | None, kept: list[str]) -> str | None:
-    """What to say of a page that has lost text on its way; nothing when (nearly) all of it is there."""
+    """Message for a page that lost text; None if (nearly) all of it is there."""
     if own is None or share_kept(letters(own.text), kept) >= LEAST_KEPT:
         return None
     share = share_kept(letters(own.visible), kept)
@@ -102,7 +102,7 @@ def _lost(own: OwnText | None, kept: list[str]) -> str | None:
 
 
 def _line_numbers(raw: RawPage, found: Sequence[Block]) -> list[str]:
-    """The numbers of lines of code, which belong to the page and not to the code."""
+    """Line numbers of code listings, which belong to the page and not to the code."""
     used = {id(piece) for block in found if block.kind == "code" for line in block.lines for piece in line.pieces}
     if not used:
         return []
@@ -120,7 +120,7 @@ def _blocks(raw: RawPage, own: OwnText | None, headings: Headings) -> list[Block
         for column in layout.columns([*free, *tables])
         for block in headings.mark(blocks.group(absorb(column)), raw.number)
     ]
-    # Text at another angle has no place among the lines of the page; it follows them.
+    # Text at another angle does not fit between the lines of the page, so it follows them.
     aside = (column for group in raw.turned for column in layout.columns(group.pieces))
     return found + [block for column in aside for block in blocks.group(column)]
 
@@ -131,14 +131,14 @@ def _inside(pieces: Sequence[Piece], table: Table) -> list[Piece]:
 
 
 def _complete(table: Table, pieces: Sequence[Piece]) -> bool:
-    """Whether a table holds all the text of its place; if not, the lines themselves are the better answer."""
+    """Whether a table holds all the text of its area; if not, the plain lines are better."""
     there = "".join([piece.text for piece in _inside(pieces, table)]).replace(" ", "")
     told = "".join(["".join(row) for row in table.rows]).replace(" ", "").replace("\\", "")
     return 0.97 * len(there) <= len(told) and not _is_squeezed_contents(table)
 
 
 def _is_squeezed_contents(table: Table) -> bool:
-    """Whether a table of contents was taken for a table with several of its lines in each row: "2.1 Syntax 2.2 Names | 2 3"."""
+    """Whether a table of contents was misread as a table with several entries per row: "2.1 Syntax 2.2 Names | 2 3"."""
     numbers = [row[-1].split() for row in table.rows if row and row[-1]]
     return (
         len(numbers) > 1
@@ -158,7 +158,7 @@ def _is_sparse(pieces: Sequence[Piece]) -> bool:
 
 
 def _is_picture(document: pdfium.PdfDocument, raw: RawPage) -> bool:
-    """Whether a picture covers most of a page."""
+    """Whether an image covers most of a page."""
     import pypdfium2 as pdfium
     from pypdfium2.raw import FPDF_PAGEOBJ_IMAGE
 

@@ -1,1 +1,1 @@
-"""Reads a PDF: pages, fonts, and pieces of text with their places."""
+"""Reads a PDF: pages, fonts, and pieces of text with their positions."""

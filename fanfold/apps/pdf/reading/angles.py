@@ -1,7 +1,7 @@
-"""Brings slanted, skewed and turned pieces of text upright, so that none is lost for its angle.
+"""Turns slanted, skewed and rotated pieces of text upright, so that no text is lost because of its angle.
 
-Synthetic italics are sheared: their line is level, whatever angle is reported for them. A crooked scan is turned back as a
-whole. Text at another angle than the rest of its page (a label along an axis, a stamp in the margin) is laid out apart.
+Synthetic italics are sheared: their line is level, whatever angle is reported for them. A skewed scan is rotated back as a
+whole. Text at another angle than the rest of its page (an axis label, a stamp in the margin) is laid out separately.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from collections.abc import Sequence
 
 from fanfold.apps.pdf.markdown.pieces import Piece, RawPage, Turned
 
-# Pieces within this many degrees of the main direction are read with it.
+# Pieces within this many degrees of the main direction are read with the main text.
 _TOGETHER = 10.0
-# Below this, lines are level.
+# Lines below this angle are level.
 _LEVEL = 0.3
-# Shears beyond this are not used for italics.
+# Italics are not sheared more than this.
 _STEEPEST_SHEAR = 25.0
-# Height of a line's box, in sizes of its type.
+# Height of a line's box, in multiples of the type size.
 _LINE = 1.15
 
 Angled = tuple[Piece, float]
-"""A piece as it lies on the page, and by how many degrees it is turned clockwise."""
+"""A piece as it is on the page, and its clockwise rotation in degrees."""
 
 
 def place(page: RawPage, angled: Sequence[Angled]) -> None:
-    """Give a page its pieces: those of the main direction level, those of any other direction as groups of their own."""
+    """Add pieces to a page: those in the main direction levelled, those in other directions as separate groups."""
     found = [(piece, _true_angle(piece, angle)) for piece, angle in angled]
     if not any(angle for _, angle in found):
         page.pieces.extend(piece for piece, _ in found)
@@ -43,25 +43,25 @@ def place(page: RawPage, angled: Sequence[Angled]) -> None:
 
 
 def _true_angle(piece: Piece, angle: float) -> float:
-    """The angle of the line a piece stands on: 0 for type that only leans."""
+    """Angle of a piece's baseline: 0 for type that is only slanted."""
     angle = _difference(angle, 0.0)
     if abs(angle) <= _LEVEL:
         return 0.0
     if abs(angle) > _STEEPEST_SHEAR:
         return angle
-    # The box of a line that really goes up or down is higher by as much as it does.
+    # The box of a line that really rises or falls is taller by that amount.
     height, line = piece.y1 - piece.y0, _LINE * piece.size
     rise = (piece.x1 - piece.x0) * abs(math.sin(math.radians(angle)))
     return 0.0 if height < line + rise / 2 else angle
 
 
 def _difference(angle: float, other: float) -> float:
-    """How far it is from one angle to another, between -180 and 180."""
+    """Signed difference between two angles, from -180 to 180."""
     return (angle - other + 180.0) % 360.0 - 180.0
 
 
 def _main(found: Sequence[Angled]) -> float:
-    """The direction of most of the text: its mean angle around the one most letters have."""
+    """Direction of most of the text: the mean around the most frequent angle."""
     letters: Counter[int] = Counter()
     for piece, angle in found:
         letters[round(angle)] += len(piece.text)
@@ -73,7 +73,7 @@ def _main(found: Sequence[Angled]) -> float:
 
 
 def _level(piece: Piece, angle: float, turn: float, page: RawPage) -> Piece:
-    """The piece on a page that is turned back by ``turn`` degrees around its middle."""
+    """The piece after rotating the page back by ``turn`` degrees around its centre."""
     if not angle and not turn:
         return piece
     length, line = _length(piece, angle)
@@ -90,7 +90,7 @@ def _level(piece: Piece, angle: float, turn: float, page: RawPage) -> Piece:
 
 
 def _length(piece: Piece, angle: float) -> tuple[float, float]:
-    """How long and how high a piece is along its own line, from the box around it as it lies on the page."""
+    """Length and height of a piece along its own line, from its box on the page."""
     width, height, line = piece.x1 - piece.x0, piece.y1 - piece.y0, _LINE * piece.size
     cosine, sine = abs(math.cos(math.radians(angle))), abs(math.sin(math.radians(angle)))
     length = (width - line * sine) / cosine if cosine > sine else (height - line * cosine) / sine

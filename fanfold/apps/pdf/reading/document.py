@@ -1,4 +1,4 @@
-"""Can this file be read as a PDF, and what does one of its pages look like?"""
+"""Opens a PDF, says what is wrong with a file that cannot be used, and renders pages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pypdfium2 as pdfium
     from PIL import Image
 
-# What people hand over when they mean a PDF, by the first bytes of the file.
+# Other kinds of files that people submit as PDFs, by their first bytes.
 _LOOKS_LIKE = (
     (b"\x89PNG", "a PNG picture"),
     (b"\xff\xd8\xff", "a JPEG picture"),
@@ -36,15 +36,15 @@ _LOOKS_LIKE = (
     (b"Rar!", "a RAR archive"),
     (b"AT&TFORM", "a DjVu document"),
 )
-# A PDF may open with some bytes of rubbish; readers look for its header this far.
+# A PDF may start with junk bytes; readers look for its header within this range.
 _HEADER_WITHIN = 1024
 PREVIEW = 1600
 _LOOKED_AT = 32 * 1024 * 1024
-# pdfium refuses a document of no pages as it refuses a broken one.
+# pdfium reports a document without pages as it reports a broken one.
 _COUNTS_NONE = re.compile(rb"/Count\s+0\b")
 _PAGE = re.compile(rb"/Type\s*/Page\b")
-# Blankness is judged on a small copy: its size, the margin where scanners leave shadows, how much darker than the
-# paper ink is, and how many dark pixels have to sit close together (a lone digit of a page number has about ten).
+# Blank pages are detected on a small copy: its size, the margin where scanners leave shadows, how much darker than
+# paper ink is, and how many dark pixels must be close together (a single digit of a page number has about ten).
 _SMALL = 500
 _SHADOW = 0.03
 _DARKER = 40
@@ -53,7 +53,7 @@ _NEIGHBOURS = 5
 
 @dataclass(frozen=True)
 class Examined:
-    """What a document is: how many pages it has, which of them are wanted, and what they have in common."""
+    """A checked document: its page count, the selected pages and the survey of what they have in common."""
 
     total: int
     pages: list[int]
@@ -73,9 +73,9 @@ class Picture:
 def examine(
     path: Path, pages: str = "", *, limit_pages: int = 5000, name: str | None = None, surveyed: bool = True
 ) -> Examined:
-    """Check a document and choose its pages; says what is wrong, and what to do, if it cannot be used.
+    """Check a document and select its pages. Raises an error with the cause and the way out if it cannot be used.
 
-    With ``surveyed=False`` no page is read: one of them may be a bomb.
+    With ``surveyed=False`` no page is read, because one of them may crash or block the reader.
     """
     with opened(path, name=name) as document:
         total = len(document)
@@ -92,7 +92,7 @@ def examine(
 
 
 def unlock(path: Path, password: str, target: Path, *, name: str | None = None) -> None:
-    """Write a copy that needs no password; a file without one is just copied."""
+    """Write a copy that needs no password; an unencrypted file is just copied."""
     import pypdfium2.raw as raw
 
     with opened(path, password=password, name=name) as document:
@@ -104,7 +104,7 @@ def unlock(path: Path, password: str, target: Path, *, name: str | None = None) 
 
 
 def picture(path: Path, page: int, *, longest: int = 2000, quality: int = 80) -> Picture:
-    """Render one page in gray, its longest side capped in pixels, and say whether there is anything on it."""
+    """Render one page in gray, with its longest side capped in pixels, and report whether it is blank."""
     with opened(path) as document:
         image = _render(document, page, longest)
     jpeg = io.BytesIO()
@@ -113,13 +113,13 @@ def picture(path: Path, page: int, *, longest: int = 2000, quality: int = 80) ->
 
 
 def preview(page: dict[str, Any]) -> bytes:
-    """The page of an item as a person would look at it: as a JPEG, from the document itself."""
+    """JPEG preview of an item's page, rendered from the document."""
     return picture(page["source"].path, page["page"], longest=PREVIEW).jpeg
 
 
 @contextmanager
 def opened(path: Path, *, password: str | None = None, name: str | None = None) -> Iterator[pdfium.PdfDocument]:
-    """The document, closed again at the end; or the reason why it cannot be opened."""
+    """Open the document and close it at the end; raises the reason if it cannot be opened."""
     import pypdfium2 as pdfium
 
     fonts.install()
@@ -127,7 +127,7 @@ def opened(path: Path, *, password: str | None = None, name: str | None = None) 
         document = pdfium.PdfDocument(path, password=password)
     except (pdfium.PdfiumError, OSError) as error:
         if shortage(error) is not None:
-            raise  # The file may be fine: it is tried again when the machine has what it takes.
+            raise  # The file may be fine: it is retried when the machine has resources again.
         raise _reason(error, path, password, name or path.name) from error
     try:
         yield document
@@ -136,7 +136,7 @@ def opened(path: Path, *, password: str | None = None, name: str | None = None) 
 
 
 def _reason(error: Exception, path: Path, password: str | None, name: str) -> ff.Permanent:
-    """Why pdfium refused the file, as a sentence for the person who handed it over."""
+    """Why pdfium rejected the file, as a message for the person who submitted it."""
     import pypdfium2.raw as raw
 
     if isinstance(error, OSError):
@@ -181,9 +181,9 @@ def _render(document: pdfium.PdfDocument, page: int, longest: int) -> Image.Imag
 
     try:
         if document.get_formtype():
-            document.init_forms()  # or what was typed into a form is not drawn
+            document.init_forms()  # otherwise form field values are not rendered
         loaded = document[page - 1]
-        # The cap is in pixels, for models and OCR; beyond 300 dpi a small page would only be blown up.
+        # The cap is in pixels, for models and OCR; beyond 300 dpi a small page would only be enlarged.
         scale = min(longest / max(*loaded.get_size(), 1.0), 300 / 72)
         image: Image.Image = loaded.render(scale=scale, grayscale=True).to_pil().convert("L")
         loaded.close()
@@ -193,7 +193,7 @@ def _render(document: pdfium.PdfDocument, page: int, longest: int) -> Image.Imag
 
 
 def _is_blank(image: Image.Image) -> bool:
-    """Whether nothing but paper is to be seen: specks, and shadows at the edge of a scan, are no ink."""
+    """Whether the page shows nothing but paper; specks and shadows at the edge of a scan do not count as ink."""
     from PIL import ImageFilter
 
     small = image.reduce(max(1, round(max(image.size) / _SMALL)))
@@ -202,6 +202,6 @@ def _is_blank(image: Image.Image) -> bool:
     histogram = inner.histogram()
     paper = max(range(256), key=histogram.__getitem__)
     ink = inner.point([255 if level < paper - _DARKER else 0 for level in range(256)])
-    # The mean over 9 × 9 pixels is highest where dark pixels sit together.
+    # The mean over 9 × 9 pixels is highest where dark pixels are close together.
     density = ink.filter(ImageFilter.BoxBlur(4)).histogram()
     return not any(density[round(_NEIGHBOURS * 255 / 81) :])

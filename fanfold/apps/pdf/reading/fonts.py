@@ -1,7 +1,7 @@
-"""Gives pdfium a font for Chinese, Japanese and Korean where a document has none embedded and the machine has none installed.
+"""Gives pdfium a font for Chinese, Japanese and Korean if the document embeds none and the machine has none.
 
-pdfium measures characters by the glyphs of their font. Without one they have no width, and pdfium leaves them out of the
-text of the page. A font that has a frame for every character is enough to measure by.
+pdfium measures characters by the glyphs of their font. Without a font they have no width, and pdfium drops them from the
+text of the page. A font with an empty frame for every character is enough to measure them.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import struct
 from functools import cache
 from typing import Any
 
-# The character sets of Windows by which pdfium asks for a font: Shift JIS, Hangul, GB 2312 and Big 5.
+# Windows character sets by which pdfium requests a font: Shift JIS, Hangul, GB 2312 and Big 5.
 _CJK_CHARSETS = frozenset((128, 129, 134, 136))
 _FRAME_FONT = 0xF0
-"""How pdfium names the font to us: any number but 0."""
+"""Handle of the frame font in calls from pdfium: any number but 0."""
 _EM, _ASCENT, _DESCENT = 1000, 880, -120
 _EPOCH = bytes(8)
 
@@ -23,14 +23,14 @@ Table = tuple[bytes, bytes]
 
 @cache
 def install() -> None:
-    """Stand between pdfium and the fonts of the machine, once per process."""
+    """Intercept pdfium's font requests, once per process."""
     import pypdfium2.raw as raw
 
     machine = raw.FPDF_GetDefaultSystemFontInfo()
     if not machine:
         return
     info = _info(raw, machine.contents, machine)
-    # pdfium keeps the address for as long as the process lives.
+    # pdfium keeps the pointer for the life of the process.
     _kept.extend((info, machine))
     raw.FPDF_SetSystemFontInfo(ctypes.byref(info))
 
@@ -39,7 +39,7 @@ _kept: list[Any] = []
 
 
 def _info(raw: Any, theirs: Any, machine: Any) -> Any:
-    """The functions by which pdfium asks for fonts: those of the machine, and a frame for CJK where it has none."""
+    """Callbacks for pdfium's font requests: the machine's own, with the frame font for CJK if it has none."""
     info = raw.FPDF_SYSFONTINFO()
     types = dict(raw.FPDF_SYSFONTINFO._fields_)
     font = frame_font()
@@ -82,7 +82,7 @@ def _info(raw: Any, theirs: Any, machine: Any) -> Any:
 
 @cache
 def frame_font() -> bytes:
-    """A TrueType font of one glyph, a frame as large as a Chinese character, that stands for every character."""
+    """A TrueType font with one glyph for every character: a frame the size of a Chinese character."""
     glyph = _glyph()
     tables: list[Table] = [
         (b"cmap", _characters()),
@@ -98,7 +98,7 @@ def frame_font() -> bytes:
 
 
 def _glyph() -> bytes:
-    """Two rectangles, the inner one the other way round, so that it is a hole."""
+    """Two rectangles; the inner one runs in the opposite direction, so that it is a hole."""
     outer = [(0, _DESCENT), (0, _ASCENT), (_EM, _ASCENT), (_EM, _DESCENT)]
     inner = [(60, _DESCENT + 60), (_EM - 60, _DESCENT + 60), (_EM - 60, _ASCENT - 60), (60, _ASCENT - 60)]
     points = outer + inner
@@ -111,7 +111,7 @@ def _glyph() -> bytes:
 
 
 def _characters() -> bytes:
-    """All characters, from the space on, are the one glyph (a subtable of format 13 says so in one line)."""
+    """Map all characters from the space on to the one glyph (a subtable of format 13 needs one entry for that)."""
     subtable = struct.pack(">HHIIIIII", 13, 0, 28, 0, 1, 0x21, 0x10FFFF, 1)
     return struct.pack(">HHHHI", 0, 1, 3, 10, 12) + subtable
 

@@ -1,7 +1,7 @@
-"""Reads the characters of a page from pdfium itself: to compare with, and to read from where the layout engine lost some.
+"""Reads the characters of a page from pdfium: to check the layout engine, and to replace its text where it lost some.
 
-The layout engine drops one of two pieces that overlap, as an accent and its letter may, and pieces without a height, as
-those in a font that is neither in the file nor on the machine. pdfium's own text has them.
+The layout engine drops one of two overlapping pieces, such as an accent and its letter, and pieces without a height, such
+as text in a font that is neither in the file nor on the machine. pdfium's own text has them.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     import pypdfium2 as pdfium
 
 _FONT_NAME_BYTES = 128
-# The layout engine finds all letters of nearly every page; a page of which it lost more than this is read again.
+# The layout engine finds all letters of nearly every page; a page below this share is read again.
 _ENOUGH = 0.99
-# pdfium gives places on a device in whole pixels: so many of them per point.
+# pdfium returns device positions in whole pixels; this many per point.
 _PIXELS = 100
-# In sizes of the type: the same character this close is drawn twice, to look bold.
+# In multiples of the type size: the same character this close is drawn twice, to look bold.
 _SAME_PLACE = 0.1
-# In sizes of the type: further apart, or further back, is another piece; a step off the line is another line.
+# In multiples of the type size: a larger gap or step back starts a new piece; a step off the line starts a new line.
 _GAP = 1.5
 _BACK = 0.6
 _STEP = 0.35
@@ -41,7 +41,7 @@ _SAME_SIZE = 0.25
 
 @dataclass(slots=True)
 class Glyph:
-    """One character: where its line is, in points from the top left of the page as it is shown, and its box."""
+    """One character: its position on the baseline, in points from the top left of the displayed page, and its box."""
 
     text: str
     x: float
@@ -53,7 +53,7 @@ class Glyph:
 
 
 class OwnText:
-    """A page's text as pdfium has it."""
+    """A page's text according to pdfium."""
 
     def __init__(self, page: Any, textpage: Any) -> None:
         self.page = page
@@ -62,13 +62,13 @@ class OwnText:
 
     @cached_property
     def text(self) -> str:
-        """All of it, in the order of the file."""
+        """All text in file order."""
         found: str = self.textpage.get_text_range()
         return found
 
     @cached_property
     def glyphs(self) -> list[Glyph]:
-        """The characters that a person can see: those on the page, each once."""
+        """The visible characters: those on the page, each once."""
         found: list[Glyph] = []
         seen: set[tuple[str, int, int]] = set()
         before: Glyph | None = None
@@ -77,7 +77,7 @@ class OwnText:
             glyph = self._glyph(index)
             if glyph is None or not (-1 <= glyph.x <= self.width + 1 and -1 <= glyph.y <= self.height + 1):
                 continue
-            # Characters of one sign, as "ff" may be, have their place in common, and their fate.
+            # Characters of one glyph, such as the "ff" ligature, share a position, so they are kept or dropped together.
             if before is None or (glyph.x, glyph.y, glyph.text) != (before.x, before.y, before.text):
                 is_twice = bool(glyph.text.strip()) and _is_drawn_twice(glyph, seen)
             before = glyph
@@ -87,7 +87,7 @@ class OwnText:
 
     @property
     def visible(self) -> str:
-        """The text of the characters that a person can see."""
+        """The text of the visible characters."""
         return "".join(glyph.text for glyph in self.glyphs)
 
     def pieces(self) -> list[Angled]:
@@ -120,12 +120,12 @@ class OwnText:
         left, right = sorted((one[0], other[0]))
         top, bottom = sorted((one[1], other[1]))
         if bottom - top < size / 4 and right - left < size / 4:
-            # The font is not there to measure: a square on the line will do.
+            # There is no font to measure with, so use a square on the baseline.
             return (start[0], start[1] - size, start[0] + size, start[1])
         return (left, top, right, bottom)
 
     def _shown(self, x: float, y: float) -> tuple[float, float]:
-        """A place on the page as it is shown: turned and cropped, from the top left."""
+        """A position on the displayed page, after rotation and cropping, from the top left."""
         import pypdfium2.raw as raw
 
         left, top = ctypes.c_int(), ctypes.c_int()
@@ -148,7 +148,7 @@ class OwnText:
 
 @contextmanager
 def own_text(document: pdfium.PdfDocument, number: int) -> Iterator[OwnText | None]:
-    """A page's text as pdfium has it; None for a page that pdfium cannot load."""
+    """A page's text according to pdfium; None if pdfium cannot load the page."""
     import pypdfium2 as pdfium
 
     try:
@@ -170,10 +170,10 @@ def own_text(document: pdfium.PdfDocument, number: int) -> Iterator[OwnText | No
 
 
 def whole(read: RawPage | None, own: OwnText | None, number: int) -> RawPage | None:
-    """The page as the layout engine read it or, where that lost some of its text, as pdfium has it."""
+    """The page as the layout engine read it or, if that lost some of its text, as pdfium reads it."""
     if own is None or (read is not None and share_kept(letters(own.text), [read.text]) >= _ENOUGH):
         return read
-    # What is drawn twice, or beside the page, was not lost.
+    # Text drawn twice or outside the page was not lost.
     if read is not None and share_kept(letters(own.visible), [read.text]) >= _ENOUGH:
         return read
     page = RawPage(number, own.width, own.height)
@@ -185,7 +185,7 @@ def whole(read: RawPage | None, own: OwnText | None, number: int) -> RawPage | N
 
 
 def _is_drawn_twice(glyph: Glyph, seen: set[tuple[str, int, int]]) -> bool:
-    """Whether the same character was drawn at the same place before; notes it otherwise."""
+    """Whether the same character was already drawn at this position; records it if not."""
     cell = _SAME_PLACE * glyph.size
     column, row = math.floor(glyph.x / cell), math.floor(glyph.y / cell)
     near = itertools.product((column - 1, column, column + 1), (row - 1, row, row + 1))
@@ -221,21 +221,21 @@ def _follows(before: Glyph, glyph: Glyph) -> bool:
 
 
 def _steps(before: Glyph, glyph: Glyph) -> tuple[float, float]:
-    """How far one character is from another, along its line and across it."""
+    """Distance between two characters, along the line and across it."""
     radians = math.radians(before.angle)
     right, down = glyph.x - before.x, glyph.y - before.y
     return right * math.cos(radians) + down * math.sin(radians), down * math.cos(radians) - right * math.sin(radians)
 
 
 def _advance(glyph: Glyph) -> float:
-    """How far a character reaches along its line."""
+    """Extent of a character along its line."""
     left, top, right, bottom = glyph.box
     sine, cosine = abs(math.sin(math.radians(glyph.angle))), abs(math.cos(math.radians(glyph.angle)))
     return right - left if cosine > sine else bottom - top
 
 
 def _spaced(run: list[Glyph]) -> str:
-    """The characters of a run with the spaces that the gaps between them stand for."""
+    """The text of a run, with spaces where there are gaps."""
     text = run[0].text
     for before, glyph in itertools.pairwise(run):
         along, _ = _steps(before, glyph)

@@ -1,4 +1,4 @@
-"""Compares the letters and digits of a page before and after it was read, so that lost text never goes unnoticed."""
+"""Compares the letters and digits of a page before and after conversion, so that lost text never goes unnoticed."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from fanfold.apps.pdf.sentences import say_of_pdf
 
 LEAST_KEPT = 0.97
-"""A page that keeps less than this share of its letters and digits is degraded."""
+"""Smallest share of letters and digits a page may keep without being degraded."""
 
 
 def letters(text: str) -> Counter[str]:
-    """How often each letter and digit occurs; accents, ligatures and forms of a letter do not count."""
+    """Counts of letters and digits, ignoring accents, ligatures and letter forms."""
     if not text.isascii():
         text = unicodedata.normalize("NFKD", text)
     counted = Counter(text.casefold())
@@ -21,7 +21,7 @@ def letters(text: str) -> Counter[str]:
 
 
 def share_kept(wanted: Counter[str], texts: Iterable[str]) -> float:
-    """How much of the wanted letters and digits the texts have, together; 1 where nothing is wanted."""
+    """Share of the wanted letters and digits that the texts contain together; 1 if none are wanted."""
     total = wanted.total()
     if not total:
         return 1.0
@@ -29,6 +29,6 @@ def share_kept(wanted: Counter[str], texts: Iterable[str]) -> float:
 
 
 def reason(share: float) -> str:
-    """What is said of a page that lost text."""
+    """Message for a page that lost text."""
     # Rounded down: 96.9 % must not be called 97 %.
     return say_of_pdf("letters_lost", percent=int(share * 100))

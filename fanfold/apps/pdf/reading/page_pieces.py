@@ -1,4 +1,4 @@
-"""What stands where on a page? Pieces of text with their place and font, and tables, as the engine sees them."""
+"""Reads a page's pieces of text, with position and font, and its tables from the layout engine."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from fanfold.model.shortage import shortage
 
 
 def read(path: Path, pages: Sequence[int], *, forms: bool = False) -> tuple[dict[int, RawPage], dict[int, str]]:
-    """The pages that could be read, and why the others could not, by page number."""
+    """The pages that could be read, and the reasons for the others, by page number."""
     try:
         result = _parse(path, pages, forms)
         turned = {page.page_num: angle for page in result.pages if (angle := _turned(page.text_items))}
-        # Lines that run up the page come in pieces out of order; read again as if the page were turned, they do not.
+        # Vertical lines come as pieces out of order, so read the page again as if it were rotated.
         again = _parse(path, list(turned), forms, turned).pages if turned else []
     except Exception as error:
         if shortage(error) is not None:
             raise
-        # pdfium opened the file before, so its pages can still be drawn and read from the picture.
+        # pdfium has opened the file, so its pages can still be rendered and read from the image.
         return {}, dict.fromkeys(pages, say_of_pdf("layer_unreadable", why=str(error)))
     straight = [page for page in result.pages if page.page_num not in turned]
     found = {page.page_num: _raw_page(page) for page in [*straight, *again]}
@@ -34,7 +34,7 @@ def read(path: Path, pages: Sequence[int], *, forms: bool = False) -> tuple[dict
 
 
 def _parse(path: Path, pages: Sequence[int], forms: bool, turned: dict[int, int] | None = None) -> Any:
-    """Let liteparse read the pages: its own Markdown is not used, only what it found and where."""
+    """Let liteparse read the pages. Only its pieces and their positions are used, not its Markdown."""
     from liteparse import LiteParse
 
     parser = LiteParse(
@@ -45,7 +45,7 @@ def _parse(path: Path, pages: Sequence[int], forms: bool, turned: dict[int, int]
         extract_blocks=True,
         extract_text_metadata=True,
         extract_form_fields=forms,
-        # What repeats is judged from the survey: a window must not see more or less of it than another.
+        # Repeated lines are judged from the survey, so that every window sees the same ones.
         keep_headers_footers=True,
         continue_on_page_error=True,
         page_orientation_corrections=list(turned.items()) if turned else None,
@@ -55,7 +55,7 @@ def _parse(path: Path, pages: Sequence[int], forms: bool, turned: dict[int, int]
     native = getattr(parser, "_native", None)
     if native is None:
         return parser.parse(path)
-    # The public call copies every item into dataclasses, character codes and all: a third of the time of a page.
+    # The public call copies every item into dataclasses, which takes a third of the time of a page.
     return native.parse(str(path.absolute()))
 
 
@@ -72,7 +72,7 @@ def _raw_page(page: Any) -> RawPage:
 
 
 def _turned(items: Sequence[Any]) -> int:
-    """By how much most of the text is turned."""
+    """Rotation of most of the text."""
     rotations = [item.rotation for item in items]
     if not any(rotations):
         return 0
@@ -88,14 +88,14 @@ def _piece(item: Any) -> Piece:
     x, y, width, height = item.x, item.y, item.width, item.height
     bold, mono = style(item.font_name or "")
     size = item.font_height or height or 1.0
-    # Some fonts claim a box far taller than their letters, which would tie lines together that only look close.
+    # Some fonts claim a box far taller than their letters, which would merge separate lines.
     if height > 1.6 * size and not round(item.rotation) % 360:
         y, height = y + (height - size) / 2, size
     return Piece(item.text.strip(), x, y, x + width, y + height, size, bold, mono)
 
 
 def _filled_in(form_field: Any) -> Iterator[Piece]:
-    """What was typed into a form, or ticked: it is drawn on the page, but is no part of its text."""
+    """Values and ticks of form fields, which are drawn on the page but are not part of its text."""
     box = form_field.rect
     if box is None:
         return

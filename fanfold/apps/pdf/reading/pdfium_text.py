@@ -1,7 +1,7 @@
-"""Which characters, and how much of it in bold, does a piece of text really have?
+"""Corrects the characters and the bold extent of pieces from pdfium's own text.
 
-liteparse writes straight quotes and hyphens for curly quotes and dashes, and knows only the font a piece begins with.
-pdfium's own text of the page has both, character by character; a piece is found in it by its text.
+liteparse replaces curly quotes and dashes with straight quotes and hyphens, and knows only the font of a piece's first
+character. pdfium has both for every character; a piece is located in pdfium's text by its own text.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from typing import Any
 from fanfold.apps.pdf.markdown.pieces import Piece, style
 
 _SIMPLIFIED = str.maketrans("‘’‚‛“”„‟–—―‒−‐‑\u00a0\x02\ufffe", "''''\"\"\"\"------- --")
-# What may have been another sign: quotes, and hyphens between letters or spaces (not those of "01-05").
+# Characters that may have been replaced: quotes, and hyphens between letters or spaces (not those of "01-05").
 _LOST = re.compile(r"['\"]|[^\W\d]-|-[^\W\d]| -|-$|--")
-# A bold piece is looked at only if it may be a title that runs into its paragraph, and typewriter type only if it is
-# longer than a word of it in a sentence: the font of a character is asked for one by one.
+# Fonts are queried one character at a time, so a bold piece is checked only if it may be a run-in title, and a
+# monospaced piece only if it has more than one word.
 _RUN_IN = re.compile(r"[:.–—-] ")
 _LONG = 60
 _FONT_NAME_BYTES = 128
 
 
 def correct(textpage: Any, pieces: list[Piece]) -> None:
-    """Give the pieces their own quotes and dashes back, and measure how far their bold beginning goes."""
+    """Restore quotes and dashes in the pieces, and measure the length of their bold start."""
     if any(map(_doubtful, pieces)):
         _correct(textpage, pieces)
 
@@ -39,7 +39,7 @@ def _doubtful(piece: Piece) -> bool:
 def _correct(textpage: Any, pieces: list[Piece]) -> None:
     original = textpage.get_text_range()
     simple = original.translate(_SIMPLIFIED)
-    # pdfium leaves out characters it cannot name, and then text and fonts are counted differently.
+    # pdfium omits characters it cannot map, and then text and font indexes differ.
     same_count = len(original) == textpage.count_chars()
     position = 0
     for piece in pieces:
@@ -57,13 +57,13 @@ def _correct(textpage: Any, pieces: list[Piece]) -> None:
 
 
 def _measure(textpage: Any, start: int, piece: Piece) -> None:
-    """A piece that only begins in bold, or in typewriter type, is not bold, or typewriter type."""
-    # Its last word may be emphasised as well: the middle tells more than the end.
+    """Clear the bold or monospaced flag of a piece that only begins that way."""
+    # The last word may be emphasised as well, so check the middle and not the end.
     middle = start + len(piece.text[: len(piece.text) // 2].rstrip()) - 1
     end_bold, end_mono = _style_at(textpage, start + len(piece.text) - 1)
     bold, mono = _style_at(textpage, max(middle, start))
     if (bold, mono) != (piece.bold, piece.mono):
-        # Its size is that of its first word, too.
+        # Its size is also that of its first word.
         piece.size *= (_size_at(textpage, max(middle, start)) or 1.0) / (_size_at(textpage, start) or 1.0)
     bold, mono = bold and end_bold, mono and end_mono
     piece.mono = piece.mono and mono
@@ -73,10 +73,10 @@ def _measure(textpage: Any, start: int, piece: Piece) -> None:
 
 
 def _bold_length(textpage: Any, start: int, text: str) -> int:
-    """How many characters are bold, by whole words; titles come first, so the first plain word ends them."""
+    """Number of bold characters at the start, in whole words; the first plain word ends the title."""
     end = 0
     for word in text.split(" "):
-        # "Title:" is one word, though its colon is often plain already.
+        # "Title:" is one word, although its colon is often not bold.
         letters = len(word.rstrip(":;,.!?)]")) or len(word)
         if word and not _style_at(textpage, start + end + letters - 1)[0]:
             break

@@ -1,4 +1,4 @@
-"""Which pages did somebody mean by ``1-3,7,10-``, ``-5`` or ``last``?"""
+"""Parses page ranges such as ``1-3,7,10-``, ``-5`` or ``last``."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ SYNTAX = say_of_pdf("range_syntax")
 _EDGE = r"(\d{1,9}|last(?:-\d{1,9})?)"
 _SINGLE = re.compile(_EDGE)
 _FROM_TO = re.compile(rf"{_EDGE}?-{_EDGE}?")
-# People copy ranges out of documents: full-width digits and signs, and every kind of dash, mean what they look like.
+# People copy ranges from documents, so full-width digits and signs and every kind of dash are accepted.
 _LOOKALIKES = str.maketrans("０１２３４５６７８９，、；;－–—−‐‑~～", "0123456789,,,,--------")
 
 
 def parse(text: str, total: int) -> list[int]:
-    """The page numbers a range names: each page once, in the order they were named. Nothing named means all pages."""
+    """Page numbers of a range, without duplicates and in the given order. An empty range means all pages."""
     if not text.strip():
         return list(range(1, total + 1))
     named = [page for part in _parts(text) for page in _pages(part, text, total)]
@@ -27,7 +27,7 @@ def parse(text: str, total: int) -> list[int]:
 
 
 def check(text: str) -> None:
-    """Whether this is a page range at all; how many pages the document has is not known yet."""
+    """Check the syntax of a page range; the number of pages is not known yet."""
     parts = _parts(text)
     if text.strip() and not parts:
         raise ff.Permanent(say_of_pdf("range_empty", range=text, syntax=SYNTAX), code="bad_range")
@@ -42,7 +42,7 @@ def _parts(text: str) -> list[str]:
 
 
 def _edges(part: str, text: str) -> tuple[str, str]:
-    """The first and the last page as they were written; empty where that was left open."""
+    """First and last page as written; empty if left open."""
     if single := _SINGLE.fullmatch(part):
         _from_one((single[1],), part, text)
         return single[1], single[1]
@@ -59,7 +59,7 @@ def _edges(part: str, text: str) -> tuple[str, str]:
 def _from_one(edges: tuple[str, ...], part: str, text: str) -> None:
     if any(edge.isdecimal() and int(edge) == 0 for edge in edges):
         raise ff.Permanent(
-            f"{part!r} in the page range {text!r} names page 0, and pages begin at 1. {SYNTAX}.", code="bad_range"
+            f"{part!r} in the page range {text!r} names page 0, but pages begin at 1. {SYNTAX}.", code="bad_range"
         )
 
 

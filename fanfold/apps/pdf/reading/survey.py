@@ -1,4 +1,4 @@
-"""What do the pages of a document have in common? Asked once, of a sample, so that every page is judged alike."""
+"""Surveys a sample of pages once for what they have in common, so that every page is judged by the same rules."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SAMPLE = 64
 _FEW_LETTERS = 60
 _OUTLINE_ENTRIES = 5000
-# Type this much larger than the body's is a heading; sizes closer than this are the same size.
+# Type this much larger than the body is a heading; sizes closer than this count as the same.
 _LARGER = 1.12
 _SAME_SIZE = 0.06
 _LEVELS = 5
@@ -44,13 +44,13 @@ def _entry(bookmark: Any) -> list[Any] | None:
         destination = bookmark.get_dest()
         index = destination.get_index() if destination is not None else None
     except (UnicodeDecodeError, RuntimeError):
-        # Damaged, or made by a program that cannot write them: one title less.
+        # The entry is damaged: skip it.
         return None
     return [title, index + 1, bookmark.level + 1] if title and index is not None and index >= 0 else None
 
 
 def take(path: Path, document: pdfium.PdfDocument) -> dict[str, Any]:
-    """Read a sample of pages, evenly spread, and note what they share. The answer can be stored as JSON."""
+    """Read an evenly spread sample of pages and record what they share, as JSON values."""
     pages, _problems = reading.read(path, sample(len(document)))
     _complete(document, pages)
     entries = outline(document)
@@ -66,7 +66,7 @@ def take(path: Path, document: pdfium.PdfDocument) -> dict[str, Any]:
 
 
 def _complete(document: pdfium.PdfDocument, pages: dict[int, RawPage]) -> None:
-    """Read pages again that seem to have hardly any text: the layout engine may not know their fonts."""
+    """Read pages with hardly any text again: the layout engine may not know their fonts."""
     for number, page in list(pages.items()):
         if len(page.text) < _FEW_LETTERS:
             with own_text(document, number) as own:
@@ -81,7 +81,7 @@ def sample(total: int) -> list[int]:
 
 
 def _sizes(pages: Iterable[RawPage]) -> tuple[float, list[float]]:
-    """The size most characters have, and the larger sizes headings use, largest first."""
+    """The most frequent type size, and the larger sizes of headings, largest first."""
     characters: Counter[float] = Counter()
     for page in pages:
         for piece in page.pieces:
@@ -90,7 +90,7 @@ def _sizes(pages: Iterable[RawPage]) -> tuple[float, list[float]]:
         return 0.0, []
     body = max(characters, key=lambda size: (characters[size], size))
     ladder: list[float] = []
-    # An initial over three lines is large, but no heading.
+    # A drop cap is large but not a heading.
     large = (size for size, count in characters.items() if size >= body * _LARGER and count >= _HEADING_LENGTH)
     for size in sorted(large, reverse=True):
         if not ladder or size < ladder[-1] * (1 - _SAME_SIZE):
@@ -99,7 +99,7 @@ def _sizes(pages: Iterable[RawPage]) -> tuple[float, list[float]]:
 
 
 def _levels(pages: Iterable[RawPage], ladder: list[float], entries: list[list[Any]]) -> list[int]:
-    """The level of each size of headings: what the outline says of titles in that size, or else one below the larger one."""
+    """Level of each heading size: the outline's level for titles of that size, or one below the next larger size."""
     known = headings.titles(entries)
     said: dict[int, list[int]] = defaultdict(list)
     for page in pages:
@@ -111,7 +111,7 @@ def _levels(pages: Iterable[RawPage], ladder: list[float], entries: list[list[An
     levels: list[int] = []
     for index in range(len(ladder)):
         above = levels[-1] if levels else 0
-        # The title of a book stands over its chapters, but is no entry of its outline: both are of the first level.
+        # A book's title is above its chapters but not in the outline, so both get the first level.
         untold = 1 if index < min(said, default=0) else above + 1
         levels.append(max(median_low(said[index]) if index in said else untold, above, 1))
     return levels
