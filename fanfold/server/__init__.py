@@ -1,1 +1,1 @@
-"""What did a program or a browser ask? The HTTP API, the live streams and the pages; it holds no state of its own."""
+"""The server: HTTP API, live streams and web pages. It keeps no state of its own."""

@@ -1,4 +1,4 @@
-"""What makes up the server? The app: its routes, its guard, and what begins and ends with it."""
+"""Builds the server's app: its routes, its guard, and what starts and stops with it."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from fanfold.server.web.frame.languages import learn
 API = "/api/v1"
 MODULES = (tasks, actions, decisions, external, items, results, streams, operating)
 DESCRIPTION = """
-One task is split into items, every item is processed by itself, and the results are merged.
+A task is split into items, each item is processed separately, and the results are merged.
 
-Errors are problem documents (`application/problem+json`) with a stable `code`. Commands that a task's state does not allow
-are answered with 409; `available_commands` of the task says which are possible now.
+Errors are problem documents (`application/problem+json`) with a stable `code`. A command that the task's state does not
+allow gets a 409; `available_commands` of the task lists the commands possible now.
 """
 
 
 class App(FastAPI):
-    """FastAPI's app with a description that is complete."""
+    """FastAPI's app with a complete OpenAPI description."""
 
     def openapi(self) -> dict[str, Any]:
         """The OpenAPI description."""

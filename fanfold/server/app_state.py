@@ -1,4 +1,4 @@
-"""What does the server have at hand? The store, the pipelines, the live reader and its rules, in one place."""
+"""State shared by all routes: the store, the pipelines, the live reader and the access rules."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 @dataclass
 class AppState:
-    """Everything a route may need; one for each server."""
+    """Everything a route may need; one per server."""
 
     store: Store
     pipelines: Mapping[str, Pipeline]
@@ -37,11 +37,11 @@ class AppState:
         self.database_health = DatabaseHealth(self.store)
 
     def client(self, owner: str | None = None, actor: str = "person") -> Client:
-        """A client of the store, for one request; it costs nothing."""
+        """A client for one request; creating it is cheap."""
         return Client(store=self.store, pipelines=self.pipelines.values(), actor=actor, owner=owner)
 
     def knows_host(self, name: str) -> bool:
-        """Whether a request may name this host: an attacker's name that points here (DNS rebinding) is not among them."""
+        """Whether a request may use this host name. Rejects foreign names that resolve to this server (DNS rebinding)."""
         bare = name.rpartition(":")[0] if name.rpartition(":")[2].isdigit() and not name.endswith("]") else name
         bare = bare.lower().rstrip(".")
         if bare in LOOPBACK_NAMES or bare == self.host.lower() or bare in self.allowed_hosts:
@@ -69,6 +69,6 @@ def _is_address(name: str) -> bool:
 
 
 def place_of(request: Request) -> AppState:
-    """The place of the server that got the request."""
+    """The state of the server that got the request."""
     place: AppState = request.app.state.place
     return place

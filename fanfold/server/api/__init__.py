@@ -1,1 +1,1 @@
-"""What can a program ask for? The routes of the API, by the noun they are about."""
+"""The routes of the HTTP API, one module per resource."""

@@ -1,4 +1,4 @@
-"""The actions that applications bring: which there are for a task, and taking one."""
+"""Lists and runs the actions that applications define for a task."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class ActionShape(BaseModel):
     name: str
     label: str
     help: str
-    states: list[str] = Field(description="The states of a task in which it is offered.")
-    options_schema: dict[str, Any] = Field(description="The JSON Schema of its options.")
+    states: list[str] = Field(description="Task states in which it is offered.")
+    options_schema: dict[str, Any] = Field(description="JSON Schema of its options.")
 
 
 class ActionWish(BaseModel):
@@ -37,17 +37,17 @@ class ActionWish(BaseModel):
 
 
 class ActionDone(BaseModel):
-    """What an action came to."""
+    """Outcome of an action."""
 
     action: str
     message: str
-    sentence: Said | None = Field(description="The code and parameters of the message, where it has them.")
-    task: TaskShape | None = Field(description="The task as it is now; null when the action deleted it.")
+    sentence: Said | None = Field(description="Code and parameters of the message, if it has them.")
+    task: TaskShape | None = Field(description="The task after the action; null if the action deleted it.")
 
 
 @router.get("/tasks/{task_id}/actions", responses=may_answer(404, 409))
 def list_actions(client: Looking, task_id: TaskId) -> list[ActionShape]:
-    """List the actions that can be taken with the task now; none where the server does not know its pipeline."""
+    """List the actions possible for the task now; empty if the server does not know its pipeline."""
     return [ActionShape(**one.described()) for one in offered(client, client.get(task_id))]
 
 
@@ -55,7 +55,7 @@ def list_actions(client: Looking, task_id: TaskId) -> list[ActionShape]:
 async def take_action(
     client: Looking, _access: Changing, task_id: TaskId, name: Annotated[Text, Path(max_length=63)], wish: ActionWish
 ) -> ActionDone:
-    """Take an action, here and now, in the server; its outcome is kept as an event of the task."""
+    """Run an action in the server now; its outcome is recorded as an event of the task."""
     done = await making(client.do, task_id, name, harmless(wish.options))
     task = TaskShape.of(done.task) if done.task is not None else None
     said = without_commands(done.message)

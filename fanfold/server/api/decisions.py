@@ -1,4 +1,4 @@
-"""What people decide about parts of results: list decisions, and make one or many."""
+"""Lists and makes people's decisions about parts of results."""
 
 from __future__ import annotations
 
@@ -26,14 +26,12 @@ PartKey = Annotated[Text, Field(min_length=1, max_length=PART_LENGTH)]
 class DecisionShape(BaseModel):
     """A decision: who decided what about which part, and when."""
 
-    number: int = Field(description="Counts the decisions of the task; the cursor of the list.")
+    number: int = Field(description="Sequence number within the task; the cursor of the list.")
     stage: str
     item: str
     part: str
     verdict: DecisionVerdict
-    value: JsonValue = Field(
-        description="What replaces the part; null when it is replaced by nothing, or not replaced."
-    )
+    value: JsonValue = Field(description="Replacement of the part; null if the part is removed or not replaced.")
     actor: str
     at: datetime
 
@@ -44,30 +42,30 @@ class DecisionShape(BaseModel):
 
 
 class DecisionList(BaseModel):
-    """Decisions, in the order in which they were made."""
+    """Decisions in the order they were made."""
 
     decisions: list[DecisionShape]
-    next: int | None = Field(description="Give it as `after` to get the next ones; null at the end.")
+    next: int | None = Field(description="Pass it as `after` to get the next page; null at the end.")
 
 
 class DecisionWish(BaseModel):
-    """What is decided about one part of an item's output."""
+    """A decision about one part of an item's output."""
 
-    item: ItemKey = Field(description="The key of the item.")
-    part: PartKey = Field(description="The key of the part, made from its content, as the application says.")
-    verdict: DecisionVerdict = Field(description="`undo` takes the decision about this part back.")
-    value: JsonValue = Field(default=None, description="With `replace`: what replaces the part; null: nothing does.")
+    item: ItemKey = Field(description="Key of the item.")
+    part: PartKey = Field(description="Key of the part, derived from its content by the application.")
+    verdict: DecisionVerdict = Field(description="`undo` withdraws the decision about this part.")
+    value: JsonValue = Field(default=None, description="With `replace`: the replacement; null removes the part.")
     stage: Text | None = Field(default=None, max_length=63)
 
     model_config = ConfigDict(extra="forbid")
 
 
 class DecisionsWish(BaseModel):
-    """Decisions to be made together: all of them, or none if one cannot be made."""
+    """Decisions made together: all of them, or none if one cannot be made."""
 
     decisions: list[DecisionWish] = Field(min_length=1, max_length=MOST_AT_ONCE)
     stage: Text | None = Field(
-        default=None, max_length=63, description="The stage of the items; by default the one that the last merge reads."
+        default=None, max_length=63, description="Stage of the items; by default the one the last merge reads."
     )
 
     model_config = ConfigDict(
@@ -93,11 +91,11 @@ def list_decisions(
     item: Annotated[Text | None, Query(max_length=KEY_LENGTH)] = None,
     part: Annotated[Text | None, Query(max_length=PART_LENGTH)] = None,
     verdict: DecisionVerdict | None = None,
-    history: Annotated[bool, Query(description="Also those that were taken back, or that later ones replace.")] = False,
-    after: Annotated[int, Query(ge=0, le=2**31 - 1, description="The `next` of the page before.")] = 0,
+    history: Annotated[bool, Query(description="Include decisions that were undone or replaced later.")] = False,
+    after: Annotated[int, Query(ge=0, le=2**31 - 1, description="The `next` of the previous page.")] = 0,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
 ) -> DecisionList:
-    """List the decisions about parts of a task's results: the latest about each part."""
+    """List the latest decision on each part of a task's results."""
     found = client.decisions(
         task_id, stage=stage, item=item, part=part, verdict=verdict, history=history, after=after, limit=limit
     )
@@ -107,9 +105,9 @@ def list_decisions(
 
 @router.post("/tasks/{task_id}/decisions", responses=may_answer(404, 409), dependencies=MAY_CHANGE)
 def decide(client: Looking, task_id: TaskId, wish: DecisionsWish) -> TaskShape:
-    """Accept, reject or replace parts of results, or take that back; the last merge follows in a moment, once for all.
+    """Accept, reject or replace parts of results, or undo that; the last merge then runs once for all of them.
 
-    No item is redone. A decision that says the same as the last one about its part changes nothing.
+    No item is redone. A decision equal to the last one on the same part changes nothing.
     """
     wanted = [NewDecision(one.item, one.part, one.verdict, one.value, one.stage) for one in wish.decisions]
     return TaskShape.of(client.decide_many(task_id, wanted, stage=wish.stage))

@@ -1,4 +1,4 @@
-"""What may an answer be? What the OpenAPI description says of problems, tokens and limits, for every route alike."""
+"""The parts of the OpenAPI description that all routes share: problems, tokens and limits."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ from fanfold.server.requests.problems import MEDIA_TYPE
 WORDS = {
     401: "No valid token was given.",
     403: "The token does not allow it, or the request came from a page of another site.",
-    404: "There is no such thing, or it is not yours to see.",
-    409: "Not possible in the state it is in, or the shortened id fits several tasks.",
+    404: "It does not exist, or you may not see it.",
+    409: "Its state does not allow this, or the shortened id matches several tasks.",
     413: "The request is too large.",
-    408: "The request did not come completely in time.",
-    415: "Only JSON and multipart/form-data are understood.",
+    408: "The request did not arrive completely in time.",
+    415: "Only JSON and multipart/form-data are accepted.",
     416: "The file has no such range.",
-    421: "The server is not called by this name.",
-    422: "What was given cannot be used; nothing was changed.",
+    421: "The server does not accept this host name.",
+    422: "The input cannot be used; nothing was changed.",
     500: "The application's own code failed; `detail` says how.",
-    503: "The database cannot be used right now, or too much is wanted at once.",
-    507: "The server has no space left for what was sent.",
+    503: "The database cannot be used right now, or there are too many requests.",
+    507: "The server has no disk space left for the upload.",
 }
 ALWAYS = (401, 403, 413, 421, 422, 503)
 REFERENCE = "#/components/schemas/{model}"
 BEARER = {
     "type": "http",
     "scheme": "bearer",
-    "description": "Made by `fanfold tokens create`; not needed on a loopback address.",
+    "description": "Created with `fanfold tokens create`; not needed on a loopback address.",
 }
 
 
 def may_answer(*statuses: int, always: tuple[int, ...] = ALWAYS) -> dict[int | str, dict[str, Any]]:
-    """The ``responses`` of a route that may answer with these problems, and with those that any route may."""
+    """The ``responses`` of a route: these problems and those common to all routes."""
     content = {MEDIA_TYPE: {"schema": {"$ref": REFERENCE.format(model="Problem")}}}
     return {status: {"description": WORDS[status], "content": content} for status in sorted({*statuses, *always})}
 
 
 def completed(described: dict[str, Any]) -> dict[str, Any]:
-    """The description with what routes only refer to: the shapes of problems and files, and how a token is given."""
+    """The description, completed with what routes only refer to: the problem and file schemas and the token scheme."""
     components = described.setdefault("components", {})
     shapes = components.setdefault("schemas", {})
     for model in (Problem, GivenFile):

@@ -1,4 +1,4 @@
-"""External jobs: list them, and decide about those of unknown outcome."""
+"""Lists external jobs and resolves those with an unknown outcome."""
 
 from __future__ import annotations
 
@@ -21,37 +21,37 @@ router = Router(tags=["tasks"])
 
 
 class ExternalShape(BaseModel):
-    """An external job: what is known of it, and under which key."""
+    """An external job and its idempotency key."""
 
     item: str
     stage: str
     name: str
     state: JobState
     key: str
-    job: JsonValue = Field(description="The id that the service gave it; null while it is not known.")
+    job: JsonValue = Field(description="Id assigned by the service; null while unknown.")
     intended_at: datetime
     updated_at: datetime
-    held: str | None = Field(description="Why its item waits for a person; null when it does not.")
+    held: str | None = Field(description="Why its item waits for a person; null if it does not.")
     sentences: dict[str, Said] = SENTENCES
 
     @classmethod
     def of(cls, job: ExternalJob, task_id: str) -> ExternalShape:
-        """The job for a program."""
+        """The job as JSON."""
         known = shallow(neutral(job))
         known |= {"job": plain(job.job, task_id), "sentences": said_in(known["sentences"])}
         return cls.model_construct(**known)
 
 
 class ExternalList(BaseModel):
-    """External jobs, in the order of their items."""
+    """External jobs in item order."""
 
     jobs: list[ExternalShape]
 
 
 class ExternalWish(BaseModel):
-    """Which jobs are meant, and why."""
+    """The jobs to act on, and the reason."""
 
-    items: list[Text] = Field(default=[], max_length=10_000, description="Only of these items; by default of all.")
+    items: list[Text] = Field(default=[], max_length=10_000, description="Only jobs of these items; by default all.")
     stage: Text | None = None
     reason: Annotated[Text | None, Field(max_length=1_000)] = None
 
@@ -77,17 +77,17 @@ def decided(client: Client, task_id: str, verb: str, wish: ExternalWish) -> Task
 
 @router.post("/tasks/{task_id}/external/check", responses=may_answer(404, 409), dependencies=MAY_CHANGE)
 def check_external_jobs(client: Looking, task_id: TaskId, wish: ExternalWish = NO_WISH) -> TaskShape:
-    """Ask the service about external jobs again now."""
+    """Query the service about external jobs again now."""
     return decided(client, task_id, "check", wish)
 
 
 @router.post("/tasks/{task_id}/external/lost", responses=may_answer(404, 409), dependencies=MAY_CHANGE)
 def give_up_external_jobs(client: Looking, task_id: TaskId, wish: ExternalWish = NO_WISH) -> TaskShape:
-    """Say that jobs of unknown outcome, or the jobs of the named items, were lost; others are started, with new keys."""
+    """Mark jobs with an unknown outcome, or those of the named items, as lost; new ones start with new keys."""
     return decided(client, task_id, "lost", wish)
 
 
 @router.post("/tasks/{task_id}/external/resend", responses=may_answer(404, 409), dependencies=MAY_CHANGE)
 def resend_external_jobs(client: Looking, task_id: TaskId, wish: ExternalWish = NO_WISH) -> TaskShape:
-    """Start jobs of unknown outcome again with the same keys, for services that de-duplicate."""
+    """Send jobs with an unknown outcome again with the same keys, for services that remove duplicates."""
     return decided(client, task_id, "resend", wish)

@@ -1,4 +1,4 @@
-"""What is inside a task? Its items with their data and pictures, what failed and why, its events, calls and timeline."""
+"""Routes for the contents of a task: items with data and pictures, failures, events, calls and the timeline."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from fanfold.server.requests.sentences import neutral
 from fanfold.store.rows.answers import CallRow
 
 router = APIRouter(tags=["items"])
-Key = Annotated[Text, Query(description="The item's key; an item without one answers to its position.", max_length=200)]
-Stage = Annotated[Text | None, Query(description="By default the stage people count.", max_length=63)]
+Key = Annotated[Text, Query(description="Key of the item, or its position if it has none.", max_length=200)]
+Stage = Annotated[Text | None, Query(description="By default the stage with many items.", max_length=63)]
 KINDS = ((b"\xff\xd8\xff", "image/jpeg"), (b"\x89PNG\r\n", "image/png"), (b"RIFF", "image/webp"))
 PICTURE = {"content": {"image/jpeg": {}, "image/png": {}}, "description": "The picture."}
 HOUR = "private, max-age=3600"
@@ -37,12 +37,12 @@ def list_items(
     client: Looking,
     task_id: TaskId,
     stage: Stage = None,
-    state: Annotated[list[ItemState], Query(description="Only these states.")] = [],  # noqa: B006
-    degraded: Annotated[bool | None, Query(description="Only those that are not what was asked for, or not.")] = None,
-    after: Annotated[Text | None, Query(description="The `next` of the page before.", max_length=200)] = None,
+    state: Annotated[list[ItemState], Query(description="Only items in these states.")] = [],  # noqa: B006
+    degraded: Annotated[bool | None, Query(description="Only degraded items, or only the others.")] = None,
+    after: Annotated[Text | None, Query(description="The `next` of the previous page.", max_length=200)] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> ItemList:
-    """List a task's items, in order."""
+    """List a task's items in order."""
     found = client.items(task_id, stage=stage, states=state, degraded=degraded, after=after, limit=limit)
     return ItemList.model_construct(
         items=[neutral(item) for item in found], next=found[-1].key if len(found) == limit else None
@@ -61,15 +61,15 @@ def get_output(
     task_id: TaskId,
     key: Key,
     stage: Stage = None,
-    earlier: Annotated[bool, Query(description="What it had made before it was redone.")] = False,
+    earlier: Annotated[bool, Query(description="The output from before it was redone.")] = False,
 ) -> JSONResponse:
-    """Get the output of one item that is done, as JSON; files in it are links."""
+    """Get the output of a finished item as JSON; files in it are links."""
     return JSONResponse(plain(client.output(task_id, key, stage, earlier=earlier), client.get(task_id).id))
 
 
 @router.get("/tasks/{task_id}/items/image", responses={**may_answer(404, 409), 200: PICTURE}, response_class=Response)
 async def get_image(client: Looking, place: At, task_id: TaskId, key: Key, stage: Stage = None) -> Response:
-    """Get the picture of an item: the one that was kept with its output, or one that its pipeline draws now."""
+    """Get the picture of an item: the one stored with its output, or one that its pipeline renders now."""
     kept, pipeline, name, value = await run_in_threadpool(wanted_picture, client, task_id, key, stage)
     picture = kept or await place.pictures.draw(place.pipelines.get(pipeline), name, value)
     kind = next((kind for magic, kind in KINDS if picture.startswith(magic)), None)
@@ -79,7 +79,7 @@ async def get_image(client: Looking, place: At, task_id: TaskId, key: Key, stage
 
 
 def wanted_picture(client: Client, task_id: str, key: str, stage: str | None) -> tuple[bytes | None, str, str, Any]:
-    """The picture that was kept; and the pipeline that can draw one, a name for it, and from what it is drawn."""
+    """The stored picture, or the pipeline that can render one, with a cache name and the input to render."""
     task = client.get(task_id)
     detail = client.item(task_id, key, stage)
     kept = picture_of(detail)
@@ -89,7 +89,7 @@ def wanted_picture(client: Client, task_id: str, key: str, stage: str | None) ->
 
 @router.get("/tasks/{task_id}/failures", responses=may_answer(404, 409))
 def list_failures(client: Looking, task_id: TaskId) -> list[Failure]:
-    """List why items failed, grouped by reason, the most frequent first."""
+    """List the reasons why items failed, most frequent first."""
     return [Failure.of(*group) for group in client.failures(task_id)]
 
 
@@ -97,10 +97,10 @@ def list_failures(client: Looking, task_id: TaskId) -> list[Failure]:
 def list_events(
     client: Looking,
     task_id: TaskId,
-    after: Annotated[int, Query(ge=0, le=2**62, description="The id of the last event seen.")] = 0,
+    after: Annotated[int, Query(ge=0, le=2**62, description="Id of the last event seen.")] = 0,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
 ) -> list[Event]:
-    """List what happened to a task, in order."""
+    """List the events of a task in order."""
     return [neutral(event) for event in client.events(task_id, after, limit)]
 
 
@@ -110,30 +110,30 @@ def list_calls(
     task_id: TaskId,
     key: Annotated[Text | None, Query(max_length=200)] = None,
     stage: Stage = None,
-    before: Annotated[int | None, Query(ge=0, le=2**62, description="The id of the first call seen.")] = None,
+    before: Annotated[int | None, Query(ge=0, le=2**62, description="Id of the first call seen.")] = None,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
 ) -> list[CallRow]:
-    """List the last calls to models that a task, or one of its items, has made, in order, with what each cost."""
+    """List the latest model calls of a task or one of its items, in order, with the cost of each."""
     return client.calls(task_id, key, stage, before=before, limit=limit)
 
 
 @router.get("/tasks/{task_id}/cells", responses=may_answer(404, 409))
 def get_cells(client: Looking, task_id: TaskId, stage: Stage = None) -> Cells:
-    """Get the states of all items of a stage as letters: p(ending) r(unning) t(ried again) w(aiting) d(one) f(ailed).
+    """Get the states of all items of a stage as letters: p(ending) r(unning) t (retrying) w(aiting) d(one) f(ailed).
 
-    `g`: done, but not as it was asked for.
+    `g` is done but degraded.
     """
     return PageQueries(client.lookup).cells(task_id, stage)
 
 
 @router.get("/tasks/{task_id}/timeline", responses=may_answer(404, 409))
 def get_timeline(client: Looking, task_id: TaskId) -> Timeline:
-    """Get how the task went: its stages, what its workers settled when, and the attempts that failed or were lost."""
+    """Get the task's timeline: its stages, what its workers settled when, and the attempts that failed or were lost."""
     found = PageQueries(client.lookup).timeline(task_id)
     return replace(found, attempts=tuple(neutral(attempt) for attempt in found.attempts))
 
 
 def picture_of(detail: ItemDetail) -> File | None:
-    """The picture that was kept with an item's output."""
+    """The picture stored with an item's output."""
     image = detail.output.get("image") if isinstance(detail.output, dict) else None
     return image if isinstance(image, File) else None

@@ -1,4 +1,4 @@
-"""How is the installation? Pipelines, providers, workers, figures, health, and what only who manages it may do."""
+"""Routes for the installation: pipelines, providers, workers, metrics, health and administration."""
 
 from __future__ import annotations
 
@@ -49,32 +49,32 @@ class FormShape(BaseModel):
 
 
 class PipelineShape(BaseModel):
-    """A pipeline of the server: what it takes, and through which stages a task goes."""
+    """A pipeline of the server: its inputs and its stages."""
 
     name: str
     title: str
     accepts: list[str]
-    options: dict[str, str] = Field(description="What its options mean, by name.")
+    options: dict[str, str] = Field(description="Meaning of its options, by name.")
     options_schema: dict[str, Any] | None = Field(
-        description="The JSON Schema of its options; null where it declares none and takes any."
+        description="JSON Schema of its options; null if it declares none and accepts any."
     )
     stages: list[PlannedStage]
     actions: list[dict[str, Any]] = Field(description="Its actions: `POST /tasks/{task_id}/actions/NAME`.")
-    view: str = Field(description="How the page shows what its items make; empty: by the shape of the output.")
-    forms: list[FormShape] = Field(description="The forms in which a result can be had, beside the result as it is.")
+    view: str = Field(description="How the page shows the output of items; empty: chosen by the shape of the output.")
+    forms: list[FormShape] = Field(description="Forms of the result, besides the result itself.")
 
 
 class ProviderShape(BaseModel):
-    """A service that answers; its key is not among what is told."""
+    """A model service, without its key."""
 
     name: str
     kind: str
     model: str
-    ready: bool = Field(description="Whether its key, if it needs one, is set where the server runs.")
+    ready: bool = Field(description="Whether its key, if it needs one, is set on the server.")
 
 
 class Me(BaseModel):
-    """Who asks."""
+    """The caller."""
 
     name: str
     owner: str | None
@@ -82,20 +82,20 @@ class Me(BaseModel):
 
 
 class Health(BaseModel):
-    """Whether the server can do its work."""
+    """Whether the server can reach its database."""
 
     status: Literal["ok"]
     workers: int
 
 
 class Pruned(BaseModel):
-    """How many tasks were removed."""
+    """Number of tasks removed."""
 
     removed: int
 
 
 class MadeToken(BaseModel):
-    """A new token; its secret is told this once."""
+    """A new token; its secret is shown only here."""
 
     name: str
     owner: str | None
@@ -105,7 +105,7 @@ class MadeToken(BaseModel):
 
 @router.get("/me", responses=may_answer())
 def get_me(access: Asking) -> Me:
-    """Get who you are to this server."""
+    """Get the identity of the caller."""
     return Me.model_construct(name=access.name, owner=access.owner, role=access.role.value)
 
 
@@ -138,7 +138,7 @@ class OptionsWish(BaseModel):
 
 @router.post("/pipelines/{name}/check", status_code=204, responses=may_answer(404))
 async def check_pipeline_options(place: At, _access: Asking, name: Text, wish: OptionsWish) -> None:
-    """Check options before an upload is begun: 204 when a task can be submitted with them, else 422."""
+    """Check options before an upload: 204 if a task can be submitted with them, otherwise 422."""
     pipeline = pipeline_of(place, name)
     plain, _ = taken_out(pipeline, wish.options)
     await run_in_threadpool(check_options, pipeline, plain)
@@ -146,7 +146,7 @@ async def check_pipeline_options(place: At, _access: Asking, name: Text, wish: O
 
 @router.get("/providers", responses=may_answer())
 def list_providers(_access: Asking) -> list[ProviderShape]:
-    """List the services that can be asked, as the server is configured."""
+    """List the model services configured on the server."""
     return [
         ProviderShape(name=one.name, kind=one.kind, model=one.model, ready=not one.lacks_key)
         for one in configuration.load().values()
@@ -155,7 +155,7 @@ def list_providers(_access: Asking) -> list[ProviderShape]:
 
 @router.get("/labels", responses=may_answer())
 def list_labels(client: Looking) -> dict[str, list[str]]:
-    """List the tags and the owners that tasks have."""
+    """List the tags and owners of tasks."""
     return PageQueries(client.lookup).labels()
 
 
@@ -167,19 +167,19 @@ def count_tasks(client: Looking) -> dict[str, int]:
 
 @router.get("/workers", responses=may_answer())
 def list_workers(client: Looking, _access: Overseeing) -> list[WorkerRow]:
-    """List the workers, the living first."""
+    """List the workers, live ones first."""
     return client.workers()
 
 
 @router.get("/metrics", responses=may_answer())
 def get_metrics(client: Looking, _access: Overseeing) -> Metrics:
-    """Get the figures of the installation as JSON; `/metrics` has them for Prometheus."""
+    """Get the metrics of the installation as JSON; `/metrics` has them for Prometheus."""
     return client.metrics()
 
 
 @router.get("/doctor", responses=may_answer())
 def examine(place: At, _access: Overseeing) -> list[doctor.DoctorCheck]:
-    """Check whether everything is all right; each check has a fact and what to do about it."""
+    """Check the installation; each check has a fact and advice."""
     return [replace(one, **sentences_of(vars(one))) for one in doctor.examine(place.store.settings)]
 
 
@@ -187,9 +187,9 @@ def examine(place: At, _access: Overseeing) -> list[doctor.DoctorCheck]:
 def prune_tasks(
     place: At, access: Managing, days: Annotated[float | None, Body(embed=True, gt=0, le=36_500, examples=[30])] = None
 ) -> Pruned:
-    """Remove tasks that finished so many days ago, by default `retention_days`, with their files."""
+    """Remove tasks that finished more than `days` ago (by default `retention_days`), with their files."""
     if days is None and not place.store.settings.retention_days:
-        raise BadInput("retention_days is 0, which keeps tasks forever: say how old they must be with `days`.")
+        raise BadInput("retention_days is 0, which keeps tasks forever. Set `days` to remove older tasks.")
     removed = prune(place.store, place.pipelines, access.name, days)
     clean(place.store)
     return Pruned(removed=removed)
@@ -201,7 +201,7 @@ def do_tick(
     _access: Managing,
     seconds: Annotated[float, Body(embed=True, gt=0, le=TICK_SECONDS, examples=[10])] = 10.0,
 ) -> TickReport:
-    """Do what is due for a while: for a server without workers that a timer calls."""
+    """Work on what is due for a limited time, for a server without workers that a timer calls."""
     return tick(place.store, place.pipelines.values(), seconds=seconds)
 
 
@@ -213,24 +213,24 @@ def list_tokens(place: At, _access: Managing) -> list[TokenRow]:
 
 @router.post("/tokens", status_code=201, responses=may_answer())
 def create_token(place: At, _access: Managing, wish: NewTokenWish) -> MadeToken:
-    """Make a token; its secret is in this answer and nowhere else."""
+    """Create a token; its secret is only in this response."""
     made = tokens.create(place.store, wish.name, role=wish.role, owner=wish.owner, days=wish.days)
     return MadeToken.model_construct(name=made.name, owner=made.owner, role=made.role.value, secret=made.secret)
 
 
 @router.delete("/tokens/{name}", status_code=204, responses=may_answer(404))
 def revoke_token(place: At, _access: Managing, name: Annotated[Text, Path(max_length=100)]) -> None:
-    """Make a token worthless, at once."""
+    """Revoke a token; it stops working immediately."""
     tokens.revoke(place.store, name)
 
 
 @plain.get("/health", responses=may_answer(always=(421, 503)), openapi_extra={"security": []})
 async def health(place: At) -> Health:
-    """Say whether the server can reach its database; needs no token, and is answered within seconds whatever happens."""
+    """Report whether the server can reach its database. Needs no token and always answers within seconds."""
     return Health(status="ok", workers=await place.database_health.workers())
 
 
 @plain.get("/metrics", responses={**may_answer(), 200: {"content": {"text/plain": {}}}}, response_class=Response)
 def prometheus(place: At, client: Looking, _access: Overseeing) -> Response:
-    """Get the figures for Prometheus."""
+    """Get the metrics for Prometheus."""
     return Response(exposed(client.metrics(), place.live), media_type=CONTENT_TYPE_LATEST)

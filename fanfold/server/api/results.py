@@ -1,4 +1,4 @@
-"""What came out? Results and files as streams with ranges, and the results of single items while they are made."""
+"""Routes for results: files with ranges, values as JSON, and streams of item results."""
 
 from __future__ import annotations
 
@@ -40,17 +40,15 @@ from fanfold.server.threads.database_threads import making
 router = APIRouter(tags=["results"])
 KINDS = {".md": "text/markdown; charset=utf-8", ".txt": "text/plain; charset=utf-8", ".json": "application/json"}
 SANDBOX = {"content-security-policy": "sandbox; default-src 'none'"}
-"""Whatever is in a file, a browser that opens it runs nothing."""
+"""Keeps a browser from running anything in a file it opens."""
 LINES = "application/x-ndjson"
 POLL_SECONDS = 0.5
 FILE: dict[str, Any] = {
     "content": {"application/octet-stream": {}, "application/json": {}},
     "description": "The file, or the value.",
 }
-Earlier = Annotated[bool, Query(description="Of what is being redone: what was made before.")]
-FormName = Annotated[
-    Text | None, Query(max_length=63, description="In this form of its application; `/pipelines` lists them.")
-]
+Earlier = Annotated[bool, Query(description="While it is being redone: the previous result.")]
+FormName = Annotated[Text | None, Query(max_length=63, description="Form of the result; `/pipelines` lists them.")]
 RANGES: dict[int | str, dict[str, Any]] = {
     200: FILE,
     206: {"description": "The part of the file that `Range` asked for."},
@@ -60,9 +58,9 @@ STREAM: dict[str, Any] = {"content": {LINES: {}}, "description": "One JSON docum
 
 @router.get("/tasks/{task_id}/result", responses={**may_answer(404, 409, 416, 500), **RANGES}, response_class=Response)
 async def get_result(client: Looking, task_id: TaskId, earlier: Earlier = False, form: FormName = None) -> Response:
-    """Get what the last stage made: a file (with ranges), or a value as JSON in which files are links.
+    """Get the result of a task: a file (with ranges), or a value as JSON in which files are links.
 
-    With `form`, the result in that form of its application, as a file; `/pipelines` lists the forms.
+    With `form`, get it as a file in that form; `/pipelines` lists the forms.
     """
     if form is not None:
         return formed(await making(client.make_form, task_id, form, earlier=earlier))
@@ -70,7 +68,7 @@ async def get_result(client: Looking, task_id: TaskId, earlier: Earlier = False,
 
 
 def whole_result(client: Client, task_id: str, earlier: bool) -> Response:
-    """The result as it is."""
+    """The result in its original form."""
     return answer(client.result(task_id, earlier=earlier), client.get(task_id).id)
 
 
@@ -80,7 +78,7 @@ def whole_result(client: Client, task_id: str, earlier: bool) -> Response:
 def get_part(
     client: Looking, task_id: TaskId, name: Annotated[Text, Path(max_length=200)], earlier: Earlier = False
 ) -> Response:
-    """Get one entry of a result that has several, by its name."""
+    """Get one named entry of a result that has several."""
     value = client.result(task_id, earlier=earlier)
     if not isinstance(value, dict) or name not in value:
         known = say("result_has", names=list(value)) if isinstance(value, dict) else ""
@@ -90,7 +88,7 @@ def get_part(
 
 @router.get("/tasks/{task_id}/files/{name}", responses={**may_answer(404, 409, 416), **RANGES}, response_class=Response)
 def get_file(client: Looking, task_id: TaskId, name: Annotated[Text, Path(max_length=300)]) -> Response:
-    """Get a file of a task, as links name it."""
+    """Get a file of a task by the name used in links."""
     return sent(PageQueries(client.lookup).file(task_id, name))
 
 
@@ -112,11 +110,11 @@ def get_emitted(
     client: Looking,
     place: At,
     task_id: TaskId,
-    follow: Annotated[bool, Query(description="Go on until the task ends.")] = False,
+    follow: Annotated[bool, Query(description="Keep the stream open until the task ends.")] = False,
 ) -> StreamingResponse:
-    """Get the pieces that items emit while they run, in the order of the items, as JSON lines.
+    """Get the pieces that items emit while they run, in item order, as JSON lines.
 
-    `began_again` in place of `value` says that another attempt of the item has begun: its earlier pieces do not count any more.
+    `began_again` instead of `value` means that the item started another attempt: its earlier pieces no longer count.
     """
     id_ = client.get(task_id).id
     lines = followed(PageQueries(client.lookup).emitted(task_id, follow=follow), place, id_, access.token)
@@ -124,7 +122,7 @@ def get_emitted(
 
 
 async def followed(emitted: OutputStream, place: AppState, task_id: str, token: str | None) -> AsyncIterator[str]:
-    """The pieces as lines; a thread is taken for each look at the database, and none for the time between."""
+    """The pieces as lines. Uses a thread only for each query, not for the time in between."""
     watcher = place.live.watch(task_id, token)
     try:
         while not emitted.over and not watcher.is_closed:
@@ -139,12 +137,12 @@ async def followed(emitted: OutputStream, place: AppState, task_id: str, token: 
 
 
 def answer(value: Any, task_id: str) -> Response:
-    """A file as it is, any other value as JSON."""
+    """A file unchanged, any other value as JSON."""
     return sent(value) if isinstance(value, File) else JSONResponse(plain(value, task_id))
 
 
 def sent(file: File) -> FileResponse:
-    """A file to be saved, never shown: it may be anything. Ranges are heeded."""
+    """A file sent as a download and never displayed, because it may contain anything. Supports ranges."""
     path = file.path
     if not path.is_file():
         raise NotFound(say("named_file_gone", file=file.name), code="file_gone")
@@ -153,16 +151,16 @@ def sent(file: File) -> FileResponse:
 
 
 def formed(made: FormFile) -> Formed:
-    """A form of a result, removed when it was sent."""
+    """A form of a result, deleted after it is sent."""
     kind = made.form.media_type + ("; charset=utf-8" if made.form.media_type.startswith("text/") else "")
     return Formed(made, made.path, media_type=kind, filename=made.name, headers=SANDBOX, stat_result=made.path.stat())
 
 
 class Sent(FileResponse):
-    """A file whose bad ranges are told as every other error is."""
+    """A file response that reports bad ranges like every other error."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse a range that the file does not have, or that is none; else send it."""
+        """Refuse a range that is malformed or outside the file; otherwise send it."""
         asked = Headers(scope=scope)
         said, only_if = asked.get("range"), asked.get("if-range")
         if said is not None and (only_if is None or self._should_use_range(only_if)):
@@ -170,26 +168,26 @@ class Sent(FileResponse):
         await super().__call__(scope, receive, send)
 
     def check(self, said: str) -> None:
-        """Whether it has this range."""
+        """Check that the file has this range."""
         assert self.stat_result is not None
         size = self.stat_result.st_size
         try:
             self._parse_range_header(said, size)
         except (MalformedRangeHeader, RangeNotSatisfiable):
             fact = f"The file has {size} bytes; the range asked for is {said[:100]!r}."
-            way = "Ranges are written like bytes=0-499, within the file; without a range all of it is sent."
+            way = "Write ranges like bytes=0-499, within the file; without a range, the whole file is sent."
             raise HTTPException(416, f"{fact} {way}", {"content-range": f"bytes */{size}"}) from None
 
 
 class Formed(Sent):
-    """A form of a result; it is removed when it was sent, or could not be."""
+    """A form of a result; deleted after it was sent or could not be sent."""
 
     def __init__(self, made: FormFile, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self.made = made
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it, whole or in part, and remove it."""
+        """Send it, whole or in part, and delete it."""
         try:
             await super().__call__(scope, receive, send)
         finally:

@@ -1,4 +1,4 @@
-"""What do answers and requests look like? Their shapes, with examples, as the OpenAPI description has them."""
+"""Request and response models with examples, as shown in the OpenAPI description."""
 
 from __future__ import annotations
 
@@ -24,40 +24,40 @@ API = "/api/v1"
 Command = Literal["pause", "resume", "cancel", "retry", "accept", "rerun", "merge", "delete"]
 TASK_ID = "t-8hk2mq"
 Text = Annotated[str, Field(pattern=r"^[^\x00]*$")]
-"""What every database can keep and compare: anything without a NUL."""
+"""Text that every database can store and compare: anything without NUL."""
 
 
 class Said(BaseModel):
-    """The code of a sentence and its parameters: for programs, and for other languages. A parameter may be a sentence itself."""
+    """Code and parameters of a message, for programs and other languages. A parameter may be a message itself."""
 
     code: str
     parameters: dict[str, JsonValue]
 
     @classmethod
     def of(cls, text: str | None) -> Said | None:
-        """The code and parameters of a text, if it has them."""
+        """Code and parameters of a text, if it has them."""
         return cls(code=text.code, parameters=dict(text.parameters)) if isinstance(text, Sentence) else None
 
 
 def said_in(sentences: dict[str, Any]) -> dict[str, Said]:
-    """The codes and parameters of a record's texts."""
+    """Codes and parameters of a record's texts."""
     return {name: Said.model_construct(**known) for name, known in sentences.items()}
 
 
-SENTENCES: Any = Field(default={}, description="The codes and parameters of the texts that Fanfold made, by field.")
+SENTENCES: Any = Field(default={}, description="Codes and parameters of Fanfold's own texts, by field.")
 
 
 class Problem(BaseModel):
-    """What went wrong: a stable code, a fact and a way out."""
+    """An error: a stable code, a fact and a way out."""
 
     type: str = "about:blank"
     title: str
     status: int
     detail: str
     code: str
-    sentence: Said | None = Field(default=None, description="The code and parameters of the detail, where it has them.")
+    sentence: Said | None = Field(default=None, description="Code and parameters of the detail, if it has them.")
     available_commands: list[str] = Field(
-        default=[], description="With `illegal_move` and `task_stopped`: what can be done with the task instead."
+        default=[], description="With `illegal_move` and `task_stopped`: the commands possible instead."
     )
 
     model_config = ConfigDict(
@@ -78,7 +78,7 @@ class Problem(BaseModel):
 
 
 class TaskShape(BaseModel):
-    """A task as people see it: its words, its progress and what may be done with it."""
+    """A task as people see it: status, progress and available commands."""
 
     id: str
     pipeline: str
@@ -88,13 +88,13 @@ class TaskShape(BaseModel):
         description="Its state in the words of its application: `pending`, `splitting`, `ready to merge` …"
     )
     status: str = Field(description="The same as `word`.")
-    phase: str = Field(description="The part of the work that it is in, in the words of its application.")
+    phase: str = Field(description="Current phase of the work, in the words of its application.")
     item_words: dict[str, str] = Field(
-        description="What its application calls the states of items, where that is not the state's own name."
+        description="The application's names for item states, if they differ from the states themselves."
     )
     stage: str
     stages: list[StageView]
-    progress: float = Field(description="From 0 to 100; it never goes back unless somebody retries.")
+    progress: float = Field(description="From 0 to 100; it only decreases after a retry.")
     message: str | None
     total: int
     done: int
@@ -108,7 +108,9 @@ class TaskShape(BaseModel):
     key: str | None
     retries: int
     retry_limit: int | None
-    wait_reason: str | None = Field(description="Why nothing happens right now, or what waits for a person; else null.")
+    wait_reason: str | None = Field(
+        description="Why nothing happens right now, or what waits for a person; otherwise null."
+    )
     available_commands: list[str]
     error_code: str | None
     error_message: str | None
@@ -119,19 +121,19 @@ class TaskShape(BaseModel):
     finished_at: datetime | None
     inputs: list[JsonValue]
     spending: Spending
-    degraded: int = Field(description="How many items are done, but not as they were asked for.")
-    accepted: int = Field(description="How many of these a person keeps as they are.")
-    needs_you: str | None = Field(description="Why a person should look at it; null when it gets on without one.")
-    held: int = Field(description="How many items of its stage wait for a person; `wait_reason` says why.")
-    cursor: str = Field(description="Its place in the list, for `after`; valid also when the task was deleted.")
+    degraded: int = Field(description="Number of items that are done but degraded.")
+    accepted: int = Field(description="Number of these that a person has accepted.")
+    needs_you: str | None = Field(description="Why a person should look at it; null if nobody needs to.")
+    held: int = Field(description="Number of items of its stage that wait for a person; `wait_reason` says why.")
+    cursor: str = Field(description="Its position in the list, for `after`; stays valid if the task is deleted.")
     counted: str = Field(
-        description="The stage whose items `total`, `done`, `failed` and `open` count; until there are items, the split."
+        description="Stage counted by `total`, `done`, `failed` and `open`; the split until there are items."
     )
     sentences: dict[str, Said] = SENTENCES
 
     @classmethod
     def of(cls, task: Task) -> TaskShape:
-        """The task for a program, its files as links."""
+        """The task as JSON, with files as links."""
         known = shallow(neutral(task))
         known |= {name: without_secrets(plain(known[name], task.id)) for name in ("options", "metadata", "inputs")}
         known["sentences"] = said_in(known["sentences"])
@@ -139,7 +141,7 @@ class TaskShape(BaseModel):
 
 
 class TaskList(BaseModel):
-    """Tasks, the newest first."""
+    """Tasks, newest first."""
 
     tasks: list[TaskShape]
     next: str | None = Field(description="Give it as `after` to get the next ones; null at the end.")
@@ -153,13 +155,13 @@ class ItemList(BaseModel):
 
 
 class ItemShape(BaseModel):
-    """An item with everything that is kept of it."""
+    """An item with everything stored about it."""
 
     item: Item
     input: JsonValue
     output: JsonValue
     options: dict[str, JsonValue]
-    previous: JsonValue = Field(description="What it was before it was made again, as long as that is kept.")
+    previous: JsonValue = Field(description="Its previous output, as long as that is stored.")
     previous_model: str | None
     made_by: str | None
     error_detail: str | None
@@ -169,7 +171,7 @@ class ItemShape(BaseModel):
 
     @classmethod
     def of(cls, detail: ItemDetail, task_id: str) -> ItemShape:
-        """The item for a program, its files as links."""
+        """The item as JSON, with files as links."""
         known = shallow(detail)
         known |= {name: plain(known[name], task_id) for name in ("input", "output", "options", "previous")}
         known["options"] = without_secrets(known["options"])
@@ -188,7 +190,7 @@ class Failure(BaseModel):
 
     @classmethod
     def of(cls, stage: str, code: str, message: str, count: int) -> Failure:
-        """A group of failures for a program."""
+        """A group of failures as JSON."""
         said = without_commands(message)
         return cls(stage=stage, code=code, message=str(said), count=count, sentence=Said.of(said))
 
@@ -202,25 +204,28 @@ class GivenFile(BaseModel):
 
 
 class NewTask(BaseModel):
-    """A task to be done."""
+    """A task to submit."""
 
-    pipeline: Text = Field(description="The name of one of the server's pipelines.")
-    inputs: list[JsonValue] = Field(default=[], max_length=1000, description="Values; they are never taken for paths.")
-    files: list[GivenFile] = Field(default=[], max_length=1000, description="Files, behind the inputs.")
+    pipeline: Text = Field(description="Name of one of the server's pipelines.")
+    inputs: list[JsonValue] = Field(default=[], max_length=1000, description="Values; never interpreted as paths.")
+    files: list[GivenFile] = Field(default=[], max_length=1000, description="Files, added after the inputs.")
     items: list[JsonValue] | None = Field(
         default=None, description="For a pipeline that begins with `each`: values, or objects with `key` and `input`."
     )
     options: dict[str, JsonValue] = {}
     title: Text | None = Field(default=None, max_length=TITLE_LENGTH)
     key: Text | None = Field(
-        default=None, description="Idempotency key, as the header `Idempotency-Key`: the same key gives the same task."
+        default=None,
+        description="Idempotency key, like the header `Idempotency-Key`: the same key returns the same task.",
     )
     priority: int = Field(default=0, gt=-(2**31), lt=2**31, strict=True)
     tags: list[Text] = Field(default=[], max_length=100)
-    owner: Text | None = Field(default=None, description="Whose task it is; only who sees all owners may say so.")
+    owner: Text | None = Field(
+        default=None, description="Owner of the task; only callers who see all owners may set it."
+    )
     retry_limit: int | None = Field(default=None, ge=0, le=1_000_000, strict=True)
     metadata: dict[str, JsonValue] = {}
-    straight_through: bool = Field(default=False, description="Do not wait at gates.")
+    straight_through: bool = Field(default=False, description="Do not stop at gates.")
 
     model_config = ConfigDict(
         extra="forbid",
@@ -234,7 +239,7 @@ class NewTask(BaseModel):
 
 
 class Reason(BaseModel):
-    """Why, for the log of events."""
+    """The reason, recorded with the event."""
 
     reason: Text | None = Field(default=None, max_length=1000)
 
@@ -242,12 +247,12 @@ class Reason(BaseModel):
 
 
 class RetryWish(BaseModel):
-    """What to redo: everything that failed, the items named (also done ones), or those that are degraded."""
+    """What to redo: everything that failed, the named items (even done ones), or the degraded ones."""
 
     items: list[Text] = Field(default=[], max_length=10_000)
     stage: Text | None = None
-    degraded: bool = Field(default=False, description="Redo just the items that are not what was asked for.")
-    options: dict[str, JsonValue] = Field(default={}, description="Laid over the task's own, for these items.")
+    degraded: bool = Field(default=False, description="Redo only the degraded items.")
+    options: dict[str, JsonValue] = Field(default={}, description="Override the task's own options for these items.")
 
     model_config = ConfigDict(
         extra="forbid",
@@ -256,7 +261,7 @@ class RetryWish(BaseModel):
 
 
 class AcceptWish(BaseModel):
-    """Which degraded results are kept as they are: all of them, or those of the items named."""
+    """The degraded results to accept: all of them, or those of the named items."""
 
     items: list[Text] = Field(default=[], max_length=10_000)
     stage: Text | None = None
@@ -268,7 +273,7 @@ class AcceptWish(BaseModel):
 
 
 class BulkWish(BaseModel):
-    """One command for many tasks: those named, or those that the filter gives."""
+    """One command for many tasks: the named ones, or those that match the filter."""
 
     command: Command
     tasks: list[Text] = Field(default=[], max_length=1000)
@@ -276,7 +281,7 @@ class BulkWish(BaseModel):
     pipeline: Text | None = None
     tag: Text | None = None
     text: Text | None = None
-    dry_run: bool = Field(default=False, description="Only say what would happen.")
+    dry_run: bool = Field(default=False, description="Only report what would happen.")
     reason: Text | None = Field(default=None, max_length=1000)
 
     model_config = ConfigDict(
@@ -293,40 +298,44 @@ class Refused(BaseModel):
 
     @classmethod
     def of(cls, task_id: str, reason: str) -> Refused:
-        """A refusal for a program."""
+        """A refusal as JSON."""
         said = without_commands(reason)
         return cls.model_construct(id=task_id, reason=said, sentence=Said.of(said))
 
 
 class BulkReport(BaseModel):
-    """For which tasks the command was, or would be, carried out."""
+    """The tasks for which the command was, or would be, carried out."""
 
     command: Command
     dry_run: bool
     done: list[str]
     refused: list[Refused]
-    more: bool = Field(default=False, description="Whether the filter has more tasks than are taken at once (1000).")
+    more: bool = Field(
+        default=False, description="Whether the filter matches more than the 1000 tasks handled at once."
+    )
 
 
 class NewTokenWish(BaseModel):
-    """A token to be made."""
+    """A token to create."""
 
     name: str = Field(min_length=1, max_length=100)
     role: Literal["admin", "member", "viewer"] = "member"
-    owner: Text | None = Field(default=None, description="Whose tasks it sees; by default the token's name; `*`: all.")
-    days: float | None = Field(default=None, gt=0, le=36_500, description="Valid for so long; null: until revoked.")
+    owner: Text | None = Field(
+        default=None, description="Owner whose tasks it sees; by default the token's name; `*`: all owners."
+    )
+    days: float | None = Field(default=None, gt=0, le=36_500, description="Days until it expires; null: until revoked.")
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"name": "ann", "role": "member"}]})
 
 
 def shallow(record: Any) -> dict[str, Any]:
-    """The fields of a record, its tuples as lists: JSON knows no others."""
+    """The fields of a record, with tuples as lists for JSON."""
     known = {field.name: getattr(record, field.name) for field in fields(record)}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in known.items()}
 
 
 def plain(value: Any, task_id: str) -> Any:
-    """A value as JSON has it; a file is its name, its size and the address where it can be read."""
+    """A value as JSON; a file becomes its name, size and URL."""
     if isinstance(value, File):
         return {"name": value.name, "size": value.size, "url": file_url(value, task_id)}
     if isinstance(value, dict):
@@ -345,5 +354,5 @@ def plain(value: Any, task_id: str) -> Any:
 
 
 def file_url(file: File, task_id: str) -> str:
-    """Where a file of a task can be read."""
+    """URL of a task's file."""
     return f"{API}/tasks/{task_id}/files/{quote(file.key.rpartition('/')[2])}"

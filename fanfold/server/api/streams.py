@@ -1,4 +1,4 @@
-"""What is new? Server-sent events of one task and of all, from the one shared reader; they resume where they broke off."""
+"""Server-sent events for one task and for all tasks, from one shared reader. Streams resume where they broke off."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from fanfold.server.watching.snapshots import DatabaseLost, ListMoment, Moment, 
 
 router = APIRouter(tags=["live"])
 SETTLED_SECONDS = 10
-"""Events may be committed a little out of order: a stream that breaks off resumes so far back, so that none is missed."""
+"""Events may be committed slightly out of order, so a resumed stream goes back this far to miss none."""
 LastEvent = Annotated[
-    str | None, Header(description="The id of the last message got, to go on behind it.", max_length=30)
+    str | None, Header(description="Id of the last message received, to resume after it.", max_length=30)
 ]
 EVENT = TypeAdapter(Event)
 documents: Once[str] = Once()
@@ -47,9 +47,9 @@ async def stream_task(
 ) -> AsyncIterator[ServerSentEvent]:
     """Follow a task until it is finished.
 
-    Messages: `event` (what happened, each with its id; one may come twice after a loss of connection), `task` (the task,
-    whenever it has changed), `deleted`, and `end` when the task is finished. `database` says that the database is lost, with
-    the time of the last good look in `lost_since`, or that it is back (null); the stream then goes on where it was.
+    Messages: `event` (what happened, with its id; may be repeated after a lost connection), `task` (the task, whenever it has
+    changed), `deleted`, and `end` when the task is finished. `database` reports that the database is lost, with the time of
+    the last successful query in `lost_since`, or that it is back (null); the stream then continues where it was.
     """
     watcher = place.live.watch(task.id, access.token)
     after = number(last_event_id)
@@ -66,9 +66,9 @@ async def stream_task(
 async def stream_list(
     place: At, access: Asking, client: Looking, last_event_id: LastEvent = None
 ) -> AsyncIterator[ServerSentEvent]:
-    """Follow all tasks: `task` first for the newest and then for each that has changed, `deleted` for those that are gone.
+    """Follow all tasks: `task` for the newest ones and then for each that changes, `deleted` for those that are removed.
 
-    `database` as in the stream of a task.
+    `database` is the same as in the stream of a task.
     """
     watcher = place.live.watch_list(access.owner, token=access.token)
     after = number(last_event_id)
@@ -91,7 +91,7 @@ async def stream_list(
 async def told(
     live: Live, watcher: Watcher[New], missed: Callable[[], list[Missed]] | None
 ) -> AsyncGenerator[list[Missed] | New | DatabaseLost, None]:
-    """First what was missed, then what is new; in between whether the database is lost. Nothing is left out for that."""
+    """Yield missed events first, then new ones, and report a lost database in between. No event is skipped."""
     waiting: New | None = None
     async with aclosing(live.follow(watcher)) as news:
         async for new in news:
@@ -99,11 +99,11 @@ async def told(
                 yield new
             else:
                 waiting = new if waiting is None else waiting.followed_by(new)
-            # Read only now: what was committed before the shared reader's first look is no news to it.
+            # Read only now: the shared reader does not report what was committed before its first query.
             if waiting is not None and missed is not None:
                 found = await read(live, missed)
                 if found is None:
-                    continue  # It is read when the database is back.
+                    continue  # Read when the database is back.
                 missed = None
                 yield found
             if waiting is not None:
@@ -112,12 +112,12 @@ async def told(
 
 
 async def read(live: Live, missed: Callable[[], list[Missed]]) -> list[Missed] | None:
-    """What was missed; None when the database is lost meanwhile. A trouble that is over sooner is waited out."""
+    """Missed events; None if the database is lost. Shorter outages are waited out."""
     while True:
         try:
             return await run_in_threadpool(missed)
         except DatabaseProblem as problem:
-            log.warning("[server] A stream cannot read what it missed: %s; trying again", problem)
+            log.warning("[server] A stream cannot read its missed events: %s; trying again", problem)
             if live.lost_since is not None:
                 return None
             await asyncio.sleep(TRY_SECONDS)
@@ -126,7 +126,7 @@ async def read(live: Live, missed: Callable[[], list[Missed]]) -> list[Missed] |
 async def messages(
     task: Task, news: AsyncIterator[list[Event] | Moment | DatabaseLost], settled: int
 ) -> AsyncIterator[ServerSentEvent]:
-    """What is told of a task, each event once."""
+    """Messages of a task's stream, with each event once."""
     sent: set[int] = set()
     async for new in news:
         if isinstance(new, DatabaseLost):
@@ -149,12 +149,12 @@ async def messages(
 
 
 def database_message(lost: DatabaseLost) -> ServerSentEvent:
-    """Since when the database is lost; null says that it is back."""
+    """Message with the time since the database is lost; null means that it is back."""
     return ServerSentEvent(event="database", data={"lost_since": lost.since})
 
 
 def events_since(client: Client, task_id: str, after: int) -> list[Event]:
-    """Every event behind ``after``; none when the task was deleted meanwhile."""
+    """All events after ``after``; none if the task was deleted in the meantime."""
     found: list[Event] = []
     try:
         while some := client.events(task_id, found[-1].id if found else after):
@@ -165,28 +165,28 @@ def events_since(client: Client, task_id: str, after: int) -> list[Event]:
 
 
 def task_json(task: Task) -> str:
-    """The task for a program, made once for all who watch it."""
+    """The task as JSON, made once for all its watchers."""
     return documents.get(task, (), lambda: TaskShape.of(task).model_dump_json())
 
 
 def listed(moment: ListMoment) -> list[ServerSentEvent]:
-    """A moment of the list as messages."""
+    """A list update as messages."""
     mark = str(max(0, moment.newest))
     changed = [ServerSentEvent(event="task", raw_data=task_json(task), id=mark) for task in moment.tasks.values()]
     return changed + [ServerSentEvent(event="deleted", data={"id": id_}, id=mark) for id_ in sorted(moment.gone)]
 
 
 def said(event: Event, settled: int) -> ServerSentEvent:
-    """An event as a message; its SSE id is where to resume, which may lie a little behind it."""
+    """An event as a message. Its SSE id is the point to resume from, which may be slightly earlier."""
     return ServerSentEvent(event="event", raw_data=EVENT.dump_json(neutral(event)).decode(), id=str(settled))
 
 
 def resume_id(event: Event, settled: int) -> int:
-    """Where to resume once this event was seen: behind it if it is old enough that nothing can come before it any more."""
+    """Point to resume from after this event: the event itself if it is old enough that no earlier one can still appear."""
     old = event.at < datetime.now(UTC) - timedelta(seconds=SETTLED_SECONDS)
     return max(settled, event.id) if old else settled
 
 
 def number(last_event_id: str | None) -> int | None:
-    """The id to resume behind; anything that is no id is none."""
+    """The id to resume after; None for anything that is not an id."""
     return int(last_event_id) if last_event_id and last_event_id.isdecimal() and len(last_event_id) < 19 else None

@@ -1,4 +1,4 @@
-"""How does a task come in? As JSON, or as a form with files; nothing in it is ever taken for a path on this machine."""
+"""Reads submitted tasks: JSON, or a form with files. Nothing in them is ever interpreted as a path on this machine."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ BODY["requestBody"]["content"]["application/json"]["schema"].pop("$defs", None)
 
 
 async def read_submission(request: Request, place: AppState, key: str | None) -> tuple[NewTask, list[UploadFile]]:
-    """What is wanted, and the files that came with it, already on disk."""
+    """The submission and its uploaded files, already on disk."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "application/json":
         uploads: list[UploadFile] = []
@@ -74,7 +74,7 @@ async def read_submission(request: Request, place: AppState, key: str | None) ->
 
 
 async def read_form(request: Request, place: AppState) -> tuple[NewTask, list[UploadFile]]:
-    """A form: its plain fields say what is wanted, the others are JSON or files."""
+    """Read a form: plain text fields, JSON fields and files."""
 
     def check(name: str, options: dict[str, Any]) -> None:
         check_declared(pipeline_of(place, name), options)
@@ -95,7 +95,7 @@ async def read_form(request: Request, place: AppState) -> tuple[NewTask, list[Up
 
 
 def wanted_by(form: FormData) -> NewTask:
-    """What the plain fields of a form say."""
+    """The submission from the fields of a form."""
     known: dict[str, Any] = {}
     for name, value in form.multi_items():
         if isinstance(value, str) and value != "":
@@ -104,16 +104,16 @@ def wanted_by(form: FormData) -> NewTask:
 
 
 def json_field(name: str, text: str) -> Any:
-    """A field that is written as JSON."""
+    """Parse a JSON field."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        # Not quoted: there may be a password in it.
+        # The text is not quoted, because it may contain a password.
         raise BadInput(say("field_not_json", name=name)) from None
 
 
 def parsed(body: bytes) -> NewTask:
-    """A JSON body."""
+    """Parse a JSON body."""
     try:
         known = json.loads(body)
     except (ValueError, RecursionError):
@@ -124,7 +124,7 @@ def parsed(body: bytes) -> NewTask:
 
 
 def checked(known: dict[str, Any]) -> NewTask:
-    """What is wanted, if it makes sense."""
+    """Validate a submission."""
     try:
         wanted = NewTask.model_validate(known)
     except ValidationError as error:
@@ -142,7 +142,7 @@ def checked(known: dict[str, Any]) -> NewTask:
 def submitted(
     place: AppState, access: Access, client: Client, wanted: NewTask, uploads: list[UploadFile]
 ) -> tuple[Task, bool]:
-    """The task, and whether it is a new one."""
+    """Submit the task; return it and whether it is new."""
     if wanted.owner is not None and not access.sees_all and wanted.owner != access.owner:
         raise NotAllowed(say("owner_not_allowed", token=access.name, owner=access.owner, wanted=wanted.owner))
     pipeline = pipeline_of(place, wanted.pipeline)
@@ -174,13 +174,13 @@ def pipeline_of(place: AppState, name: str) -> Pipeline:
 
 
 def has_secret(place: AppState, options: dict[str, Any]) -> bool:
-    """Whether an option of any pipeline here is given that is used on the file at once, in a child process."""
+    """Whether a given option is a secret of some pipeline, to be applied to the file at once in a child process."""
     declared = (one for pipeline in place.pipelines.values() for one in pipeline.declared.values())
     return any(one.kind == SECRET and options.get(one.name) for one in declared)
 
 
 def check_endings(pipeline: Pipeline, files: list[Upload]) -> None:
-    """Whether the pipeline takes such files."""
+    """Check that the pipeline accepts these files."""
     for file in files:
         if pipeline.accepts and not file.name.lower().endswith(pipeline.accepts):
             endings = " or ".join(pipeline.accepts)
@@ -188,7 +188,7 @@ def check_endings(pipeline: Pipeline, files: list[Upload]) -> None:
 
 
 def given(file: GivenFile) -> Upload:
-    """A file that came inside the JSON."""
+    """A file embedded in the JSON."""
     if (file.text is None) == (file.base64 is None):
         raise BadInput(say("text_or_base64", file=file.name))
     if file.text is not None:
@@ -200,14 +200,14 @@ def given(file: GivenFile) -> Upload:
 
 
 def file_name(name: str | None) -> str:
-    """The last part of what a browser calls a file, without what no file system and no database has in names."""
+    """The last path component of an upload's name, without characters that file systems or databases refuse."""
     last = re.split(r"[/\\]", name or "")[-1]
     clean = "".join(letter for letter in last if letter.isprintable()).strip()
     return clean.encode("utf-8", "replace").decode()[-200:] or "file"
 
 
 def new_item(value: Any) -> Any:
-    """An item: an object with nothing but `key` and `input`, or the input itself."""
+    """An item: an object with only `key` and `input`, or the input itself."""
     if isinstance(value, dict) and "input" in value and set(value) <= {"key", "input"}:
         key = value.get("key")
         if key is not None and not isinstance(key, str):

@@ -1,4 +1,4 @@
-"""What can be done with tasks? Submit, list, get, steer and delete them."""
+"""Routes to submit, list, get, control and delete tasks."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ from fanfold.server.threads.database_threads import Router, unlocking, writing
 router = Router(tags=["tasks"])
 log = logging.getLogger("fanfold.server")
 TaskId = Annotated[
-    Text, Path(description="A task's id; it may be shortened as long as it is unambiguous.", max_length=64)
+    Text, Path(description="Id of a task; may be shortened as long as it is unambiguous.", max_length=64)
 ]
 
 
 def watched_task(client: Looking, task_id: TaskId) -> Task:
-    """The task to be watched; there must be one before the watching begins."""
+    """The task to watch; fails before the stream starts if there is none."""
     return client.get(task_id)
 
 
 WatchedTask = Annotated[Task, Depends(watched_task)]
 MAY_CHANGE = [Depends(changing)]
 MOST_AT_ONCE = 1000
-KNOWN: dict[str, Any] = {"model": TaskShape, "description": "The task that has the idempotency key already."}
+KNOWN: dict[str, Any] = {"model": TaskShape, "description": "The task that already has the idempotency key."}
 NO_REASON = Body(default_factory=Reason)
 
 
@@ -66,8 +66,8 @@ async def submit(
 ) -> TaskShape:
     """Submit a task, as JSON or, with files, as multipart/form-data; the files are streamed to disk.
 
-    201 for a new task; 200 for the task that has the idempotency key already. Options are checked first: of a form, before
-    its files are read, if `pipeline` and `options` come before them.
+    Returns 201 for a new task and 200 for a task that already has the idempotency key. Options are checked first; in a form,
+    before its files are read, if `pipeline` and `options` come before them.
     """
     wanted, uploads = await read_submission(request, place, idempotency_key)
     try:
@@ -83,17 +83,17 @@ async def submit(
 @router.get("/tasks", responses=may_answer(404, 409))
 def list_tasks(
     client: Looking,
-    state: Annotated[list[TaskState], Query(description="Only these states.")] = [],  # noqa: B006
+    state: Annotated[list[TaskState], Query(description="Only tasks in these states.")] = [],  # noqa: B006
     pipeline: Text | None = None,
-    owner: Annotated[Text | None, Query(description="Only for who sees all owners.")] = None,
+    owner: Annotated[Text | None, Query(description="Only for callers who see all owners.")] = None,
     tag: Text | None = None,
-    text: Annotated[Text | None, Query(description="In the id, the title, the error or a tag.")] = None,
-    needs_you: Annotated[bool, Query(description="Only those that a person should look at.")] = False,
-    after: Annotated[Text | None, Query(description="The `next` of the page before.", max_length=64)] = None,
+    text: Annotated[Text | None, Query(description="Text in the id, title, error or a tag.")] = None,
+    needs_you: Annotated[bool, Query(description="Only tasks that need a person.")] = False,
+    after: Annotated[Text | None, Query(description="The `next` of the previous page.", max_length=64)] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 50,
-    sort: Annotated[TaskOrder, Query(description="`updated`: those first that changed last.")] = TaskOrder.NEWEST,
+    sort: Annotated[TaskOrder, Query(description="`updated`: most recently changed first.")] = TaskOrder.NEWEST,
 ) -> TaskList:
-    """List tasks, by default the newest first."""
+    """List tasks, by default newest first."""
     found = client.list(
         states=state,
         pipeline=pipeline,
@@ -112,9 +112,9 @@ def list_tasks(
 
 @router.post("/tasks/commands", responses=may_answer(), dependencies=MAY_CHANGE)
 def command_many(client: Looking, wish: BulkWish) -> BulkReport:
-    """Carry out one command for many tasks, or, with `dry_run`, say what would happen.
+    """Carry out one command for many tasks or, with `dry_run`, report what would happen.
 
-    A task that refuses it, or that there is not, does not keep the others from it: `refused` says why.
+    A task that refuses the command or does not exist does not affect the others: `refused` says why.
     """
     return bulk(client, wish)
 
@@ -129,8 +129,8 @@ def get_task(client: Looking, task_id: TaskId) -> TaskShape:
 async def wait_for_task(
     place: At, client: Looking, task: WatchedTask, seconds: Annotated[float, Query(ge=0, le=25)] = 20.0
 ) -> TaskShape:
-    """Wait until the task is finished or waits for a person, at most so long; answers with the task as it is then."""
-    # By the shared reader: who waits holds no thread, of which the server has few.
+    """Wait until the task is finished or waits for a person, up to the timeout; return the task as it is then."""
+    # Uses the shared reader, so that waiting takes none of the server's few threads.
     watcher = place.live.watch(task.id)
     try:
         async with asyncio.timeout(seconds):
@@ -139,7 +139,7 @@ async def wait_for_task(
                     raise NotFound(say("task_deleted", task=task.id))
                 task = moment.task
     except TimeoutError:
-        log.debug("[server] %s goes on", task.id)
+        log.debug("[server] %s is still running", task.id)
     finally:
         place.live.unwatch(task.id, watcher)
     return TaskShape.of(task)
@@ -147,19 +147,19 @@ async def wait_for_task(
 
 @router.post("/tasks/{task_id}/pause", responses=may_answer(404, 409), dependencies=MAY_CHANGE)
 def pause(client: Looking, task_id: TaskId, said: Reason = NO_REASON) -> TaskShape:
-    """Start nothing new and hand back what runs."""
+    """Pause the task: start no new items and hand back running ones."""
     return TaskShape.of(client.pause(task_id, said.reason))
 
 
 @router.post("/tasks/{task_id}/resume", responses=may_answer(404, 409), dependencies=MAY_CHANGE)
 def resume(client: Looking, task_id: TaskId) -> TaskShape:
-    """Go on; through the gate, if the task waits at one."""
+    """Resume the task, passing the gate if it waits at one."""
     return TaskShape.of(client.resume(task_id))
 
 
 @router.post("/tasks/{task_id}/cancel", responses=may_answer(404, 409), dependencies=MAY_CHANGE)
 def cancel(client: Looking, task_id: TaskId, said: Reason = NO_REASON) -> TaskShape:
-    """Stop for good."""
+    """Cancel the task for good."""
     return TaskShape.of(client.cancel(task_id, said.reason))
 
 
@@ -170,9 +170,9 @@ async def retry(
     task_id: TaskId,
     wish: RetryWish = Body(default_factory=RetryWish),  # noqa: B008
 ) -> TaskShape:
-    """Redo what failed, the named items (also done ones), or the degraded ones; a merge follows by itself.
+    """Redo the failed items, the named ones (even if done) or the degraded ones; a merge follows automatically.
 
-    An option that is secret, such as the password of an encrypted file, is used at once and not stored.
+    A secret option, such as the password of an encrypted file, is used at once and not stored.
     """
     run = unlocking if has_secret(place, wish.options) else writing
     return await run(retried, client, task_id, wish)
@@ -186,30 +186,30 @@ def retried(client: Client, task_id: str, wish: RetryWish) -> TaskShape:
 
 @router.post("/tasks/{task_id}/accept", responses=may_answer(404, 409), dependencies=MAY_CHANGE)
 def accept(client: Looking, task_id: TaskId, wish: AcceptWish = Body(default_factory=AcceptWish)) -> TaskShape:  # noqa: B008
-    """Keep degraded results as they are: all of them, or those of the named items. They stay marked, with their reason."""
+    """Accept degraded results: all of them, or those of the named items. They stay marked with their reason."""
     return TaskShape.of(client.accept(task_id, wish.items, stage=wish.stage, reason=wish.reason))
 
 
 @router.post("/tasks/{task_id}/rerun", responses=may_answer(404, 409), dependencies=MAY_CHANGE)
 def rerun(client: Looking, task_id: TaskId) -> TaskShape:
-    """Start over."""
+    """Start the task over."""
     return TaskShape.of(client.rerun(task_id))
 
 
 @router.post("/tasks/{task_id}/merge", responses=may_answer(404, 409), dependencies=MAY_CHANGE)
 def merge(client: Looking, task_id: TaskId) -> TaskShape:
-    """Merge now, or again, with what there is."""
+    """Merge now, or again, with the results available."""
     return TaskShape.of(client.merge(task_id))
 
 
 @router.delete("/tasks/{task_id}", status_code=204, responses=may_answer(404, 409), dependencies=MAY_CHANGE)
 def delete(client: Looking, task_id: TaskId) -> None:
-    """Remove the task with all its files, for good."""
+    """Delete the task with all its files for good."""
     client.delete(task_id)
 
 
 def bulk(client: Client, wish: BulkWish) -> BulkReport:
-    """One command for many tasks; a task that refuses it does not keep the others from it."""
+    """Carry out one command for many tasks; a refusal does not affect the others."""
     meant = chosen(client, wish)
     done: list[str] = []
     refused = list(meant.unknown)
@@ -229,7 +229,7 @@ def bulk(client: Client, wish: BulkWish) -> BulkReport:
 
 @dataclass(frozen=True)
 class ChosenTasks:
-    """The tasks that are meant, the ids that are no task's, and whether a filter has more than are taken at once."""
+    """The selected tasks, the unknown ids, and whether a filter matches more tasks than are handled at once."""
 
     tasks: list[Task]
     unknown: list[Refused] = field(default_factory=list)
@@ -237,16 +237,16 @@ class ChosenTasks:
 
 
 def chosen(client: Client, wish: BulkWish) -> ChosenTasks:
-    """The tasks that a wish names, or that its filter gives."""
+    """The tasks that the request names or that match its filter."""
     if wish.tasks:
         return named(client, wish.tasks)
     if not (wish.states or wish.pipeline or wish.tag or wish.text):
-        raise BadInput("Say which tasks are meant: `tasks`, or a filter (states, pipeline, tag, text).")
+        raise BadInput("Select the tasks: `tasks`, or a filter (states, pipeline, tag, text).")
     return filtered(client, states=wish.states, pipeline=wish.pipeline, tag=wish.tag, text=wish.text)
 
 
 def named(client: Client, ids: Iterable[str]) -> ChosenTasks:
-    """The tasks with these ids, each once, however it was called."""
+    """The tasks with these ids, without duplicates, whether shortened or not."""
     found: dict[str, Task] = {}
     unknown: list[Refused] = []
     for id_ in dict.fromkeys(ids):
@@ -259,14 +259,14 @@ def named(client: Client, ids: Iterable[str]) -> ChosenTasks:
 
 
 def filtered(client: Client, **wanted: Any) -> ChosenTasks:
-    """The newest tasks that a filter gives, as many as are taken at once."""
+    """The newest tasks that match a filter, up to the number handled at once."""
     found = client.list(**wanted, limit=MOST_AT_ONCE)
     is_full = len(found) == MOST_AT_ONCE
     return ChosenTasks(found, more=is_full and bool(client.list(**wanted, after=found[-1].cursor, limit=1)))
 
 
 def carry_out(client: Client, task_id: str, command: str, reason: str | None = None) -> None:
-    """One of the commands, by its name."""
+    """Carry out a command by name."""
     if command in ("pause", "cancel"):
         getattr(client, command)(task_id, reason)
     else:
@@ -274,7 +274,7 @@ def carry_out(client: Client, task_id: str, command: str, reason: str | None = N
 
 
 def harmless(options: dict[str, Any]) -> dict[str, Any]:
-    """Options of a stranger, which must not pretend to be files."""
+    """Untrusted options, checked so that they cannot pose as files."""
     if serial.has_marks(options):
         raise BadInput(say("option_reserved", first=serial.FILE_MARK, second=serial.LARGE_MARK))
     return options

@@ -1,4 +1,4 @@
-"""Reads a form with files, and refuses wrong options before the first file is read."""
+"""Reads a form with files and rejects wrong options before the first file is read."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Check = Callable[[str, dict[str, Any]], object]
 
 
 class EarlyParser(MultiPartParser):
-    """Starlette's parser that calls ``check`` with pipeline and options when a file begins behind them.
+    """Starlette's parser that calls ``check`` with the pipeline and options that precede the first file.
 
-    Options behind the file are checked as well, but only when everything has been read.
+    Options after the file are also checked, but only when everything has been read.
     """
 
     def __init__(self, request: Request, stream: Any, check: Check) -> None:
@@ -40,13 +40,13 @@ class EarlyParser(MultiPartParser):
         try:
             options = json.loads(said.get("options") or "{}")
         except (ValueError, RecursionError):
-            return  # Whoever reads the whole form says what is wrong with it.
+            return  # The error is reported when the whole form is read.
         if isinstance(options, dict):
             self._check(said["pipeline"], options)
 
 
 async def read_upload(request: Request, check: Check) -> FormData:
-    """The form, its files on disk; ``check`` is called before the first file, where pipeline and options come before it."""
+    """Read the form, with files on disk. ``check`` is called before the first file if pipeline and options precede it."""
     try:
         async with aclosing(request.stream()) as stream:
             return await EarlyParser(request, stream, check).parse()

@@ -1,1 +1,1 @@
-"""Who may ask what, and how refusals look: access, guards, problems."""
+"""Checks requests and formats refusals: access, guard, problem documents."""

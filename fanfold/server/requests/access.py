@@ -1,4 +1,4 @@
-"""Who is asking, and what may they do? Tokens from a header or a cookie; on a loopback address nobody needs one."""
+"""Authenticates requests by a token in a header or cookie. On a loopback address no token is needed."""
 
 from __future__ import annotations
 
@@ -19,61 +19,61 @@ COOKIE = "fanfold_token"
 
 
 class NotAllowed(FanfoldError):
-    """Whoever asks may not have this; 401 when they said no valid token, 403 when theirs does not reach so far."""
+    """The request is not allowed: 401 without a valid token, 403 if the token's role is not enough."""
 
     code = "forbidden"
 
 
 @dataclass(frozen=True)
 class Access:
-    """Who asks: the name that events will have, whose tasks they see (None: everybody's), and their role."""
+    """The caller: the name recorded in events, the owner whose tasks they see (None: all owners), and their role."""
 
     name: str
     owner: str | None
     role: Role
     token: str | None = None
-    """The hash of the token, by which an open stream ends when the token does."""
+    """Hash of the token. Open streams end when the token is revoked or expires."""
 
     @property
     def sees_all(self) -> bool:
-        """Whether the tasks of every owner are theirs to see."""
+        """Whether they see the tasks of every owner."""
         return self.owner is None
 
     @property
     def may_change(self) -> bool:
-        """Whether they may do more than look."""
+        """Whether they may change anything."""
         return self.role is not Role.VIEWER
 
     @property
     def is_admin(self) -> bool:
-        """Whether the installation itself is theirs to manage."""
+        """Whether they may manage the installation."""
         return self.role is Role.ADMIN
 
 
 ANYBODY = Access("person", None, Role.ADMIN)
-"""On a loopback address without tokens: whoever can reach it has the machine anyway."""
+"""Access on a loopback address without tokens: anyone who can reach it already has the machine."""
 
 
 def bearer_of(request: Request) -> str | None:
-    """The token in the header, if there is one."""
+    """The token in the header, if any."""
     scheme, value = get_authorization_scheme_param(request.headers.get("authorization"))
     return value if scheme.lower() == "bearer" and value else None
 
 
 def secret_of(request: Request) -> str | None:
-    """The token that came with the request: in the header, or in the cookie of the page."""
+    """The token of the request, from the header or the page's cookie."""
     return bearer_of(request) or request.cookies.get(COOKIE)
 
 
 def access_of(request: Request) -> Access:
-    """Who asks; NotAllowed when a token is needed and none, or no valid one, was given."""
+    """Identify the caller. Raises NotAllowed if a token is required and no valid one was given."""
     place = place_of(request)
     secret = secret_of(request)
     if secret is None and not place.demands_token:
         return ANYBODY
     found = None if secret is None else tokens.find(place.store, secret)
     if found is None and not place.demands_token and not bearer_of(request):
-        return ANYBODY  # A cookie of another day, on a server that needs none.
+        return ANYBODY  # An old cookie on a server that needs no token.
     if found is None:
         raise NotAllowed(say("token_invalid") if secret else say("token_demanded"), code="unauthorized")
     return Access(found.name, found.owner, Role(found.role), tokens.hashed(secret or ""))
@@ -83,21 +83,21 @@ Asking = Annotated[Access, Depends(access_of)]
 
 
 def changing(access: Asking) -> Access:
-    """Only who may change things."""
+    """Require a caller who may change things."""
     if not access.may_change:
         raise NotAllowed(say("only_look", token=access.name, role=access.role))
     return access
 
 
 def managing(access: Asking) -> Access:
-    """Only who manages the installation."""
+    """Require an admin."""
     if not access.is_admin:
         raise NotAllowed(say("needs_admin", token=access.name, role=access.role))
     return access
 
 
 def overseeing(access: Asking) -> Access:
-    """Only who sees the tasks of all owners: figures of the whole installation tell about all of them."""
+    """Require a caller who sees all owners: installation-wide figures reveal something about every owner."""
     if not access.sees_all:
         raise NotAllowed(say("all_owners", token=access.name, owner=access.owner))
     return access
@@ -109,7 +109,7 @@ Overseeing = Annotated[Access, Depends(overseeing)]
 
 
 def client_of(request: Request, access: Asking) -> Client:
-    """A client that sees what they may see, and whose commands carry their name."""
+    """A client limited to what the caller may see, whose commands carry the caller's name."""
     return place_of(request).client(access.owner, access.name)
 
 

@@ -1,4 +1,4 @@
-"""Answers to GET and HEAD on the wire: compressed where it helps, 304 for what the client has already, no body for HEAD."""
+"""Finishes responses to GET and HEAD: gzip where it helps, 304 for unchanged content, no body for HEAD."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ COMPRESSED = (
     "image/svg+xml",
 )
 LEAST_BYTES = 1_000
-"""Smaller answers fit into one packet anyway."""
+"""Smallest response worth compressing; smaller ones fit into one packet anyway."""
 MOST_BYTES = 2_000_000
-"""Larger answers are compressed in a thread: 2 MB take about 30 ms, for which everybody else would wait."""
+"""Largest response compressed in the event loop. Compressing 2 MB blocks it for about 30 ms; larger ones use a thread."""
 LEVEL = 4
 JSON = "application/json"
 REVALIDATED = "private, no-cache"
 
 
 class CachedResponses:
-    """A layer around the app; other methods than GET and HEAD pass through."""
+    """Middleware around the app; methods other than GET and HEAD pass through."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on, and shape what comes back."""
+        """Forward the request and finish its response."""
         if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD"):
             await self.app(scope, receive, send)
             return
@@ -42,7 +42,7 @@ class CachedResponses:
         if not answer.may_end_early:
             await self.app(asked, receive, answer.take)
             return
-        # What is behind the headers is not wanted: a stream would never end, a large file be read for nothing.
+        # HEAD does not need the body: a stream would never end, and a large file would be read for nothing.
         making = asyncio.ensure_future(self.app(asked, receive, answer.take))
         answer.ended.add_done_callback(lambda _: making.cancel())
         try:
@@ -54,7 +54,7 @@ class CachedResponses:
 
 
 class CachedResponse:
-    """One answer under way; its headers are held back until it is known whether the body is needed."""
+    """One response in progress. Its headers are held back until it is known whether the body is needed."""
 
     def __init__(self, asked: Headers, send: Send, *, is_head: bool) -> None:
         self.asked = asked
@@ -65,7 +65,7 @@ class CachedResponse:
         self._start: Message | None = None
 
     async def take(self, message: Message) -> None:
-        """Take a message of the app."""
+        """Handle a message from the app."""
         if self.ended.done():
             return
         if message["type"] != "http.response.start":
@@ -73,11 +73,11 @@ class CachedResponse:
             await (self.send(message) if start is None else self._whole(start, message))
         elif "content-length" in Headers(raw=message["headers"]):
             self._start = message
-        else:  # A stream: who waits for its first message must know that it has begun.
+        else:  # A stream: send the headers now, because the client waits for them before the first message.
             await self._begin(message)
 
     async def _whole(self, start: Message, message: Message) -> None:
-        """The headers with the first part of a body of known length, which is often all of it."""
+        """Send the headers with the first part of a body of known length, which is often all of it."""
         headers = MutableHeaders(scope=start)
         body, is_all = message.get("body", b""), not message.get("more_body")
         if is_all and start["status"] == 200 and headers.get("content-type", "").startswith(JSON):
@@ -110,7 +110,7 @@ class CachedResponse:
         self.ended.set_result(None)
 
     def _is_known(self, etag: str | None) -> bool:
-        """Whether the client has it already; `W/` makes no difference here (RFC 9110, 13.1.2)."""
+        """Whether the client already has it; `W/` makes no difference here (RFC 9110, 13.1.2)."""
         known = self.asked.get("if-none-match", "").strip()
         if not etag or not known:
             return False
@@ -125,12 +125,12 @@ class CachedResponse:
 
 
 def bare(etag: str) -> str:
-    """An ETag as it is compared."""
+    """An ETag normalised for comparison."""
     return etag.strip().removeprefix("W/")
 
 
 def takes_gzip(asked: Headers) -> bool:
-    """Whether the client understands gzip."""
+    """Whether the client accepts gzip."""
     for part in asked.get("accept-encoding", "").lower().split(","):
         name, _, quality = part.partition(";")
         if name.strip() in ("gzip", "*") and quality.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000"):
@@ -139,7 +139,7 @@ def takes_gzip(asked: Headers) -> bool:
 
 
 async def compressed(body: bytes) -> bytes:
-    """The body, smaller."""
+    """The body, compressed with gzip."""
     if len(body) > MOST_BYTES:
         return await asyncio.to_thread(gzip.compress, body, LEVEL, mtime=0)
     return gzip.compress(body, LEVEL, mtime=0)

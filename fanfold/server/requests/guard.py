@@ -1,4 +1,4 @@
-"""Is the request what it seems? Host and Origin are checked before anything else, bodies are bounded, and answers are sealed."""
+"""Guards the server: checks Host and Origin first, limits request bodies and adds security headers to responses."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from fanfold.server.requests.problems import problem
 
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 PLAIN_BYTES = 10_000_000
-"""The largest request that is not an upload."""
+"""Largest request that is not an upload."""
 BODY_SECONDS = 30.0
-"""How long the body of a request may take, and a second more for each kilobyte that has come."""
+"""Time limit for a request body, plus one second for each kilobyte received."""
 BYTES_PER_SECOND = 1_000
 FORM_BYTES = 3_000_000
 LOGIN_BYTES = 10_000
 CLOSING = {"connection": "close"}
-"""The rest of a request that is not read would be taken for the next one."""
+"""Closes the connection, because the unread rest of a request would be parsed as the next one."""
 UPLOADS = ("/api/v1/tasks", "/submit")
 SEAL = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -34,21 +34,21 @@ SEAL = {
     "cross-origin-opener-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
 }
-"""What every answer says: nothing inline runs, nothing foreign is loaded, nobody frames it.
+"""Headers of every response: no inline scripts, no foreign resources, no framing.
 
-With no referrer at all a browser sends forms without their origin, and the check of origins would take them for foreign.
+Without any referrer, browsers send forms with no origin, and the origin check would reject them as foreign.
 """
 
 
 class Guard:
-    """The outermost layer of the server."""
+    """The outermost middleware of the server."""
 
     def __init__(self, app: ASGIApp, place: AppState) -> None:
         self.app = app
         self.place = place
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse, or pass on."""
+        """Reject the request or forward it."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -69,7 +69,7 @@ class Guard:
         await self.app(scope, bounded(receive, limit, self._too_large(scope["path"], limit)), sealed)
 
     def _too_large(self, path: str, limit: int) -> Sentence:
-        """The fact and the way out, which is not the same for an upload as for anything else."""
+        """Message for a request that is too large; the way out differs for uploads."""
         most = self.place.store.settings.upload_bytes
         if limit == most:
             return say("upload_too_large", limit=limit / 1e6)
@@ -78,7 +78,7 @@ class Guard:
         return say("request_too_large", limit=limit / 1e6)
 
     def _limit(self, path: str, headers: Headers) -> int:
-        """How much is read of a request, most of it before anybody knows who sends it."""
+        """Largest body to read, most of which arrives before the caller is known."""
         kind = headers.get("content-type", "")
         if kind.startswith("multipart/form-data") and path in UPLOADS:
             return self.place.store.settings.upload_bytes
@@ -91,8 +91,8 @@ class Guard:
         if not self.place.knows_host(host):
             return 421, "unknown_host", say("unknown_host", host=host[:100] or "nothing")
         if method in SAFE_METHODS or headers.get("authorization", "").lower().startswith("bearer "):
-            # A page elsewhere can send a browser here, but it can neither read the answer nor make up this header. (Other
-            # kinds of it, a browser may send by itself.)
+            # A foreign page can send a browser here, but cannot read the response or set a bearer header. (Browsers may send
+            # other kinds of authorization by themselves.)
             return None
         origin, site = headers.get("origin"), headers.get("sec-fetch-site")
         if _is_foreign(origin, host) or site not in (None, "same-origin", "none"):
@@ -108,14 +108,14 @@ def _is_foreign(origin: str | None, host: str) -> bool:
 
 
 def bounded(receive: Receive, limit: int, too_large: str) -> Receive:
-    """The same body, up to a limit of size and time. A client that declares no length, or a wrong one, is stopped there."""
+    """Limit a body in size and time, which also stops clients that declare no length or a wrong one."""
     got = 0
     is_whole = False
     began = asyncio.get_running_loop().time()
 
     async def counted() -> Message:
         nonlocal got, is_whole
-        if is_whole:  # From now on this only tells that the client has gone, which may take a day.
+        if is_whole:  # From now on, the only message left is that the client disconnected, which may take a day.
             return await receive()
         try:
             async with asyncio.timeout_at(began + BODY_SECONDS + got / BYTES_PER_SECOND):
@@ -133,7 +133,7 @@ def bounded(receive: Receive, limit: int, too_large: str) -> Receive:
 
 
 def seal(headers: MutableHeaders) -> None:
-    """Add what every answer says, where the route has not said it otherwise."""
+    """Add the security headers that the route has not set itself."""
     for name, value in SEAL.items():
         headers.setdefault(name, value)
     headers.setdefault("cache-control", "no-store")

@@ -1,4 +1,4 @@
-"""May this be shown? Values whose names say that they are secret are hidden; tasks keep none, unless somebody put one there."""
+"""Hides values whose names mark them as secret. Tasks store none, unless somebody put one there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SECRET_TEXT = re.compile(r"\s*(-----BEGIN [A-Z ]*PRIVATE KEY|bearer\s+\S{8})", r
 
 
 def without_secrets(value: Any, name: str = "") -> Any:
-    """The value as it may be shown: under a secret name nothing, of objects and lists everything else."""
+    """The value without secrets: drops values under secret names and keeps the rest of objects and lists."""
     if value is None or isinstance(value, bool) or value == "":
         return value
     if is_secret(name):

@@ -1,4 +1,4 @@
-"""How the server listens: uvicorn's settings, and an end for connections on which no whole request arrives."""
+"""uvicorn's settings, and a timeout for connections on which no complete request arrives."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 HEAD_SECONDS = 20.0
-"""How long the line and the headers of a request may take, from the connection or from their first byte."""
+"""Time limit for the request line and headers, from the connection or from their first byte."""
 GRACE_SECONDS = 3
-"""How long answers under way may take when the server stops; open streams are told to end at once."""
+"""Time limit for responses in progress when the server stops; open streams are ended immediately."""
 HEAD_BYTES = 64_000
 TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
 
 class Protocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
-    """uvicorn's protocol, which by itself waits forever for the rest of a request's headers.
+    """uvicorn's protocol with a timeout for request headers, which uvicorn alone waits for forever.
 
-    Bodies have a time limit of their own, in the guard; idle connections after an answer have uvicorn's.
+    The guard limits the time for bodies; uvicorn limits idle connections after a response.
     """
 
     _patience: asyncio.TimerHandle | None = None
@@ -41,7 +41,7 @@ class Protocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         super().connection_lost(exc)
 
     def _watch(self) -> None:
-        """Start the clock while a request is incomplete, stop it when one is being answered."""
+        """Run the timeout while a request is incomplete; stop it while one is being answered."""
         if self.cycle is not None and not self.cycle.response_complete:
             self._calm()
         elif self._patience is None and not self.transport.is_closing():
@@ -60,7 +60,7 @@ class Protocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
 
 
 def configured(app: ASGIApp, **others: Any) -> uvicorn.Config:
-    """What uvicorn is told."""
+    """The configuration for uvicorn."""
     known: dict[str, Any] = {
         "http": Protocol,
         "ws": "none",

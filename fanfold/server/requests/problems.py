@@ -1,4 +1,4 @@
-"""What went wrong, for a program? Problem documents (RFC 9457) with a stable code, a fact and a way out."""
+"""Converts errors to problem documents (RFC 9457) with a stable code, a fact and a way out."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STATUS = {
     "illegal_move": 409, "task_stopped": 409, "key_taken": 409, "key_reused": 409, "file_gone": 404, "too_large": 413,
     "bad_input": 422, "bad_pipeline": 422, "refused": 422, "form_failed": 500, "database": 503, "busy": 503,
 }  # fmt: skip
-"""The status of each code; codes that are not here are about what was given: 422."""
+"""HTTP status by error code; other codes mean bad input: 422."""
 TITLES = {
     400: "Bad request", 401: "A token is needed", 403: "Not allowed", 404: "Not found", 405: "Method not allowed",
     408: "Too slow", 409: "Not possible now", 413: "Too large", 415: "Unknown kind of content", 416: "No such range",
@@ -46,7 +46,7 @@ Speaker = Callable[[Request, str], str]
 
 
 class ProblemDocument(JSONResponse):
-    """A problem as bytes: it may quote anything, also half a surrogate pair, which has no UTF-8."""
+    """A problem document in ASCII: it may quote anything, even half a surrogate pair, which UTF-8 cannot encode."""
 
     media_type = MEDIA_TYPE
 
@@ -80,7 +80,7 @@ def status_of(error: FanfoldError) -> int:
 
 
 def possible(error: FanfoldError) -> dict[str, list[str]]:
-    """What can be done with the task instead, where that is known."""
+    """The commands possible instead, if known."""
     if isinstance(error, IllegalMove | TaskStopped) and error.available_commands:
         return {"available_commands": list(error.available_commands)}
     return {}
@@ -90,7 +90,7 @@ repeats = LogThrottle()
 
 
 def told_to_all(error: FanfoldError) -> str:
-    """The sentence for a client. Where the database is, and what it says, is for the log: anybody may ask for the health."""
+    """Message for the client. The database's address and messages go only to the log, because /health is public."""
     if not isinstance(error, DatabaseProblem) or error.code == "refused":
         return error.message
     said, like_it = repeats.count(error.message)
@@ -99,14 +99,14 @@ def told_to_all(error: FanfoldError) -> str:
 
 
 def no_space() -> Sentence:
-    """What to do when an upload finds no room."""
+    """Message for an upload when the disk is full."""
     return say("no_space", place=say("in_folder", folder=tempfile.tempdir) if tempfile.tempdir else "")
 
 
 def told(app: FastAPI, tell_page: Teller, speak: Speaker) -> None:
-    """Have the app tell every error: to programs as a document, to people, on the pages, as ``tell_page`` does.
+    """Register the error handlers: problem documents for programs, and ``tell_page`` for people on the pages.
 
-    Scripts of the pages get documents as well: these say it in the reader's language, too (``speak``).
+    Page scripts also get documents, which include the message in the reader's language (``speak``).
     """
 
     async def tell(request: Request, status: int, code: str, detail: str, **more: Any) -> Response:
@@ -122,7 +122,7 @@ def told(app: FastAPI, tell_page: Teller, speak: Speaker) -> None:
             return await tell(request, status_of(error), error.code, told_to_all(error), **possible(error))
         answer = await tell(request, 422, error.code, error.message, field=error.field)
         if request.headers.get("content-type", "").startswith("multipart/"):
-            answer.headers["connection"] = "close"  # The rest of an upload is not read.
+            answer.headers["connection"] = "close"  # The rest of an upload stays unread.
         return answer
 
     @app.exception_handler(RequestValidationError)
@@ -133,7 +133,7 @@ def told(app: FastAPI, tell_page: Teller, speak: Speaker) -> None:
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> Response:
-        # A body that cannot even be parsed is answered as one that cannot be used.
+        # A body that cannot be parsed is treated like one that cannot be used.
         status = 422 if error.status_code == 400 else error.status_code
         answer = await tell(request, status, CODES.get(error.status_code, "refused"), error.detail)
         answer.headers.update(error.headers or {})
@@ -141,7 +141,7 @@ def told(app: FastAPI, tell_page: Teller, speak: Speaker) -> None:
 
     @app.exception_handler(FileNotFoundError)
     async def gone(request: Request, error: FileNotFoundError) -> Response:
-        if error.filename is None:  # Python found no folder for temporary files that it can write to.
+        if error.filename is None:  # Python found no writable folder for temporary files.
             return await tell(request, 507, "no_space", no_space())
         log.warning("[server] %s %s: a file is gone: %s", request.method, request.url.path, error.filename)
         return await tell(request, 404, "file_gone", say("page_file_gone"))

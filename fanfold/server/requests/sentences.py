@@ -1,4 +1,4 @@
-"""Sentences for programs and pages, which have commands and buttons of their own instead of a terminal."""
+"""Adapts messages for programs and pages, which have their own commands and buttons instead of a terminal."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from fanfold.model.text.catalogue import ENGLISH
 from fanfold.model.text.sentences import Language, Sentence, read_in
 
 BROUGHT: dict[str, dict[str, str]] = {}
-"""The sentences that applications bring, by language and code."""
+"""Messages of applications, by language and code."""
 TEXTS = ("wait_reason", "needs_you", "error_message", "held", "degraded", "reason")
-"""The fields of tasks, items, results, attempts and events that have sentences in them."""
+"""Fields of tasks, items, results, attempts and events that contain messages."""
 Record = TypeVar("Record")
 
 
 def learn(pipelines: Iterable[Pipeline]) -> None:
-    """Take over the sentences of these pipelines."""
+    """Register the messages of these pipelines."""
     for pipeline in pipelines:
         if (own := pipeline.words.sentences) is not None:
             for language, said in (("en", own.english), *own.languages.items()):
@@ -27,22 +27,22 @@ def learn(pipelines: Iterable[Pipeline]) -> None:
 
 
 def brought(language: str) -> dict[str, str]:
-    """The sentences that applications bring in a language."""
+    """Messages of applications in a language."""
     return BROUGHT.setdefault(language, {})
 
 
 def english() -> Language:
-    """How sentences are said in English."""
+    """The English language for messages."""
     return Language(ChainMap(ENGLISH, brought("en")))
 
 
 def without_commands(text: str) -> str:
-    """A sentence without the part that tells people to type a command; what has no code stays as it is."""
+    """A message without the part about typing a command; text without a code stays unchanged."""
     return read_in(text, english()) if isinstance(text, Sentence) else text
 
 
 def without_state(text: str | None) -> str | None:
-    """Why a task waits, without the word for its state where that is all the sentence adds."""
+    """The wait reason, without the state if that is all the message adds."""
     if not isinstance(text, Sentence) or text.code != "paused_because":
         return text
     why = text.parameters["why"]
@@ -50,7 +50,7 @@ def without_state(text: str | None) -> str | None:
 
 
 def neutral(record: Record) -> Record:
-    """A task, item, result, attempt or event whose sentences name no commands of the terminal, with their codes beside them."""
+    """The record with messages that name no terminal commands, and with their codes."""
     known: dict[str, Any] = {name: getattr(record, name, None) for name in TEXTS}
     told = {name: without_commands(text) for name, text in known.items() if isinstance(text, Sentence)}
     if not told:
@@ -61,5 +61,5 @@ def neutral(record: Record) -> Record:
 
 
 def sentences_of(told: dict[str, Any]) -> dict[str, Any]:
-    """The codes and parameters of these texts, as a record has them."""
+    """Codes and parameters of these texts, in the form records use."""
     return {"sentences": {name: text.data for name, text in told.items() if isinstance(text, Sentence)}}

@@ -1,1 +1,1 @@
-"""Threads of the server beside its event loop: database, health, pictures."""
+"""The server's threads beside its event loop: database, health, pictures."""

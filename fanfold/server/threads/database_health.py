@@ -1,4 +1,4 @@
-"""The health of the database as the server sees it: one look for all who ask, with an end."""
+"""Checks the database's health: one query with a timeout, shared by all callers."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from fanfold.store.database_errors import UNREACHABLE
 from fanfold.store.store import Store
 
 LOOK_SECONDS = 3.0
-"""A database that takes longer to count the workers is no use to anybody who waits for a page."""
+"""Timeout for counting the workers; a slower database is of no use to a page."""
 
 
 class DatabaseHealth:
-    """Looks at the database in a thread of its own, so that nobody who waits for the database can be in the way."""
+    """Queries the database in its own thread, so that requests waiting for the database cannot delay it."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -23,7 +23,7 @@ class DatabaseHealth:
         self._looking: asyncio.Future[int] | None = None
 
     async def workers(self) -> int:
-        """How many workers live; DatabaseProblem when the database cannot be used or does not answer in time."""
+        """Number of live workers. Raises DatabaseProblem if the database cannot be used or does not answer in time."""
         if self._looking is None or self._looking.done():
             self._looking = asyncio.get_running_loop().run_in_executor(self._thread, self._look)
             self._looking.add_done_callback(_heard)
@@ -38,7 +38,7 @@ class DatabaseHealth:
             ) from None
 
     def close(self) -> None:
-        """Look no longer; a look that is under way is left alone."""
+        """Stop checking; a running query is left alone."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     def _look(self) -> int:
@@ -47,6 +47,6 @@ class DatabaseHealth:
 
 
 def _heard(looking: asyncio.Future[int]) -> None:
-    """Nobody may have waited for the end of it."""
+    """Retrieve the exception, because no caller may be waiting for it."""
     if not looking.cancelled():
         looking.exception()

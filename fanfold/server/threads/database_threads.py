@@ -1,6 +1,6 @@
-"""Threads for answers that need the database, so that they cannot hold up answers that do not.
+"""Threads for requests that need the database, so that they cannot delay requests that do not.
 
-Commands that wait for SQLite's write lock have threads of their own. However many there are, reading goes on.
+Commands, which may wait for SQLite's write lock, have separate threads, so that reads go on however many commands wait.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ READERS = 16
 WRITERS = 10
 UNLOCKERS = 2
 MAKERS = 4
-"""Together with the live reader and the look at the health, no more than the connections to the database. Those who unlock
-files wait for a child process, which takes seconds: they must not keep other commands waiting. Nor must those who run an
-application's own code, for a form of a result."""
+"""Threads of each kind. With the live reader and the health check, they do not exceed the database connections. Unlocking a
+file waits seconds for a child process, and making a form runs application code, so both have their own threads and do
+not delay other commands."""
 WAIT_SECONDS = 15.0
-"""A command that got no thread for so long is refused: others hold up the database."""
+"""Time to wait for a thread before a command is refused because others block the database."""
 SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
 _limiters: RunVar[dict[str, CapacityLimiter]] = RunVar("fanfold_limiters")
 
 
 def limit_readers() -> None:
-    """Say how many threads the event loop has for everything that does not write."""
+    """Set the number of threads for everything that does not write."""
     current_default_thread_limiter().total_tokens = READERS
 
 
 def limiter_of(kind: str, size: int) -> CapacityLimiter:
-    """The threads of one kind, of this event loop."""
+    """The limiter for one kind of thread in this event loop."""
     try:
         known = _limiters.get()
     except LookupError:
@@ -51,24 +51,24 @@ def limiter_of(kind: str, size: int) -> CapacityLimiter:
 
 
 def writers() -> CapacityLimiter:
-    """The threads for commands, of this event loop."""
+    """The limiter for command threads in this event loop."""
     return limiter_of("writers", WRITERS)
 
 
 async def writing(function: Callable[..., Made], *arguments: Any, **named: Any) -> Made:
-    """Run a function that writes to the database in a thread; Busy when there is none for too long."""
+    """Run a function that writes to the database in a thread. Raises Busy if none is free in time."""
     busy = say("commands_wait")
     return await _run(writers(), busy, partial(function, *arguments, **named))
 
 
 async def unlocking(function: Callable[..., Made], *arguments: Any, **named: Any) -> Made:
-    """Run a function that applies a secret to a file in a thread; Busy when others do so for too long."""
+    """Run a function that applies a secret to a file in a thread. Raises Busy if none is free in time."""
     busy = say("files_unlocked")
     return await _run(limiter_of("unlockers", UNLOCKERS), busy, partial(function, *arguments, **named))
 
 
 async def making(function: Callable[..., Made], *arguments: Any, **named: Any) -> Made:
-    """Run a function that runs an application's code in a thread; Busy when others do so for too long."""
+    """Run application code in a thread. Raises Busy if none is free in time."""
     busy = say("forms_made")
     return await _run(limiter_of("makers", MAKERS), busy, partial(function, *arguments, **named))
 
@@ -87,7 +87,7 @@ async def _run(limiter: CapacityLimiter, busy: str, function: Callable[[], Made]
 
 
 class Router(APIRouter):
-    """A router whose plain functions for POST, DELETE and the like run in the threads for commands."""
+    """A router that runs synchronous POST, DELETE and similar endpoints in the command threads."""
 
     def add_api_route(self, path: str, endpoint: Callable[..., Any], **rules: Any) -> None:
         """Add a route."""

@@ -1,4 +1,4 @@
-"""What does an item look like? Pictures that a pipeline draws when somebody looks, in a child process, a few of them kept."""
+"""Renders pictures of items on demand with the pipeline's function, in a child process, and caches a few."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from fanfold.settings import Settings
 
 KEPT_BYTES = 64_000_000
 WAITING = 16
-"""So many pictures may be wanted at once; they are drawn one after the other."""
+"""Most pictures that may wait at the same time; they are rendered one after the other."""
 DRAWING_SECONDS = 20.0
-"""A picture that takes longer is given up, with the child that draws it."""
+"""Timeout for one picture; after that, its child process is killed."""
 FAILED_SECONDS = 300.0
-"""So long it is not tried again."""
+"""Time before a failed picture is tried again."""
 
 
 class Busy(FanfoldError):
-    """Too much is wanted at once."""
+    """Too many requests at the same time."""
 
     code = "busy"
 
 
 class Pictures:
-    """Draws one picture at a time, in a thread of its own; those who want the same one wait for it together.
+    """Renders one picture at a time in its own thread; requests for the same picture share the result.
 
-    Everything but the drawing itself happens in the event loop, so that nothing needs a lock.
+    Everything but the rendering happens in the event loop, so that no lock is needed.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -47,7 +47,7 @@ class Pictures:
         self._size = 0
 
     async def draw(self, pipeline: Pipeline | None, name: str, value: Any) -> bytes:
-        """The picture of an item's input; ``name`` is what it is kept under."""
+        """The picture of an item's input, cached under ``name``."""
         if pipeline is None or pipeline.picture is None:
             raise NotFound(say("no_picture"), code="no_picture")
         if name in self._kept:
@@ -58,11 +58,11 @@ class Pictures:
             if len(self._under_way) >= WAITING:
                 raise Busy(say("too_many_pictures"))
             self._under_way[name] = asyncio.ensure_future(self._finish(pipeline.picture, name, value))
-        # Whoever leaves does not take the picture away from those who wait for it as well.
+        # Shielded: a request that is cancelled must not cancel the picture for the others that wait for it.
         return await asyncio.shield(self._under_way[name])
 
     def close(self) -> None:
-        """End the child."""
+        """Stop the child process."""
         self._children.close()
         self._thread.shutdown(wait=False, cancel_futures=True)
 

@@ -1,1 +1,1 @@
-"""Live figures for open pages and for Prometheus."""
+"""Live updates for open pages and metrics for Prometheus."""

@@ -1,4 +1,4 @@
-"""Which figures does Prometheus get? Those of the installation, asked of the database when it scrapes."""
+"""Metrics for Prometheus, queried from the database at each scrape."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ITEMS = {"pending": "queue", "running": "running", "retrying": "retrying", "wait
 
 
 def exposed(metrics: Metrics, live: Live) -> bytes:
-    """The figures in Prometheus' own format."""
+    """The metrics in Prometheus format."""
     registry = CollectorRegistry()
 
     def gauge(name: str, meaning: str, *labels: str) -> Gauge:
@@ -31,6 +31,6 @@ def exposed(metrics: Metrics, live: Live) -> bytes:
         gauge("item_seconds_mean", "Mean time of an attempt in the last minute.").set(metrics.mean_seconds)
     if metrics.failure_rate is not None:
         gauge("item_failure_ratio", "Share of attempts that failed in the last minute.").set(metrics.failure_rate)
-    gauge("workers", "Living workers.").set(metrics.workers)
+    gauge("workers", "Live workers.").set(metrics.workers)
     gauge("watchers", "Open live streams of this server.").set(live.watchers)
     return generate_latest(registry)

@@ -1,4 +1,4 @@
-"""What is new? One reader of the database for everybody who watches: two hundred browsers cost it no more than one."""
+"""One database reader for all watchers, so that two hundred browsers cost no more queries than one."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ from fanfold.store.store import Store, Transaction
 
 INTERVAL_SECONDS = 0.5
 LOAD = 5
-"""A look that took long is followed by a pause of so many times its length: watching must not slow down the work."""
+"""Pause after a poll, in multiples of its duration: watching must not slow down the work."""
 LATE_EVENTS = 1_000
-"""Workers may commit events out of the order of their ids: so far back late ones are looked for."""
+"""Event ids to look back for late events, because workers may commit events out of id order."""
 MOST_LISTED = 200
 JUST_BEFORE = 50
 REMEMBERED = 1_000
-"""Tasks that lists are told of again when they change without an event, or are deleted."""
+"""Tasks remembered for lists, to notice changes without an event and deletions."""
 CHECK_SECONDS = 1.0
 REST_SECONDS = 30.0
 SILENT_SECONDS = 3.0
-"""A look that takes longer means that the database does not answer."""
+"""A poll that takes longer means that the database does not answer."""
 LOCKED_SECONDS = 5.0
-"""A write lock that one transaction has for longer is told: commands wait for it, and workers cannot go on."""
+"""A write lock held longer than this is reported: commands wait for it and workers are blocked."""
 ASKED_SECONDS = 10.0
-"""So long the lock is looked at after somebody wanted to know: pages without a stream ask every few seconds."""
+"""How long the lock is checked after the last request: pages without a stream poll every few seconds."""
 TOLD_SECONDS = 0.5
-"""How often open pages are told whether the database can be read."""
+"""Interval at which open pages are told whether the database can be read."""
 
 
 @dataclass
 class Watched:
-    """One task that somebody watches: who does, and how it was at the last look."""
+    """A watched task: its watchers and its state at the last poll."""
 
     watchers: set[Watcher[Moment]] = field(default_factory=set)
     last: Moment | None = None
@@ -55,7 +55,7 @@ class Watched:
     moved_at: float = 0.0
 
     def is_at_rest(self, row: TaskRow, now: float) -> bool:
-        """Whether nothing can have changed: the task is not at work, and its last items were handed back long ago."""
+        """Whether nothing can have changed: the task is idle and its last items were handed back long ago."""
         known = self.last.task if self.last is not None else None
         same = known is not None and known.updated_at == row.updated_at
         at_work = self.last is not None and self.last.cells is not None and "r" in self.last.cells.letters
@@ -63,13 +63,13 @@ class Watched:
 
 
 class Live:
-    """The one reader. Watchers come and go in the event loop; the looking is done in a thread of its own."""
+    """The shared reader. Watchers live in the event loop; polling runs in its own thread."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
         self.samples = Samples()
         self.looks = 0
-        """How often the database was looked at for watchers, for those who want to know what watching costs."""
+        """Number of polls for watchers, to measure the cost of watching."""
         self._lock = threading.Lock()
         self._tasks: dict[str, Watched] = {}
         self._lists: set[Watcher[ListMoment]] = set()
@@ -80,7 +80,7 @@ class Live:
         self._over = threading.Event()
         self._wake = threading.Event()
         self._due = False
-        """Whether something may have changed that was not looked at: a look that fails is made up for."""
+        """Whether a change may have been missed, so that a failed poll is repeated."""
         self._checked_at = 0.0
         self._good_at = datetime.now(UTC)
         self._looking_since: float | None = None
@@ -90,11 +90,11 @@ class Live:
         self._thread = threading.Thread(target=self._keep_running, name="live", daemon=True)
 
     def start(self) -> None:
-        """Begin to look."""
+        """Start polling."""
         self._thread.start()
 
     def close(self) -> None:
-        """Tell every watcher that there is nothing more, and stop looking."""
+        """End all watchers and stop polling."""
         self._over.set()
         self._wake.set()
         with self._lock:
@@ -110,7 +110,7 @@ class Live:
             self._thread.join(5)
 
     def watch(self, task_id: str, token: str | None = None) -> Watcher[Moment]:
-        """Watch one task; the first moment is how it is now."""
+        """Watch one task; the first update is its current state."""
         watcher: Watcher[Moment] = Watcher(token=token)
         with self._lock:
             watched = self._tasks.setdefault(task_id, Watched())
@@ -123,7 +123,7 @@ class Live:
         return watcher
 
     def unwatch(self, task_id: str, watcher: Watcher[Moment]) -> None:
-        """Watch it no longer."""
+        """Stop watching the task."""
         with self._lock:
             watched = self._tasks.get(task_id)
             if watched is not None:
@@ -132,7 +132,7 @@ class Live:
                     del self._tasks[task_id]
 
     def watch_list(self, owner: str | None, ids: Iterable[str] = (), token: str | None = None) -> Watcher[ListMoment]:
-        """Watch all tasks of an owner, or of all; ``ids`` are those that are shown and may change without an event."""
+        """Watch all tasks of one owner or of all; ``ids`` are those on display, which may change without an event."""
         watcher: Watcher[ListMoment] = Watcher(owner, ids, token)
         with self._lock:
             self._lists.add(watcher)
@@ -142,31 +142,31 @@ class Live:
         return watcher
 
     def unwatch_list(self, watcher: Watcher[ListMoment]) -> None:
-        """Watch them no longer."""
+        """Stop watching the list."""
         with self._lock:
             self._lists.discard(watcher)
 
     @property
     def lost_since(self) -> datetime | None:
-        """Since when the database cannot be read: the time of the last good look; None when all is well."""
+        """Time of the last successful poll if the database cannot be read; None if it can."""
         since = self._looking_since
         is_silent = since is not None and time.monotonic() - since > SILENT_SECONDS
         return self._good_at if self._has_failed or is_silent else None
 
     @property
     def locked_since(self) -> datetime | None:
-        """Since when somebody has had SQLite's write lock; None when it is free, or was taken just now.
+        """Time since SQLite's write lock is held; None if it is free or was taken only recently.
 
-        It is looked at as long as somebody asks this.
+        The lock is checked only as long as this is called.
         """
         self._lock_asked_at = time.monotonic()
         seconds = self._lock_of_database.held_seconds
         return datetime.now(UTC) - timedelta(seconds=seconds) if seconds > LOCKED_SECONDS else None
 
     async def follow(self, watcher: Watcher[New], *, locks: bool = False) -> AsyncGenerator[New | DatabaseLost, None]:
-        """What is new for a watcher, and whether the database is lost, until there will be nothing more.
+        """Yield a watcher's updates, and whether the database is lost, until the watcher ends.
 
-        With ``locks`` also whether its write lock is held.
+        With ``locks``, also whether the write lock is held.
         """
         told: datetime | None = None
         is_locked = False
@@ -187,20 +187,20 @@ class Live:
             if moment is None:
                 return
             if told is not None:
-                # What is new was read, so the database is back: this comes first, also where a stream ends with the news.
+                # The update was read, so the database is back: report that first, even if the stream ends with this update.
                 told = None
                 yield DatabaseLost(None)
             yield moment
 
     @property
     def watchers(self) -> int:
-        """How many watch."""
+        """Number of watchers."""
         with self._lock:
             return len(self._lists) + sum(len(watched.watchers) for watched in self._tasks.values())
 
     def _keep_running(self) -> None:
-        """A thread that ended here would leave every open page without news."""
-        keep_running(self._run, self._over, lambda: "live", "look for news")
+        """Keep the thread running: if it ended, open pages would get no updates."""
+        keep_running(self._run, self._over, lambda: "live", "poll for updates")
 
     def _run(self) -> None:
         hints = Hints(self.store.database)
@@ -222,13 +222,13 @@ class Live:
             self._lock_of_database.close()
 
     def _is_back(self) -> None:
-        """The database was read. This is known before anybody is told what was read."""
+        """Record that the database was read, before the watchers get what was read."""
         self._good_at = datetime.now(UTC)
         self._has_failed = False
         self._looking_since = time.monotonic()
 
     def _look_around(self, hints: Hints) -> float:
-        """Look if there may be news; returns how long to pause."""
+        """Poll if something may have changed; return the pause."""
         started = time.monotonic()
         self.samples.take(self.store, started)
         if started - self._lock_asked_at < ASKED_SECONDS:
@@ -242,7 +242,7 @@ class Live:
         return pause_after(time.monotonic() - started) if self.watchers else SAMPLE_SECONDS
 
     def _may_have_changed(self, hints: Hints) -> bool:
-        """On SQLite the hint tells of every commit; on PostgreSQL only of new work, so that one has to look."""
+        """On SQLite the hint signals every commit; on PostgreSQL only new work, so polling is needed."""
         return hints.wait(self._over, INTERVAL_SECONDS) or not hints.tells_all
 
     def _somebody_is_new(self) -> bool:
@@ -251,7 +251,7 @@ class Live:
             return unseen or any(watcher.is_new for watcher in self._lists)
 
     def _turn_out(self, now: float) -> None:
-        """End the streams of those whose token was revoked or has expired since they began."""
+        """End the streams whose token was revoked or has expired."""
         if now - self._checked_at < CHECK_SECONDS:
             return
         self._checked_at = now
@@ -262,8 +262,8 @@ class Live:
             return
         held = {watcher.token for watcher in watchers if watcher.token is not None}
         with self.store.read() as tx:
-            # Also where nobody has a token: on SQLite it is the only look while nothing changes, and must be made to see
-            # that the database is there.
+            # Runs even if no token is in use: on SQLite it is the only query while nothing changes, and shows whether the
+            # database is reachable.
             lost = held - tx.tokens.valid(held)
         for watcher in watchers:
             if watcher.token in lost:
@@ -337,7 +337,7 @@ class Live:
                 watcher.offer(ListMoment(mine, lost, times, self._newest or 0))
 
     def _worth_a_look(self, tx: Transaction, lists: list[Watcher[ListMoment]]) -> dict[str, TaskRow]:
-        """The tasks that may have changed: those with new events, those at work, and those that somebody sees anew."""
+        """Tasks that may have changed: those with new events, those at work, and those newly displayed."""
         shown = {id_ for watcher in lists for id_ in watcher.ids}
         active = {id_ for id_, task in self._listed.items() if task.state is TaskState.ACTIVE}
         rows = tx.tasks.by_ids(sorted(shown - self._listed.keys() | active))
@@ -349,7 +349,7 @@ class Live:
         return {row.id: row for row in rows}
 
     def _remember(self, found: dict[str, Task], gone: Collection[str], shown: set[str]) -> None:
-        """Keep how the tasks are now, the latest last, and of the others no more than a bounded number."""
+        """Remember the current tasks, latest last, and drop the oldest above the limit."""
         kept = {id_: task for id_, task in self._listed.items() if id_ not in gone and id_ not in found} | found
         idle = [id_ for id_, task in kept.items() if id_ not in shown and task.state is not TaskState.ACTIVE]
         forgotten = set(idle[: max(0, len(kept) - REMEMBERED)])
@@ -357,12 +357,12 @@ class Live:
         self._paces = {id_: pace for id_, pace in self._paces.items() if id_ in self._listed}
 
     def _newly_touched(self, tx: Transaction) -> set[int]:
-        """The tasks that events tell of since the last look."""
+        """Tasks with events since the last poll."""
         if self._newest is None:
             self._newest = tx.events.newest()
             recent = tx.events.touched(max(0, self._newest - LATE_EVENTS))
             self._touched = set(recent)
-            # What happened just before this first look may have happened after the page was made.
+            # Events just before the first poll may have happened after the page was rendered.
             return set(list(recent.values())[-JUST_BEFORE:])
         found = tx.events.touched(max(0, self._newest - LATE_EVENTS))
         new = {event: task for event, task in found.items() if event not in self._touched}
@@ -372,9 +372,9 @@ class Live:
 
 
 def pause_after(seconds: float) -> float:
-    """How long to pause after a look of so many seconds.
+    """Pause after a poll of this duration.
 
-    A look in which the database did not answer says nothing of what looking costs: it must not be followed by silence.
+    A poll that the database did not answer says nothing about the cost of polling, so it gets no longer pause.
     """
     return max(INTERVAL_SECONDS, seconds * LOAD) if seconds <= SILENT_SECONDS else SILENT_SECONDS
 

@@ -1,4 +1,4 @@
-"""Was this worked out already? What is made of an object, once for everybody who has the very same object."""
+"""Caches what is made from an object, once for all callers that hold the same object."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ KEPT = 1_000
 
 
 class Once(Generic[Made]):
-    """Remembers what was made of the last objects: not of equal ones, of the very same."""
+    """Cache keyed by object identity, not equality."""
 
     def __init__(self, most: int = KEPT) -> None:
         self._most = most
@@ -20,7 +20,7 @@ class Once(Generic[Made]):
         self._lock = threading.Lock()
 
     def get(self, about: object, seen: tuple[object, ...], make: Callable[[], Made]) -> Made:
-        """What was made of it for those who see it so, made now if it was not; the object is kept as long as that."""
+        """The cached value for this object and view, made now if missing. The object is kept alive with it."""
         key = (id(about), *seen)
         with self._lock:
             if key in self._kept:
@@ -34,6 +34,6 @@ class Once(Generic[Made]):
         return made
 
     def forget(self, about: object, seen: tuple[object, ...]) -> None:
-        """Make it anew for the next who wants it."""
+        """Drop the value, so that it is made again."""
         with self._lock:
             self._kept.pop((id(about), *seen), None)

@@ -1,4 +1,4 @@
-"""How has it been going? Figures of the workers, taken now and then while the server runs, for the chart of the last hour."""
+"""Samples worker figures while the server runs, for the chart of the last hour."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SAMPLES = 360
 
 @dataclass(frozen=True)
 class Sample:
-    """The figures of the workers at one moment: items settled in the minute before it, and how many ran."""
+    """Worker figures at one moment: items settled in the previous minute, and items running."""
 
     at: datetime
     done: int
@@ -24,14 +24,14 @@ class Sample:
 
 
 class Samples(deque[Sample]):
-    """The samples of the last hour, the latest last; they are of this server and begin with it."""
+    """Samples of the last hour, latest last. They start with this server process."""
 
     def __init__(self) -> None:
         super().__init__(maxlen=SAMPLES)
         self._taken_at = 0.0
 
     def take(self, store: Store, now: float) -> None:
-        """Take one, if it is time."""
+        """Take a sample if one is due."""
         if now - self._taken_at < SAMPLE_SECONDS and self._taken_at:
             return
         self._taken_at = now

@@ -1,4 +1,4 @@
-"""What was new at one look? Moments of a task and of the list, those who wait for them, and the pace that looks show."""
+"""Updates found by one poll, for a task and for the list, their watchers, and the pace of a task."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ PACE_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Moment:
-    """What is new of one task; ``task`` is None when it was deleted."""
+    """An update of one task; ``task`` is None if it was deleted."""
 
     task: Task | None
     events: tuple[Event, ...] = ()
     cells: Cells | None = None
     changed: dict[int, str] | None = None
-    """The cells that changed, by position; None when all of them have to be drawn again."""
+    """Changed cells by position; None if all must be redrawn."""
     seconds_left: float | None = None
 
     def followed_by(self, later: Moment) -> Moment:
-        """Both in one, for a watcher who was not quick enough to take the first."""
+        """Both updates in one, for a watcher that has not taken the first yet."""
         both = None if self.changed is None or later.changed is None else self.changed | later.changed
         return replace(later, events=(self.events + later.events)[-MOST_EVENTS:], changed=both)
 
 
 @dataclass(frozen=True)
 class ListMoment:
-    """The tasks that changed, and the ids of those that are gone."""
+    """Changed tasks and the ids of deleted ones."""
 
     tasks: dict[str, Task]
     gone: frozenset[str] = frozenset()
     seconds_left: dict[str, float | None] = field(default_factory=dict)
     newest: int = 0
-    """The id of the newest event that is in it."""
+    """Id of the newest event included."""
 
     def followed_by(self, later: ListMoment) -> ListMoment:
-        """Both in one."""
+        """Both updates in one."""
         return ListMoment(
             {id_: task for id_, task in self.tasks.items() if id_ not in later.gone} | later.tasks,
             self.gone | later.gone,
@@ -55,27 +55,27 @@ class ListMoment:
 
 @dataclass(frozen=True)
 class DatabaseLost:
-    """The database cannot be read; what is known is from ``since``. None says that it can be read again."""
+    """The database cannot be read since ``since``. None means that it can be read again."""
 
     since: datetime | None
 
 
 @dataclass(frozen=True)
 class Locked(DatabaseLost):
-    """The database can be read, but somebody has held its write lock since then. None says that it is free again."""
+    """The database can be read, but its write lock is held since ``since``. None means that it is free again."""
 
 
 New = TypeVar("New", Moment, ListMoment)
 
 
 class Watcher(Generic[New]):
-    """One who watches: takes what is new when there is something, all of it at once."""
+    """Receives updates for one stream, merging those not yet taken."""
 
     def __init__(self, owner: str | None = None, ids: Iterable[str] = (), token: str | None = None) -> None:
         self.owner = owner
         self.token = token
         self.is_closed = False
-        """Whether there will be nothing more; known at once, in any thread."""
+        """Whether the watcher has ended; readable from any thread."""
         self.ids = frozenset(ids)
         self.is_new = True
         self._loop = asyncio.get_running_loop()
@@ -84,7 +84,7 @@ class Watcher(Generic[New]):
         self._closed = False
 
     async def next(self) -> New | None:
-        """What is new, as soon as there is something; None when there will be nothing more."""
+        """Wait for the next update; None when the watcher has ended."""
         await self._news.wait()
         taken, self._waiting = self._waiting, None
         if not self._closed:
@@ -92,11 +92,11 @@ class Watcher(Generic[New]):
         return taken
 
     def offer(self, new: New) -> None:
-        """Tell it; may be called from any thread."""
+        """Deliver an update; may be called from any thread."""
         self._later(self._take, new)
 
     def close(self) -> None:
-        """There will be nothing more; may be called from any thread."""
+        """End the watcher; may be called from any thread."""
         self.is_closed = True
         self._later(self._end)
 
@@ -114,13 +114,13 @@ class Watcher(Generic[New]):
 
 
 class Pace:
-    """How fast items are settled, by the looks of the last minute."""
+    """Rate of settled items over the polls of the last minute."""
 
     def __init__(self) -> None:
         self._seen: deque[tuple[float, int, str]] = deque()
 
     def seconds_left(self, task: Task, now: float) -> float | None:
-        """How long the open items will take at this pace; None as long as it cannot be told."""
+        """Estimated time for the open items at this pace; None until it can be estimated."""
         settled = task.done + task.failed
         if self._seen and (self._seen[-1][2] != task.stage or self._seen[-1][1] > settled):
             self._seen.clear()
@@ -131,12 +131,12 @@ class Pace:
 
 
 def seconds_left(task: Task) -> float | None:
-    """How long the open items will take at the pace since the start; None when it cannot be told."""
+    """Estimated time for the open items at the pace since the start; None if it cannot be estimated."""
     if task.state is not TaskState.ACTIVE or task.started_at is None or task.total <= 1:
         return None
     return estimate(task.open, task.done + task.failed, (datetime.now(UTC) - task.started_at).total_seconds())
 
 
 def estimate(left: int, settled: int, seconds: float) -> float | None:
-    """What is left, at the pace of what was settled in so many seconds."""
+    """Time for ``left`` items at the pace of ``settled`` items in ``seconds``."""
     return left * seconds / settled if left and settled > 0 and seconds > 1 else None
