@@ -89,7 +89,7 @@ def test_fallbacks_are_kept_as_they_are_with_one_button(browser: Browser, here: 
         page.goto(f"/tasks/{task.id}/item?key=2")
         flag = page.locator(".item-flag")
         flag.get_by_role("button", name="keep as it is").click()
-        expect(flag).to_contain_text("Kept as it is.")
+        expect(flag).to_contain_text("Accepted as it is.")
         page.goto("/?show=needs")
         row = page.locator("[data-row]", has_text="post")
         expect(row).to_contain_text("3 letters")

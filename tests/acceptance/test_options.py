@@ -110,7 +110,7 @@ def test_an_upload_that_failed_can_be_tried_again(browser: Browser, here: Instal
         page.route("**/api/v1/tasks", lambda route: route.abort(), times=1)
         page.locator("#files").set_input_files(book)
         failed = page.locator(".upload-item")
-        expect(failed).to_contain_text("The connection broke off.")
+        expect(failed).to_contain_text("The connection was lost.")
         failed.get_by_role("button", name="Try again").click()
         expect(page.locator("[data-row]", has_text="book.txt")).to_be_visible()
         expect(failed).to_have_count(0)

@@ -176,7 +176,7 @@ def test_a_database_that_another_program_keeps_locked_is_told_on_open_pages(
         locker = sqlite_module().connect(str(here.store.database.url.database), isolation_level=None)
         locker.execute("BEGIN IMMEDIATE")
         for one in (page, other):
-            expect(one.locator("#connection")).to_contain_text("Another program has kept the database locked since")
+            expect(one.locator("#connection")).to_contain_text("Another program has locked the database since")
             expect(one.locator("body")).not_to_have_class(re.compile("offline"))
         locker.execute("ROLLBACK")
         locker.close()

@@ -110,8 +110,8 @@ MUTANTS = (
         "nobody waits for a window that is being given up",
         Edit(
             WINDOWS,
-            "                    del self._windows[key]  # Whoever comes now",
-            "                    # Whoever comes now",
+            "                    del self._windows[key]  # New callers",
+            "                    # New callers",
         ),
         test="apps/pdf/test_windows.py::test_a_page_that_comes_while_its_window_is_given_up_reads_anew",
     ),

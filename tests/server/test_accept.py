@@ -79,7 +79,7 @@ def test_one_item_is_accepted_on_its_own_page(asker: Asker, installation: Instal
     assert f'action="/tasks/{task}/accept"' in page(asker, address)
     assert press(asker, f"tasks/{task}/accept", item="2", stage="shout") == 303
     shown = page(asker, address)
-    assert "Kept as it is." in shown
+    assert "Accepted as it is." in shown
     assert f'action="/tasks/{task}/accept"' not in shown
     assert "2 items by fallback, 1 accepted" in page(asker, f"/tasks/{task}")
     assert f'action="/tasks/{task}/accept"' not in page(asker, f"/tasks/{task}/item?key=1")
@@ -99,7 +99,7 @@ def test_many_rows_are_accepted_in_the_list(asker: Asker, installation: Installa
     assert press(asker, "bulk", command="accept", task=task) == 200
     assert installation.client.get(task).unaccepted == 0
     asked = asker.ask("POST", "//bulk/preview", data={"command": "accept", "task": task}, headers=HTML)
-    assert "nothing in it is by fallback, or it is accepted" in asked.text
+    assert "it has no unaccepted fallback results" in asked.text
 
 
 @pytest.mark.parametrize(
@@ -110,9 +110,9 @@ def test_many_rows_are_accepted_in_the_list(asker: Asker, installation: Installa
         "by fallback, accepted",
         "keep as it is",
         "keep these {count} as they are",
-        "Kept as it is.",
+        "Accepted as it is.",
         "accept",
-        "nothing in it is by fallback, or it is accepted",
+        "it has no unaccepted fallback results",
     ],
 )
 def test_it_is_said_in_chinese_too(sentence: str) -> None:

@@ -120,7 +120,7 @@ def test_nothing_is_offered_first_where_only_another_file_helps(asker: Asker, in
         assert "primary" not in shown
         assert f"/tasks/{task}/retry" not in visible(shown)
         assert 'data-key="r"' not in shown
-    assert "Only another file helps" in head(asker, task)
+    assert "Only a different file will help" in head(asker, task)
 
 
 @pytest.mark.parametrize(("text", "options"), [("fine", {"ink": "wet"}), ("fine", {"ink": "none"})])

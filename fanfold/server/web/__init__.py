@@ -1,1 +1,1 @@
-"""What does a person see? Pages made of templates, small fragments of them, and the files they need; no build step."""
+"""The web pages: templates, fragments of them, and static files; no build step."""

@@ -1,4 +1,4 @@
-"""Who is it? The page that takes a token, the way out, and the choice of the language."""
+"""Login with a token, logout, and the choice of language."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fanfold.server.web.frame.templating import page
 
 router = Router()
 PAUSE_SECONDS = 0.5
-"""Whoever guesses has to wait; a token has 256 random bits, so this only keeps the log short."""
+"""Delay after a wrong token. A token has 256 random bits, so this only keeps the log short."""
 KEPT_SECONDS = 30 * 86_400
 LOCAL = re.compile(r"/(?![/\\])[^\\\x00-\x20\x7f]*")
 Next = Annotated[str, Query(max_length=2_000)]
@@ -29,7 +29,7 @@ NextField = Annotated[str, Form(max_length=2_000)]
 
 
 def local(address: str) -> str:
-    """A page of this server; anything that a browser could take for another one becomes the first page."""
+    """A path on this server; anything a browser could read as another site becomes the first page."""
     return address if LOCAL.fullmatch(address) else "/"
 
 
@@ -43,9 +43,9 @@ async def login_page(request: Request, next: Next = "/") -> Response:
 async def login(
     request: Request, place: At, token: Annotated[str, Form(max_length=500)] = "", next: NextField = "/"
 ) -> Response:
-    """Take a token: a valid one is kept in a cookie that no script can read and no other site can send."""
+    """Check a token and store it in a cookie that no script can read and no other site can send."""
     if await run_in_threadpool(tokens.find, place.store, token.strip()) is None:
-        await asyncio.sleep(PAUSE_SECONDS)  # Holds no thread: of these the server has few.
+        await asyncio.sleep(PAUSE_SECONDS)  # Takes none of the server's few threads.
         return page(request, "login.html", None, 401, next=local(next), wrong=True)
     answer = RedirectResponse(local(next), 303)
     secure = request.url.scheme == "https"
@@ -65,7 +65,7 @@ async def logout() -> Response:
 
 @router.get("/language/{code}")
 async def choose_by_address(request: Request, code: str, next: Next = "/") -> Response:
-    """Choose a language, by a link."""
+    """Choose a language with a link."""
     return chosen(request, code, next)
 
 
@@ -76,7 +76,7 @@ async def choose(request: Request, code: str, next: NextField = "/") -> Response
 
 
 def chosen(request: Request, code: str, next: str) -> Response:
-    """The page that was looked at, from now on in the language."""
+    """Return to the previous page in the chosen language."""
     if code not in LANGUAGES:
         raise NotFound(say("no_language", language=code[:20], known=list(LANGUAGES)))
     answer = RedirectResponse(local(next), 303)

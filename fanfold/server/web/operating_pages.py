@@ -1,4 +1,4 @@
-"""Is the machinery fine? Who works, how fast, what waits, and whether anything needs to be put right."""
+"""The page about workers: who works, how fast, what waits, and what needs fixing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SPAN_SECONDS = SAMPLE_SECONDS * SAMPLES
 
 @dataclass(frozen=True)
 class Living:
-    """A worker as the page shows it: its row, the word for its state, what it serves, and its mean time."""
+    """A worker as shown on the page: its row, state, stages served and mean time."""
 
     row: WorkerRow
     state: str
@@ -38,7 +38,7 @@ class Living:
 
 @dataclass(frozen=True)
 class Chart:
-    """The throughput of the last hour as two lines of points in a picture of WIDTH × HEIGHT, and in words."""
+    """Throughput of the last hour as two polylines in a picture of WIDTH × HEIGHT, and as text."""
 
     done: str
     area: str
@@ -53,7 +53,7 @@ class Chart:
 
 @router.get("/workers")
 def workers(request: Request, access: Overseeing) -> Response:
-    """Workers, figures, the chart and the checks; for the script that refreshes them without the frame."""
+    """Show workers, figures, the chart and the checks; without the frame for the script that refreshes them."""
     values = seen(place_of(request))
     if "hx-request" in request.headers:
         return HTMLResponse(fragment("_workers.html", Words(language_of(request)), **values))
@@ -87,7 +87,7 @@ def living(row: WorkerRow) -> Living:
 
 
 def checked(place: AppState) -> list[DoctorCheck]:
-    """The checks of `fanfold doctor`, over the store that is open anyway; what needs somebody comes first."""
+    """The checks of `fanfold doctor` on the open store, problems first."""
     folder = place.store.settings.data_folder
     found: Iterable[DoctorCheck] = (
         *doctor.database(place.store, thorough=False),
@@ -98,7 +98,7 @@ def checked(place: AppState) -> list[DoctorCheck]:
 
 
 def charted(samples: Sequence[Sample]) -> Chart | None:
-    """The chart; nothing before there are two samples to join."""
+    """The chart; None until there are two samples to connect."""
     if len(samples) < 2:
         return None
     end = samples[-1].at

@@ -1,4 +1,4 @@
-"""Which pages are there? All routes of the pages, the static files, and the page for errors."""
+"""Collects the routes of the pages, the static files and the error page."""
 
 from __future__ import annotations
 
@@ -27,31 +27,31 @@ for module in MODULES:
 
 
 def static_files() -> KeptFiles:
-    """Scripts, styles and pictures of the pages."""
+    """Scripts, styles and images of the pages."""
     return KeptFiles(STATIC)
 
 
 async def tell_error(request: Request, status: int, code: str, detail: str) -> Response:
-    """An error for a person; who has no valid token is asked for one."""
+    """Show an error to a person; a caller without a valid token is sent to the login page."""
     if status == 401:
         return RedirectResponse(f"/login?{urlencode({'next': here(request)})}", 303)
-    # In a thread as a whole: the frame of the page may look at the database as well.
+    # Rendered in a thread, because the frame of the page may also query the database.
     return await run_in_threadpool(error_page, request, status, code, detail)
 
 
 def speak(request: Request, detail: str) -> str:
-    """What went wrong, in the language of the reader."""
+    """The error message in the reader's language."""
     return Words(language_of(request)).sentence(detail)
 
 
 def error_page(request: Request, status: int, code: str, detail: str) -> Response:
-    """The page; one that tells of trouble with the database comes back by itself."""
+    """The error page; for database problems it reloads itself."""
     passing = status == 503 and request.method == "GET"
     return page(request, "error.html", known(request), status, code=code, detail=detail, passing=passing)
 
 
 def known(request: Request) -> Access | None:
-    """Who asks, if that can be told while something else goes wrong: their page keeps its frame."""
+    """The caller if known despite the error, so that the error page keeps its frame."""
     try:
         return access_of(request)
     except FanfoldError:

@@ -1,4 +1,4 @@
-"""What are the words of the pages in Chinese? One catalogue per page, keyed by the English text."""
+"""Chinese texts of the pages: one dictionary per page, keyed by the English text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What do states, commands and the frame of every page say in Chinese?"""
+"""Chinese texts for states, commands and the frame of every page."""
 
 WORDS: dict[str, str] = {
     "active": "进行中",
@@ -36,7 +36,7 @@ WORDS: dict[str, str] = {
     "start over": "从头再来",
     "merge": "合并",
     "delete": "删除",
-    "Skip to the content": "跳到正文",
+    "Skip to content": "跳到正文",
     "Main pages": "主要页面",
     "Tasks": "任务",
     "Workers": "工作进程",
@@ -58,28 +58,28 @@ WORDS: dict[str, str] = {
     "this help": "本帮助",
     "{count} workers": "{count} 个工作进程",
     "no workers": "没有工作进程",
-    "Another program has kept the database locked since {time}. What you see is true, but nothing can be changed until it "
-    "lets go; then all goes on by itself.": (
+    "Another program has locked the database since {time}. The page is up to date, but nothing can be changed until the "
+    "lock is released; then everything continues automatically.": (
         "自 {time} 起另一个程序一直锁定数据库。所见内容是真实的，但在其释放之前无法更改；之后一切自动继续。"
     ),
     "copy {what}": "复制 {what}",
-    "No worker is running: nothing moves until one is started where the work shall be done.": (
+    "No worker is running. Start one on the machine that should do the work:": (
         "没有工作进程在运行，任务不会推进。请在要执行工作的机器上启动："
     ),
     "This did not work": "操作未成功",
     "There is no such page.": "没有这个页面。",
-    "Connection lost at {time}; trying again. What you see is from then.": (
+    "Connection lost at {time}; retrying. The page shows the state at that time.": (
         "{time} 起连接中断，正在重试；页面显示的是当时的数据。"
     ),
-    "Database lost since {time}; trying again. What you see is from then.": (
+    "Database lost since {time}; retrying. The page shows the state at that time.": (
         "{time} 起无法读取数据库，正在重试；页面显示的是当时的数据。"
     ),
     "The database cannot be used right now": "数据库暂时无法使用",
-    "This page tries again by itself.": "本页面会自动重试。",
+    "This page retries automatically.": "本页面会自动重试。",
     "Code": "代码",
-    "To the tasks": "回到任务",
+    "Go to tasks": "回到任务",
     "Log in": "登录",
-    "This server demands a token. Whoever runs it makes one:": "此服务器需要令牌，由管理者创建：",
+    "This server requires a token. Its administrator creates one with:": "此服务器需要令牌，由管理者创建：",
     "Token": "令牌",
     "This token is not valid.": "令牌无效。",
     "Preview": "预览",

@@ -1,4 +1,4 @@
-"""What was given and cannot be used, in Chinese: the names that stand in sentences (``{what:word}``)."""
+"""Chinese names of inputs that cannot be used, inserted into messages as ``{what:word}``."""
 
 WORDS: dict[str, str] = {
     "The key": "键",

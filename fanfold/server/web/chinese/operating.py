@@ -1,4 +1,4 @@
-"""What do the pages about workers, health and tokens say in Chinese?"""
+"""Chinese texts for the pages about workers, health and tokens."""
 
 WORDS: dict[str, str] = {
     "in the queue": "排队",
@@ -12,7 +12,7 @@ WORDS: dict[str, str] = {
     "per minute: now {latest}, on average {mean}, at most {most}": "每分钟：当前 {latest}，平均 {mean}，最高 {most}",
     "1 hour ago": "1 小时前",
     "now": "现在",
-    "The chart begins a few seconds after the server.": "服务器启动几秒后开始绘图。",
+    "The chart starts a few seconds after the server.": "服务器启动几秒后开始绘图。",
     "Worker": "工作进程",
     "State": "状态",
     "Running": "运行",
@@ -26,7 +26,7 @@ WORDS: dict[str, str] = {
     "lost contact": "失联",
     "last seen": "最后出现于",
     "Health": "健康状况",
-    "{count} watch live.": "{count} 人正在实时查看。",
+    "{count} watching live.": "{count} 人正在实时查看。",
     "database": "数据库",
     "sqlite": "SQLite",
     "schema": "表结构",

@@ -1,4 +1,4 @@
-"""What the pages say of one thing, where it differs from what they say of several; the other texts fit any number."""
+"""Singular forms of page texts, where they differ from the plural; all other texts fit any number."""
 
 ONE: dict[str, str] = {
     "{count} items of {stage}": "{count} item of {stage}",
@@ -9,17 +9,14 @@ ONE: dict[str, str] = {
     "{count} workers": "{count} worker",
     "{count} attempts failed or were lost": "{count} attempt failed or was lost",
     "{count} unchanged lines": "{count} unchanged line",
-    "{count} watch live.": "{count} watches live.",
-    "{count} items are done again.": "{count} item is done again.",
-    "Look at the {count} that are done": "Look at the one that is done",
+    "{count} items will be redone.": "{count} item will be redone.",
+    "View the {count} finished ones": "View the finished one",
     "keep these {count} as they are": "keep as it is",
     "retry these {count}": "retry it",
-    "Merge: the result will be without {count} items that failed.": (
-        "Merge: the result will be without {count} item that failed."
-    ),
-    "Retry: {count} items are done again{cost}.": "Retry: {count} item is done again{cost}.",
-    "Cancel: {count} of {total} items are not done and will not be.": (
-        "Cancel: {count} of {total} items is not done and will not be."
+    "Merge: the result will lack {count} failed items.": ("Merge: the result will lack {count} failed item."),
+    "Retry: {count} items will be redone{cost}.": "Retry: {count} item will be redone{cost}.",
+    "Cancel: {count} of {total} items are unfinished and will not be processed.": (
+        "Cancel: {count} of {total} items is unfinished and will not be processed."
     ),
     "“{command}” for {able} of {count} tasks": "“{command}” for {able} of {count} task",
     "“{command}”: done for {count} tasks": "“{command}”: done for {count} task",

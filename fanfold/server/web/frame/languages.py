@@ -1,4 +1,4 @@
-"""In which language? The one that was chosen, else the browser's; English words are the keys of the catalogues."""
+"""Selects the language, by choice or from the browser, and translates. English texts are the keys."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from fanfold.server.web.frame.english import ONE
 COOKIE = "fanfold_language"
 LANGUAGES = {"en": "English", "zh": "中文"}
 BROUGHT: dict[str, dict[str, str]] = {}
-"""The translations that applications bring, by language; what the page says itself comes first."""
+"""Translations from applications, by language; the page's own come first."""
 
 
 def learn(pipelines: Iterable[Pipeline]) -> None:
-    """Take over the words and the sentences of these pipelines."""
+    """Register the words and messages of these pipelines."""
     pipelines = list(pipelines)
     sentences.learn(pipelines)
     for pipeline in pipelines:
@@ -38,9 +38,9 @@ class Words:
     language: str
 
     def __call__(self, text: str, /, **values: object) -> str:
-        """The text in this language, with ``{name}`` filled in; a text that no catalogue has stays as it is.
+        """The text in this language, with ``{name}`` filled in; a text without a translation stays unchanged.
 
-        A number that decides between one and many is called ``count``.
+        The value named ``count`` selects singular or plural.
         """
         found = WORDS.get(text) if self.language == "zh" else None
         if self.language == "en" and str(values.get("count")) == "1":
@@ -49,23 +49,23 @@ class Words:
         return found.format(**values) if values else found
 
     def items(self, number: int, unit: tuple[str, str], shown: str = "") -> str:
-        """`5 pages`: so many of what an application calls its items; ``shown`` is the number as it is written."""
+        """`5 pages`: a number of items with the application's noun; ``shown`` is the formatted number."""
         both = "{count} " + unit[1]
         if self.language != "en" and (found := self(both)) != both:
             return found.format(count=shown or number)
         return f"{shown or number} {self(unit[0] if number == 1 else unit[1])}"
 
     def why(self, text: str | None) -> str:
-        """Why a task waits, beside its state: the word for the state is not said twice."""
+        """Why a task waits, without repeating its state."""
         return self.sentence(without_state(text))
 
     def sentence(self, text: str | None, *, typed: bool = False) -> str:
-        """A sentence in this language, without commands to type unless they are wanted; other texts as they are."""
+        """A message in this language, without terminal commands unless ``typed``; other texts unchanged."""
         return render(text, self.speech, typed=typed)
 
     @property
     def speech(self) -> Language:
-        """How this language says sentences."""
+        """This language for messages."""
         if self.language != "zh":
             return english()
         templates = ChainMap(SENTENCES, brought("zh"))
@@ -74,7 +74,7 @@ class Words:
 
 
 def language_of(request: Request) -> str:
-    """The language that was chosen, else the first that the browser wants and that there is."""
+    """The chosen language, or the first supported one that the browser asks for."""
     chosen = request.query_params.get("lang") or request.cookies.get(COOKIE)
     if chosen in LANGUAGES:
         return chosen

@@ -1,4 +1,4 @@
-"""How is Markdown shown that nobody has checked? Rendered, then reduced to a short list of harmless elements."""
+"""Shows untrusted Markdown: renders it, then keeps only a short list of harmless elements."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from markdown_it.token import Token
 from markupsafe import Markup
 
 MOST_CHARACTERS = 200_000
-"""Longer texts are shown as they are; so much takes a second or less."""
+"""Longest text rendered, which takes a second or less; longer texts are shown as source."""
 MOST_MARKS = 10_000
-"""So are texts with more lines, brackets, tags or stars than that: made to be slow, 50 000 of them take many seconds."""
+"""Most lines, brackets, tags or stars in a rendered text: 50 000 of them, crafted to be slow, take many seconds."""
 COUNTED = ("\n", "[", "<", "*", "_", "~", "`")
 MOST_TOGETHER = 30_000
-"""Cells of tables, quotes and nested lists take time as well; so many marks of all kinds take a second or less."""
+"""Most marks of all kinds, including table cells, quotes and nested lists; these take a second or less."""
 ALL_COUNTED = (*COUNTED, "|", "\t", "> ", "- ", "+ ", ". ", ") ")
 TAGS = {
     "a", "b", "blockquote", "br", "caption", "code", "dd", "del", "div", "dl", "dt", "em", "h1", "h2", "h3", "h4", "h5", "h6",
@@ -27,15 +27,15 @@ TAGS = {
 }  # fmt: skip
 ATTRIBUTES = {"a": {"href"}, "td": {"colspan", "rowspan", "align"}, "th": {"colspan", "rowspan", "align"}}
 DROPPED_WHOLE = {"script", "style", "svg", "math", "iframe", "object", "template", "noscript", "textarea", "title"}
-"""Of these nothing is kept, of other unknown elements their text."""
+"""Elements dropped with their content; other unknown elements keep their text."""
 HEADING = re.compile(r"<h([1-6])>(.*?)</h\1>", re.DOTALL)
-"""As the cleaning leaves it: without attributes."""
+"""A heading after cleaning: without attributes."""
 SCHEMES = {"http", "https", "mailto"}
 MOST_SPANNED = 1_000
 
 
 def rendered(text: str) -> Markup | None:
-    """The text as harmless HTML; None when it is too long to be rendered."""
+    """The text as harmless HTML; None if it is too long to render."""
     if is_too_much(text):
         return None
     parser = _parser()
@@ -47,7 +47,7 @@ def rendered(text: str) -> Markup | None:
 
 @dataclass(frozen=True)
 class Heading:
-    """A heading of a rendered text: how deep it stands, what it says, as harmless HTML, and where it is."""
+    """A heading of a rendered text: its level, its text as harmless HTML, and its anchor."""
 
     level: int
     text: Markup
@@ -55,10 +55,10 @@ class Heading:
 
 
 def with_contents(text: str, prefix: str, below: int = 0) -> tuple[Markup, tuple[Heading, ...]] | None:
-    """The text as harmless HTML whose headings can be jumped to, and the headings; None when it is too long.
+    """The text as harmless HTML with anchors on its headings, and the headings; None if it is too long.
 
-    The headings stand ``below`` so many levels of the page's own. Anchors are set behind the cleaning, so that no text can
-    bring one of its own.
+    Headings are moved ``below`` levels down, under the page's own. Anchors are added after cleaning, so that the text
+    cannot bring its own.
     """
     if (html := rendered(text)) is None:
         return None
@@ -77,14 +77,14 @@ def with_contents(text: str, prefix: str, below: int = 0) -> tuple[Markup, tuple
 
 
 def is_too_much(text: str) -> bool:
-    """Whether rendering it could take longer than a reader should wait."""
+    """Whether rendering could take too long."""
     if len(text) > MOST_CHARACTERS or max(map(text.count, COUNTED)) > MOST_MARKS:
         return True
     return sum(map(text.count, ALL_COUNTED)) > MOST_TOGETHER
 
 
 def harmless(html: str) -> Markup:
-    """What is left of the HTML when everything is gone that is not on the list."""
+    """The HTML without anything that is not on the list."""
     cleaned = nh3.clean(
         html,
         tags=TAGS,
@@ -105,20 +105,20 @@ def _parser() -> MarkdownIt:
 
 
 def _align(token: Token) -> None:
-    """The page allows no style attributes: the alignment of a column becomes an attribute of its own."""
+    """The page allows no style attributes, so column alignment becomes a separate attribute."""
     style = token.attrs.pop("style", None)
     if isinstance(style, str) and style.startswith("text-align:"):
         token.attrs["align"] = style.removeprefix("text-align:")
 
 
 def _kept(tag: str, name: str, value: str) -> str | None:
-    """The value of an attribute on the list, if it may stay."""
+    """The value of an allowed attribute, or None to drop it."""
     if name == "href":
         try:
             return value if urlsplit(value.strip()).scheme.lower() in SCHEMES else None
         except ValueError:
             return None
-    if name in ("rel", "target"):  # Never what was there: both are set for every link.
+    if name in ("rel", "target"):  # Always replaced: both are set for every link.
         return value
     if name == "align":
         return value if value in ("left", "right", "center") else None

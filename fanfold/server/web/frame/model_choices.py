@@ -1,4 +1,4 @@
-"""Who else could do it? The providers that a person can choose, where the pipeline knows providers at all."""
+"""The providers a person can choose for a task, if its pipeline uses providers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fanfold.server.app_state import AppState
 
 @dataclass(frozen=True)
 class Choice:
-    """A provider to choose, its own model, and whether it could be asked now."""
+    """A provider to choose, its default model, and whether it is ready."""
 
     name: str
     model: str
@@ -21,7 +21,7 @@ class Choice:
 
 
 def choices(place: AppState, task: Task) -> tuple[Choice, ...]:
-    """The providers for a task; none where its pipeline does not ask for one."""
+    """The providers for a task; none if its pipeline uses none."""
     pipeline = place.pipelines.get(task.pipeline)
     if pipeline is None or "provider" not in pipeline.options:
         return ()
@@ -29,7 +29,7 @@ def choices(place: AppState, task: Task) -> tuple[Choice, ...]:
 
 
 def all_choices() -> tuple[Choice, ...]:
-    """Who can be asked: what needs nobody first; a configuration that cannot be read leaves only that."""
+    """All choices, `local` first; an unreadable configuration leaves only `local`."""
     try:
         known = list(load().values())
     except FanfoldError:

@@ -1,4 +1,4 @@
-"""Which item is in that cell? Cells are known by their position in a stage; items by their key."""
+"""Maps grid cells to items: cells are identified by position in a stage, items by key."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fanfold.model.text.sentences import say
 
 RANGES = re.compile(r"\d{1,9}(-\d{1,9})?(,\d{1,9}(-\d{1,9})?)*")
 MOST = 10_000
-"""So many items can be named at once."""
+"""Most items that can be named at once."""
 
 
 def key_at(client: Client, task_id: str, stage: str, position: int) -> str:
@@ -32,18 +32,18 @@ def keys_at(client: Client, task_id: str, stage: str, ranges: str, states: Seque
 def parsed(ranges: str) -> list[tuple[int, int]]:
     """``0-36,40`` as pairs of the first and the last position."""
     if not RANGES.fullmatch(ranges):
-        raise BadInput("Positions are written like 0-36,40.")
+        raise BadInput("Write positions like 0-36,40.")
     pairs = [tuple(map(int, part.split("-"))) for part in ranges.split(",")]
     found = [(pair[0], pair[-1]) for pair in pairs]
     if any(last < first for first, last in found):
-        raise BadInput("A range of positions begins with the smaller one.")
+        raise BadInput("A range of positions must begin with the smaller one.")
     if sum(last - first + 1 for first, last in found) > MOST:
         raise BadInput(say("too_many_named", most=MOST))
     return found
 
 
 def in_ranges(positions: Sequence[int]) -> str:
-    """Positions, in order, as short as they can be written: ``0-36,40``."""
+    """Sorted positions in short form: ``0-36,40``."""
     return ",".join(f"{first}-{last}" if last > first else f"{first}" for first, last in _runs(positions))
 
 
@@ -62,7 +62,7 @@ def _runs(positions: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 
 def in_runs(letters: str) -> str:
-    """Letters as runs, each with its length before it: ``212d8r90p``; most grids are a few long runs."""
+    """Letters run-length encoded: ``212d8r90p``; most grids are a few long runs."""
     parts = []
     at = 0
     while at < len(letters):

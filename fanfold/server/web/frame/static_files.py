@@ -1,4 +1,4 @@
-"""Scripts, styles and pictures of the pages, answered from memory: they wait for no thread, no disk and no database."""
+"""Serves scripts, styles and images from memory, without waiting for a thread, the disk or the database."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FOREVER = "public, max-age=31536000, immutable"
 
 @dataclass(frozen=True)
 class KeptFile:
-    """A file: its bytes as they are and compressed, its kind, and a mark of its content."""
+    """A file: its bytes, plain and compressed, its media type and a content hash."""
 
     body: bytes
     small: bytes
@@ -31,7 +31,7 @@ class KeptFile:
 
 
 class KeptFiles:
-    """The files of a folder; a browser may keep those whose address has the mark of their content."""
+    """The files of a folder; browsers may cache those whose URL contains the content hash."""
 
     def __init__(self, folder: Path) -> None:
         self.files = {path.name: kept(path) for path in folder.iterdir() if path.is_file()}
@@ -46,7 +46,7 @@ class KeptFiles:
         await self.answer(self.files[name], Headers(scope=scope), scope["query_string"])(scope, receive, send)
 
     def answer(self, file: KeptFile, asked: Headers, mark: bytes) -> Response:
-        """A file. One that a script imports by its bare name has no mark: the browser asks whether it has changed."""
+        """Send a file. One imported by its bare name has no hash in its URL, so the browser revalidates it."""
         headers = {"cache-control": FOREVER if mark else "no-cache", "etag": f'W/"{file.mark}"'}
         if file.small:
             headers["vary"] = "Accept-Encoding"
@@ -67,5 +67,5 @@ def kept(path: Path) -> KeptFile:
 
 
 def static(name: str) -> str:
-    """The address of a static file, with a mark of its content, so that it can be kept forever."""
+    """URL of a static file with its content hash, so that it can be cached forever."""
     return f"/static/{name}?{kept(STATIC / name).mark}"

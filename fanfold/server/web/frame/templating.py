@@ -1,4 +1,4 @@
-"""How does a page come to be? Templates with everything escaped, the words of a language, and figures for people."""
+"""Renders pages: templates with everything escaped, translated texts and formatted figures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fanfold.server.web.frame.static_files import static
 
 @cache
 def environment() -> Environment:
-    """The templates; what is not escaped on purpose is escaped."""
+    """The template environment; everything is escaped unless marked safe."""
     made = Environment(
         loader=PackageLoader("fanfold.server.web"),
         autoescape=select_autoescape(default=True, default_for_string=True),
@@ -39,34 +39,34 @@ def environment() -> Environment:
 
 
 def fragment(name: str, words: Words, **values: Any) -> Markup:
-    """A part of a page; what goes into it is escaped, so that it may go into another one as it is."""
+    """Render a part of a page. Its values are escaped, so it can be inserted into another template."""
     return Markup(environment().get_template(name).render(t=words, **values))
 
 
 def page(request: Request, name: str, access: Access | None, status: int = 200, **values: Any) -> HTMLResponse:
-    """A whole page, or for htmx the part of it that was asked for."""
+    """Render a whole page, or for htmx the requested part."""
     words = Words(language_of(request))
     frame: dict[str, Any] = {"request": request, "path": request.url.path, "access": access, "place": place_of(request)}
     return HTMLResponse(fragment(name, words, **frame, **values), status)
 
 
 def here(request: Request) -> str:
-    """Where the reader is, for coming back; a page that answered a command is not an address."""
+    """The reader's current URL, to return to; the response to a command does not count."""
     query = urlencode([(name, value) for name, value in request.query_params.multi_items() if name != "lang"])
     return request.url.path + (f"?{query}" if query else "") if request.method == "GET" else "/"
 
 
 def typed_example() -> str:
-    """A command that a person could type: the first that an application has an example of."""
+    """An example command to type: the first one an application provides."""
     known = (command.example for application in applications() for command in application.commands)
     return next(filter(None, known), "run demo")
 
 
 def living_workers(place: AppState) -> int | None:
-    """How many workers live, as the live reader saw it last: every page shows it, so it must cost nothing.
+    """Number of live workers at the live reader's last poll: every page shows it, so it must cost nothing.
 
-    That it saw none may be because they have just begun: an alarm is worth a look at the database. None when that cannot be
-    told, as on the page that says so.
+    If it saw none, they may have just started, so query the database before raising an alarm. None if the database cannot
+    be read, as on the page that says so.
     """
     samples = place.live.samples
     if seen := samples[-1].workers if samples else 0:
@@ -94,7 +94,7 @@ def duration(seconds: float | None, words: Words) -> str:
 
 
 def rough(seconds: float, words: Words) -> str:
-    """A span of time that is only an estimate, with one unit."""
+    """An estimated span of time, in one unit."""
     if seconds < 55:
         return words("{count} s", count=max(1, round(seconds)))
     minutes = round(seconds / 60)
@@ -102,7 +102,7 @@ def rough(seconds: float, words: Words) -> str:
 
 
 def elapsed(seconds: float, words: Words) -> str:
-    """A span of time that has passed, in its largest unit, as ages are: rounded up, it could be longer than the age."""
+    """A past span of time in its largest unit, rounded down so that it never exceeds the age."""
     if seconds < 60:
         return words("{count} s", count=max(1, int(seconds)))
     minutes = int(seconds) // 60
@@ -129,7 +129,7 @@ def size(number: float, words: Words) -> str:
 
 
 def clock(moment: datetime | None) -> str:
-    """A time in UTC; the page shows it in the reader's own zone."""
+    """A time in UTC; a script shows it in the reader's zone."""
     return "" if moment is None else f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 

@@ -1,4 +1,4 @@
-"""Takes a decision about a part of an item's result from the page of the item."""
+"""Handles the decision form on an item's page."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def decide(
     verdict: Annotated[DecisionVerdict, Form()],
     value: Annotated[str, Form(max_length=VALUE_LENGTH)] = "",
 ) -> Response:
-    """Decide, and go back to the item. An empty value is one only where it replaces something."""
+    """Record the decision and return to the item. An empty value counts only for a replacement."""
     text = value.replace("\r\n", "\n")
     is_meant = bool(text) or verdict is DecisionVerdict.REPLACE
     task = client.decide(task_id, item, part.strip(), verdict, text if is_meant else None, stage=stage)
@@ -40,7 +40,7 @@ def decide(
 
 
 def is_merged(task: Task, stage: str) -> bool:
-    """Whether a merge reads what is decided about the items of this stage."""
+    """Whether a merge uses decisions about the items of this stage."""
     nearest = ""
     for one in task.stages:
         if one.kind == Kind.EACH:
@@ -51,6 +51,6 @@ def is_merged(task: Task, stage: str) -> bool:
 
 
 def parts_of(client: Client, task: Task, stage: str, item: str) -> list[str]:
-    """The parts of an item that were ever decided about, to choose from."""
+    """Parts of an item with past decisions, as choices for the form."""
     found = client.decisions(task.id, stage=stage, item=item, history=True, limit=OFFERED_PARTS)
     return list(dict.fromkeys(one.part for one in found))

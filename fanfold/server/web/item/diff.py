@@ -1,4 +1,4 @@
-"""What is different? Two texts compared line by line, and changed lines word by word; long unchanged stretches are folded."""
+"""Compares two texts line by line, and changed lines word by word; long unchanged stretches are folded."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from itertools import groupby
 from rapidfuzz.distance import Indel
 
 MOST_CHARACTERS = 1_000_000
-"""Longer texts are not compared."""
+"""Longest texts compared."""
 MOST_PRODUCT = 25_000_000
-"""Comparing takes time and memory by the product of both lengths: 3 MB and some tens of milliseconds at this size."""
+"""Largest product of both lengths for one comparison: about 3 MB and some tens of milliseconds."""
 WORD_COST = 5_000
-"""What telling one word apart takes besides, in the same measure."""
+"""Extra cost of one word, in the same unit."""
 MOST_COST = 1_000_000_000
-"""All comparisons of words together: a second or less. What comes behind is told by whole lines."""
+"""Total cost of word comparisons, a second or less; the rest is compared by whole lines."""
 AROUND_LINES = 3
 ALIKE = 0.3
-"""Changed lines that share less than this are shown as removed and added, not as a patchwork."""
+"""Changed lines that share less than this are shown as removed and added instead of word by word."""
 WORD = re.compile(r"[⺀-鿿가-힯぀-ヿ豈-﫿]|[^\W_]+|\s+|.", re.DOTALL)
-"""A word; where words are not set apart by spaces, a character."""
+"""A word, or a character in scripts without spaces between words."""
 SAME, ADDED, REMOVED, FOLDED = "same", "added", "removed", "folded"
 
 
 @dataclass(frozen=True)
 class DiffPiece:
-    """A stretch of text that was left, added or removed, or left and is folded away."""
+    """A stretch of text: kept, added, removed, or kept and folded."""
 
     kind: str
     text: str
@@ -40,7 +40,7 @@ class DiffPiece:
 
 @dataclass(frozen=True)
 class Changes:
-    """The pieces in order, and how many words came and went."""
+    """The pieces in order, and the numbers of words added and removed."""
 
     pieces: tuple[DiffPiece, ...]
     added: int
@@ -51,13 +51,13 @@ class Changes:
 
 
 class Budget:
-    """How much may still be compared word by word, in one comparison of two texts."""
+    """Remaining budget for word comparisons of two texts."""
 
     def __init__(self) -> None:
         self.left = MOST_COST
 
     def pays(self, old: int, new: int) -> bool:
-        """Whether so many words can still be compared with so many; if so, they are paid for."""
+        """Spend the cost of comparing these numbers of words; False if the budget does not allow it."""
         cost = old * new + WORD_COST * (old + new)
         if old * new > MOST_PRODUCT or cost > self.left:
             return False
@@ -66,7 +66,7 @@ class Budget:
 
 
 def changes(before: str, after: str) -> Changes | None:
-    """How one text became the other; None when they are too long to be compared."""
+    """Changes from one text to the other; None if they are too long to compare."""
     if max(len(before), len(after)) > MOST_CHARACTERS:
         return None
     pieces = tuple(_joined(_folded(_joined(_compared(before, after)))))
@@ -96,7 +96,7 @@ def _by_word(before: str, after: str, budget: Budget) -> Iterator[DiffPiece]:
 
 
 def _calmed(blocks: Iterable[tuple[bool, Sequence[str], Sequence[str]]]) -> Iterator[tuple[bool, str, str]]:
-    """The blocks as text; spaces and signs between two changes belong to the change."""
+    """The blocks as text; spaces and punctuation between two changes join them."""
     held: tuple[str, str] | None = None
     between = ""
     for same, old, new in blocks:
@@ -133,7 +133,7 @@ def _told(same: bool, before: str, after: str) -> Iterator[DiffPiece]:
 
 
 def _blocks(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[bool, Sequence[str], Sequence[str]]]:
-    """(whether it is the same, what was, what is), in order; changes that touch each other are one block."""
+    """(same, before, after) in order; adjacent changes form one block."""
     start, old_end, new_end = _common(old, new)
     if start:
         yield True, old[:start], new[:start]
@@ -155,7 +155,7 @@ def _inner_blocks(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[bool
 
 
 def _common(old: Sequence[str], new: Sequence[str]) -> tuple[int, int, int]:
-    """How long the common beginning is, and where the common end begins in both."""
+    """Length of the common prefix, and the start of the common suffix in both."""
     shorter = min(len(old), len(new))
     start = next((at for at in range(shorter) if old[at] != new[at]), shorter)
     end = 0
@@ -165,7 +165,7 @@ def _common(old: Sequence[str], new: Sequence[str]) -> tuple[int, int, int]:
 
 
 def _joined(pieces: Iterator[DiffPiece]) -> Iterator[DiffPiece]:
-    """Neighbours of one kind as one."""
+    """Merge neighbouring pieces of the same kind."""
     for kind, run in groupby(pieces, key=lambda piece: piece.kind):
         text = "".join(piece.text for piece in run)
         if text:
@@ -173,7 +173,7 @@ def _joined(pieces: Iterator[DiffPiece]) -> Iterator[DiffPiece]:
 
 
 def _folded(pieces: Iterator[DiffPiece]) -> Iterator[DiffPiece]:
-    """Long unchanged stretches with only the lines next to a change left open."""
+    """Fold long unchanged stretches, except the lines next to a change."""
     known = list(pieces)
     for at, piece in enumerate(known):
         if piece.kind != SAME:

@@ -1,4 +1,4 @@
-"""How did this item turn out? Its picture beside what was made of it, what that cost, and how it changed."""
+"""The page of one item: its picture beside its output, with cost and changes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Stage = Annotated[str | None, Query(max_length=100)]
 
 
 def view_of(pipelines: Mapping[str, Pipeline], task: Task) -> str:
-    """The view that the task's application has chosen; none where the server does not know the pipeline."""
+    """The view chosen by the task's application; empty if the server does not know the pipeline."""
     pipeline = pipelines.get(task.pipeline)
     return pipeline.view if pipeline is not None else ""
 
@@ -55,7 +55,7 @@ def show(
     tab: Tab | None = None,
     position: Annotated[int | None, Query(ge=0, le=1_000_000_000)] = None,
 ) -> Response:
-    """The page of one item; by its position it is found and called by its key."""
+    """Show one item; a request by position is resolved to its key."""
     task = client.get(task_id)
     if position is not None and stage:
         found = {"key": key_at(client, task.id, stage, position), "stage": stage}
@@ -117,7 +117,7 @@ def _page(
 
 
 def _may_retry(task: Task, detail: ItemDetail) -> bool:
-    """Whether the item can be named in a retry: the same states that the engine takes, of stages that tasks go through."""
+    """Whether the item can be named in a retry: in the states the engine accepts, in a stage that tasks run."""
     known = detail.item.stage in [stage.name for stage in task.stages]
     return known and detail.item.state not in (ItemState.PENDING, ItemState.RUNNING)
 
@@ -129,7 +129,7 @@ def _said(output: Any, name: str) -> str:
 
 @router.get("/tasks/{task_id}/item/text")
 def text(client: Looking, task_id: str, key: Key, stage: Stage = None, download: bool = False) -> Response:
-    """The text that an item made, to copy or to keep."""
+    """The text of an item's output, to copy or download."""
     task, detail = client.get(task_id), client.item(task_id, key, stage)
     made = show_output(view_of(client.pipelines, task), detail.output, task.id) or Shown("", True, "md")
     name = quote(f"{key[:100]}.{made.ending}", safe="")

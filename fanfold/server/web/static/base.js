@@ -1,4 +1,4 @@
-// What does every page do by itself? It tells errors, asks before dangerous commands, heeds keys, and shows times in the reader's zone.
+// Behaviour of every page: shows errors, confirms dangerous commands, handles keys, and shows times in the reader's zone.
 import "./notice.js";
 import "./confirm.js";
 import "./copying.js";
@@ -8,10 +8,10 @@ import { localise } from "./times.js";
 document.documentElement.classList.add("scripted");
 localise(document);
 document.addEventListener("htmx:after:swap", () => localise(document));
-// Ages grow by themselves.
+// Update ages regularly.
 if (document.querySelector("[data-age]")) setInterval(() => localise(document), 15000);
 
-// A menu closes when the reader looks elsewhere.
+// Close a menu on a click or focus elsewhere.
 document.addEventListener("click", (event) => {
   for (const menu of document.querySelectorAll("details.menu[open]")) {
     if (!menu.contains(event.target)) menu.open = false;

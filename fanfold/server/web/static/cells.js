@@ -1,8 +1,8 @@
-// In which state is each item? One letter per cell, unpacked from runs, and changed by small messages.
+// Item states as one letter per cell, decoded from runs and updated by small messages.
 
 export const STATES = { d: "done", r: "running", t: "retrying", w: "waiting", p: "pending", f: "failed", g: "degraded" };
 
-/** "212d8rp" as an array of letters. */
+/** Decode "212d8rp" to an array of letters. */
 export function unpacked(runs) {
   const letters = [];
   for (const [, count, letter] of runs.matchAll(/(\d*)([a-z])/g)) {
@@ -11,7 +11,7 @@ export function unpacked(runs) {
   return letters;
 }
 
-/** "0-36,40" as positions. */
+/** Decode "0-36,40" to positions. */
 export function* positionsIn(ranges) {
   for (const part of ranges.split(",")) {
     const [first, last = first] = part.split("-").map(Number);
@@ -19,7 +19,7 @@ export function* positionsIn(ranges) {
   }
 }
 
-/** Positions, in order, as "0-36,40". */
+/** Encode sorted positions as "0-36,40". */
 export function inRanges(positions) {
   const parts = [];
   let first = null;

@@ -1,4 +1,4 @@
-// How much was it then? The value of the throughput chart under the pointer.
+// Shows the value of the throughput chart under the pointer.
 
 const HOUR_MINUTES = 60;
 

@@ -1,4 +1,4 @@
-// Which items are meant? Pointing, dragging and keys on the grid; what is selected can be retried together.
+// Selects items on the grid by pointer and keys; the selection can be retried together.
 import { inRanges } from "./cells.js";
 
 const POINTED_MILLISECONDS = 120;
@@ -6,7 +6,7 @@ const MOST_SELECTED = 10000;
 
 const filled = (pattern, values) => pattern.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
 
-/** The tooltip of a grid: what a cell is about, asked of the server a moment after somebody points at it. */
+/** The tooltip of a grid: describes a cell, fetched from the server after a short hover. */
 class Tip {
   constructor(grid, address) {
     this.grid = grid;
@@ -154,7 +154,7 @@ export class Choosing {
     this.tell();
   }
 
-  /** Say what is selected, and what can be done with it. */
+  /** Show the selection and its commands. */
   tell() {
     if (!this.form) return;
     const { grid, form } = this;

@@ -1,11 +1,11 @@
-// Is it really meant? A form or button with data-confirm asks first, in one dialog that says what will happen.
+// Confirms forms and buttons with data-confirm in one dialog that says what will happen.
 
 const dialog = document.getElementById("confirm");
 const sentence = document.getElementById("confirm-text");
 const yes = dialog.querySelector("[value=yes]");
 let waiting = null;
 
-/** Ask a question; resolves to true when the answer is yes. */
+/** Ask a question; resolves to true if the answer is yes. */
 export function ask(text, yesText) {
   waiting?.(false);
   sentence.textContent = text;
@@ -20,7 +20,7 @@ dialog.addEventListener("close", () => {
   waiting = null;
 });
 
-// Capturing, so that neither htmx nor the browser has sent anything when the question is asked.
+// Uses the capture phase, so that neither htmx nor the browser sends anything before the question is answered.
 document.addEventListener("submit", async (event) => {
   const form = event.target;
   const submitter = event.submitter;

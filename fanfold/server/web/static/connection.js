@@ -1,4 +1,4 @@
-// Says whether what the page shows is how things are: the server can be reached, and the server can read its database.
+// Shows whether the page is up to date: the server can be reached and can read its database.
 
 const sign = document.getElementById("connection");
 const troubles = new Map();
@@ -7,8 +7,8 @@ const time = new Intl.DateTimeFormat(document.documentElement.lang, { hour: "2-d
 let goodAt = new Date();
 
 /**
- * What a source of news found: "" when all is well, "offline", "database" or "locked"; `since` is when the figures were true.
- * While the database is only locked they still are.
+ * Report the state of an update source: "" if all is well, "offline", "database" or "locked"; `since` is the time of the last
+ * good figures. While the database is only locked, the figures are still current.
  */
 export function tell(source, trouble, since = null) {
   if (trouble) troubles.set(source, { trouble, since: troubles.get(source)?.since ?? since ?? goodAt });
@@ -24,6 +24,6 @@ function show() {
   document.getElementById("main").toggleAttribute("aria-busy", isOld);
   sign.hidden = !worst;
   const text = worst ? sign.dataset[worst.trouble].replace("{time}", time.format(worst.since)) : "";
-  // Only what is new is read out.
+  // Screen readers announce only changes.
   if (sign.textContent !== text) sign.textContent = text;
 }

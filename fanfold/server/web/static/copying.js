@@ -1,4 +1,4 @@
-// How does the text get elsewhere? By the clipboard, or, where a page may not use it, by a selection that is copied.
+// Copies text with the clipboard API or, if the page may not use it, by copying a selection.
 import { notify, refused, unreachable } from "./notice.js";
 
 async function copy(text) {

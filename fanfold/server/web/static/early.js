@@ -12,7 +12,7 @@
       event.stopImmediatePropagation();
       window.early.held = { form: event.target, submitter: event.submitter };
     },
-    /** Called by confirm.js: stop holding, and submit again what was held, so that it asks. */
+    /** Called by confirm.js: stop holding back and submit the held forms again, so that they are confirmed. */
     release() {
       document.removeEventListener("submit", window.early.hold, { capture: true });
       const { form, submitter } = window.early.held ?? {};

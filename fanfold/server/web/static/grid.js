@@ -1,11 +1,11 @@
-// How is every item? One canvas with a cell for each, told apart by colour and by shape; it draws only what has changed.
+// Draws the grid of items: one canvas with a cell per item, coded by colour and shape. Only changed cells are redrawn.
 import { positionsIn, STATES, unpacked } from "./cells.js";
 
 const SIZES = [18, 16, 14, 12, 10, 9, 8, 7, 6, 5];
 const MOST_HEIGHT = 480;
 const DRAWN = ["done", "running", "retrying", "waiting", "pending", "failed", "degraded", "paper", "ink", "accent"];
 
-/** Paints cells on a canvas, knows which cell is where, and shows a cursor and a selection. */
+/** Paints cells on a canvas, maps points to cells, and shows a cursor and a selection. */
 export class Grid {
   constructor(canvas) {
     this.canvas = canvas;
@@ -24,7 +24,7 @@ export class Grid {
 
   stateAt(position) { return STATES[this.letters[position]] ?? "pending"; }
 
-  /** Take a message of the stream: all cells, or those that changed. Returns whether the stage or its size is another one. */
+  /** Apply a stream message: all cells, or the changed ones. Returns whether the stage or its size changed. */
   take(message) {
     const start = performance.now();
     const isNew = message.all !== undefined && this.takeAll(message);
@@ -33,7 +33,7 @@ export class Grid {
         for (const at of positionsIn(ranges)) this.change(at, letter);
       }
     }
-    // The latest one only: what an update costs can be looked up in the browser's own tools.
+    // Keep only the latest measurement: it shows the cost of an update in the browser's developer tools.
     performance.clearMeasures("fanfold:cells");
     performance.measure("fanfold:cells", { start });
     return isNew;
@@ -71,7 +71,7 @@ export class Grid {
     for (let at = 0; at < this.count; at++) this.draw(at);
   }
 
-  /** The position below a point of the page, or null. */
+  /** The position at a point of the page, or null. */
   at(event) {
     const box = this.canvas.getBoundingClientRect();
     const [column, row] = [event.clientX - box.left, event.clientY - box.top].map((pixels) => Math.floor(pixels / this.size));
@@ -80,7 +80,7 @@ export class Grid {
     return isInside ? position : null;
   }
 
-  /** Where a cell is, in pixels from the canvas's corner. */
+  /** Position of a cell, in pixels from the canvas's corner. */
   corner(at) { return [(at % this.columns) * this.size, Math.floor(at / this.columns) * this.size]; }
 
   draw(at) {
@@ -119,7 +119,7 @@ export class Grid {
 
 const SHAPES = {
   done: (pen, x, y, side) => pen.fillRect(x, y, side, side),
-  // Half of it is what was asked for: a frame with one filled corner.
+  // Degraded, so only partly as requested: a frame with one filled corner.
   degraded(pen, x, y, side) {
     const line = side > 8 ? 2 : 1;
     pen.lineWidth = line;

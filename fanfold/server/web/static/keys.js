@@ -1,4 +1,4 @@
-// What does a key do? j k move between rows, x selects, / searches, ? helps, g t and g w go; data-key="p" on an element is clicked by p.
+// Keyboard shortcuts: j k move between rows, x selects, / searches, ? shows help, g t and g w navigate; p clicks data-key="p".
 
 const help = document.getElementById("help");
 const GO = { t: "/", w: "/workers" };
@@ -51,7 +51,7 @@ document.addEventListener("keydown", (event) => {
   }
   goUntil = 0;
   const element = declared(event.key);
-  // To a browser Escape also means: stop loading. What it leads to begins when that is over.
+  // In browsers, Escape also stops loading, so start the navigation after that.
   if (element && event.key === "Escape") setTimeout(() => element.click(), 50);
   else if (element) element.click();
   else if (ALWAYS[event.key]) ALWAYS[event.key]();

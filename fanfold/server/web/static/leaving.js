@@ -1,4 +1,4 @@
-// What happens when the page is closed? Nothing; unless the reader wants the task paused then, which is remembered for each task.
+// Pauses the task when its page is closed, if the reader has chosen that for this task.
 
 const STILL_HERE_MILLISECONDS = 3000;
 const root = document.getElementById("task");
@@ -11,7 +11,7 @@ if (box) {
     if (box.checked) localStorage.setItem(name, "yes");
     else localStorage.removeItem(name);
   });
-  // Going to another page of Fanfold is not leaving. A download begins like one and leaves the page where it is.
+  // Going to another Fanfold page does not count as closing. Neither does a download, which starts like a navigation.
   let stays = false;
   window.navigation?.addEventListener("navigate", ({ destination }) => {
     stays = new URL(destination.url).origin === location.origin;

@@ -1,4 +1,4 @@
-// How does the list stay true? Rows change in place as the stream tells; the list is fetched again when tasks come, go or change their group.
+// Keeps the list up to date: rows change in place; the list is fetched again when tasks are added, removed or change groups.
 import { connect, morph } from "./live.js";
 import { refused } from "./notice.js";
 
@@ -30,7 +30,7 @@ async function refresh() {
     if (answer.ok) await morph(list(), text);
     else refused(answer.status, text);
   } catch {
-    // The stream tells the reader that the server is away, and asks for a refresh when it is back.
+    // The stream reports that the server is unreachable, and requests a refresh when it is back.
   } finally {
     refreshing = false;
   }
@@ -64,7 +64,7 @@ document.addEventListener("fanfold:changed", () => {
   timer = setTimeout(refresh, 100);
 });
 
-// Choosing a filter is enough; the button is for browsers without scripts.
+// Choosing a filter submits it; the button is for browsers without scripts.
 document.addEventListener("change", (event) => {
   if (event.target.closest(".filter-fields")) event.target.form.requestSubmit();
 });
@@ -77,7 +77,7 @@ const boxes = () => [...document.querySelectorAll("input[name=task]")];
 let chosen = null;
 let everywhere = null;
 
-/** For how many of the selected tasks each command is possible. */
+/** Number of selected tasks for which each command is possible. */
 function possible() {
   const counts = {};
   for (const box of boxes().filter((one) => one.checked)) {
@@ -86,7 +86,7 @@ function possible() {
   return counts;
 }
 
-/** Offer only what fits the selection, and propose the first of it unless somebody has chosen another. */
+/** Offer only the commands possible for the selection, and preselect the first unless the reader has chosen another. */
 function offer(counts) {
   const select = document.getElementById("bulk-command");
   for (const option of select.options) {
@@ -99,7 +99,7 @@ function offer(counts) {
   select.form.querySelector("button").disabled = !fits.length;
 }
 
-/** What is possible for all that match, also on other pages, only the server knows. */
+/** Ask the server what is possible for all matches, including other pages. */
 async function askEverywhere() {
   const query = new URLSearchParams(list().dataset.query);
   query.delete("after");
@@ -147,7 +147,7 @@ dialog?.addEventListener("fanfold:changed", () => {
 });
 picked();
 
-// On a phone the groups are in a strip that is wider than the screen.
-// Not scrollIntoView(): with that the first Tab would begin there, and pass over everything before.
+// On a phone the groups are in a strip wider than the screen.
+// scrollIntoView() would move the start of the Tab order there and skip everything before.
 const current = document.querySelector(".filters [aria-current]");
 if (current) current.parentElement.scrollLeft = current.offsetLeft - current.parentElement.offsetLeft - 16;

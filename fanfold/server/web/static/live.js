@@ -1,5 +1,5 @@
-// What is new? Of all open pages one has a stream of server-sent events. The others ask now and then; hidden ones do nothing.
-// A browser has six connections to a server for all its tabs: a stream in each would leave none for anything else.
+// Delivers updates: of all open pages, one has a stream of server-sent events, the others poll, and hidden ones do nothing.
+// A browser shares six connections to a server among its tabs, so a stream in each would leave none for anything else.
 import { tell } from "./connection.js";
 import { refused } from "./notice.js";
 
@@ -11,7 +11,7 @@ const ANSWER_MILLISECONDS = 4000;
 const LOCK = "fanfold:stream";
 const DATABASE = "fanfold:database";
 
-/** A stream does not tell why it was refused: the database is lost, or whoever looks is no longer known. */
+/** A stream does not say why it was refused, so find out: the database is lost, or the reader is logged out. */
 async function askWhy() {
   const health = await fetch("/health", { signal: AbortSignal.timeout(ANSWER_MILLISECONDS) }).catch(() => null);
   if (!health) return "offline";
@@ -21,7 +21,7 @@ async function askWhy() {
   return "offline";
 }
 
-/** The messages in the text of a stream that has ended. */
+/** The messages in the text of an ended stream. */
 function messagesIn(text) {
   return text.split(/\r?\n\r?\n/).map((block) => {
     const message = { event: "message", data: [], lastEventId: "" };
@@ -35,19 +35,19 @@ function messagesIn(text) {
   }).filter(({ data }) => data.length);
 }
 
-/** One page's news, by a stream while it has the lock that all pages share, else by asking again and again. */
+/** Updates of one page: by a stream while it holds the lock shared by all pages, otherwise by polling. */
 class News {
   constructor(url, handlers, onreconnect) {
     this.url = url;
     this.handlers = { ...handlers, database: (since) => this.passOn(since), lock: (since) => this.heardLock(since) };
-    // The page with the stream hears first that the database is lost, and tells the others, which would ask only later.
+    // The page with the stream learns first that the database is lost, and tells the others, which poll only later.
     this.pages = new BroadcastChannel(DATABASE);
     this.pages.addEventListener("message", ({ data }) => { if (this.awake && !this.source) this.heard(data); });
     this.onreconnect = onreconnect;
     this.source = null;
     this.missed = false;
     this.closed = false;
-    // A page that was opened in the background is hidden from the beginning, and no event tells it so.
+    // A page opened in the background is hidden from the start, without an event.
     document.addEventListener("visibilitychange", () => (document.hidden ? this.restSoon() : this.wake()));
     window.addEventListener("pagehide", () => this.rest());
     window.addEventListener("pageshow", (event) => { if (event.persisted) this.wake(); });
@@ -59,9 +59,9 @@ class News {
     if (this.closed || document.hidden || this.awake) return;
     this.awake = new AbortController();
     const { signal } = this.awake;
-    // Without locks (a plain address that is not this machine) no page knows of the others: then all of them ask.
+    // Without the Web Locks API (plain HTTP to another machine), pages do not know of each other, so all of them poll.
     navigator.locks?.request(LOCK, { signal }, () => this.stream(signal)).catch(() => {});
-    // Whoever gets the lock at once need not ask.
+    // A page that gets the lock at once need not poll.
     this.polling = setTimeout(() => this.poll(signal), navigator.locks ? 50 : 0);
   }
 
@@ -84,12 +84,12 @@ class News {
     this.rest();
   }
 
-  /** Begin anew, with the address as it is now. */
+  /** Start again with the current URL. */
   restart() {
     if (this.source) this.open();
   }
 
-  /** Stream until the page rests; the lock is held as long as that. */
+  /** Stream until the page rests, holding the lock. */
   stream(signal) {
     if (signal.aborted) return undefined;
     clearTimeout(this.polling);
@@ -138,7 +138,7 @@ class News {
       const why = await askWhy();
       if (this.complaint && this.source) tell("news", why, this.failedAt);
     }, PATIENCE_MILLISECONDS);
-    // The browser tries again by itself after a broken connection, but not after an answer that was an error.
+    // The browser reconnects automatically after a lost connection, but not after an error response.
     if (source?.readyState === EventSource.CLOSED) this.again = setTimeout(() => this.open(), RETRY_MILLISECONDS);
   }
 
@@ -147,7 +147,7 @@ class News {
     if (this.source) this.pages.postMessage(said);
   }
 
-  /** The server says whether it can read the database. */
+  /** Handle the server's report on whether it can read the database. */
   heard(said) {
     const isLost = said !== "ok";
     tell("news", isLost ? "database" : "", isLost ? new Date(said) : null);
@@ -155,7 +155,7 @@ class News {
     this.wasLost = isLost;
   }
 
-  /** The server says whether somebody keeps the database locked. */
+  /** Handle the server's report on whether the database is locked. */
   heardLock(said) {
     const isHeld = said !== "ok";
     tell("lock", isHeld ? "locked" : "", isHeld ? new Date(said) : null);
@@ -193,15 +193,15 @@ class News {
 }
 
 /**
- * Follow what is new. `handlers` has a function (data, event) for each name of an event; `onreconnect` is called when news
- * come again after a loss or a rest, so that the page can fetch what it has missed. `url` may be a function, asked at each try.
+ * Follow updates. `handlers` has a function (data, event) per event name; `onreconnect` is called when updates resume after a
+ * lost connection or a rest, so that the page can fetch what it missed. `url` may be a function, called at each attempt.
  * Returns an object with close() and restart().
  */
 export function connect(url, handlers, onreconnect = () => {}) {
   return new News(url, handlers, onreconnect);
 }
 
-/** Put HTML in the place of an element, changing only what differs: focus, selection, scrolling and open menus survive. */
+/** Replace an element with HTML, changing only what differs, so that focus, selection, scrolling and open menus survive. */
 export function morph(element, html) {
   return window.htmx.swap({ text: html, target: element, sourceElement: element, swap: "outerMorph" });
 }

@@ -1,4 +1,4 @@
-// Which model would it be? Beside a chosen provider its own model is shown as what an empty field means.
+// Shows the chosen provider's default model as the placeholder of the empty model field.
 
 document.addEventListener("change", ({ target }) => {
   const field = target.dataset?.models && document.getElementById(target.dataset.models);

@@ -1,10 +1,10 @@
-// What went wrong, or well? Short notices in a corner, read out by screen readers; errors of requests come here by themselves.
+// Shows short notices in a corner, announced by screen readers; request errors appear here automatically.
 import { tell } from "./connection.js";
 
 const region = document.getElementById("notice");
 const KEPT_MILLISECONDS = { info: 6000, error: 20000 };
 
-/** Show a sentence; kind is "info" or "error". `about` is the address that it came from: the next try there makes it old. */
+/** Show a message; kind is "info" or "error". `about` is the URL it came from: the next attempt there removes it. */
 export function notify(text, kind = "info", about = "") {
   if ([...region.children].some((shown) => shown.dataset.text === text)) return;
   const notice = document.createElement("div");
@@ -25,7 +25,7 @@ export function notify(text, kind = "info", about = "") {
   setTimeout(() => notice.remove(), KEPT_MILLISECONDS[kind]);
 }
 
-/** The sentence of a problem document, or a general one. */
+/** The message of a problem document, or a general one. */
 export function sentenceOf(text) {
   try {
     const problem = JSON.parse(text);
@@ -35,29 +35,29 @@ export function sentenceOf(text) {
   }
 }
 
-/** What was said about an address is no longer true, or is being put right. */
+/** Remove notices about a URL, because they are outdated or being fixed. */
 function withdraw(about) {
   for (const notice of [...region.children]) if (about && notice.dataset.about === about) notice.remove();
 }
 
-/** A request that the server refused: say why; who is no longer known logs in again. */
+/** Show why the server refused a request; a reader who is logged out goes to the login page. */
 export function refused(status, text, about = "") {
   if (status === 401) location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
   else notify(sentenceOf(text), "error", about);
 }
 
-/** The server could not be reached at all. */
+/** Show that the server could not be reached. */
 export function unreachable() {
   notify(region.dataset.offline, "error");
 }
 
-// Without text/html among the accepted, the server tells errors as documents with one sentence.
+// If text/html is not accepted, the server sends errors as problem documents with one message.
 document.addEventListener("htmx:config:request", ({ detail }) => {
   detail.ctx.request.headers.Accept = "*/*";
 });
 const isPoll = (ctx) => ctx?.sourceElement?.getAttribute?.("hx-trigger")?.startsWith("every");
 const addressOf = (element) => element?.closest?.("[hx-post]")?.getAttribute("hx-post") ?? "";
-// A page that nobody sees asks for nothing. A new try, or a change of what was refused, ends the complaint about the last one.
+// A hidden page does not poll. A new attempt, or a change to the refused input, removes the last error.
 document.addEventListener("htmx:before:request", (event) => {
   const { ctx } = event.detail;
   if (document.hidden && isPoll(ctx)) event.preventDefault();

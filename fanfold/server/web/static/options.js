@@ -1,4 +1,4 @@
-// What was chosen for new tasks? The pipeline and its options; fields that the pipeline does not know are hidden, choices are remembered.
+// The pipeline and options chosen for new tasks. Fields that the pipeline does not use are hidden; choices are remembered.
 
 import { sentenceOf } from "./notice.js";
 
@@ -9,7 +9,7 @@ const meanings = document.getElementById("meanings");
 const KEPT = "fanfold.choices";
 const PLAIN = ["provider", "model"];
 
-/** The chosen pipeline: its name, title, endings of files, the meanings of its options, and whether it wants items. */
+/** The chosen pipeline: name, title, file endings, meanings of its options, and whether it expects items. */
 export function chosen() {
   const option = pipeline.selectedOptions[0];
   return {
@@ -24,13 +24,13 @@ export function chosen() {
   };
 }
 
-/** Whether the chosen pipeline takes a file of this name. */
+/** Whether the chosen pipeline accepts a file of this name. */
 export function fitting(name) {
   const { accepts, files } = chosen();
   return (files && !accepts.length) || accepts.some((ending) => name.toLowerCase().endsWith(ending.toLowerCase()));
 }
 
-/** The options as said; an Error names a line that is none. */
+/** The given options; throws an Error that names an invalid line. */
 export function options() {
   const now = chosen();
   const known = now.meanings;
@@ -53,13 +53,13 @@ const fieldsOf = (place) => [...place.querySelectorAll("input, select, textarea"
 const nameOf = (field) => field.name.split(":").at(-1);
 const offered = (field) => [...(field.options ?? [])].find((one) => one.defaultSelected)?.value ?? field.defaultValue ?? "";
 
-/** What differs from what the fields of a declared pipeline offered. */
+/** Values that differ from those the fields offered. */
 function saidIn(place) {
   const changed = fieldsOf(place).filter((field) => field.value.trim() && field.value !== offered(field));
   return Object.fromEntries(changed.map((field) => [nameOf(field), field.value]));
 }
 
-/** Have the server check the options before any file is sent; its sentence, or nothing. */
+/** Let the server check the options before any file is sent; returns its message, or nothing. */
 export async function objection(pipeline, said) {
   const answer = await fetch(`/api/v1/pipelines/${encodeURIComponent(pipeline)}/check`, {
     method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ options: said }),
@@ -114,7 +114,7 @@ function keep() {
   try {
     localStorage.setItem(KEPT, JSON.stringify(kept));
   } catch {
-    // A browser that keeps nothing has to be told each time.
+    // A browser without storage does not remember choices.
   }
 }
 

@@ -1,4 +1,4 @@
-// What does the page look like? Its picture: zoomed, fitted, turned and moved; the reader's choice is kept from page to page.
+// Zooms, fits, rotates and moves an item's picture; the reader's choice is kept from page to page.
 
 const KEPT = "fanfold:picture";
 const STEP = 1.25;
@@ -35,7 +35,7 @@ if (frame) {
     sessionStorage.setItem(KEPT, JSON.stringify(view));
   };
 
-  /** Zoom by a factor; the point of the frame that is given stays where it is. */
+  /** Zoom by a factor around a point of the frame, which stays in place. */
   const zoom = (factor, x = frame.clientWidth / 2, y = frame.clientHeight / 2) => {
     const before = view.scale;
     view.fit = "";

@@ -1,4 +1,4 @@
-// How did this item turn out? Its page watches the task, and shows the item anew when it was done again.
+// An item's page: watches the task and reloads the item when it has been redone.
 import { positionsIn, STATES, unpacked } from "./cells.js";
 import { connect, morph } from "./live.js";
 import { notify } from "./notice.js";
@@ -13,7 +13,7 @@ const stream = connect(`/live/tasks/${item().dataset.task}?show=item`, { cells, 
 let isInCells = false;
 let loading = null;
 
-/** Show another tab, or the item as it is now; the picture stays as it is. */
+/** Show another tab, or the current state of the item; the picture stays in place. */
 async function load(address) {
   const before = { ...item().dataset };
   const answer = await fetch(address, { headers: { Accept: "text/html" } }).catch(() => null);
@@ -24,7 +24,7 @@ async function load(address) {
   if (before.made !== made && state === "done" && document.getElementById("tab-changes")) notify(item().dataset.new);
 }
 
-/** Load it soon, and not again for a moment. */
+/** Reload soon, at most once per moment. */
 function loadSoon() {
   loading ??= setTimeout(async () => {
     await load(location.href);
@@ -32,7 +32,7 @@ function loadSoon() {
   }, PAUSE_MILLISECONDS);
 }
 
-/** The state of an item by its letter; what is done by fallback is done. */
+/** The state of an item by its letter; a fallback result counts as done. */
 const stateOf = (letter) => (letter === "g" ? "done" : STATES[letter]);
 
 function cells(data) {
@@ -53,7 +53,7 @@ function moved() {
   if (!isInCells && !SETTLED.includes(item().dataset.state)) loadSoon();
 }
 
-// What a command of this page has changed may be in no cell: a fallback that is kept as it is stays one.
+// A command may not change the cell: an accepted fallback stays a fallback.
 document.addEventListener("fanfold:changed", loadSoon);
 
 function gone() {

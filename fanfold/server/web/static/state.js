@@ -1,4 +1,4 @@
-// Is what the page shows how things are? For pages that fetch their figures by themselves, now and then.
+// Shows whether the page is up to date, on pages that poll their figures.
 import { connect } from "./live.js";
 
 connect("/live/state", {});

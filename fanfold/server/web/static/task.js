@@ -1,4 +1,4 @@
-// How is this task now? Its page kept up to date by a stream: head, failures, cells and events change in place.
+// Keeps a task's page up to date by a stream: head, failures, cells and events change in place.
 import { Choosing } from "./choosing.js";
 import { Grid } from "./grid.js";
 import { connect, morph } from "./live.js";
@@ -20,7 +20,7 @@ function makeGrid() {
   if (canvas) canvas.dataset.ready = "yes";
 }
 
-/** Put elements in the place of those with the same ids. */
+/** Replace elements that have the same ids. */
 function renew(html) {
   const made = document.createElement("template");
   made.innerHTML = html;
@@ -30,7 +30,7 @@ function renew(html) {
   }));
 }
 
-/** Fetch the page again: the head and the failures change in place, the grid is made anew. */
+/** Fetch the page again: the head and the failures change in place, the grid is rebuilt. */
 async function refresh() {
   const answer = await fetch(location.href, { headers: { Accept: "text/html" } }).catch(() => null);
   if (answer?.status === 404) gone();
@@ -44,7 +44,7 @@ async function refresh() {
   renewFolds(page);
 }
 
-/** The folds of another state: other headings, one that was not there, and a result that may be another. */
+/** Update the folds after a state change: headings, a new fold, and a result that may differ. */
 function renewFolds(page) {
   for (const fold of page.querySelectorAll(".fold")) {
     const old = document.getElementById(fold.id);
@@ -61,7 +61,7 @@ function renewFolds(page) {
   if (document.getElementById("fold-result")?.open) window.htmx.ajax("GET", `${address}/result${asSource}`, { target: "#result" });
 }
 
-/** The head in its new form; with another state more than the head has changed. */
+/** Replace the head; if the state changed, update more than the head. */
 async function renewHead(html) {
   const state = () => document.getElementById("task-head").dataset.state;
   const before = state();
@@ -71,7 +71,7 @@ async function renewHead(html) {
 
 function drawCells(data) {
   const message = JSON.parse(data);
-  // Another stage is counted now, or its items are others.
+  // Another stage is counted now, or its items changed.
   if (grid ? grid.take(message) : message.total > 1) refresh();
   else if (grid?.selected.size) choosing.tell();
 }
@@ -95,7 +95,7 @@ function gone() {
   setTimeout(() => location.assign("/"), 800);
 }
 
-/** An address may name what to do next, as the buttons of the list do: open it, and put the cursor into its first field. */
+/** A URL may name the next step, as the buttons of the list do: open it and focus its first field. */
 function unfold() {
   const place = document.getElementById(location.hash.slice(1) || "none");
   if (!place) return;
@@ -109,7 +109,7 @@ addEventListener("hashchange", unfold);
 document.addEventListener("click", (event) => {
   if (event.target.closest("a[href='#failures']")) setTimeout(unfold);
 });
-// Only then: a browser that goes to the place itself takes the cursor away again.
+// Run after the load event: a browser that scrolls to the anchor itself would remove the focus again.
 if (document.readyState === "complete") unfold();
 else addEventListener("load", () => setTimeout(unfold));
 makeGrid();

@@ -1,4 +1,4 @@
-// What time is it for the reader? Every <time datetime> is written in the reader's own zone and language; its title keeps UTC.
+// Writes every <time datetime> in the reader's zone and language; its title keeps UTC.
 
 const language = document.documentElement.lang;
 const sameDay = new Intl.DateTimeFormat(language, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
@@ -9,14 +9,14 @@ const otherDay = new Intl.DateTimeFormat(language, {
 const ages = new Intl.RelativeTimeFormat(language, { style: "narrow" });
 const UNITS = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
 
-/** How long ago a moment was, in its largest unit. */
+/** Age of a moment, in its largest unit. */
 function ageOf(moment) {
   const seconds = Math.max(0, (Date.now() - moment) / 1000);
   const [unit, length] = UNITS.find(([, one]) => seconds >= one) ?? UNITS.at(-1);
   return ages.format(-Math.floor(seconds / length), unit);
 }
 
-/** Write the times below an element for the reader. */
+/** Format the times inside an element for the reader. */
 export function localise(root) {
   const today = new Date().toDateString();
   for (const element of root.querySelectorAll("time[datetime]")) {

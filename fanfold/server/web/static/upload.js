@@ -1,4 +1,4 @@
-// What shall be done with these files? Each becomes a task of its own, at most three upload at a time; the choices are remembered.
+// Uploads files: each becomes its own task, at most three upload at a time, and the choices are remembered.
 import { chosen, fitting, objection, options } from "./options.js";
 import { sentenceOf } from "./notice.js";
 
@@ -19,7 +19,7 @@ function complain(sentences) {
   problem.hidden = !sentences.length;
 }
 
-/** Take files from the chooser or from a drop: those that fit become uploads, the others are told why not. */
+/** Accept files from the chooser or a drop: matching ones become uploads; for the others, show the reason. */
 async function take(files) {
   const pipeline = chosen();
   let said;
@@ -77,7 +77,7 @@ function begin() {
   }
 }
 
-/** Send one file. fetch tells nothing of how far an upload is, so this is the older way to ask. */
+/** Send one file. fetch reports no upload progress, so this uses XMLHttpRequest. */
 function send(upload) {
   const body = new FormData();
   body.append("pipeline", upload.pipeline);
@@ -120,7 +120,7 @@ function finish(upload, trouble) {
   upload.button.before(again);
 }
 
-/** Send a file once more, with the options as they are now: they may have been the trouble. */
+/** Send a file again with the current options, which may have been the cause. */
 function tryAgain(upload) {
   upload.row.remove();
   if (chosen().name === upload.pipeline) take([upload.file]);
@@ -137,7 +137,7 @@ function cancel(upload) {
   upload.row.remove();
 }
 
-/** Send what was written as JSON; a list is many, anything else is one. */
+/** Send the JSON text; a list is many values, anything else is one. */
 async function sendValues() {
   const pipeline = chosen();
   let given;
@@ -162,7 +162,7 @@ async function sendValues() {
   }
 }
 
-// What was wrong is being put right.
+// The reader is fixing the input, so clear the error.
 form.addEventListener("input", () => complain([]));
 form.addEventListener("submit", (event) => {
   event.preventDefault();
@@ -175,7 +175,7 @@ input.addEventListener("change", () => {
   input.value = "";
 });
 
-// Once there are tasks the form is folded into the header. Its button opens it, and so does a file over the window.
+// Once there are tasks, the form is folded into the header. Its button opens it, and so does a file dragged over the window.
 const opener = document.getElementById("upload-open");
 function unfold(open) {
   form.hidden = !open;

@@ -1,4 +1,4 @@
-"""The buttons for an application's actions, with a real field for each option."""
+"""Handles the forms of an application's actions, with one field per option."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ router = Router()
 
 @router.post("/tasks/{task_id}/do/{name}")
 async def take(request: Request, client: Looking, _access: Changing, task_id: str, name: str) -> Response:
-    """Take an action with the options of the form."""
+    """Run an action with the options of the form."""
     form = await request.form(max_fields=MOST_FIELDS)
     given = {field.removeprefix("option:"): value for field, value in form.items() if isinstance(value, str)}
     is_gone = await making(taken, client, task_id, name, given)
@@ -27,7 +27,7 @@ async def take(request: Request, client: Looking, _access: Changing, task_id: st
 
 
 def taken(client: Client, task_id: str, name: str, given: dict[str, str]) -> bool:
-    """Take it; an empty field, and one as it was offered, means the default. Returns whether the task is gone."""
+    """Run the action; an empty or unchanged field means the default. Returns whether the task is gone."""
     action = find(client, client.get(task_id), name)
     options: dict[str, Any] = {}
     for field, option in action.options.items():

@@ -1,4 +1,4 @@
-"""What did they press? The commands of the pages: one POST each, carried out by the client, whose rules decide."""
+"""Handles form posts that steer a task. The client carries out each command and enforces the rules."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ AGAIN = {
     "failed": (ItemState.FAILED,),
     "all": (ItemState.DONE, ItemState.FAILED, ItemState.RETRYING, ItemState.WAITING),
 }
-"""Of chosen items those that are done again; what is pending or runs is left alone."""
+"""States in which selected items are redone; pending and running ones are left alone."""
 UNDONE = (ItemState.PENDING, ItemState.FAILED, ItemState.RETRYING, ItemState.WAITING)
 MOST = 10_000
 HANDED_BACK_SECONDS = 3.0
-"""A switch waits at most this long for running items to be handed back."""
+"""Longest wait for running items to be handed back before switching models."""
 POLL_SECONDS = 0.05
 Field = Annotated[str, Form(max_length=1_000)]
 
@@ -51,7 +51,7 @@ def retry(
     model: Field = "",
     degraded: Annotated[bool, Form()] = False,
 ) -> Response:
-    """Redo what failed, named items, those of cells, of one reason, or the degraded ones; if wanted with another model."""
+    """Redo failed, named, selected or degraded items, or those of one failure group, optionally with another model."""
     if degraded and client.get(task_id).unaccepted:
         client.retry(task_id, degraded=True, options=said(provider, model) or None)
         return answered(request, task_id)
@@ -79,7 +79,7 @@ def accept(
     item: Annotated[list[str], Form(max_length=10_000)] = [],  # noqa: B006
     stage: Field = "",
 ) -> Response:
-    """Keep what is degraded as it is: all of it, or the items named."""
+    """Accept degraded results: all of them, or the named items."""
     client.accept(task_id, item, stage=stage or None)
     return answered(request, task_id)
 
@@ -88,7 +88,7 @@ def accept(
 def resume(
     request: Request, client: Looking, access: Changing, task_id: str, provider: Field = "", model: Field = ""
 ) -> Response:
-    """Go on; if wanted with another model for everything that is not done yet."""
+    """Resume, optionally with another model for everything not done yet."""
     task = client.get(task_id)
     go_on_with(client, task, said(provider, model))
     return answered(request, task.id)
@@ -98,7 +98,7 @@ def resume(
 def switch(
     request: Request, client: Looking, access: Changing, task_id: str, provider: Field = "", model: Field = ""
 ) -> Response:
-    """Go on with another model at once, as when a service has been away for long: a pause and a resume in one."""
+    """Switch to another model now, for example during a long outage: pause and resume in one step."""
     options = said(provider, model)
     if not options:
         raise BadInput(say("choose_model"))
@@ -106,7 +106,7 @@ def switch(
         raise BadInput(say("too_many_undone", most=MOST))
     task = client.pause(task_id)
     until = time.monotonic() + HANDED_BACK_SECONDS
-    # Only what nobody works on can be given another model: the workers hand back the rest within a moment.
+    # Only items that no worker holds can get another model; workers hand back the rest within a moment.
     while client.items(task.id, states=[ItemState.RUNNING], limit=1) and time.monotonic() < until:
         time.sleep(POLL_SECONDS)
     go_on_with(client, task, options)
@@ -114,7 +114,7 @@ def switch(
 
 
 def go_on_with(client: Client, task: Task, options: dict[str, Any]) -> None:
-    """Resume a paused task; with options, everything of it that is not done yet has them."""
+    """Resume a paused task, applying the options to everything not done yet."""
     if options and has_items(task):
         open_ones = client.items(task.id, states=UNDONE, limit=MOST)
         if len(open_ones) == MOST:
@@ -134,7 +134,7 @@ def decide(
     item: Annotated[list[str], Form(max_length=10_000)] = [],  # noqa: B006
     stage: Field = "",
 ) -> Response:
-    """Say what is true of external jobs whose outcome is not known."""
+    """Resolve external jobs with an unknown outcome."""
     client.external(task_id, verb, item, stage=stage or None)
     return answered(request, task_id)
 
@@ -148,21 +148,21 @@ def said(provider: str, model: str) -> dict[str, Any]:
 def steer(
     request: Request, client: Looking, access: Changing, task_id: str, command: Command, reason: Field = ""
 ) -> Response:
-    """One command for the whole task."""
+    """Carry out one command for the whole task."""
     carry_out(client, task_id, command, reason.strip() or None)
     return answered(request, task_id, gone=command == "delete")
 
 
 def _accepted(client: Client, task_id: str) -> tuple[str, list[str]]:
-    """The first stage with degraded items, all of which are accepted, and their keys: a person has thought again."""
+    """The first stage with accepted degraded items, and their keys, for a person who retries them after all."""
     for stage in client.get(task_id).stages:
         if found := client.items(task_id, stage=stage.name, degraded=True, limit=MOST):
             return stage.name, [one.key for one in found]
-    raise BadInput("Nothing here is by fallback any more.")
+    raise BadInput("There are no fallback results any more.")
 
 
 def _failed(client: Client, task_id: str, stage: str) -> list[str]:
-    """The keys of everything that has failed in a stage: only named items can be given another model."""
+    """Keys of all failed items of a stage: only named items can get another model."""
     states = [ItemState.FAILED]
     found = client.items(task_id, stage=stage or None, states=states, limit=10_000)
     return [one.key for one in found]

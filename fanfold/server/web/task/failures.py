@@ -1,4 +1,4 @@
-"""What failed, and why? Items grouped by their reason, each group with a mark by which a form can name it."""
+"""Groups failed items by reason; each group has a mark that identifies it in a form."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ SHOWN_GROUPS = 20
 SHOWN_REASONS = 5
 READ_GROUPS = 500
 LONG = 240
-"""Longer messages are shown with their beginning first."""
+"""Longest message shown in full; of longer ones, only the beginning is shown at first."""
 PARTICULAR = re.compile(r"\b[0-9a-f]{8,}\b|\d+(?:[.,:]\d+)*")
-"""What sets apart the messages of one and the same reason: numbers and ids."""
+"""Numbers and ids, in which messages with the same reason differ."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Items that failed for one reason; ``keys`` are the first of them."""
+    """Items that failed for one reason; ``keys`` lists the first few."""
 
     stage: str
     code: str
     message: str
-    """The one message of the group, or one of several that differ in numbers or ids."""
+    """The group's message, or one of several that differ only in numbers or ids."""
     count: int
     keys: tuple[str, ...]
     is_one: bool = True
 
     @property
     def mark(self) -> str:
-        """Names the group in a form: a message may be long, and browsers change the ends of lines."""
+        """Identifies the group in a form, because messages may be long and browsers change line endings."""
         return mark_of(self.stage, self.code, masked(self.message))
 
     def shown(self, t: Words) -> str:
-        """The message in the language of the reader, without what differs."""
+        """The message in the reader's language, without numbers and ids that differ."""
         said = t.sentence(self.message)
         return said if self.is_one else masked(said)
 
     def is_long(self, t: Words) -> bool:
-        """Whether the message is shown with its beginning first."""
+        """Whether only the beginning of the message is shown at first."""
         said = self.shown(t)
         return len(said) > LONG or said.count("\n") > 2
 
@@ -56,12 +56,12 @@ class Group:
         return " ".join(self.shown(t)[:LONG].split()) + " …"
 
     def asks(self, task: Task, t: Words) -> str:
-        """What is asked before they are retried."""
+        """Confirmation question before they are retried."""
         return ask_retry(task, self.count, t)
 
 
 def groups(client: Client, task_id: str) -> list[Group]:
-    """The reasons, the most frequent first; messages that differ in numbers or ids only are one reason."""
+    """Failure groups, most frequent first; messages that differ only in numbers or ids form one group."""
     found: dict[tuple[str, str, str], tuple[str, int, int]] = {}
     for stage, code, message, count in client.failures(task_id, READ_GROUPS):
         name = (stage, code, masked(message))
@@ -82,9 +82,9 @@ def groups(client: Client, task_id: str) -> list[Group]:
 
 
 def asks_models(client: Client, task: Task, group: Group) -> bool:
-    """Whether another model could help: it works on single items there, or a model was asked.
+    """Whether another model could help: the stage works on single items, or a model was called.
 
-    What splits or merges works on files; a file that is encrypted or empty is so for every model.
+    Splits and merges work on files, and an encrypted or empty file is the same for every model.
     """
     kind = next((stage.kind for stage in task.stages if stage.name == group.stage), None)
     if kind == Kind.EACH:
@@ -94,7 +94,7 @@ def asks_models(client: Client, task: Task, group: Group) -> bool:
 
 
 def shortfalls(client: Client, task_id: str, t: Words) -> list[tuple[str, int]]:
-    """Why items are not what was asked for, and how many each; reasons that differ in numbers or ids only are one."""
+    """Reasons of degraded items with counts; reasons that differ only in numbers or ids are one."""
     found: dict[str, tuple[str, int, int]] = {}
     for _, reason, count in PageQueries(client.lookup).shortfalls(task_id, READ_GROUPS):
         example, before, kinds = found.get(masked(reason), (reason, 0, 0))
@@ -109,7 +109,7 @@ def _first_keys(client: Client, task_id: str, stage: str, code: str, message: st
 
 
 def keys_of(client: Client, task_id: str, mark: str) -> tuple[str, list[str]]:
-    """The stage and all keys of a group; no keys when there is no such group any more."""
+    """The stage and all keys of a group; no keys if the group no longer exists."""
     for group in groups(client, task_id):
         if group.mark == mark:
             failed = PageQueries(client.lookup).failed_like(task_id, group.stage, group.code)
@@ -119,10 +119,10 @@ def keys_of(client: Client, task_id: str, mark: str) -> tuple[str, list[str]]:
 
 
 def masked(message: str) -> str:
-    """A message without what is particular to one item."""
+    """A message without numbers and ids."""
     return PARTICULAR.sub("…", message)
 
 
 def mark_of(stage: str, code: str, message: str) -> str:
-    """The same for the same reason."""
+    """Hash that is equal for equal reasons."""
     return sha256("\0".join((stage, code, message)).encode()).hexdigest()[:24]

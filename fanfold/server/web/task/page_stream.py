@@ -1,4 +1,4 @@
-"""What is new on the page? One stream per reader; each fragment is rendered once for all who see the same."""
+"""Streams page updates to readers; each fragment is rendered once for all readers that see the same."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from fanfold.store.database_errors import PUBLIC
 
 router = APIRouter()
 SHOWN = 30
-"""So many events a page shows before somebody asks for older ones; a burst of more is not sent."""
+"""Events shown on a page before older ones are requested; larger bursts are cut to this."""
 
 
 renderings: Once[asyncio.Future[str]] = Once()
@@ -37,7 +37,7 @@ renderings: Once[asyncio.Future[str]] = Once()
 
 @dataclass
 class Reader:
-    """One open page: what it may see, and what it was told last."""
+    """One open page: what it may see and what was sent to it last."""
 
     place: AppState
     words: Words
@@ -45,11 +45,11 @@ class Reader:
     told: dict[str, str] = field(default_factory=dict)
 
     def shown(self, task: Task, seconds_left: float | None) -> ShownTask:
-        """The task for this reader; the task's own rights were checked before the stream began."""
+        """The task for this reader; access was checked before the stream began."""
         return ShownTask(self.place, self.place.client(), self.words, task, self.may_change, seconds_left)
 
     async def fragments(self, moment: Moment) -> AsyncIterator[ServerSentEvent]:
-        """The head and the failures, if they are others than before."""
+        """The head and the failures, if they changed."""
         task = moment.task
         if task is None:
             return
@@ -61,7 +61,7 @@ class Reader:
                 yield ServerSentEvent(event=name, raw_data=html)
 
     async def rows(self, task: Task, events: tuple[Event, ...]) -> AsyncIterator[ServerSentEvent]:
-        """One message for some events, the newest first; its id is the newest one's."""
+        """One message for several events, newest first; its id is that of the newest."""
         if events:
             newest_first = sorted(events, key=lambda event: -event.id)[:SHOWN]
             name = f"events {newest_first[0].id} {len(events)}"
@@ -72,14 +72,14 @@ class Reader:
     async def _rendered(self, task: Task, name: str, make: Callable[[], str]) -> str | None:
         key = (name, self.words.language, self.may_change)
         try:
-            # Whoever wants the same meanwhile waits for it as well; whoever leaves does not end it for the others.
+            # Other readers of the same fragment share this rendering; one that disconnects does not cancel it.
             return await asyncio.shield(renderings.get(task, key, lambda: rendering(task, key, make)))
         except (NotFound, DatabaseProblem):
-            return None  # It is deleted, or cannot be read: the next moment tells.
+            return None  # Deleted or unreadable: the next update says which.
 
 
 def rendering(task: Task, key: tuple[object, ...], make: Callable[[], str]) -> asyncio.Future[str]:
-    """The making of a fragment; one that goes wrong is forgotten, so that the trouble does not outlive its cause."""
+    """Render a fragment; a failure is not cached, so that it does not outlive its cause."""
 
     def ended(made: asyncio.Future[str]) -> None:
         if made.cancelled() or made.exception() is not None:
@@ -91,7 +91,7 @@ def rendering(task: Task, key: tuple[object, ...], make: Callable[[], str]) -> a
 
 
 def cells_message(cells: Cells, changed: dict[int, str] | None) -> str:
-    """All cells in runs, or those that changed, by letter, in ranges."""
+    """All cells run-length encoded, or the changed ones as ranges by letter."""
     if changed is None:
         whole = {"stage": cells.stage, "total": cells.total, "width": cells.width, "all": in_runs(cells.letters)}
         return json.dumps(whole, separators=(",", ":"), ensure_ascii=False)
@@ -102,13 +102,13 @@ def cells_message(cells: Cells, changed: dict[int, str] | None) -> str:
 
 
 def reachable(place: At) -> None:
-    """Refuse at once what would wait for a database that is known to be lost."""
+    """Refuse immediately while the database is known to be lost."""
     if place.live.lost_since is not None:
         raise DatabaseProblem("The database is lost.", code="unreachable", public=PUBLIC["unreachable"])
 
 
 def seen(_reachable: Annotated[None, Depends(reachable)], client: Looking, task_id: str) -> Task:
-    """The task, before the first byte is sent: who may not see it gets an error, not an empty stream."""
+    """The task, loaded before the first byte is sent, so that missing access gives an error and not an empty stream."""
     return client.get(task_id)
 
 
@@ -123,9 +123,9 @@ async def watch(
     once: Annotated[bool, Query()] = False,
     last_event_id: Annotated[str, Header(max_length=18)] = "",
 ) -> AsyncIterator[ServerSentEvent]:
-    """What is new of a task, for its page or for that of one of its items, until the page is closed.
+    """Stream a task's updates to its page, or to the page of one of its items, until the page is closed.
 
-    ``once`` tells how it is now and ends: for pages that ask now and then, as only one page of a browser has a stream.
+    ``once`` sends the current state and ends, for pages that poll: only one page per browser has a stream.
     """
     reader = Reader(place, Words(language_of(request)), access.may_change)
     since = max(after, int(last_event_id) if last_event_id.isdecimal() else 0)
@@ -137,7 +137,7 @@ async def watch(
                     yield lost_message(new)
                     continue
                 if since and show == "task":
-                    # Read only now: what was committed before the shared reader's first look is no news to it.
+                    # Read only now: the shared reader does not report what was committed before its first poll.
                     missed = await asyncio.to_thread(events_since, place.client(), task.id, since)
                     since = 0
                     async for message in reader.rows(task, missed):
@@ -156,7 +156,7 @@ async def watch(
 async def watch_state(
     access: Asking, place: At, once: Annotated[bool, Query()] = False
 ) -> AsyncIterator[ServerSentEvent]:
-    """Whether the database can be read, for pages that ask for their figures now and then."""
+    """Stream whether the database can be read, for pages that poll their figures."""
     if once:
         yield lost_message(DatabaseLost(place.live.lost_since))
         yield lost_message(Locked(place.live.locked_since))
@@ -172,13 +172,13 @@ async def watch_state(
 
 
 def lost_message(lost: DatabaseLost) -> ServerSentEvent:
-    """Since when the database is lost, or its lock held, or `ok`; a browser drops messages without data."""
+    """Time since the database is lost or locked, or `ok`, because browsers drop messages without data."""
     event = "lock" if isinstance(lost, Locked) else "database"
     return ServerSentEvent(event=event, raw_data="ok" if lost.since is None else iso(lost.since))
 
 
 def events_since(client: Client, task_id: str, since: int) -> tuple[Event, ...]:
-    """The latest events behind ``since``; none when the task was deleted meanwhile."""
+    """The latest events after ``since``; none if the task was deleted in the meantime."""
     try:
         return tuple(
             event for event in PageQueries(client.lookup).latest_events(task_id, limit=SHOWN) if event.id > since

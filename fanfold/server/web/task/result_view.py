@@ -1,4 +1,4 @@
-"""What came out? The result, or what there is of it, in a form that a page can show: files, a beginning, what is missing."""
+"""Prepares a task's result for the page: files, a preview and what is missing."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from fanfold.server.api.shapes import plain
 from fanfold.server.web.frame.markdown import Heading, with_contents
 
 BEGINNING = 100_000
-"""So many characters of a result are shown."""
+"""Characters of a result shown on the page."""
 MARKDOWN = (".md", ".markdown")
 READ_BYTES = 4_000_000
-"""So large may the text of a result be that is read for a look."""
+"""Largest result loaded for a preview."""
 MISSING_SHOWN = 50
 READ_GROUPS = 500
 
@@ -42,21 +42,21 @@ class Download:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What can be shown of a result; ``problem`` says why there is none."""
+    """The parts of a result to show; ``problem`` says why there is none."""
 
     downloads: tuple[Download, ...] = ()
     beginning: str = ""
     is_cut: bool = False
     problem: str = ""
     of_items: bool = False
-    """Whether the result is the list of all outputs, which is not read for a look."""
+    """Whether the result is the list of all outputs, which is not loaded for a preview."""
     is_markdown: bool = False
-    """Whether it can be shown rendered."""
+    """Whether it can be rendered as Markdown."""
 
 
 @dataclass(frozen=True)
 class Rendered:
-    """A result as it looks, with its table of contents; ``is_cut`` when there is more of it."""
+    """A rendered result with its table of contents; ``is_cut`` if it is only the beginning."""
 
     html: Markup
     contents: tuple[Heading, ...]
@@ -64,10 +64,10 @@ class Rendered:
 
 
 def rendered(found: Outcome) -> Rendered | None:
-    """The result rendered, or its beginning where the whole would take too long; None for what is no Markdown."""
+    """The rendered result, or its beginning if all of it would take too long; None if it is not Markdown."""
     text, is_cut = found.beginning, found.is_cut
     while found.is_markdown and text.strip():
-        # The page's own headings stand above those of a document.
+        # The document's headings go below the page's own.
         if (made := with_contents(text, "result-", below=2)) is not None:
             return Rendered(*made, is_cut)
         half = text[: len(text) // 2]
@@ -76,7 +76,7 @@ def rendered(found: Outcome) -> Rendered | None:
 
 
 def outcome(client: Client, task: Task, *, most_bytes: int | None = READ_BYTES) -> Outcome:
-    """The result of a task; of a larger text than that only the beginning is read, and files in it are not named."""
+    """The result of a task. Of a text larger than ``most_bytes``, only the beginning is read and files are not listed."""
     whole = f"/api/v1/tasks/{task.id}/result"
     if task.stages[-1].kind == Kind.EACH:
         return Outcome((Download("result.json", 0, whole),) if task.done else (), of_items=True)
@@ -109,7 +109,7 @@ def _is_markdown(file: File) -> bool:
 
 
 def missing(client: Client, task: Task) -> list[Result]:
-    """The items that the result is without. What a merge reads has no codes: the groups of failures have them."""
+    """Items missing from the result, without error codes, which only the failure groups have."""
     if not task.finished or not task.missing:
         return []
     said: dict[str | None, str] = {str(message): message for *_, message, _ in client.failures(task.id, READ_GROUPS)}
@@ -118,14 +118,14 @@ def missing(client: Client, task: Task) -> list[Result]:
 
 
 def beginning_of(file: File) -> tuple[str, bool]:
-    """The beginning of a text file, and whether there is more; nothing of any other file."""
+    """The beginning of a text file, and whether there is more; empty for any other file."""
     try:
         with file.open() as source:
             raw = source.read(BEGINNING)
     except OSError:
         return "", False
     try:
-        # Strict, but for a character that is cut off at the end.
+        # Strict decoding, except for a character cut off at the end.
         text = getincrementaldecoder("utf-8")().decode(raw, final=len(raw) < BEGINNING)
     except UnicodeDecodeError:
         return "", False
@@ -133,7 +133,7 @@ def beginning_of(file: File) -> tuple[str, bool]:
 
 
 def as_text(value: Any, task_id: str) -> str:
-    """Text as it is, anything else as JSON in which files have their names and addresses."""
+    """Text unchanged, anything else as JSON with file names and URLs."""
     return value if isinstance(value, str) else json.dumps(plain(value, task_id), ensure_ascii=False, indent=2)
 
 
@@ -147,7 +147,7 @@ def files_in(value: Any) -> Iterator[File]:
 
 
 def _look_at(large: File, whole: str, renders: bool) -> Outcome:
-    """What a text that is not read as a whole begins with: JSON as it is kept, but a string as the text it is."""
+    """Preview of a text too large to load: raw JSON, or the text of a JSON string."""
     raw, is_cut = beginning_of(large)
     if not raw.startswith('"'):
         return Outcome((Download("result.json", large.size, whole),), raw, is_cut)
@@ -155,7 +155,7 @@ def _look_at(large: File, whole: str, renders: bool) -> Outcome:
 
 
 def string_of(raw: str) -> str:
-    """The text of a JSON string that breaks off, maybe within an escaped character."""
+    """The text of a truncated JSON string, which may end within an escape sequence."""
     for end in range(len(raw), len(raw) - len(r"\u0000"), -1):
         try:
             return str(json.loads(raw[:end] + '"'))

@@ -1,4 +1,4 @@
-"""Retrying with other options: the application's own fields, filled in with what the task has now."""
+"""The form to retry with other options: the application's fields, filled with the task's current values."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MARK_LENGTH = 64
 
 @dataclass(frozen=True)
 class OptionField:
-    """A field of the form: the option's name, what it means, its value now, as text, and how it is declared."""
+    """A form field: the option's name, meaning, current value as text, and declaration."""
 
     name: str
     meaning: str
@@ -37,18 +37,18 @@ class OptionField:
     option: Option | None = None
 
     def helps(self, code: str) -> bool:
-        """Whether another value may put a failure of this code right, as the application declares it."""
+        """Whether the application declares that another value may fix a failure with this code."""
         return self.option is not None and code in self.option.helps
 
     def said(self, text: str) -> Any:
-        """What a person means by a text in this field: a declared option is read as it is declared."""
+        """Parse a person's text for this field; a declared option is parsed by its declaration."""
         if not text:
             return None
         return text if self.option is not None else as_value(text)
 
 
 def fields_of(client: Client, task: Task, t: Words) -> list[OptionField]:
-    """The options that the task's application has; none where the server does not know the pipeline."""
+    """The options of the task's application; none if the server does not know the pipeline."""
     pipeline = client.pipelines.get(task.pipeline)
     if pipeline is None:
         return []
@@ -62,7 +62,7 @@ def fields_of(client: Client, task: Task, t: Words) -> list[OptionField]:
 
 
 def shown(option: Option, value: Any) -> str:
-    """The value of a declared option as its field shows it; a secret has none."""
+    """The value of a declared option for its field; empty for a secret."""
     now = option.default if value is None else value
     if option.kind == SECRET:
         return ""
@@ -70,14 +70,14 @@ def shown(option: Option, value: Any) -> str:
 
 
 def as_text(value: Any) -> str:
-    """A value as a person writes it."""
+    """A value as text for editing."""
     if value is None or isinstance(value, str):
         return value or ""
     return json.dumps(value, ensure_ascii=False)
 
 
 def as_value(text: str) -> Any:
-    """What a person has written: JSON if it is, text otherwise."""
+    """Parse as JSON, or return the text unchanged."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -86,7 +86,7 @@ def as_value(text: str) -> Any:
 
 @router.post("/tasks/{task_id}/retry-with")
 async def retry_with(request: Request, place: At, client: Looking, access: Changing, task_id: str) -> Response:
-    """Redo what failed with the options of the form; they are checked before anything is changed."""
+    """Redo what failed with the options of the form, which are checked before anything changes."""
     form = await request.form(max_fields=MOST_FIELDS)
     said = {
         name.removeprefix("option:"): value
@@ -99,9 +99,9 @@ async def retry_with(request: Request, place: At, client: Looking, access: Chang
 
 
 def retried(client: Client, task_id: str, given: dict[str, str], group: str = "") -> None:
-    """Retry with the options that are others than before; a field that was emptied means the default.
+    """Retry with the changed options; an emptied field means the default.
 
-    ``group`` narrows it to what failed for one reason.
+    ``group`` limits it to the items that failed for one reason.
     """
     task = client.get(task_id)
     options: dict[str, Any] = {}
@@ -113,6 +113,6 @@ def retried(client: Client, task_id: str, given: dict[str, str], group: str = ""
             options[field.name] = field.said(text)
     stage, keys = keys_of(client, task.id, group) if group else ("", [])
     if group and not keys:
-        raise BadInput("These items were retried meanwhile.")
+        raise BadInput("These items have been retried already.")
     of_items = any(one.name == stage and one.kind == Kind.EACH for one in task.stages)
     client.retry(task.id, keys if of_items else (), stage=stage or None, options=options or None)

@@ -1,4 +1,4 @@
-"""How do the parts of a task's page come to be? The same fragments for the page itself and for its stream."""
+"""Renders the fragments of a task's page, for both the page and its stream."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ class ShownTask:
 
 
 def spans_of(client: Client, task: Task) -> tuple[StageSpan, ...]:
-    """How long the stages took: asked again only when the task has gone on to another one."""
+    """Durations of the stages; queried again only when the task has moved to another stage."""
     seen = (task.id, task.stage, task.state, task.started_at, task.finished_at)
     return SPANS.get(client.store, seen, lambda: PageQueries(client.lookup).stages(task.id))
 
 
 HELD = 50
-"""So many jobs that wait for a person are shown."""
+"""Jobs waiting for a person that are shown."""
 COUNTED = 20_000
-"""Of so many items it is told who made them; of more it would cost too much at every change."""
+"""Largest number of items for which the models are listed; more would cost too much at every change."""
 
 
 def head_html(shown: ShownTask) -> str:
-    """What the page says first, and the counts below the grid."""
+    """The head of the page and the counts below the grid."""
     task = shown.task
     way = way_out(shown.client, task)
     return fragment(
@@ -82,38 +82,42 @@ def _can_go_on_otherwise(task: Task) -> bool:
 
 
 def _commands(shown: ShownTask, *, same_helps: bool) -> list[headline.OfferedCommand]:
-    """The buttons of the head. What can be kept as it is has its button further down, beside its reasons."""
+    """Buttons of the head. The accept button is further down, beside the reasons."""
     found = headline.commands(shown.task, shown.words, same_helps=same_helps) if shown.may_change else []
     return [command for command in found if command.verb != ACCEPT]
 
 
 def action_fields(shown: ShownTask) -> list[tuple[Action, list[tuple[Option, str]]]]:
-    """The application's actions that can be taken now, each with its options and what their fields offer."""
+    """The application's actions possible now, each with its options and field values."""
     found = offered(shown.client, shown.task) if shown.may_change else []
     return [(one, [(option, default_of(option, None)) for option in one.options.values()]) for one in found]
 
 
 def failures_html(shown: ShownTask) -> str:
-    """What waits for a person, what failed and why, and what is not as it was asked for."""
+    """Held items, failures with reasons, and degraded items."""
     return held_html(shown) + failed_html(shown) + degraded_html(shown)
 
 
 def held_html(shown: ShownTask) -> str:
-    """The items that wait for a person: of external jobs, with what a person can say about them."""
+    """Items that wait for a person; those with external jobs have buttons to resolve them."""
     task, t = shown.task, shown.words
     jobs = [job for job in shown.client.external_jobs(task.id) if job.held] if task.held else []
-    twice = t("If it was started after all, it is done and paid twice.")
+    twice = t("If it was started after all, it is done and paid for twice.")
     verbs = (
         ("check", t("ask the service again"), ""),
         ("lost", t("it was not started: start another"), twice),
-        ("resend", t("start it again with the same key"), t("The service must know the key, else it is done twice.")),
+        (
+            "resend",
+            t("start it again with the same key"),
+            t("The service must recognise the key; otherwise it is done twice."),
+        ),
     )
     unit = headline.unit_of(shown.client, task)
     return fragment("_held.html", t, task=task, unit=unit, jobs=jobs[:HELD], verbs=verbs, may_change=shown.may_change)
 
 
 def degraded_html(shown: ShownTask) -> str:
-    """What is done, but not as it was asked for, why, and the way to do it again with another model."""
+    """Degraded items with reasons, and the form to redo them with another model."""
     task = shown.task
     again = task.unaccepted or task.degraded
     return fragment(
@@ -157,7 +161,7 @@ def events_html(task: Task, events: Sequence[Event], words: Words) -> str:
 
 
 def grid_counts(task: Task) -> dict[str, int]:
-    """How many items of the stage that people count are in each state, in the order of a life."""
+    """Item counts by state for the task's main stage, in lifecycle order."""
     order = ("done", "degraded", "running", "retrying", "waiting", "pending", "failed")
     found = next((stage for stage in task.stages if stage.name == task.counted), None)
     if found is None:

@@ -1,4 +1,4 @@
-"""What does a task's page say first? Its stages with their times, its commands and what each would do, its costs."""
+"""The head of a task's page: stages with durations, commands with their effects, and costs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fanfold.model.values.questions import Spending, money
 from fanfold.server.web.frame.languages import Words
 
 FEW = 10
-"""So many items are retried without asking first, unless they cost more than this, in dollars."""
+"""Items retried without confirmation, unless they cost more than this in dollars."""
 COSTLY = 0.5
 VISIBLE = ("resume", "pause", "merge", "retry", "accept", "cancel")
 KEYS = {"pause": "p", "resume": "p", "retry": "r", "merge": "m"}
@@ -25,7 +25,7 @@ ITEM = ("item", "items")
 
 @dataclass(frozen=True)
 class OfferedCommand:
-    """A button: what it sends, what is written on it, its key, and what is asked before."""
+    """A button: its command, label, shortcut key and confirmation question."""
 
     verb: str
     label: str
@@ -35,17 +35,17 @@ class OfferedCommand:
     dangerous: bool = False
     primary: bool = False
     in_menu: bool = False
-    """Whether it is in the menu though others of its kind are not."""
+    """Whether it is in the menu although others of its kind are not."""
 
     @property
     def visible(self) -> bool:
-        """Whether it is shown at once, not in the menu."""
+        """Whether it is shown directly and not in the menu."""
         return self.verb in VISIBLE and not self.in_menu
 
 
 @dataclass(frozen=True)
 class Strip:
-    """One stage in the strip: its state as a word, how far it is, and how long it took."""
+    """One stage in the strip: its state, progress and duration."""
 
     name: str
     state: str
@@ -58,12 +58,12 @@ class Strip:
 
 
 def has_items(task: Task) -> bool:
-    """Whether the task was split into items, be it one; a step by itself has no options of its own."""
+    """Whether the task was split into items, even just one; a single step has no options of its own."""
     return any(stage.kind == Kind.EACH and stage.total for stage in task.stages)
 
 
 def is_each(task: Task, stage: str) -> bool:
-    """Whether a stage works on single items, and not on the task as a whole."""
+    """Whether a stage works on single items and not on the whole task."""
     return any(one.name == stage and one.kind == Kind.EACH for one in task.stages)
 
 
@@ -91,37 +91,37 @@ def _stage_state(task: Task, is_now: bool, settled: bool, failed: int, total: in
 
 
 def _end(span: StageSpan, task: Task) -> datetime:
-    """A timeline is at least a second long; a stage ends with its task."""
+    """End of a stage: at the latest that of its task, because a timeline is at least a second long."""
     end = span.ended_at or datetime.now(UTC)
     return end if task.finished_at is None else max(span.started_at, min(end, task.finished_at))
 
 
 def took(task: Task) -> float | None:
-    """How long it has been under way, or was."""
+    """Duration so far, or in total."""
     if task.started_at is None:
         return None
     return ((task.finished_at or datetime.now(UTC)) - task.started_at).total_seconds()
 
 
 def download(task: Task) -> str | None:
-    """Where the result can be had with one click, once there is one."""
+    """Download URL of the result, once there is one."""
     return f"/tasks/{task.id}/download" if task.state is TaskState.COMPLETED else None
 
 
 def unit_of(client: Client, task: Task) -> tuple[str, str]:
-    """What the task's application calls one of its items, and several."""
+    """The application's noun for items, singular and plural."""
     pipeline = client.pipelines.get(task.pipeline)
     return pipeline.unit if pipeline is not None else ITEM
 
 
 def forms_of(client: Client, task: Task) -> tuple[Form, ...]:
-    """The forms in which the result can be had; none where the server does not know the pipeline."""
+    """The forms of the result; none if the server does not know the pipeline."""
     pipeline = client.pipelines.get(task.pipeline)
     return tuple(pipeline.forms.values()) if pipeline is not None else ()
 
 
 def failed_items(task: Task) -> int:
-    """How many items have failed, over all stages."""
+    """Number of failed items over all stages."""
     return sum(map(_failed, task.stages))
 
 
@@ -130,11 +130,11 @@ def _failed(stage: StageView) -> int:
 
 
 def commands(task: Task, t: Words, *, same_helps: bool = True) -> list[OfferedCommand]:
-    """The buttons for what is possible now, those that one looks for first at the beginning.
+    """Buttons for the commands possible now, most important first.
 
-    Where trying the same again does not help, ``same_helps`` is false: the retry is in the menu, without a key.
+    If retrying without changes does not help, ``same_helps`` is false: retry goes into the menu, without a shortcut.
     """
-    # Before the merge both would do the same; one word for it is enough.
+    # Before the merge both commands do the same, so one button is enough.
     at_merge = task.state is TaskState.WAITING and "merge" in task.available_commands
     made = [_command(task, verb, t) for verb in task.plain_commands if not (at_merge and verb == "resume")]
     if not same_helps:
@@ -165,38 +165,42 @@ def _command(task: Task, verb: str, t: Words) -> OfferedCommand:
 
 
 def ask_retry(task: Task, items: int, t: Words) -> str:
-    """What is asked before many or costly items are retried; nothing for a few."""
+    """Confirmation question for many or costly items; empty for a few."""
     if items < FEW and estimate(task, items) < COSTLY:
         return ""
     return _sentences(
-        t("Retry: {count} items are done again{cost}.", count=items, cost=about(task, items, t)),
-        t("What is done is kept. To stop it: pause or cancel."),
+        t("Retry: {count} items will be redone{cost}.", count=items, cost=about(task, items, t)),
+        t("Finished items are kept. To stop: pause or cancel."),
     )
 
 
 def _ask_merge(task: Task, t: Words) -> str:
     return _sentences(
-        t("Merge: the result will be without {count} items that failed.", count=failed_items(task)),
-        t("What failed can be retried later; the merge is then done again."),
+        t("Merge: the result will lack {count} failed items.", count=failed_items(task)),
+        t("What failed can be retried later; the merge then runs again."),
     )
 
 
 def _ask_cancel(task: Task, t: Words) -> str:
     return _sentences(
-        t("Cancel: {count} of {total} items are not done and will not be.", count=task.open, total=task.total)
+        t(
+            "Cancel: {count} of {total} items are unfinished and will not be processed.",
+            count=task.open,
+            total=task.total,
+        )
         if task.open and task.total > 1
-        else t("Cancel: nothing more is done for this task."),
-        t("What is done is kept. To go on later: retry."),
+        else t("Cancel: no more work is done on this task."),
+        t("Finished items are kept. To continue later: retry."),
     )
 
 
 def _ask_rerun(task: Task, t: Words) -> str:
     items = max([task.total, *(stage.total for stage in task.stages)])
     return _sentences(
-        t("Start over: {count} items are done again{cost}.", count=items, cost=about(task, items, t))
+        t("Start over: {count} items will be redone{cost}.", count=items, cost=about(task, items, t))
         if items > 1
-        else t("Start over: everything is done again{cost}.", cost=about(task, items, t)),
-        t("The results so far are thrown away; this cannot be undone."),
+        else t("Start over: everything will be redone{cost}.", cost=about(task, items, t)),
+        t("Existing results are discarded; this cannot be undone."),
     )
 
 
@@ -207,13 +211,13 @@ def _ask_delete(task: Task, t: Words) -> str:
 
 
 def about(task: Task, items: int, t: Words) -> str:
-    """What so many items will cost, by what those that are done have cost; nothing when that is not known."""
+    """Estimated cost text for the items, from the cost of finished ones; empty if unknown."""
     cost = estimate(task, items)
     return t(", about {cost}", cost=money(Spending(calls=1, cost=cost))) if cost else ""
 
 
 def estimate(task: Task, items: int) -> float:
-    """What so many items will cost, in dollars, by what those that are done have cost; 0 when that is not known."""
+    """Estimated cost of the items in dollars, from the cost of finished ones; 0 if unknown."""
     return items * task.spending.cost / task.done if task.spending.cost and task.done else 0.0
 
 

@@ -1,4 +1,4 @@
-"""How is this task? Its page, and the parts of it that are loaded when somebody wants them."""
+"""The page of one task, and the parts of it that are loaded on demand."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def show(request: Request, access: Asking, client: Looking, place: At, task_id: 
 
 
 def facts(task: Task) -> dict[str, Any]:
-    """What was said when the task was submitted."""
+    """What was given when the task was submitted."""
     return {
         "options": without_secrets(task.options),
         "metadata": without_secrets(task.metadata),
@@ -96,7 +96,7 @@ def cell(
     stage: str,
     width: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
 ) -> HTMLResponse:
-    """What one cell is about; for a cell that stands for several items, how many of them are in which state."""
+    """Tooltip of a cell: its item, or counts by state if the cell stands for several items."""
     items = PageQueries(client.lookup).items_from(task_id, stage, position * width, min(width, 500))
     items = [item for item in items if item.seq <= (position + 1) * width]
     if not items:
@@ -118,7 +118,7 @@ def listed(
     position: Position = 0,
     degraded: bool = False,
 ) -> HTMLResponse:
-    """The items as a table, page by page; it needs no scripts."""
+    """The items as a paged table that needs no scripts."""
     task = client.get(task_id)
     name = stage or PageQueries(client.lookup).cells(task.id).stage
     if position and after is None:
@@ -142,7 +142,7 @@ def listed(
 
 @router.get("/tasks/{task_id}/timeline")
 def timeline(request: Request, access: Asking, client: Looking, task_id: str) -> HTMLResponse:
-    """How it went, drawn."""
+    """The timeline as a drawing."""
     task = client.get(task_id)
     kept = PageQueries(client.lookup).timeline(task.id)
     return page(request, "_timeline.html", access, task=task, timeline=kept, drawing=drawn(kept, task.finished_at))
@@ -156,7 +156,7 @@ def events(
     task_id: str,
     before: Annotated[int | None, Query(ge=0, le=2**62)] = None,
 ) -> HTMLResponse:
-    """The latest events, or those before one, the newest first."""
+    """The latest events, or those before a given one, newest first."""
     task = client.get(task_id)
     found = PageQueries(client.lookup).latest_events(task.id, before, EVENTS + 1)
     older = found[EVENTS - 1].id if len(found) > EVENTS else None
@@ -166,7 +166,7 @@ def events(
 
 @router.get("/tasks/{task_id}/calls")
 def calls(request: Request, access: Asking, client: Looking, task_id: str) -> HTMLResponse:
-    """What models were asked, and what it cost."""
+    """The model calls and their cost."""
     task = client.get(task_id)
     made = client.calls(task.id, limit=CALLS)
     total = task.spending.calls + task.spending.cached
@@ -177,7 +177,7 @@ def calls(request: Request, access: Asking, client: Looking, task_id: str) -> HT
 def result(
     request: Request, access: Asking, client: Looking, task_id: str, source: Annotated[bool, Query()] = False
 ) -> HTMLResponse:
-    """What came out so far: rendered where that is possible, or as its source."""
+    """The result so far: rendered if possible, otherwise as source."""
     task = client.get(task_id)
     found = outcome.outcome(client, task)
     values: dict[str, Any] = {"outcome": found, "missing": outcome.missing(client, task)}
@@ -187,7 +187,7 @@ def result(
 
 @router.get("/tasks/{task_id}/download")
 def download(client: Looking, task_id: str) -> RedirectResponse:
-    """The result with one click; of several files the first, which is the document itself."""
+    """Redirect to the result; of several files, to the first, which is the document itself."""
     task = client.get(task_id)
     found = outcome.outcome(client, task, most_bytes=None)
     if not found.downloads:

@@ -1,4 +1,4 @@
-"""How did it go, as a picture? A timeline as rectangles in percent, so that it needs neither scripts nor style attributes."""
+"""Draws a timeline as rectangles in percent, so that it needs neither scripts nor style attributes."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from fanfold.model.item import Attempt
 from fanfold.model.task import Timeline, WorkerPace
 
 SHADES = 4
-"""So many steps of heat are told apart."""
+"""Number of colour intensities."""
 THINNEST = 0.35
 
 
 @dataclass(frozen=True)
 class TimelineBlock:
-    """A rectangle: where it begins and how wide it is, in percent; what it looks like, and what it says."""
+    """A rectangle: start and width in percent, style class and label."""
 
     x: float
     width: float
@@ -30,7 +30,7 @@ class TimelineBlock:
 
 @dataclass(frozen=True)
 class TimelineRow:
-    """One line of the picture with its sums."""
+    """One row of the drawing with its totals."""
 
     name: str
     blocks: tuple[TimelineBlock, ...]
@@ -40,7 +40,7 @@ class TimelineRow:
 
 @dataclass(frozen=True)
 class Drawing:
-    """The whole picture: stages, workers, mishaps, and ticks of time below."""
+    """The whole drawing: stages, workers, failed attempts, and time ticks below."""
 
     stages: tuple[TimelineBlock, ...]
     lanes: tuple[TimelineRow, ...]
@@ -50,7 +50,7 @@ class Drawing:
 
 
 def drawn(timeline: Timeline, finished_at: datetime | None = None) -> Drawing:
-    """The timeline as rectangles; its last stage ends with the task, though the picture is at least a second wide."""
+    """The timeline as rectangles. The last stage ends with the task, although the drawing spans at least a second."""
     end = finished_at or timeline.ended_at
     whole = (timeline.ended_at - timeline.started_at).total_seconds()
     most = max([1, *(sum(pair) for lane in timeline.lanes for pair in zip(lane.done, lane.failed, strict=True))])

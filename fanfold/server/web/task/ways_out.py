@@ -1,4 +1,4 @@
-"""What helps a task that failed: the same again, other options, another model, or only another file."""
+"""Finds what may help a failed task: a plain retry, other options, another model, or only another file."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from fanfold.model.values.files import File
 from fanfold.server.web.task.task_header import failed_items, has_items, is_each
 
 MOST = 50
-"""With more failed items than this nothing is looked up: a retry is offered as usual."""
+"""Most failed items to examine; with more, a plain retry is offered."""
 POISON = "poison"
-"""The code of an item that died with its process: it fails without using up its tries, and may do better elsewhere."""
+"""Code of an item that crashed its process: it fails with attempts left, and may succeed elsewhere."""
 WAITS_LONG = ("service_since", "waits_since")
-"""The sentences that say for how long a task has been waiting for a service."""
+"""Codes of messages that say how long a task has been waiting for a service."""
 
 
 @dataclass(frozen=True)
 class WayOut:
-    """What may help a task that failed, as far as the page knows."""
+    """What may help a failed task, as far as the page knows."""
 
     same: bool = True
-    """Trying the same again: not when everything that failed says that this is no use."""
+    """A plain retry; not if every failure says that it is pointless."""
     options: bool = False
-    """Other options: the application declares them for what failed, or does not say what its options help with."""
+    """Other options: the application declares them for these failures, or declares nothing."""
     file: bool = False
-    """Another file, when nothing else does."""
+    """Another file, if nothing else helps."""
 
 
 USUAL = WayOut()
 
 
 def way_out(client: Client, task: Task) -> WayOut:
-    """What may help: read from what failed, if that is little."""
+    """What may help, judged by the failed items if there are few."""
     pipeline = client.pipelines.get(task.pipeline)
     is_over = task.state in (TaskState.FAILED, TaskState.PARTIAL)
     if pipeline is None or not is_over or not 0 < failed_items(task) <= MOST:
@@ -50,9 +50,9 @@ def way_out(client: Client, task: Task) -> WayOut:
 
 
 def is_final(pipeline: Pipeline, task: Task, stage: str, code: str, failures: int) -> bool:
-    """Whether an item failed though it had tries left: its handler said that trying again is no use.
+    """Whether an item failed with attempts left, because its handler said that a retry is pointless.
 
-    A model may answer otherwise when it is asked again, so this says nothing about items that models are asked for.
+    A model may answer differently next time, so this does not apply to items that call models.
     """
     known = pipeline.find(stage)
     if known is None or code == POISON or (is_each(task, stage) and "provider" in pipeline.options):
@@ -62,14 +62,14 @@ def is_final(pipeline: Pipeline, task: Task, stage: str, code: str, failures: in
 
 
 def options_help(pipeline: Pipeline, codes: set[str]) -> bool:
-    """Whether an option is declared for one of these failures; options that are not declared may help with anything."""
+    """Whether an option is declared to help with one of these failures; undeclared options may help with anything."""
     if not pipeline.declared:
         return bool(pipeline.options)
     return any(codes & set(option.helps) for option in pipeline.declared.values())
 
 
 def may_switch(client: Client, task: Task) -> bool:
-    """Whether a task has been waiting for a service for so long that another model should be offered."""
+    """Whether a task has waited long enough for a service to offer another model."""
     pipeline = client.pipelines.get(task.pipeline)
     waits = isinstance(task.needs_you, Sentence) and task.needs_you.code in WAITS_LONG
     asks = pipeline is not None and "provider" in pipeline.options

@@ -1,4 +1,4 @@
-"""What would happen to all of them? One command for many tasks: first a preview, then the same tasks for real."""
+"""Runs one command for many tasks: first a preview, then the command for the same tasks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fanfold.server.web.task_list.list_filter import Filtered, ListFilter, known
 
 router = Router()
 COMMANDS = ("retry", "resume", "merge", "accept", "pause", "cancel", "rerun", "delete")
-"""The most useful first: the first that is possible for what is selected is proposed."""
+"""Most useful first; the first one possible for the selection is preselected."""
 SHOWN = 8
 Ids = Annotated[list[Annotated[Text, Form(max_length=64)]], Form(max_length=MOST_AT_ONCE)]
 Said = Annotated[str, Form(max_length=500)]
@@ -39,13 +39,13 @@ class Refusal:
 
     @property
     def number(self) -> int:
-        """How many."""
+        """Number of these tasks."""
         return len(self.tasks)
 
 
 @dataclass(frozen=True)
 class Preview:
-    """What a command would do: to which tasks, to how many of their items, at what cost, and who is left alone."""
+    """Effect of a command: tasks, number of items, cost, and tasks left alone."""
 
     command: str
     able: list[Task]
@@ -57,7 +57,7 @@ class Preview:
 
 @router.get("/bulk/possible")
 def possible(access: Changing, client: Looking, wanted: Filtered) -> dict[str, int]:
-    """For how many of the tasks that the filter has each command is possible; those that are for none are left out."""
+    """Number of matching tasks for which each command is possible, without commands possible for none."""
     found = filtered(client, **wanted.asking()).tasks
     counts = {command: sum(command in task.plain_commands for task in found) for command in COMMANDS}
     return {command: many for command, many in counts.items() if many}
@@ -77,7 +77,7 @@ def preview(
     tag: Said = "",
     text: Said = "",
 ) -> HTMLResponse:
-    """What the command would do to the chosen tasks, or to all that the filter has."""
+    """Preview the command for the selected tasks, or for all that match the filter."""
     wanted = known(ListFilter(show, pipeline, owner, tag, text))
     found = filtered(client, **wanted.asking()) if every else named(client, task)
     if not found.tasks:
@@ -90,7 +90,7 @@ def preview(
 def carry_out_all(
     request: Request, access: Changing, client: Looking, command: Annotated[Command, Form()], task: Ids
 ) -> HTMLResponse:
-    """Do it, to the tasks that were previewed; one that refuses does not keep the others from it."""
+    """Carry out the command for the previewed tasks; a refusal does not affect the others."""
     report = bulk(client, BulkWish(command=command, tasks=task))
     answer = answered(request, access, "_bulk_report.html", report=report)
     answer.headers["hx-trigger"] = "fanfold:changed"
@@ -98,7 +98,7 @@ def carry_out_all(
 
 
 def previewed(command: str, tasks: Sequence[Task], t: Words, *, more: bool = False) -> Preview:
-    """Who would do it and who would not, from what each task says is possible now."""
+    """Split the tasks by whether the command is possible now."""
     able = [task for task in tasks if command in task.plain_commands]
     reasons: dict[str, list[Task]] = {}
     for task in tasks:
@@ -115,21 +115,21 @@ def previewed(command: str, tasks: Sequence[Task], t: Words, *, more: bool = Fal
 
 
 def items_again(task: Task, command: str) -> int:
-    """How many items of a task the command has done once more."""
+    """Number of a task's items that the command would redo."""
     return failed_items(task) if command == "retry" else task.total if command == "rerun" else 0
 
 
 def reason(task: Task, command: str, t: Words) -> str:
     """Why the command is not possible for a task."""
     if command == "retry" and not failed_items(task):
-        return t("nothing in it has failed")
+        return t("nothing has failed")
     if command == ACCEPT:
-        return t("nothing in it is by fallback, or it is accepted")
+        return t("it has no unaccepted fallback results")
     return t("it is {state}", state=t(task.status))
 
 
 def cost_of(again: Sequence[tuple[Task, int]]) -> str:
-    """What so many items of each task will cost, by what its done ones have cost; nothing when that is not known."""
+    """Estimated cost of these items per task, from the cost of finished ones; empty if unknown."""
     cost = sum(task.spending.cost / task.done * items for task, items in again if task.done and task.spending.cost)
     return money(Spending(calls=1, cost=cost)) if cost else ""
 

@@ -1,4 +1,4 @@
-"""Which tasks are wanted? The filter of the list: said in the address, so that every view can be shared."""
+"""The filter of the task list, kept in the URL so that every view can be shared."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GROUPS: dict[str, tuple[TaskState, ...]] = {
     "cancelled": (TaskState.CANCELLED,),
 }
 NEEDS = "needs"
-"""The group of what a person should look at: gates, pauses, gaps, items that wait for somebody, fallbacks."""
+"""The group of tasks that need a person: gates, pauses, missing items, held items, fallbacks."""
 LABELS = {
     "all": "All",
     "active": "Active",
@@ -33,16 +33,16 @@ LABELS = {
 ORDERS = {
     TaskOrder.NEWEST: "newest first",
     TaskOrder.OLDEST: "oldest first",
-    TaskOrder.UPDATED: "last changed first",
+    TaskOrder.UPDATED: "recently changed first",
 }
 USUAL = {("show", "all"), ("sort", TaskOrder.NEWEST)}
-"""What an address need not say."""
+"""Defaults that a URL omits."""
 Said = Annotated[str, Query(max_length=500)]
 
 
 @dataclass(frozen=True)
 class ListFilter:
-    """What the list is filtered by; an empty word filters nothing."""
+    """The filter of the list; an empty field filters nothing."""
 
     show: str = "all"
     pipeline: str = ""
@@ -53,38 +53,38 @@ class ListFilter:
 
     @property
     def narrowed(self) -> bool:
-        """Whether more than the state is filtered by."""
+        """Whether it filters by more than the state."""
         return bool(self.pipeline or self.owner or self.tag or self.text)
 
     @property
     def anything(self) -> bool:
-        """Whether anything is filtered by."""
+        """Whether it filters at all."""
         return self.narrowed or self.show != "all"
 
     @property
     def fields(self) -> dict[str, str]:
-        """What is filtered by, by name, for an address or the hidden fields of a form."""
+        """The active filters by name, for a URL or the hidden fields of a form."""
         return {name: value for name, value in asdict(self).items() if value and (name, value) not in USUAL}
 
     def query(self, **others: str) -> str:
-        """The filter as the query of an address; ``others`` lie over it."""
+        """The filter as a URL query; ``others`` override it."""
         said = self.fields | others
         return urlencode({name: value for name, value in said.items() if value and (name, value) not in USUAL})
 
     def address(self, **others: str) -> str:
-        """The page of the list with this filter; ``others`` lie over it."""
+        """URL of the list with this filter; ``others`` override it."""
         query = self.query(**others)
         return f"/?{query}" if query else "/"
 
     def asking(self) -> dict[str, Any]:
-        """What a client is asked for."""
+        """The filter as arguments for the client."""
         named = {name: value for name, value in asdict(self).items() if name != "show" and value}
         if self.show == NEEDS:
             return {"needs_you": True, **named}
         return {"states": GROUPS[self.show], **named}
 
     def counted(self, counts: Mapping[str, int], show: str) -> int:
-        """How many tasks a group has; what needs a person is not told by the state alone, and counted by itself."""
+        """Number of tasks in a group; tasks that need a person are counted separately, because the state alone does not tell."""
         states = GROUPS[show] or tuple(TaskState)
         return counts.get(NEEDS, 0) if show == NEEDS else sum(counts.get(state, 0) for state in states)
 
@@ -97,12 +97,12 @@ def wanted_of(
     text: Said = "",
     sort: Said = TaskOrder.NEWEST,
 ) -> ListFilter:
-    """The filter that an address says; a group that does not exist shows all, an order that does not exist the newest."""
+    """The filter of a URL; an unknown group means all, an unknown order means newest first."""
     return known(ListFilter(show, pipeline, owner, tag, text.strip(), sort))
 
 
 def known(wanted: ListFilter) -> ListFilter:
-    """The filter, with a group and an order that exist and nothing that no database can compare."""
+    """The filter with a valid group and order, and without text that databases cannot compare."""
     clean = {name: value.replace("\0", "") for name, value in asdict(wanted).items()}
     usual = {"show": clean["show"] if clean["show"] in GROUPS else "all"}
     usual["sort"] = clean["sort"] if clean["sort"] in [*TaskOrder] else TaskOrder.NEWEST

@@ -1,4 +1,4 @@
-"""What is going on? The page with all tasks: the list with its filters, live, and the drop zone above it."""
+"""The page with all tasks: the live list with its filters, and the drop zone above it."""
 
 from __future__ import annotations
 
@@ -39,56 +39,56 @@ router.include_router(submitting.router)
 router.include_router(bulk.router)
 PAGE = 50
 COUNTED = 1_000
-"""Of a task with at most this many items the list tells who made them, if none is as it was asked for."""
+"""Largest task for which the list names the engines if all its items are degraded."""
 RECENT_SECONDS = 60.0
-"""A task that changed so lately may have changed between the page and its stream: it is sent once more."""
+"""Age below which a change may fall between the page and its stream, so the task is sent again."""
 ID = re.compile(r"t-[a-z0-9]{1,40}")
 rows: Once[str] = Once()
 
 
 @dataclass(frozen=True)
 class ListRow:
-    """A task in the list: what is drawn of it beside what it says itself."""
+    """A task in the list, with everything drawn besides its own fields."""
 
     task: Task
     left: float | None
     main: list[OfferedCommand]
     others: list[OfferedCommand]
     unit: tuple[str, str]
-    """What its application calls one item, and several."""
+    """The application's noun for items, singular and plural."""
     why: str
-    """Why it waits or has failed, in one sentence; empty when it gets on."""
+    """Why it waits or failed, in one sentence; empty if it makes progress."""
     other_options: bool = False
-    """Whether other options help where the same again does not."""
+    """Whether other options help where a plain retry does not."""
     switch: bool = False
-    """Whether another model should be offered for what it has been waiting for."""
+    """Whether to offer another model for what it waits for."""
     maker: str = ""
-    """Who made its result: the model that answered last, unless only fallbacks did."""
+    """What made its result: the model that answered last, or the fallbacks if there were only those."""
 
     @property
     def has_bar(self) -> bool:
-        """Whether there is progress to show: what has ended for good has none."""
+        """Whether there is progress to show; a task that has ended for good has none."""
         return not self.task.finished or self.task.state is TaskState.PARTIAL
 
     @property
     def stage_now(self) -> str:
-        """The stage of a task that is under way, where its state does not name it."""
+        """The current stage of a running task, if its state does not name it."""
         is_named = self.task.stage in self.task.status or self.task.finished
         return "" if is_named or len(self.task.stages) < 2 else self.task.stage
 
     @property
     def took(self) -> float | None:
-        """How long it took, or has been under way."""
+        """Duration so far, or in total."""
         return took(self.task)
 
     @property
     def download(self) -> str | None:
-        """Where its result is."""
+        """Download URL of its result."""
         return download(self.task)
 
 
 def row_of(client: Client, task: Task, t: Words, left: float | None) -> ListRow:
-    """A task as the list shows it; the commands one looks for first are buttons, the others are in the menu."""
+    """A task as shown in the list; the main commands are buttons, the others are in the menu."""
     way = way_out(client, task)
     found = commands(task, t, same_helps=way.same)
     main = [command for command in found if _first(task, command.verb) and not command.in_menu]
@@ -99,7 +99,7 @@ def row_of(client: Client, task: Task, t: Words, left: float | None) -> ListRow:
 
 
 def _maker(client: Client, task: Task, t: Words) -> str:
-    """The model that answered last; where all results are by fallback, what stood in for it."""
+    """The model that answered last or, if all results are fallbacks, what replaced it."""
     model = task.spending.model or ""
     if not 0 < task.done <= min(task.degraded, COUNTED):
         return model
@@ -108,7 +108,7 @@ def _maker(client: Client, task: Task, t: Words) -> str:
 
 
 def _why(task: Task, t: Words) -> str:
-    # What a partial task waits for is said by its counts and its buttons.
+    # The counts and buttons of a partial task already show what it waits for.
     if task.wait_reason and task.wait_reason != task.status and task.state is not TaskState.PARTIAL:
         return t.why(task.wait_reason)
     return t.sentence(task.error_message) if task.state is TaskState.FAILED else ""
@@ -137,7 +137,7 @@ def tasks(
     after: Annotated[str | None, Query(max_length=64)] = None,
     new: bool = False,
 ) -> Response:
-    """The page with the tasks; for a script that refreshes it only the list. ``new`` has the form for new tasks open."""
+    """The page with the tasks, or only the list for the script that refreshes it. ``new`` opens the form for new tasks."""
     t = Words(language_of(request))
     values = listed(client, t, access, wanted, cursor(client, after))
     if "hx-request" in request.headers:
@@ -146,7 +146,7 @@ def tasks(
 
 
 def cursor(client: Client, after: str | None) -> str | None:
-    """The place that the page begins behind; an id of a task that is gone names none, and the list begins at its beginning."""
+    """The cursor to continue after; for the id of a deleted task, None, so that the list starts from the top."""
     try:
         return after if not after or number_in(after) is not None else client.get(after).cursor
     except NotFound:
@@ -154,7 +154,7 @@ def cursor(client: Client, after: str | None) -> str | None:
 
 
 def listed(client: Client, t: Words, access: Access, wanted: ListFilter, after: str | None) -> dict[str, Any]:
-    """What the list needs: one page of rows, the counts of the groups, and what can be filtered by."""
+    """Values for the list: one page of rows, group counts and filter choices."""
     found = client.list(**wanted.asking(), after=after, limit=PAGE + 1)
     counts = client.counts()
     groups = counts | {NEEDS: PageQueries(client.lookup).count_needing()}
@@ -176,13 +176,13 @@ def listed(client: Client, t: Words, access: Access, wanted: ListFilter, after: 
 
 @router.get("/pill")
 def pill(request: Request, access: Asking) -> HTMLResponse:
-    """How many workers live, for the header."""
+    """Number of live workers, for the header."""
     return page(request, "_pill.html", access)
 
 
 @dataclass(frozen=True)
 class Watching:
-    """Who watches which tasks of the list, and in which language."""
+    """A reader of the list: access, filter and language."""
 
     client: Client
     access: Access
@@ -192,7 +192,7 @@ class Watching:
     ids: frozenset[str]
 
     def now(self) -> list[Task]:
-        """The page of the list as it is."""
+        """The current page of the list."""
         return self.client.list(**self.wanted.asking(), after=self.after, limit=PAGE)
 
 
@@ -204,7 +204,7 @@ def watching(
     ids: Annotated[str, Query(max_length=5_000)] = "",
     after: Annotated[str | None, Query(max_length=64)] = None,
 ) -> Watching:
-    """Who watches what; errors are told before the stream begins."""
+    """The reader of a stream, loaded first so that errors are reported before the stream begins."""
     shown = frozenset(id_ for id_ in ids.split(",")[: 2 * PAGE] if ID.fullmatch(id_))
     return Watching(client, access, Words(language_of(request)), wanted, cursor(client, after), shown)
 
@@ -216,9 +216,9 @@ async def live_tasks(
     who: Annotated[Watching, Depends(watching)],
     once: Annotated[bool, Query()] = False,
 ) -> AsyncIterator[ServerSentEvent]:
-    """The rows that change, in their new form; `refresh` when a task has come, gone or changed its group.
+    """Stream changed rows; `refresh` when a task was added, removed or moved to another group.
 
-    ``once`` tells what has changed lately and ends, as for a page that has no stream.
+    ``once`` sends recent changes and ends, for pages without a stream.
     """
     if once:
         for event in await run_in_threadpool(asked_once, who):
@@ -231,7 +231,7 @@ async def live_tasks(
             now = await run_in_threadpool(who.now)
         except DatabaseProblem:
             yield lost_message(DatabaseLost(datetime.now(UTC)))
-            return  # The browser tries again by itself.
+            return  # The browser reconnects automatically.
         states = {task.id: standing(who.wanted, task) for task in now}
         for event in first_events(who, now):
             yield event
@@ -244,7 +244,7 @@ async def live_tasks(
 
 
 def asked_once(who: Watching) -> list[ServerSentEvent]:
-    """What has changed lately, for a page that has no stream; a database that is just gone is told as such."""
+    """Recent changes for a page without a stream; also reports a database that was just lost."""
     try:
         return first_events(who, who.now())
     except DatabaseProblem:
@@ -252,7 +252,7 @@ def asked_once(who: Watching) -> list[ServerSentEvent]:
 
 
 def first_events(who: Watching, now: list[Task]) -> list[ServerSentEvent]:
-    """What may have happened after the page was made and before its stream began."""
+    """Changes that may have happened between rendering the page and starting its stream."""
     made = []
     for task in now:
         recent = (datetime.now(UTC) - task.updated_at).total_seconds() < RECENT_SECONDS
@@ -267,13 +267,13 @@ Standing = tuple[TaskState, bool, datetime | None]
 
 
 def standing(wanted: ListFilter, task: Task) -> Standing:
-    """What decides in which groups of the list a task is, and where: a change asks for the list anew."""
+    """The fields that determine a task's groups and position; a change requires a refresh."""
     by_change = wanted.sort == TaskOrder.UPDATED
     return task.state, task.needs_you is not None, task.updated_at if by_change else None
 
 
 def events_of(who: Watching, moment: ListMoment, states: dict[str, Standing]) -> list[ServerSentEvent]:
-    """What one moment means for this list; ``states`` is what it knows of each task."""
+    """Messages of one update for this list; ``states`` holds the last known standing of each task."""
     made = []
     for id_ in sorted(moment.gone & who.ids):
         made.append(ServerSentEvent(event="gone", raw_data=f"task-{id_}"))

@@ -1,4 +1,4 @@
-"""What shall be done? What the page offers for new tasks, and the plain form that submits them without any script."""
+"""The form for new tasks, which also works without scripts."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from fanfold.server.web.task.retry_form import shown
 
 router = Router()
 PLAIN = ("provider", "model")
-"""The options that all pipelines share: one field for each, where the pipeline knows them."""
+"""Options common to all pipelines, with one field each if the pipeline has them."""
 FRONT = 3
-"""So many declared options of a pipeline stand beside its files: the first that belong to no group."""
+"""Number of declared options shown beside the files: the first ones without a group."""
 
 
 @dataclass(frozen=True)
 class Offered:
-    """A pipeline to choose: what it takes, and what its options mean."""
+    """A pipeline to choose: its inputs and the meaning of its options."""
 
     name: str
     title: str
@@ -43,19 +43,19 @@ class Offered:
     options: dict[str, str]
     takes_items: bool
     takes_files: bool
-    """Whether files can be dropped on it; what names the files it takes is given nothing else."""
+    """Whether files can be dropped on it; a pipeline that declares file endings accepts nothing else."""
     front: tuple[tuple[Option, str], ...] = ()
-    """Its declared options that have a field beside the files, with what the field offers."""
+    """Declared options with a field beside the files, and the field values."""
     fields: tuple[tuple[Option, str], ...] = ()
-    """Those that have one under "More options"."""
+    """Declared options under "More options"."""
 
     def meanings(self, t: Words) -> dict[str, str]:
-        """What its options mean, in a language."""
+        """Meanings of its options in a language."""
         return {name: t(meaning) for name, meaning in self.options.items()}
 
 
 def offered(place: AppState) -> dict[str, Any]:
-    """What the form offers; pipelines for files come first, for they are what one drops files for."""
+    """The choices of the form; pipelines for files come first, because files are dropped here."""
     pipelines = sorted(map(_offer, place.pipelines.values()), key=lambda one: (not one.accepts, one.title))
     services = all_choices() if any("provider" in one.options for one in pipelines) else ()
     models = sorted({service.model for service in services if service.model})
@@ -82,7 +82,7 @@ def _offer(pipeline: Pipeline) -> Offered:
 
 @router.post("/submit")
 async def submit(request: Request, place: At, access: Changing) -> RedirectResponse:
-    """The plain form: one task for each file, or one for the values."""
+    """Submit the plain form: one task per file, or one for the values."""
     form = await request.form(max_files=MOST_FILES, max_fields=100)
     try:
         secret = any(has_secret(place, {name.rpartition(":")[2]: value}) for name, value in form.multi_items())
@@ -93,7 +93,7 @@ async def submit(request: Request, place: At, access: Changing) -> RedirectRespo
 
 
 def submit_form(place: AppState, access: Access, form: FormData) -> list[Task]:
-    """The tasks that a form asks for."""
+    """Submit the tasks of a form."""
     pipeline = pipeline_of(place, _text(form, "pipeline"))
     wanted = checked({"pipeline": pipeline.name, "options": options_of(pipeline, form)})
     files = [file for file in form.getlist("file") if isinstance(file, UploadFile) and file.filename]
@@ -106,7 +106,7 @@ def submit_form(place: AppState, access: Access, form: FormData) -> list[Task]:
 
 
 def with_values(pipeline: Pipeline, wanted: NewTask, text: str) -> NewTask:
-    """What was written as JSON, as items or as inputs, whichever the pipeline begins with."""
+    """The JSON text as items or inputs, depending on the pipeline's first stage."""
     try:
         value = json.loads(text) if text.strip() else []
     except (ValueError, RecursionError):
@@ -117,7 +117,7 @@ def with_values(pipeline: Pipeline, wanted: NewTask, text: str) -> NewTask:
 
 
 def options_of(pipeline: Pipeline, form: FormData) -> dict[str, Any]:
-    """The options: from their fields, and from the lines NAME=VALUE, which lie over them."""
+    """The options from their fields, overridden by NAME=VALUE lines."""
     known = {name: _text(form, name) for name in PLAIN if name in pipeline.options}
     found: dict[str, Any] = {name: value for name, value in known.items() if value}
     if pipeline.declared:
@@ -127,13 +127,13 @@ def options_of(pipeline: Pipeline, form: FormData) -> dict[str, Any]:
         if not line.strip():
             continue
         if not equals or not name.strip():
-            raise BadInput(f"'{line.strip()[:100]}' is not an option. Write each on a line of its own: NAME=VALUE")
+            raise BadInput(f"'{line.strip()[:100]}' is not an option. Write one per line: NAME=VALUE")
         found[name.strip()] = _value(value.strip())
     return found
 
 
 def declared_of(pipeline: Pipeline, form: FormData) -> dict[str, Any]:
-    """The declared options from their own fields; what is as the form offered it is not said."""
+    """The declared options from their fields, without unchanged ones."""
     found: dict[str, Any] = {}
     for name, option in pipeline.declared.items():
         said = form.get(f"option:{pipeline.name}:{name}")
@@ -143,7 +143,7 @@ def declared_of(pipeline: Pipeline, form: FormData) -> dict[str, Any]:
 
 
 def _value(text: str) -> Any:
-    """JSON if it is, text otherwise."""
+    """Parse as JSON, or return the text unchanged."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -1,7 +1,7 @@
-"""How the output of an item is shown: one file per view, which knows a shape of output and no application.
+"""Views for the output of items: one module per view, which knows a shape of output but no application.
 
-A pipeline chooses a view by its name. Each file has a function `shown(output, task_id)` that returns what to show, or None
-when the output does not have its shape; then, as without a choice, the first view that fits is taken.
+A pipeline chooses a view by name. Each module has a function `shown(output, task_id)` that returns what to show, or None
+if the output does not have its shape. In that case, or without a choice, the first view that fits is used.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ USUAL = ("document", "json")
 
 
 def show(view: str, output: Any, task_id: str) -> Shown | None:
-    """What a view makes of an output; None without an output."""
+    """Show an output with a view; None without an output."""
     if output is None:
         return None
     for name in (view, *USUAL) if view in BY_NAME else USUAL:

@@ -1,4 +1,4 @@
-"""Shows Markdown, rendered: text, or a mapping with `markdown`. The page puts the item's picture beside it."""
+"""Shows rendered Markdown, from text or a mapping with `markdown`, beside the item's picture."""
 
 from __future__ import annotations
 

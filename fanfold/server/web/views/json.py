@@ -1,4 +1,4 @@
-"""Shows any value as JSON, in which files have their names and addresses."""
+"""Shows any value as JSON; files appear with name and URL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a view gives to the page."""
+"""The result of a view."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fanfold.model.values.files import File
 
 @dataclass(frozen=True)
 class Shown:
-    """An output as text, whether that is Markdown, how a file with it is called, and the files in it."""
+    """An output as text, whether it is Markdown, the file name for a download, and the files in it."""
 
     text: str
     is_markdown: bool

@@ -1,4 +1,4 @@
-"""Shows plain text as it is: text, or a mapping with `text`."""
+"""Shows plain text, from text or a mapping with `text`."""
 
 from __future__ import annotations
 

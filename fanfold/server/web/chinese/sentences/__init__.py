@@ -1,4 +1,4 @@
-"""The sentences of Fanfold in Chinese, by the same codes and with the same gaps as ``fanfold.model.text.catalogue``."""
+"""Fanfold's messages in Chinese, with the same codes and placeholders as ``fanfold.model.text.catalogue``."""
 
 from __future__ import annotations
 
