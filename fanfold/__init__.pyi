@@ -34,6 +34,7 @@ from fanfold.errors import PauseTask as PauseTask
 from fanfold.errors import Permanent as Permanent
 from fanfold.errors import TaskStopped as TaskStopped
 from fanfold.errors import Temporary as Temporary
+from fanfold.errors import Unreadable as Unreadable
 from fanfold.model.decision import Decision as Decision
 from fanfold.model.decision import NewDecision as NewDecision
 from fanfold.model.decision import part_key as part_key
@@ -60,6 +61,7 @@ from fanfold.model.task import Change as Change
 from fanfold.model.task import Event as Event
 from fanfold.model.task import Task as Task
 from fanfold.model.text.sentences import Catalogue as Catalogue
+from fanfold.model.values.codecs import register_codec as register_codec
 from fanfold.model.values.files import File as File
 from fanfold.model.values.questions import Answer as Answer
 from fanfold.model.values.questions import Check as Check

@@ -6,6 +6,7 @@ FanfoldError
 ├── IllegalMove         the command is not possible in the task's state
 ├── BadInput            an option, key, file or value that cannot be used
 │   └── BadOption       an option that the pipeline does not have, or a value that it cannot be
+├── Unreadable          a kept value does not fit the types of the code any more
 ├── KeyTaken            the idempotency key has a task already
 ├── KeyReused           the idempotency key belongs to a task with other work
 ├── BadPipeline         the definition of a pipeline makes no sense
@@ -85,6 +86,12 @@ class BadOption(BadInput):
     def __init__(self, message: str, *, field: str = "", code: str | None = None) -> None:
         super().__init__(message, code=code)
         self.field = field
+
+
+class Unreadable(FanfoldError):
+    """A kept value does not fit the types of the code, or its type is not known here. The value stays as it was kept."""
+
+    code = "unreadable"
 
 
 class KeyTaken(FanfoldError):

@@ -15,8 +15,9 @@ PROMISED = [
     "Check", "ChildDied", "Client", "DatabaseProblem", "Decision", "Event", "ExternalJob", "FanfoldError", "File", "Form",
     "FormFailed", "FormFile", "FormWork", "HandlerError", "HoldItem", "IllegalMove", "Item", "ItemState", "ItemWork", "JobFailed",
     "JsonFormatter", "LeaseLost", "NewDecision", "NewItem", "NoAnswer", "NotFound", "Option", "PauseTask", "Permanent",
-    "Pipeline", "Result", "Results", "Retry", "Spending", "Task", "TaskState", "TaskStopped", "TaskWork", "Temporary", "Upload",
-    "Vocabulary", "Worker", "arun", "later", "part_key", "part_keys", "read_options", "run", "task",
+    "Pipeline", "Result", "Results", "Retry", "Spending", "Task", "TaskState", "TaskStopped", "TaskWork", "Temporary",
+    "Unreadable", "Upload",
+    "Vocabulary", "Worker", "arun", "later", "part_key", "part_keys", "read_options", "register_codec", "run", "task",
 ]  # fmt: skip
 
 

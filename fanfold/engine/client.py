@@ -23,7 +23,8 @@ from fanfold.engine.tasks.submitting.submission import OWNER_LENGTH, Submission
 from fanfold.engine.tasks.submitting.submit import submit_or_find
 from fanfold.errors import NotFound
 from fanfold.model.decision import NewDecision
-from fanfold.model.pipelines.pipeline import Target, as_pipeline, by_name
+from fanfold.model.pipelines.kept_types import NO_TYPES, KeptTypes
+from fanfold.model.pipelines.pipeline import Pipeline, Target, as_pipeline, by_name
 from fanfold.model.task import Task
 from fanfold.model.text.sentences import say
 from fanfold.model.text.texts import check_keys, check_text
@@ -59,7 +60,8 @@ class Client:
     """Talks to one installation (a database and its data folder). Ids may be shortened as long as they are unambiguous.
 
     ``pipelines`` are needed to ``rerun`` tasks, for forms of a result, and for tasks whose pipeline keeps a mirror record
-    (``on_move``). Installed ones are known anyway.
+    (``on_move``). Installed ones are known anyway. Values come back with the types of these pipelines, and of those submitted
+    with this client; with ``plain`` as JSON has them, as the page and the command line show them.
     """
 
     def __init__(
@@ -71,6 +73,7 @@ class Client:
         pipelines: Iterable[Target] = (),
         actor: str = "person",
         owner: str | None = None,
+        plain: bool = False,
     ) -> None:
         check_text(actor, "The actor", least=1, most=ACTOR_LENGTH)
         if owner is not None:
@@ -81,7 +84,8 @@ class Client:
         self.pipelines = by_name(pipelines)
         self.actor = actor
         self.commands = Commands(self.store, self.pipelines, actor)
-        self.lookup = Lookup(self.store, owner)
+        self._submitted: dict[str, Pipeline] = {}
+        self.lookup = Lookup(self.store, owner, None if plain else self._types_of)
         """Which task and which item is meant; other queries of the engine can be built on it."""
         self._tasks = TaskQueries(self.lookup)
         self._items = ItemQueries(self.lookup)
@@ -160,7 +164,9 @@ class Client:
 
     def submit_or_find(self, pipeline: Target, wanted: Submission) -> tuple[Task, bool]:
         """The task of a submission, and whether it is a new one and not the one that has its key."""
-        found = submit_or_find(self.store, as_pipeline(pipeline), wanted)
+        known = as_pipeline(pipeline)
+        found = submit_or_find(self.store, known, wanted)
+        self._submitted[known.name] = known
         return self.lookup.view(found.row), found.is_new
 
     def result(self, task_id: str, *, earlier: bool = False, form: str | None = None) -> Any:
@@ -294,6 +300,15 @@ class Client:
     def delete(self, task_id: str) -> None:
         """Remove the task with all its files."""
         self.commands.delete(self.lookup.row(task_id).number)
+
+    def typed(self, pipeline: Pipeline) -> Client:
+        """The same client for code of this pipeline: values come back with its types."""
+        known = {**self.pipelines, pipeline.name: pipeline}.values()
+        return Client(store=self.store, pipelines=known, actor=self.actor, owner=self.owner)
+
+    def _types_of(self, pipeline: str) -> KeptTypes:
+        known = self.pipelines.get(pipeline) or self._submitted.get(pipeline)
+        return NO_TYPES if known is None else known.kept_types
 
     def _command(self, task_id: str, act: Any) -> Task:
         number = self.lookup.row(task_id).number

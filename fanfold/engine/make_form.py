@@ -36,7 +36,7 @@ class FormWork:
     """What a form is made from: the task, its result, and the results of its items; nothing is read before it is used."""
 
     def __init__(self, client: Client, task: Task, scratch: Path, *, earlier: bool = False) -> None:
-        self._client = client
+        self._client = client.typed(pipeline_of(client, task, task.pipeline))
         self._earlier = earlier
         self.task = task
         """The task as people see it."""
@@ -48,11 +48,11 @@ class FormWork:
         """What the last stage made."""
         return self._client.result(self.task.id, earlier=self._earlier)
 
-    def results(self, stage: str | None = None) -> Results:
+    def results(self, stage: str | None = None) -> Results[Any, Any]:
         """The results of an `each` stage, as a merge reads them; by default of the last one."""
         return self._client.results(self.task.id, stage)
 
-    def missing(self) -> Iterator[Result]:
+    def missing(self) -> Iterator[Result[Any, Any]]:
         """The items without a result, with the reason."""
         return self._client.missing(self.task.id)
 

@@ -14,6 +14,7 @@ from typing import Any
 from fanfold.errors import BadInput
 from fanfold.model.text.sentences import say
 from fanfold.model.values import serial
+from fanfold.model.values.codecs import TYPE_MARK, VALUE_MARK
 
 PART_LENGTH = 200
 DIGITS = 20
@@ -62,12 +63,20 @@ class Decision:
 def part_key(*content: Any) -> str:
     """The key of a part, made from what it says, so that it is the same after a redo that yields the same part.
 
-    Give everything that makes the part what it is, as JSON-able values: the text before and after a change, or the name of a
-    field and its value. A part that says something else has another key, and so no decision.
+    Give everything that makes the part what it is, as values that can be kept: the text before and after a change, or the name
+    of a field and its value. A part that says something else has another key, and so no decision.
     """
     text = serial.dump(content, "The content of a part")
-    canonical = json.dumps(json.loads(text), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    canonical = json.dumps(_without_types(json.loads(text)), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:DIGITS]
+
+
+def _without_types(found: Any) -> Any:
+    """Content as people see it: the page does not know the types, and must come to the same key."""
+    if isinstance(found, dict):
+        tagged = found.keys() == {TYPE_MARK, VALUE_MARK}
+        return _without_types(found[VALUE_MARK]) if tagged else {key: _without_types(one) for key, one in found.items()}
+    return [_without_types(one) for one in found] if isinstance(found, list) else found
 
 
 def part_keys(contents: Iterable[Any]) -> list[str]:

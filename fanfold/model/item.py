@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, Generic, NamedTuple
 
 from fanfold.model.decision import Decision
 from fanfold.model.lifecycle import ItemState
 from fanfold.model.values.questions import NOTHING_SPENT, Spending
+from fanfold.model.values.typed import In, Out
 
 HELD_SECONDS = 4_000 * 365 * 86_400.0
 HELD_FROM = datetime(4000, 1, 1, tzinfo=UTC)
@@ -30,11 +31,13 @@ BEGAN_AGAIN = _BeganAgain()
 
 
 @dataclass(frozen=True)
-class NewItem:
-    """A piece of work to be done: an optional key, unique within its stage, and a JSON-able input."""
+class NewItem(Generic[In]):
+    """A piece of work to be done: an optional key, unique within its stage, and an input that can be kept."""
+
+    kept_types: ClassVar[tuple[str, ...]] = ("input",)
 
     key: str | None = None
-    input: Any = None
+    input: In | None = None
 
 
 @dataclass(frozen=True)
@@ -111,14 +114,14 @@ class Item:
 NONE_DECIDED: Mapping[str, Decision] = {}
 
 
-class Result(NamedTuple):
+class Result(NamedTuple, Generic[In, Out]):
     """An item's result in the ordered stream that a merge reads."""
 
     key: str
     seq: int
     ok: bool
-    input: Any
-    output: Any
+    input: In
+    output: Out
     error_code: str | None
     error_message: str | None
     model: str | None = None

@@ -38,7 +38,7 @@ class AppState:
 
     def client(self, owner: str | None = None, actor: str = "person") -> Client:
         """A client for one request; creating it is cheap."""
-        return Client(store=self.store, pipelines=self.pipelines.values(), actor=actor, owner=owner)
+        return Client(store=self.store, pipelines=self.pipelines.values(), actor=actor, owner=owner, plain=True)
 
     def knows_host(self, name: str) -> bool:
         """Whether a request may use this host name. Rejects foreign names that resolve to this server (DNS rebinding)."""

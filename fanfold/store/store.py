@@ -16,6 +16,7 @@ from fanfold.errors import DatabaseProblem, FanfoldError
 from fanfold.model import importing
 from fanfold.model.text.sentences import say
 from fanfold.model.values import serial
+from fanfold.model.values.decoding import PLAIN, Reading
 from fanfold.model.values.files import File
 from fanfold.settings import Settings
 from fanfold.store.database import Database
@@ -30,6 +31,8 @@ log = logging.getLogger("fanfold.store")
 Result = TypeVar("Result")
 __all__ = ["CONFLICT_TRIES", "Store", "Transaction"]
 CONFLICT_TRIES = 10
+LARGE_START = f'{{"{serial.LARGE_MARK}":'
+"""How the text of a row begins whose value is in a file."""
 CONFLICT_PAUSE_SECONDS = 0.05
 """Longest pause before the first retry after a conflict; it grows with each retry."""
 
@@ -186,9 +189,10 @@ class Store:
         file = self.keep(task_id, name, raw)
         return serial.dump({serial.LARGE_MARK: file}, name), file
 
-    def unfold(self, text: str | None) -> Any:
-        """The value that ``fold`` stored, with readable files."""
-        value = serial.load(text, self.bind)
-        if isinstance(value, dict) and len(value) == 1 and isinstance(value.get(serial.LARGE_MARK), File):
-            return serial.load(value[serial.LARGE_MARK].read_text(), self.bind)
-        return value
+    def unfold(self, text: str | None, reading: Reading = PLAIN, hint: Any = Any) -> Any:
+        """The value that ``fold`` stored, with readable files; ``reading`` and ``hint`` say which types it has."""
+        if text is not None and text.startswith(LARGE_START):
+            value = serial.load(text, self.bind)
+            if len(value) == 1 and isinstance(value.get(serial.LARGE_MARK), File):
+                text = value[serial.LARGE_MARK].read_text()
+        return serial.load(text, self.bind, reading, hint)

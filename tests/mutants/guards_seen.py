@@ -107,7 +107,7 @@ MUTANTS = (
     ),
     mutant(
         "keys that are the same in JSON are refused",
-        Edit(SERIAL, "if (key := _lost_key(value)) is not None:", "if (key := None) is not None:"),
+        Edit(SERIAL, "if (key := _lost_key(part)) is not None:", "if (key := None) is not None:"),
         test="model/test_serial.py::test_a_key_that_would_be_there_twice_is_refused_and_named",
     ),
     mutant(

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from fanfold.engine.handlers.typed_values import loaded
 from fanfold.errors import (
     BadInput,
     Cancelled,
@@ -95,7 +96,7 @@ class External:
         elif row.state is JobState.RESEND:
             job = await self._start(row.key)
         elif row.state is JobState.STARTED:
-            job = serial.load(row.job)
+            job = loaded(self.work, row.job, "The id of an external job")
         else:
             job = await self._resolve(row)
         return await self._look(job)

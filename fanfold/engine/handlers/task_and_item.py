@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar, Generic, cast
 
+from fanfold.engine.handlers import typed_values
 from fanfold.engine.handlers.work import Work
 from fanfold.engine.queries.results import Results
-from fanfold.errors import BadInput
+from fanfold.errors import BadInput, Unreadable
 from fanfold.model.plan import Kind
 from fanfold.model.text.sentences import say
-from fanfold.model.values import serial
+from fanfold.model.values.decoding import unreadable
+from fanfold.model.values.typed import In, Out
 
 NOT_YET: Any = object()
 
 
-class TaskWork(Work):
-    """What split, step and merge handlers get: the task."""
+class TaskWork(Work, Generic[In]):
+    """What split, step and merge handlers get: the task. ``TaskWork[In]`` says what its one input is."""
+
+    kept_types: ClassVar[tuple[str, ...]] = ("input",)
 
     _has_noted = False
 
@@ -32,14 +36,15 @@ class TaskWork(Work):
     @property
     def inputs(self) -> list[Any]:
         """Everything the task was submitted with, files as ``File``."""
-        found: list[Any] = serial.load(self._row.input, self._store.bind) or []
+        found: list[Any] = typed_values.loaded(self, self._row.input, "The input") or []
         return found
 
     @property
-    def input(self) -> Any:
+    def input(self) -> In:
         """The one input; the list of them when there are several; None when there is none."""
-        found = self.inputs
-        return found[0] if len(found) == 1 else (found or None)
+        hint = list[self._types.task_input]  # type: ignore[name-defined]
+        found = typed_values.loaded(self, self._row.input, "The input", hint) or []
+        return cast("In", found[0] if len(found) == 1 else (found or None))
 
     @property
     def previous(self) -> Any:
@@ -52,16 +57,19 @@ class TaskWork(Work):
         self._row.plan.stage(stage)
         with self._store.read() as tx:
             rows = tx.reading.page(self._row.number, stage=stage, limit=1)
-        return self._store.unfold(rows[0].output) if rows else None
+        try:
+            return self._store.unfold(rows[0].output, self._types.reading, self._types.output(stage)) if rows else None
+        except Unreadable as problem:
+            raise unreadable(say("output_of_stage", stage=stage), problem) from problem
 
-    def results(self, stage: str | None = None) -> Results:
+    def results(self, stage: str | None = None) -> Results[Any, Any]:
         """The results of an `each` stage, by default of the nearest one before this stage."""
         source = self._row.plan.stage(stage) if stage else self._row.plan.last_each(self._claimed.stage)
         if source is None:
             raise BadInput(say("no_each_before", stage=self._claimed.stage))
         self._note_decisions()
         before = self._row.plan.leading_to(source.name) if source.kind is Kind.EACH else ()
-        return Results(self._store, self._row.number, source.name, before)
+        return Results(self._store, self._row.number, source.name, before, self._types)
 
     def _note_decisions(self) -> None:
         """Note, before a merge reads any result, which decisions there are: whatever comes later leads to one more merge."""
@@ -77,9 +85,10 @@ class TaskWork(Work):
         self._still(held)
 
 
-class ItemWork(Work):
-    """What an `each` handler gets: the item, and its task."""
+class ItemWork(Work, Generic[In, Out]):
+    """What an `each` handler gets: the item, and its task. ``ItemWork[In, Out]`` says what its input and output are."""
 
+    kept_types: ClassVar[tuple[str, ...]] = ("input", "output")
     _unfolded: Any = NOT_YET
 
     @property
@@ -93,14 +102,21 @@ class ItemWork(Work):
         return self._claimed.seq
 
     @property
-    def input(self) -> Any:
+    def input(self) -> In:
         """What the split, or the stage before, made for this item."""
+        return cast("In", self._read_input())
+
+    def _read_input(self) -> Any:
         if self._unfolded is NOT_YET:  # Not a cached_property, see ``_memory``: a large input is read from a file.
-            self._unfolded = self._store.unfold(self._claimed.input)
+            try:
+                hint = self._types.input(self._claimed.stage)
+                self._unfolded = self._store.unfold(self._claimed.input, self._types.reading, hint)
+            except Unreadable as problem:
+                raise unreadable(say("input_of_item", item=self.key), problem) from problem
         return self._unfolded
 
     @property
-    def task(self) -> TaskWork:
+    def task(self) -> TaskWork[Any]:
         """The task this item belongs to."""
         return TaskWork(
             self._store,
@@ -110,4 +126,5 @@ class ItemWork(Work):
             wait_limit=self.wait_limit,
             grace_seconds=self.grace_seconds,
             attempt_of=self,
+            types=self._types,
         )

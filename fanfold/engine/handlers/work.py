@@ -12,6 +12,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
+from fanfold.engine.handlers import typed_values
 from fanfold.engine.handlers.ask import ask
 from fanfold.engine.handlers.external_job import GRACE_SECONDS, External, ExternalService
 from fanfold.engine.handlers.kept_files import folded, keep
@@ -19,6 +20,7 @@ from fanfold.engine.handlers.streamed_output import StreamedOutput
 from fanfold.engine.worker.attempt.attempt_result import MESSAGE_LENGTH, clean
 from fanfold.errors import BadInput, Cancelled, JobFailed, LeaseLost, Permanent
 from fanfold.model.item import REDONE, Claimed
+from fanfold.model.pipelines.kept_types import NO_TYPES, KeptTypes
 from fanfold.model.plan import Kind
 from fanfold.model.task import TaskRow
 from fanfold.model.text.sentences import Sentence, say
@@ -69,6 +71,7 @@ class Work:
         wait_limit: float = 600.0,
         grace_seconds: float = GRACE_SECONDS,
         attempt_of: Work | None = None,
+        types: KeptTypes = NO_TYPES,
     ) -> None:
         self._store = store
         self._row = row
@@ -81,6 +84,7 @@ class Work:
         """How many seconds an external job may take in all."""
         self.grace_seconds = grace_seconds
         """How long an attempt that is told to stop may wait for the start of an external job that is under way."""
+        self._types = types
         self._attempt_of = attempt_of
         """The item through whose `task` this was reached: marks and usage belong to its attempt."""
 
@@ -109,7 +113,7 @@ class Work:
             # The attempt before may have remembered something after it was handed back, while this one was being claimed.
             with self._store.read() as tx:
                 text = tx.settling.memory(self._claimed.id)
-        return serial.load(text, self._store.bind) or {}
+        return typed_values.loaded(self, text, "What was remembered") or {}
 
     @property
     def task_id(self) -> str:
@@ -119,15 +123,14 @@ class Work:
     @cached_property
     def options(self) -> dict[str, Any]:
         """The task's options, with what was said for this item laid over them."""
-        own: dict[str, Any] = serial.load(self._row.options, self._store.bind) or {}
-        said: dict[str, Any] = serial.load(self._claimed.options, self._store.bind) or {}
+        own, said = typed_values.options(self, self._row.options), typed_values.options(self, self._claimed.options)
         said.pop(REDONE, None)
         return laid_over(own, said)
 
     @property
     def metadata(self) -> dict[str, Any]:
         """The task's metadata."""
-        return serial.load(self._row.extra) or {}
+        return typed_values.loaded(self, self._row.extra, "The metadata") or {}
 
     @property
     def attempt(self) -> int:

@@ -10,6 +10,7 @@ from fanfold.engine.queries.task_view import item_view
 from fanfold.errors import NotFound
 from fanfold.model.item import REDONE, Item, ItemDetail
 from fanfold.model.lifecycle import ItemState
+from fanfold.model.task import TaskRow
 from fanfold.model.text.sentences import Sentence, say
 from fanfold.model.text.texts import check_keys
 from fanfold.model.values import serial
@@ -68,12 +69,14 @@ class ItemQueries:
             tried = tx.reading.attempts(found.id)
             spent = tx.calls.of_items([found.id]).get(found.id, NOTHING_SPENT)
             near = tx.reading.neighbours(row.number, found.stage, found.seq)
+        types = self._look.types(row)[0]
+        takes, makes = types.input(found.stage), types.output(found.stage)
         return ItemDetail(
             item=item_view(self.store, row.plan, found, spent),
-            input=self.store.unfold(found.input),
-            output=self.store.unfold(found.output),
+            input=self._look.unfold(row, found.input, say("input_of_item", item=key), takes),
+            output=self._look.unfold(row, found.output, _output_of(found), makes),
             options={name: value for name, value in (serial.load(found.options) or {}).items() if name != REDONE},
-            previous=self._previous(found),
+            previous=self._previous(row, found, makes),
             previous_model=found.previous_model,
             made_by=found.made_by,
             error_detail=found.error_detail,
@@ -92,7 +95,7 @@ class ItemQueries:
         text = before if earlier else found.output
         if text is None if earlier else not is_done:
             raise NotFound(_no_output(found, row.id, earlier, before), code="no_output")
-        return self.store.unfold(text)
+        return self._look.unfold(row, text, _output_of(found), self._look.types(row)[0].output(found.stage))
 
     def calls(
         self,
@@ -113,12 +116,16 @@ class ItemQueries:
             item = None if key is None else self._look.item_id(tx, row, chosen_stage(tx, row, stage), key)
             return tx.calls.of_task(row.number, item, before=before, limit=limit)
 
-    def _previous(self, found: ItemRow) -> Any:
+    def _previous(self, row: TaskRow, found: ItemRow, hint: Any) -> Any:
         """The output before this one; a large one lies in a file that may have been swept away meanwhile."""
         try:
-            return self.store.unfold(found.previous)
+            return self._look.unfold(row, found.previous, _output_of(found), hint)
         except FileNotFoundError:
             return None
+
+
+def _output_of(found: ItemRow) -> Sentence:
+    return say("output_of_item", stage=found.stage, item=found.key)
 
 
 def _no_output(found: ItemRow, task: str, earlier: bool, before: str | None) -> Sentence:

@@ -2,21 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from fanfold.engine.queries.task_view import counted_stage, view
-from fanfold.errors import BadInput, NotFound
+from fanfold.errors import BadInput, NotFound, Unreadable
+from fanfold.model.pipelines.kept_types import NO_TYPES, KeptTypes
 from fanfold.model.task import Task, TaskRow
 from fanfold.model.text.sentences import say
 from fanfold.model.text.texts import shown
+from fanfold.model.values.decoding import PLAIN, Reading, unreadable
 from fanfold.store.items.query import ItemRow
 from fanfold.store.store import Store, Transaction
+
+TypesOf = Callable[[str], KeptTypes]
+"""The types of a pipeline, by its name."""
 
 
 class Lookup:
     """What all questions begin with: which task, which item."""
 
-    def __init__(self, store: Store, owner: str | None = None) -> None:
+    def __init__(self, store: Store, owner: str | None = None, types: TypesOf | None = None) -> None:
         self.store = store
         self.owner = owner
+        self._types_of = types
+
+    def types(self, row: TaskRow) -> tuple[KeptTypes, Reading]:
+        """The types of a task's values, and how to read them; by default they come as the JSON they were kept as."""
+        if self._types_of is None:
+            return NO_TYPES, PLAIN
+        found = self._types_of(row.pipeline)
+        return found, found.lenient
+
+    def unfold(self, row: TaskRow, text: str | None, what: str, hint: Any = Any) -> Any:
+        """A kept value of a task; ``what`` names it in the error."""
+        try:
+            return self.store.unfold(text, self.types(row)[1], hint)
+        except Unreadable as problem:
+            raise unreadable(what, problem) from problem
 
     def row(self, task_id: str) -> TaskRow:
         """The task with this id, which may be shortened."""

@@ -7,6 +7,7 @@ from typing import Any
 from fanfold.model.item import BEGAN_AGAIN
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.task import TaskRow
+from fanfold.model.values.decoding import PLAIN, Reading
 from fanfold.store.store import Store, Transaction
 from fanfold.store.streams.database import EmittedPiece
 
@@ -14,12 +15,13 @@ from fanfold.store.streams.database import EmittedPiece
 class OutputStream:
     """The stream of one task, and how far it was read."""
 
-    def __init__(self, store: Store, row: TaskRow, follow: bool) -> None:
+    def __init__(self, store: Store, row: TaskRow, follow: bool, reading: Reading = PLAIN) -> None:
         self.over = False
         """Whether there is nothing more to come."""
         self._store = store
         self._number = row.number
         self._follow = follow
+        self._reading = reading
         self._stage = row.stage
         self._settled_to = 0
         self._last: EmittedPiece | None = None
@@ -44,7 +46,7 @@ class OutputStream:
         if taken:
             self._last = taken[-1]
         self.over = at_rest and not found
-        return [*again, *((piece.key, self._store.unfold(piece.body)) for piece in taken)]
+        return [*again, *((piece.key, self._store.unfold(piece.body, self._reading)) for piece in taken)]
 
     def _began_again(self, tx: Transaction) -> list[tuple[str, Any]]:
         """A mark, once, when the item whose pieces came last has another attempt now: those pieces do not count any more."""

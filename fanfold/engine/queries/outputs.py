@@ -36,13 +36,17 @@ class OutputQueries:
         row = self._look.row(task_id)
         last = row.plan.stages[-1]
         while last.kind is Kind.EACH and row.state is TaskState.COMPLETED:
-            outputs = [result.output for result in Results(self.store, row.number, last.name)]
+            outputs = [
+                result.output for result in Results(self.store, row.number, last.name, (), *self._look.types(row))
+            ]
             before, row = row, self._look.row(task_id)
             if is_same(before, row):  # Else items may have been redone between two pages, and be missing or mixed.
                 return outputs
-        return self.store.unfold(last_output(self._look, row, earlier=earlier))
+        kept = last_output(self._look, row, earlier=earlier)
+        hint = self._look.types(row)[0].output(last.name)
+        return self._look.unfold(row, kept, say("output_of_stage", stage=last.name), hint)
 
-    def results(self, task_id: str, stage: str | None = None) -> Results:
+    def results(self, task_id: str, stage: str | None = None) -> Results[Any, Any]:
         """The results of an `each` stage, as a lazy, ordered stream; by default of the last one."""
         row = self._look.row(task_id)
         each = [planned.name for planned in row.plan.stages if planned.kind is Kind.EACH]
@@ -50,15 +54,15 @@ class OutputQueries:
             raise BadInput(say("no_many_items", task=row.id))
         source = row.plan.stage(stage or each[-1])
         before = row.plan.leading_to(source.name) if source.kind is Kind.EACH else ()
-        return Results(self.store, row.number, source.name, before)
+        return Results(self.store, row.number, source.name, before, *self._look.types(row))
 
-    def missing(self, task_id: str) -> Iterator[Result]:
+    def missing(self, task_id: str) -> Iterator[Result[Any, Any]]:
         """The items without a result, of every `each` stage, in order, with the reason; each where it failed first."""
         row = self._look.row(task_id)
         for chain in row.plan.chains():
             seen: set[int] = set()
             for stage in chain:
-                for gap in Results(self.store, row.number, stage).missing():
+                for gap in Results(self.store, row.number, stage, (), *self._look.types(row)).missing():
                     if gap.seq not in seen:
                         seen.add(gap.seq)
                         yield gap
@@ -71,7 +75,8 @@ class OutputQueries:
 
         ``(key, ff.BEGAN_AGAIN)`` says that another attempt of the item has begun: its earlier pieces do not count any more.
         """
-        emitted = OutputStream(self.store, self._look.row(task_id), follow)
+        row = self._look.row(task_id)
+        emitted = OutputStream(self.store, row, follow, self._look.types(row)[1])
         while not emitted.over:
             pieces = emitted.next()
             yield from pieces

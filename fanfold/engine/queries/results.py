@@ -6,51 +6,67 @@ import heapq
 import shlex
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
+from typing import Any, ClassVar, Generic
 
-from fanfold.errors import NotFound
+from fanfold.errors import NotFound, Unreadable
 from fanfold.model.decision import Decision, DecisionVerdict
 from fanfold.model.item import Result
 from fanfold.model.lifecycle import ItemState
+from fanfold.model.pipelines.kept_types import NO_TYPES, KeptTypes
 from fanfold.model.text.sentences import say
 from fanfold.model.values import serial
+from fanfold.model.values.decoding import PLAIN, Reading, unreadable
 from fanfold.model.values.questions import NOTHING_SPENT
+from fanfold.model.values.typed import In, Out
 from fanfold.store.files.folder import BlobGone
 from fanfold.store.items.query import Kept
 from fanfold.store.rows.decisions import DecisionRow
 from fanfold.store.store import Store
 
 
-def decision_of(row: DecisionRow) -> Decision:
+def decision_of(row: DecisionRow, reading: Reading = PLAIN) -> Decision:
     """A decision with its value."""
-    return Decision(*row[:4], DecisionVerdict(row.verdict), serial.load(row.value), row.actor, row.at)
+    return Decision(*row[:4], DecisionVerdict(row.verdict), serial.load(row.value, reading=reading), row.actor, row.at)
 
 
 GONE_NAMED = 100
 """So many items whose results are gone from the data folder are named in one command to redo them."""
 
 
-class Results:
+class Results(Generic[In, Out]):
     """The results of a stage: a lazy, ordered stream, read page by page however many there are.
 
     ``before`` names the `each` stages that lead to it directly: an item that failed there never reached this stage and is
-    missing here, and a result that was made from a degraded one is degraded.
+    missing here, and a result that was made from a degraded one is degraded. ``reading`` is by default that of handlers.
     """
 
-    def __init__(self, store: Store, task: int, stage: str, before: Sequence[str] = ()) -> None:
+    kept_types: ClassVar[tuple[str, ...]] = ("input", "output")
+
+    def __init__(
+        self,
+        store: Store,
+        task: int,
+        stage: str,
+        before: Sequence[str] = (),
+        types: KeptTypes = NO_TYPES,
+        reading: Reading | None = None,
+    ) -> None:
         self._store = store
         self._task = task
         self._stage = stage
         self._before = before
+        self._types = types
+        self._reading = reading or types.reading
 
-    def __iter__(self) -> Iterator[Result]:
+    def __iter__(self) -> Iterator[Result[In, Out]]:
         """The results there are, in order; `all` and `missing` tell of the rest."""
         return (result for result in self.all() if result.ok)
 
-    def missing(self) -> Iterator[Result]:
+    def missing(self) -> Iterator[Result[In, Out]]:
         """Items without a result, in order, with the reason."""
         return (result for result in self.all() if not result.ok)
 
-    def all(self) -> Iterator[Result]:
+    def all(self) -> Iterator[Result[In, Out]]:
         """Every item in order; ``ok`` says whether it has a result. An item that failed early is told where it failed first."""
         gaps = [self._of(stage, failed=True) for stage in self._stages_with_gaps()]
         if not gaps:
@@ -70,7 +86,7 @@ class Results:
             counted = tx.counting.counts([self._task]).get(self._task, {})
         return [stage for stage in self._before if stage in counted and counted[stage][ItemState.FAILED]]
 
-    def _of(self, stage: str, *, failed: bool = False) -> Iterator[Result]:
+    def _of(self, stage: str, *, failed: bool = False) -> Iterator[Result[In, Out]]:
         """The items of one stage in order; with ``failed`` only those that failed."""
         after = 0
         while True:
@@ -79,18 +95,19 @@ class Results:
                 earlier = tx.reading.degraded_before(self._task, self._before, rows)
                 decided = tx.decisions.latest(self._task, stage, [row.key for row in rows])
                 spent = tx.calls.of_items([row.id for row in rows]) if tx.calls.exist(self._task) else {}
-            unfold = self._store.unfold
+            takes, makes = self._types.input(stage), self._types.output(stage)
             for id_, seq, key, state, given, made, code, message, model, usage, seconds, degraded in rows:
                 ok = state == ItemState.DONE
+                output: Any
                 try:
-                    output = unfold(made) if ok else None
+                    output = self._value(made, makes, stage, key) if ok else None
                 except BlobGone:
                     raise self._gone([one for one in rows if one.seq >= seq]) from None
                 yield Result(
                     key,
                     seq,
                     ok,
-                    unfold(given),
+                    self._value(given, takes, None, key),
                     output,
                     code,
                     message,
@@ -99,11 +116,20 @@ class Results:
                     None if seconds is None else round(seconds, 3),
                     spent.get(id_, NOTHING_SPENT),
                     "; ".join((*earlier[seq], *([degraded] if degraded else ()))) if seq in earlier else degraded,
-                    {part: decision_of(one) for part, one in decided[key].items()} if key in decided else {},
+                    {part: decision_of(one, self._reading) for part, one in decided[key].items()}
+                    if key in decided
+                    else {},
                 )
             if not rows:
                 return
             after = rows[-1].seq
+
+    def _value(self, text: str | None, hint: Any, made_by: str | None, key: str) -> Any:
+        try:
+            return self._store.unfold(text, self._reading, hint)
+        except Unreadable as problem:
+            made = say("output_of_item", stage=made_by, item=key)
+            raise unreadable(say("input_of_item", item=key) if made_by is None else made, problem) from problem
 
     def _gone(self, rows: Sequence[Kept]) -> NotFound:
         """The error for results that are in no file any more: which, and how to have them made again."""

@@ -12,6 +12,8 @@ from typing import Any, Generic, ParamSpec, TypeVar, Unpack, overload
 from fanfold.errors import BadPipeline
 from fanfold.model.pipelines.alone import Alone
 from fanfold.model.pipelines.declarations import Declarations
+from fanfold.model.pipelines.handler_checks import ARGUMENT, check_declared_types, check_output, check_parameters
+from fanfold.model.pipelines.kept_types import KeptTypes
 from fanfold.model.pipelines.options import Option
 from fanfold.model.pipelines.rules import PLANNED_RULES, RUN_RULES, MergeHandler, StageRules, TaskHandler
 from fanfold.model.pipelines.vocabulary import Vocabulary
@@ -86,6 +88,7 @@ class Pipeline(Declarations):
         unit: tuple[str, str] = ("item", "items"),
         words: Vocabulary | None = None,
         view: str = "",
+        types: Sequence[type[Any]] = (),
     ) -> None:
         if not NAME.fullmatch(name):
             raise BadPipeline(f"'{name}' cannot name a pipeline: use letters, digits, - and _, starting with a letter.")
@@ -103,6 +106,8 @@ class Pipeline(Declarations):
         self.stages: dict[str, Stage] = {}
         self.compensations: dict[str, Stage] = {}
         self.mirror: Callable[..., Any] | None = None
+        self._declared_types = check_declared_types(types, name)
+        self._kept_types: KeptTypes | None = None
 
     @property
     def origin(self) -> str:
@@ -115,6 +120,15 @@ class Pipeline(Declarations):
 
     def __repr__(self) -> str:
         return f"Pipeline({self.name!r}: {' → '.join(self.stages) or 'no stages'})"
+
+    @property
+    def kept_types(self) -> KeptTypes:
+        """The types of what it takes and makes; made when they are first needed, as annotations may name what comes later."""
+        if self._kept_types is None:
+            self._kept_types = KeptTypes(
+                self.all_stages(), self._declared_types, self.name, has_arguments=self.calls_with_arguments
+            )
+        return self._kept_types
 
     @overload
     def split(self, handler: TaskHandler, /) -> TaskHandler: ...
@@ -214,9 +228,11 @@ class Pipeline(Declarations):
     def _add(self, kind: Kind, handler: Handler, rules: dict[str, Any]) -> Handler:
         check_parameters(handler, ("task", "results") if kind is Kind.MERGE else (ARGUMENT[kind],))
         stage = make_stage(kind, handler, rules)
+        check_output(handler, f"Stage {stage.name} of {self.name}")
         if stage.name in self.stages or stage.name in (ON_FAILED, ON_CANCELLED):
             raise BadPipeline(f"Pipeline {self.name} has a stage '{stage.name}' already. Give this one another name=.")
         self.stages[stage.name] = stage
+        self._kept_types = None
         return handler
 
     def _compensate(self, name: str, handler: Handler) -> Handler:
@@ -226,27 +242,6 @@ class Pipeline(Declarations):
         rules = {"name": name, "ready": "compensating", "doing": "compensating", "weight": 0, "timeout": 300.0}
         self.compensations[name] = make_stage(Kind.STEP, handler, rules)
         return handler
-
-
-ARGUMENT = {Kind.STEP: "task", Kind.SPLIT: "task", Kind.EACH: "item"}
-"""What a handler of each kind is called with; a merge also gets the results."""
-
-
-def check_parameters(handler: Callable[..., Any], arguments: tuple[str, ...]) -> None:
-    """Refuse a handler that cannot be called with what its stage gives it."""
-    try:
-        signature = inspect.signature(handler)
-    except ValueError:  # Some functions written in C do not tell.
-        return
-    try:
-        signature.bind(*arguments)
-    except TypeError:
-        given = " and ".join(f"the {argument}" for argument in arguments)
-        name = getattr(handler, "__qualname__", repr(handler))
-        raise BadPipeline(
-            f"{name}{signature} cannot be a handler here: it is called with {given}. "
-            f"Write it as {name}({', '.join(arguments)})."
-        ) from None
 
 
 def make_stage(kind: Kind, handler: Callable[..., Any], rules: dict[str, Any]) -> Stage:
@@ -326,6 +321,7 @@ def _task_function(
 ) -> TaskFunction[Parameters, Returned]:
     pipeline = FunctionPipeline(rules.get("name") or function.__name__)
     made = TaskFunction(function, pipeline)
+    check_output(function, f"Function {function.__qualname__}")
     stage = make_stage(Kind.STEP, function, {"doing": "running", "timeout": None, **rules, "name": None})
     pipeline.stages[stage.name] = stage
     return made

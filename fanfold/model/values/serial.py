@@ -1,52 +1,82 @@
-"""Can it be kept? Values of handlers to JSON text and back, with a clear reason when they cannot be kept."""
+"""Values of handlers to JSON text and back, with a clear reason when they cannot be kept."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from fanfold.errors import BadInput
 from fanfold.model.text.sentences import say
+from fanfold.model.values.codecs import PLAIN_DICT, TYPE_MARK, VALUE_MARK, Tagged, codec_of
+from fanfold.model.values.decoding import FILE_MARK, PLAIN, Decoder, Reading
 from fanfold.model.values.files import File
+from fanfold.model.values.hints import is_plain
 
-FILE_MARK = "$file"
 LARGE_MARK = "$large"
 ONLY_TEXT = frozenset({str})
 SIMPLE = frozenset({str, int, float, bool, type(None)})
-FILE_SHAPE = {"key": str, "name": str, "size": int}
 
 
-def dump(value: Any, what: str | Callable[[], str], limit: int | None = None) -> str:
-    """``value`` as JSON text, or BadInput that says what is wrong with ``what`` (or with what it returns)."""
+class _IsTyped(Exception):
+    """A value that only a codec can keep came up; most values have none, and are spared what codecs cost."""
+
+
+def dump(value: Any, what: str | Callable[[], str], limit: int | None = None, *, typed: bool = True) -> str:
+    """``value`` as JSON text, or BadInput that says what is wrong with ``what`` (or with what it returns).
+
+    Without ``typed`` only JSON is taken.
+    """
+    parts = [value]
     try:
-        text = ENCODER.encode(value)
+        text = _encoded(value, parts, typed)
         size = len(text) if text.isascii() else len(text.encode())
     except UnicodeEncodeError:
         raise BadInput(say("half_surrogate", what=_named(what))) from None
     except (TypeError, ValueError, RecursionError) as error:
         raise BadInput(say("not_json", what=_named(what), why=_explain(error))) from error
-    if "\\u0000" in text and _has_nul(value):
+    if "\\u0000" in text and any(map(_has_nul, parts)):
         raise BadInput(say("nul_in_value", what=_named(what)))
-    if (key := _lost_key(value)) is not None:
-        raise BadInput(say("key_twice", what=_named(what), key=key))
+    for part in parts:
+        if (key := _lost_key(part)) is not None:
+            raise BadInput(say("key_twice", what=_named(what), key=key))
     if limit is not None and size > limit:
         raise BadInput(say("value_too_large", what=_named(what), size=size / 1e6, limit=limit / 1e6))
     return text
+
+
+def _encoded(value: Any, parts: list[Any], typed: bool) -> str:
+    """The JSON text; what codecs made of typed values is added to ``parts``."""
+    try:
+        text = ENCODER.encode(value)
+    except _IsTyped as problem:
+        if not typed:
+            raise TypeError(str(problem)) from None
+        text = json.JSONEncoder(**STYLE, default=partial(_encode_typed, parts)).encode(value)
+    if f'"{VALUE_MARK}"' not in text or not any(map(_has_tag_shape, parts)):
+        return text
+    return json.JSONEncoder(**STYLE, default=partial(_encode_typed, [], escape=True)).encode(_escaped(value))
 
 
 def _named(what: str | Callable[[], str]) -> str:
     return what if isinstance(what, str) else what()
 
 
-def load(text: str | None, bind: Callable[[File], File] | None = None) -> Any:
-    """The value of JSON text; files in it are bound to their store by ``bind``."""
+def load(
+    text: str | None, bind: Callable[[File], File] | None = None, reading: Reading = PLAIN, hint: Any = Any
+) -> Any:
+    """The value of JSON text; files in it are bound to their store by ``bind``.
+
+    ``reading`` says which types come back as themselves, and ``hint`` what a value is that does not say so itself. By default a
+    value comes as JSON has it, which is how people see it.
+    """
     if text is None:
         return None
-    if FILE_MARK not in text:
-        value, end = (None, -1) if text[:1] in BLANK else PLAIN.raw_decode(text)
+    if MARKED not in text and (reading.plain or is_plain(hint)):
+        value, end = (None, -1) if text[:1] in BLANK else PLAIN_JSON.raw_decode(text)
         return value if end == len(text) else json.loads(text)
-    return json.loads(text, object_hook=lambda found: _decode(found, bind))
+    return Decoder(reading, bind).value(json.loads(text), hint)
 
 
 def has_marks(value: Any) -> bool:
@@ -61,25 +91,51 @@ def _encode(value: Any) -> Any:
         return {FILE_MARK: {"key": value.key, "name": value.name, "size": value.size}}
     if isinstance(value, tuple | set | frozenset):
         return list(value)
-    raise TypeError(f"a value of type {type(value).__name__} is not JSON")
+    if isinstance(value, Tagged):
+        raise _IsTyped("a value of a type that is not known here is not JSON")
+    problem = f"a value of type {type(value).__name__} is not JSON"
+    if codec_of(type(value)) is not None:
+        raise _IsTyped(problem)
+    raise TypeError(f"{problem}, and no codec is registered for it (register_codec)")
 
 
-PLAIN, BLANK = json.JSONDecoder(), ("", " ", "\t", "\r", "\n")
+def _encode_typed(parts: list[Any], value: Any, *, escape: bool = False) -> Any:
+    """The same, with the types that have a codec."""
+    if isinstance(value, Tagged):
+        return {TYPE_MARK: value.name, VALUE_MARK: _escaped(value.content) if escape else value.content}
+    codec = None if isinstance(value, File) else codec_of(type(value))
+    if codec is None:
+        return _encode(value)
+    try:
+        content = codec.encode(value)
+    except Exception as error:  # The codec may be anybody's.
+        raise TypeError(f"the codec of {codec.name} raised {type(error).__name__}: {error}") from error
+    parts.append(content)
+    return {TYPE_MARK: codec.name, VALUE_MARK: _escaped(content) if escape else content}
+
+
+PLAIN_JSON, BLANK = json.JSONDecoder(), ("", " ", "\t", "\r", "\n")
 """What was dumped here has no blanks around it; looking for them takes longer than decoding a small value."""
-ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_encode)
+STYLE: dict[str, Any] = {"ensure_ascii": False, "allow_nan": False, "separators": (",", ":")}
+ENCODER = json.JSONEncoder(**STYLE, default=_encode)
 """Made once: making it takes longer than encoding a small value."""
+MARKED = '"$'
+"""What every mark begins with: most values have none, and are spared a second look."""
 
 
-def _decode(found: dict[str, Any], bind: Callable[[File], File] | None) -> Any:
-    mark = found.get(FILE_MARK)
-    if (
-        len(found) != 1
-        or not isinstance(mark, dict)
-        or {name: type(value) for name, value in mark.items()} != FILE_SHAPE
-    ):
-        return found
-    file = File(key=mark["key"], name=mark["name"], size=mark["size"])
-    return bind(file) if bind else file
+def _has_tag_shape(value: Any) -> bool:
+    """Whether a plain mapping in a value looks like one that names its type."""
+    if isinstance(value, dict):
+        return value.keys() == {TYPE_MARK, VALUE_MARK} or any(map(_has_tag_shape, value.values()))
+    return isinstance(value, list | tuple | set | frozenset) and any(map(_has_tag_shape, value))
+
+
+def _escaped(value: Any) -> Any:
+    """The value with such mappings marked as plain ones."""
+    if isinstance(value, dict):
+        inside = {key: _escaped(inner) for key, inner in value.items()}
+        return {TYPE_MARK: PLAIN_DICT, VALUE_MARK: inside} if value.keys() == {TYPE_MARK, VALUE_MARK} else inside
+    return [_escaped(one) for one in value] if isinstance(value, list | tuple | set | frozenset) else value
 
 
 def _explain(error: Exception) -> str:

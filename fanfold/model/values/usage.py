@@ -62,7 +62,7 @@ def _fitting(name: str, value: Any) -> Any:
         return number if name == "cost" else int(number)
     plain = _number(value) if isinstance(value, Decimal) else value
     try:
-        serial.dump({name: plain}, name)
+        serial.dump({name: plain}, name, typed=False)
     except BadInput:
         return None
     return plain

@@ -47,9 +47,8 @@ class Invocation:
         from fanfold.engine.client import Client
         from fanfold.engine.discovery import load
 
-        return Client(
-            store=self.store(), pipelines=[load(target) if isinstance(target, str) else target for target in targets]
-        )
+        known = [load(target) if isinstance(target, str) else target for target in targets]
+        return Client(store=self.store(), pipelines=known, plain=True)
 
     def close(self) -> None:
         """Close what was opened."""

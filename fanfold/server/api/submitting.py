@@ -24,6 +24,7 @@ from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.model.task import Task
 from fanfold.model.text.sentences import say
 from fanfold.model.values import serial
+from fanfold.model.values.decoding import FILE_MARK
 from fanfold.server.api.shapes import GivenFile, NewTask
 from fanfold.server.api.uploading import read_upload
 from fanfold.server.app_state import AppState
@@ -135,7 +136,7 @@ def checked(known: dict[str, Any]) -> NewTask:
     if said > SAID_LENGTH:
         raise BadInput(say("said_too_long", length=said, limit=SAID_LENGTH))
     if any(serial.has_marks(value) for value in (wanted.inputs, wanted.items, wanted.options, wanted.metadata)):
-        raise BadInput(say("names_reserved", first=serial.FILE_MARK, second=serial.LARGE_MARK))
+        raise BadInput(say("names_reserved", first=FILE_MARK, second=serial.LARGE_MARK))
     return wanted
 
 

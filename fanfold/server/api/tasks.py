@@ -16,6 +16,7 @@ from fanfold.model.lifecycle import TaskState
 from fanfold.model.task import Task, TaskOrder
 from fanfold.model.text.sentences import say
 from fanfold.model.values import serial
+from fanfold.model.values.decoding import FILE_MARK
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.shapes import (
     AcceptWish,
@@ -276,7 +277,7 @@ def carry_out(client: Client, task_id: str, command: str, reason: str | None = N
 def harmless(options: dict[str, Any]) -> dict[str, Any]:
     """Untrusted options, checked so that they cannot pose as files."""
     if serial.has_marks(options):
-        raise BadInput(say("option_reserved", first=serial.FILE_MARK, second=serial.LARGE_MARK))
+        raise BadInput(say("option_reserved", first=FILE_MARK, second=serial.LARGE_MARK))
     return options
 
 

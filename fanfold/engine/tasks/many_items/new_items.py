@@ -24,6 +24,8 @@ CHUNK_CHARACTERS = 4_000_000
 """Most text that one transaction writes, unless a single item has more."""
 Row = tuple[str | None, str | None]
 Fold = Callable[[str, str], str]
+Check = Callable[[str, Callable[[], str]], None]
+"""Raises BadInput for an input that the handler could not read; gets its text, and what to call it."""
 
 
 class NewItems:
@@ -51,13 +53,21 @@ class NewItems:
         """Whether one short transaction can write all of them."""
         return self._rows is not None
 
-    def fill(self, values: Iterable[Any], fold: Fold, limit: int, *, digest: bool = False) -> NewItems:
+    def fill(
+        self,
+        values: Iterable[Any],
+        fold: Fold,
+        limit: int,
+        *,
+        digest: bool = False,
+        check: Check | None = None,
+    ) -> NewItems:
         """Take what ``values`` gives; memory stays flat however many there are. ``fold`` puts large inputs into blobs."""
         made = hashlib.sha256() if digest else None
         sink = None
         try:
             for value in values:
-                key, text = self._checked(value, limit)
+                key, text = self._checked(value, limit, check)
                 if made is not None:
                     made.update(_described(key, text))
                 row = (key, text if text is None else fold(f"input-{self.count}.json", text))
@@ -72,7 +82,7 @@ class NewItems:
         self._check_positions()
         return self
 
-    def _checked(self, value: Any, limit: int | None) -> Row:
+    def _checked(self, value: Any, limit: int | None, check: Check | None = None) -> Row:
         item = value if isinstance(value, NewItem) else NewItem(input=value)
         self.count += 1
         key = check_key(item.key, self.count)
@@ -82,7 +92,10 @@ class NewItems:
             self._numeric += 1
         if item.input is None:
             return key, None
-        return key, serial.dump(item.input, lambda: say("input_of_item", item=key or self.count), limit)
+        text = serial.dump(item.input, lambda: say("input_of_item", item=key or self.count), limit)
+        if check is not None:
+            check(text, lambda: say("input_of_item", item=key or self.count))
+        return key, text
 
     def _keep(self, row: Row) -> bool:
         """Hold one more in memory; False when it does not fit any more."""

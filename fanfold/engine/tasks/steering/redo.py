@@ -19,6 +19,7 @@ from fanfold.model.plan import Kind, Plan
 from fanfold.model.task import TaskRow
 from fanfold.model.text.sentences import say
 from fanfold.model.values import serial
+from fanfold.model.values.decoding import AS_KEPT
 from fanfold.model.values.questions import laid_over
 from fanfold.store.items import reset as resetting
 from fanfold.store.store import Transaction
@@ -50,7 +51,8 @@ def retry(
         row.plan.stage(wanted)
         raise BadInput(say("runs_once", stage=wanted))
     if redo.options and (pipeline := pipelines.get(row.pipeline) or find_installed(row.pipeline)):
-        check_options(pipeline, laid_over(serial.load(row.options) or {}, redo.options))
+        own = serial.load(row.options, reading=pipeline.kept_types.lenient) or {}
+        check_options(pipeline, laid_over(own, redo.options))
     overrides = None if not redo.options else serial.dump(redo.options, "The options")
     which = "degraded" if redo.degraded else "failed"
     selection = Selection(wanted, which, redo.keys, overrides, tuple(row.plan.followers(wanted)))
@@ -81,7 +83,7 @@ def _as_task_options(row: TaskRow, stage: str, redo: Redo) -> dict[str, Any]:
     first = row.plan.stages[0]
     if not redo.options or redo.keys or stage != first.name or first.kind is Kind.EACH:
         return {}
-    merged = laid_over(serial.load(row.options) or {}, redo.options)
+    merged = laid_over(serial.load(row.options, reading=AS_KEPT) or {}, redo.options)
     return {"options": serial.dump({name: value for name, value in merged.items() if value is not None}, "The options")}
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from fanfold.engine.discovery import beside_service
+from fanfold.engine.tasks.submitting.inputs import Upload
 from fanfold.errors import BadInput, BadOption, HandlerError
 from fanfold.model.pipelines.options import LOCAL, MODEL, PROVIDER, read_options
 from fanfold.model.pipelines.pipeline import Pipeline
+from fanfold.model.text.sentences import say
+from fanfold.model.values import serial
+from fanfold.model.values.files import File
 
 
 def check_options(pipeline: Pipeline, options: dict[str, Any]) -> None:
@@ -22,6 +28,23 @@ def check_options(pipeline: Pipeline, options: dict[str, Any]) -> None:
         pipeline.check_options(options)
     except HandlerError as problem:
         raise BadInput(problem.message, code=problem.code) from None
+
+
+def check_types(
+    pipeline: Pipeline, options: Mapping[str, Any], metadata: Mapping[str, Any], inputs: Sequence[Any]
+) -> None:
+    """Whether the handlers can read what is submitted; BadInput names what they could not."""
+    types = pipeline.kept_types
+    types.check(serial.dump(metadata, "The metadata"), Any, "The metadata")
+    for name, value in options.items():
+        what = say("argument_named", name=name) if types.has_arguments else say("option_named", name=name)
+        types.check(serial.dump(value, what), types.named(name), what)
+    one = types.task_input if len(inputs) == 1 else Any
+    for position, value in enumerate(inputs):
+        if not isinstance(value, Path | Upload | File):
+            types.check(
+                serial.dump(value, "The input"), types.argument(position) if types.has_arguments else one, "The input"
+            )
 
 
 def check_declared(pipeline: Pipeline, options: dict[str, Any]) -> None:

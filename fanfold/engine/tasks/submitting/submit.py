@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ from fanfold.engine.tasks.moving.advance import make_items
 from fanfold.engine.tasks.moving.transitions import described, record
 from fanfold.engine.tasks.submitting import inputs as given
 from fanfold.engine.tasks.submitting.inputs import Described
-from fanfold.engine.tasks.submitting.option_checks import check_options
+from fanfold.engine.tasks.submitting.option_checks import check_options, check_types
 from fanfold.engine.tasks.submitting.submission import TITLE_LENGTH, Submission
 from fanfold.engine.tasks.submitting.submission import checked as checked_submission
 from fanfold.engine.tasks.submitting.unlock import applied, taken_out
@@ -103,7 +104,9 @@ class Making:
         described = None if self.wanted.key is None else Described(self.pipeline.name, self.wanted.options)
         if self.wanted.items is not None:
             limit = self.store.settings.result_bytes
-            self.new_items.fill(self.wanted.items, self._fold, limit, digest=described is not None)
+            self.new_items.fill(
+                self.wanted.items, self._fold, limit, digest=described is not None, check=self._check_input
+            )
             if not self.new_items.count:
                 raise BadInput(say("items_empty"))
         is_same = usable == checked
@@ -114,6 +117,10 @@ class Making:
         row = _row(self.task_id, self.pipeline, self.plan, self.wanted, kept, checked)
         row["fingerprint"] = self.fingerprint
         return self._keep_few(row) if self.new_items.fits_one_chunk else self._keep_many(row)
+
+    def _check_input(self, text: str, what: Callable[[], str]) -> None:
+        types = self.pipeline.kept_types
+        types.check(text, types.input(self.plan.stages[0].name), what)
 
     def _fold(self, name: str, text: str) -> str:
         if len(text) * BYTES_PER_CHARACTER <= self.store.settings.inline_bytes:
@@ -241,6 +248,7 @@ def check_submission(pipeline: Pipeline, plan: Plan, wanted: Submission) -> list
     serial.dump([wanted.options, wanted.metadata], "What was submitted")
     check_options(pipeline, wanted.options)
     inputs = given.check(wanted.inputs, text_is_path=not (pipeline.calls_with_arguments or wanted.literal))
+    check_types(pipeline, wanted.options, wanted.metadata, inputs)
     if pipeline.accepts and not any(isinstance(value, Path | given.Upload | File) for value in inputs):
         wanted_files = " or ".join(pipeline.accepts)
         raise BadInput(

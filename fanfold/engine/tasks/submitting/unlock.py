@@ -19,6 +19,7 @@ from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.model.task import TaskRow
 from fanfold.model.text.sentences import Sentence, say
 from fanfold.model.values import serial
+from fanfold.model.values.decoding import AS_KEPT
 from fanfold.model.values.files import File
 from fanfold.model.values.secrets import is_secret
 from fanfold.store.files.private import private_folder
@@ -148,7 +149,7 @@ def renewed(store: Store, row: TaskRow, secrets: Secrets) -> Iterator[NewInputs 
     if not secrets:
         yield None
         return
-    inputs = serial.load(row.input, store.bind) or []
+    inputs = serial.load(row.input, store.bind, AS_KEPT) or []
     files: list[File] = []
     try:
         with applied(store, secrets, inputs) as usable:

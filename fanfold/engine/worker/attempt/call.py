@@ -9,6 +9,7 @@ import os
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from fanfold.engine.handlers import typed_values
 from fanfold.engine.handlers.external_job import GRACE_SECONDS, LookLater
 from fanfold.engine.handlers.task_and_item import ItemWork, TaskWork
 from fanfold.engine.handlers.work import Work
@@ -26,7 +27,7 @@ from fanfold.engine.worker.attempt.time_limit import LoopBlocked, TimeLimit
 from fanfold.engine.worker.processes.child import OUT_OF_MEMORY
 from fanfold.engine.worker.processes.forks import end_copy, in_one_process
 from fanfold.engine.worker.processes.main_script import Unguarded
-from fanfold.errors import BadInput, Cancelled, ChildDied, HoldItem, PauseTask, Permanent, Temporary
+from fanfold.errors import BadInput, Cancelled, ChildDied, HoldItem, PauseTask, Permanent, Temporary, Unreadable
 from fanfold.model.endings import Ending
 from fanfold.model.item import Claimed, Later
 from fanfold.model.pipelines.pipeline import Pipeline, Stage
@@ -61,6 +62,7 @@ class Call:
         self.row = row
         self.claimed = claimed
         self.with_arguments = pipeline.calls_with_arguments
+        self.types = pipeline.kept_types
         self.time = TimeLimit(stage.timeout)
         self._run_in_child = run_in_child
         kind = ItemWork if stage.kind is Kind.EACH else TaskWork
@@ -73,6 +75,7 @@ class Call:
             retries_left=max(0, limit - claimed.failures),
             wait_limit=stage.wait_limit,
             grace_seconds=grace_seconds,
+            types=self.types,
         )
 
     def handler_arguments(self) -> tuple[list[Any], dict[str, Any]]:
@@ -82,9 +85,11 @@ class Call:
                 raise self._other_kind(planned)
         if self.with_arguments and isinstance(self.work, TaskWork):
             first = next(iter(inspect.signature(self.stage.handler).parameters), None)
-            return [*([self.work] if first == "task" else []), *self.work.inputs], self.work.options
+            return [*([self.work] if first == "task" else []), *typed_values.arguments(self.work)], self.work.options
         if isinstance(self.work, TaskWork) and self.stage.kind is Kind.MERGE:
             return [self.work, self.work.results()], {}
+        if isinstance(self.work, ItemWork) and self.types.makes(self.claimed.input, self.stage.name):
+            self.work._read_input()  # Before the handler runs and pays for anything.
         return [self.work], {}
 
     async def run_in_child(
@@ -159,6 +164,8 @@ class Call:
             return Settlement(self.claimed, Ending.POSTPONE, delay=error.seconds, **self._cost())
         if isinstance(error, PauseTask):
             return self.release(pause=clean(said_by(error) or say("no_reason_given"), 1_000))
+        if isinstance(error, Unreadable):
+            error = HoldItem(say("unreadable_held", why=error.message, task=self.row.id))
         if isinstance(error, HoldItem):
             why = clean(said_by(error) or say("no_reason_given"), 1_000)
             return Settlement(self.claimed, Ending.HOLD, hold=why, **self._cost())
@@ -203,10 +210,16 @@ class Call:
             raise BadInput(say("split_yields", stage=self.stage.name, type=type(value).__name__), code="bad_split")
         path = self.store.scratch / f"split-{self.row.id}-{self.claimed.id}-{self.claimed.lease}.jsonl"
         new_items = NewItems(path, self.claimed.generation)
-        new_items.fill(in_one_process(value), self.work._fold, self.store.settings.result_bytes)
+        new_items.fill(
+            in_one_process(value), self.work._fold, self.store.settings.result_bytes, check=self._check_input
+        )
         return Settlement(
             self.claimed, Ending.FINISH, new_items=new_items, **self._cost(), degraded=shortfall(self.work.shortfalls)
         )
+
+    def _check_input(self, text: str, what: Callable[[], str]) -> None:
+        follower = self.row.plan.after(self.stage.name)
+        self.types.check(text, Any if follower is None else self.types.input(follower.name), what)
 
     def release(self, pause: str | None = None, out_of_time: OutOfTime | None = None) -> Settlement:
         """Hand the item back without a failure counted. What the attempt has spent still counts."""

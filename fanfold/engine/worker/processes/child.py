@@ -200,9 +200,19 @@ def _prepared(store: Any, stage: Stage, request: ChildRequest) -> Callable[[], S
 
     from fanfold.engine.worker.attempt.call import Call
 
-    pipeline = (FunctionPipeline if request.with_arguments else Pipeline)(request.row.pipeline)
-    call = Call(store, pipeline, stage, request.row, request.claimed)
+    call = Call(store, _pipeline(stage, request), stage, request.row, request.claimed)
     return (lambda: asyncio.run(call.run_async())) if stage.runs_in_loop else call.run_sync
+
+
+def _pipeline(stage: Stage, request: ChildRequest) -> Pipeline:
+    """The pipeline that the handler's module defines, for the types of its other stages; else one of this stage only."""
+    for value in list(vars(sys.modules[stage.handler.__module__]).values()):
+        found = value.pipeline if isinstance(value, TaskFunction) else value
+        if isinstance(found, Pipeline) and found.name == request.row.pipeline and found.find(stage.name) is not None:
+            return found
+    pipeline = (FunctionPipeline if request.with_arguments else Pipeline)(request.row.pipeline)
+    pipeline.stages[stage.name] = stage
+    return pipeline
 
 
 def _run_function(request: FunctionRequest, begun: Callable[[], None]) -> bytes:

@@ -114,4 +114,25 @@ SENTENCES: dict[str, str] = {
     "value_too_large": "{what:word} is {size:.0f} MB; the limit is {limit:.0f} MB. Return write(name, data) instead.",
     "returned_by": "What {stage} returned",
     "input_of_item": "The input of item {item}",
+    "output_of_item": "What {stage} made of item {item}",
+    "output_of_stage": "What {stage} made",
+    "argument_named": "The argument {name}",
+    "option_named": "The option {name}",
+    "does_not_fit": "{what:word} cannot be used: {why:bare}.",
+    "unreadable": "{what:word} cannot be read back: {why:bare}.",
+    "unreadable_held": (
+        "{why:ended} It stays as it was kept; when the code fits it again, the item can be retried[[: fanfold retry {task}]]"
+    ),
+    "type_unknown": (
+        "it was kept as {type}, which is not known here. Annotate the handlers with that type, give it to Pipeline(types=…), or "
+        "register it with register_codec"
+    ),
+    "field_added": (
+        "{type} has a field `{field}` that was not kept. Give the field a default, or register a codec that knows both shapes"
+    ),
+    "field_removed": (
+        "{type} has no field `{field}` any more, and one was kept. Put the field back, or register a codec that knows both shapes"
+    ),
+    "in_field": "{type}.{field}: {why:bare}",
+    "not_of_type": "{value} does not make a {type}{why}",
 }

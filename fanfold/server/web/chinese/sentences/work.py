@@ -95,4 +95,18 @@ SENTENCES: dict[str, str] = {
     "value_too_large": "{what:word} 有 {size:.0f} MB；上限为 {limit:.0f} MB。请改为返回 write(name, data)。",
     "returned_by": "{stage} 返回的内容",
     "input_of_item": "条目 {item} 的输入",
+    "output_of_item": "{stage} 对条目 {item} 的结果",
+    "output_of_stage": "{stage} 的结果",
+    "argument_named": "参数 {name}",
+    "option_named": "选项 {name}",
+    "does_not_fit": "{what:word} 无法使用：{why:bare}。",
+    "unreadable": "{what:word} 无法读回：{why:bare}。",
+    "unreadable_held": "{why:ended}它保持保存时的样子；代码重新与之相符后，可以重试该条目[[：fanfold retry {task}]]",
+    "type_unknown": (
+        "它保存为 {type}，而此处不知道该类型。请在处理函数上标注该类型，将其交给 Pipeline(types=…)，或用 register_codec 注册"
+    ),
+    "field_added": "{type} 的字段 `{field}` 当时没有保存。请为该字段设默认值，或注册兼容两种形状的编解码器",
+    "field_removed": "{type} 已没有字段 `{field}`，而保存的值中有。请恢复该字段，或注册兼容两种形状的编解码器",
+    "in_field": "{type}.{field}：{why:bare}",
+    "not_of_type": "{value} 不能成为 {type}{why}",
 }

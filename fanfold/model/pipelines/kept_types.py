@@ -1,0 +1,198 @@
+"""The types of what a pipeline takes and makes: from the annotations of its handlers, and from ``types=``.
+
+Kept values name their types, and only these types and registered ones are ever made from them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Any
+
+from fanfold.errors import BadInput, BadPipeline, Unreadable
+from fanfold.model.item import Later
+from fanfold.model.plan import Kind
+from fanfold.model.text.sentences import say
+from fanfold.model.values import serial
+from fanfold.model.values.codecs import TYPE_MARK, codec_named, codec_of
+from fanfold.model.values.decoding import Reading
+from fanfold.model.values.hints import arguments_of, bare, classes_in, is_plain, members
+
+if TYPE_CHECKING:
+    from fanfold.model.pipelines.pipeline import Stage
+
+
+class KeptTypes:
+    """What is known of the values of one pipeline."""
+
+    def __init__(
+        self,
+        stages: Sequence[Stage] = (),
+        declared: Sequence[type[Any]] = (),
+        pipeline: str = "",
+        *,
+        has_arguments: bool = False,
+    ) -> None:
+        self.has_arguments = has_arguments
+        """Whether the handler is a function that gets what was submitted as its arguments."""
+        self._inputs: dict[str, Any] = {}
+        self._outputs: dict[str, Any] = {}
+        self.task_input: Any = Any
+        """What the one input of a task is."""
+        self._named: dict[str, Any] = {}
+        self._positional: list[Any] = []
+        self._rest: Any = Any
+        named: list[Any] = [*declared]
+        given: Any = Any
+        for stage in stages:
+            hints = resolved(stage.handler)
+            named.extend(hints.values())
+            given = self._learn(stage, hints, given)
+        known = _by_name(pipeline, (kind for hint in named for kind in classes_in(hint)))
+        self.reading = Reading(known, refuses_unknown=True)
+        """For handlers: a value of a type that is not known must not pass for another one."""
+        self.lenient = Reading(known)
+        """For programs that look: what is not known comes as the JSON it was kept as."""
+        self._strict = Reading(known, refuses_unknown=True, strict=True)
+
+    def _learn(self, stage: Stage, hints: dict[str, Any], given: Any) -> Any:
+        """Note the types of one stage; returns those of the items that it leaves to the next one."""
+        names = list(_parameters(stage.handler))
+        first = _roles(hints.get(names[0], Any)) if names else {}
+        made = without_later(hints.get("return", Any))
+        if stage.kind is Kind.EACH:
+            made = made if "return" in hints else first.get("output", Any)
+            self._inputs[stage.name] = first.get("input", given)
+        elif "input" in first:
+            self.task_input = first["input"]
+        if stage.kind is Kind.MERGE and len(names) > 1:
+            self._fill_in(_roles(hints.get(names[1], Any)))
+        self._outputs[stage.name] = Any if stage.kind is Kind.SPLIT or _yields(stage.handler) else made
+        if self.has_arguments:
+            self._learn_arguments(stage.handler, hints)
+        return _yielded(hints.get("return", Any)) if stage.kind is Kind.SPLIT else made
+
+    def _learn_arguments(self, function: Callable[..., Any], hints: dict[str, Any]) -> None:
+        for position, (name, parameter) in enumerate(_parameters(function).items()):
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                self._rest = hints.get(name, Any)
+            elif parameter.kind is not parameter.VAR_KEYWORD and not (position == 0 and name == "task"):
+                self._named[name] = hints.get(name, Any)
+                if parameter.kind is not parameter.KEYWORD_ONLY:
+                    self._positional.append(self._named[name])
+
+    def _fill_in(self, results: dict[str, Any]) -> None:
+        """What a merge says of the results before it, where their own handler says nothing."""
+        for name in reversed(self._inputs):
+            if self._outputs.get(name, Any) is Any:
+                self._outputs[name] = results.get("output", Any)
+            if self._inputs[name] is Any:
+                self._inputs[name] = results.get("input", Any)
+            return
+
+    def input(self, stage: str) -> Any:
+        """What the input of an item is, as far as annotations say."""
+        return self._inputs.get(stage, Any)
+
+    def output(self, stage: str) -> Any:
+        """What the output of a stage is."""
+        return self._outputs.get(stage, Any)
+
+    def argument(self, position: int) -> Any:
+        """What the argument of a function at this position is."""
+        return self._positional[position] if position < len(self._positional) else self._rest
+
+    def named(self, name: str) -> Any:
+        """What the argument of a function with this name is."""
+        return self._named.get(name, Any)
+
+    def makes(self, text: str | None, stage: str) -> bool:
+        """Whether the input of an item becomes anything but plain JSON."""
+        return text is not None and (TYPE_MARK in text or not is_plain(self.input(stage)))
+
+    def check(self, text: str | None, hint: Any, what: str | Callable[[], str]) -> None:
+        """BadInput when a value that is to be kept could not be read by the handler that needs it."""
+        if text is None or (is_plain(hint) and TYPE_MARK not in text):
+            return
+        try:
+            serial.load(text, reading=self._strict, hint=hint)
+        except Unreadable as problem:
+            raise BadInput(
+                say("does_not_fit", what=what if isinstance(what, str) else what(), why=problem.message),
+                code="bad_value",
+            ) from problem
+
+
+def resolved(handler: Callable[..., Any], only: str | None = None) -> dict[str, Any]:
+    """The annotations of a handler by parameter; those that only a type checker can resolve are left out."""
+    function = inspect.unwrap(handler)
+    scope = getattr(function, "__globals__", {})
+    found: dict[str, Any] = {}
+    for name, annotation in getattr(function, "__annotations__", {}).items():
+        if only is not None and name != only:
+            continue
+        holder = types.SimpleNamespace(__annotations__={name: annotation})
+        try:
+            found |= typing.get_type_hints(holder, scope, scope)
+        except Exception:  # An annotation is code: it may raise anything.
+            continue
+    return found
+
+
+def without_later(hint: Any) -> Any:
+    """What a handler returns in the end."""
+    if typing.get_origin(hint) not in (typing.Union, types.UnionType):
+        return hint
+    kept = [choice for choice in members(hint) if choice is not Later]
+    return reduce(or_, kept) if kept and all(isinstance(one, type) for one in kept) else typing.Union[tuple(kept)]  # noqa: UP007
+
+
+def _by_name(pipeline: str, kinds: Iterable[type[Any]]) -> dict[str, type[Any]]:
+    found: dict[str, type[Any]] = {}
+    for kind in kinds:
+        codec = codec_of(kind)
+        if codec is None or codec_named(codec.name) is codec:
+            continue
+        other = found.setdefault(codec.name, kind)
+        if other is not kind:
+            raise BadPipeline(
+                f"Pipeline {pipeline} uses two types named {codec.name}: {other.__module__} and {kind.__module__} have one. "
+                "Give one of them another name with fanfold.register_codec(…, name=…)."
+            )
+    return found
+
+
+def _parameters(handler: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    try:
+        return inspect.signature(handler).parameters
+    except ValueError:  # Some functions written in C do not tell.
+        return {}
+
+
+def _roles(hint: Any) -> dict[str, Any]:
+    """What the brackets of `ItemWork[…]`, `TaskWork[…]`, `Results[…]` and `NewItem[…]` say."""
+    roles = getattr(typing.get_origin(hint), "kept_types", ())
+    return {role: kind for role, kind in zip(roles, arguments_of(hint), strict=False) if kind is not Any}
+
+
+def _yielded(hint: Any) -> Any:
+    """What the items of a split are, from the annotation of what it yields."""
+    arguments = arguments_of(hint)
+    if not arguments:
+        return Any
+    new_item = bare(arguments[0])
+    if "kept_types" in vars(typing.get_origin(new_item) or new_item):
+        return _roles(new_item).get("input", Any)
+    return new_item
+
+
+def _yields(handler: Callable[..., Any]) -> bool:
+    return inspect.isasyncgenfunction(handler) or inspect.isgeneratorfunction(handler)
+
+
+NO_TYPES = KeptTypes()
+"""Of a pipeline whose code is not known."""
