@@ -61,6 +61,7 @@ from fanfold.model.task import Change as Change
 from fanfold.model.task import Event as Event
 from fanfold.model.task import Task as Task
 from fanfold.model.text.sentences import Catalogue as Catalogue
+from fanfold.model.values.budgets import Budget as Budget
 from fanfold.model.values.codecs import register_codec as register_codec
 from fanfold.model.values.files import File as File
 from fanfold.model.values.questions import Answer as Answer

@@ -8,6 +8,7 @@ from functools import wraps
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
+from fanfold.engine.queries.budgets import BudgetQueries
 from fanfold.engine.queries.decisions import DecisionQueries
 from fanfold.engine.queries.items import ItemQueries
 from fanfold.engine.queries.lookup import Lookup
@@ -16,6 +17,7 @@ from fanfold.engine.queries.outputs import OutputQueries
 from fanfold.engine.queries.pauses import steps_of
 from fanfold.engine.queries.tasks import TaskQueries
 from fanfold.engine.tasks.steering.accept_degraded import Keep, accept
+from fanfold.engine.tasks.steering.budgets import BudgetChange, change_budget
 from fanfold.engine.tasks.steering.commands import Commands
 from fanfold.engine.tasks.steering.decide import Deciding
 from fanfold.engine.tasks.steering.external_decisions import Wish, decide
@@ -28,6 +30,7 @@ from fanfold.model.pipelines.pipeline import Pipeline, Target, as_pipeline, by_n
 from fanfold.model.task import Task
 from fanfold.model.text.sentences import say
 from fanfold.model.text.texts import check_keys, check_text
+from fanfold.model.values.budgets import wish
 from fanfold.settings import load as load_settings
 from fanfold.store.rows.workers import WorkerRow
 from fanfold.store.store import Store
@@ -91,6 +94,7 @@ class Client:
         self._items = ItemQueries(self.lookup)
         self._outputs = OutputQueries(self.lookup)
         self._decisions = DecisionQueries(self.lookup)
+        self._budgets = BudgetQueries(self.lookup)
 
     get = _asks("_tasks", TaskQueries.get)
     list = _asks("_tasks", TaskQueries.list)
@@ -109,6 +113,7 @@ class Client:
     missing = _asks("_outputs", OutputQueries.missing)
     stream = _asks("_outputs", OutputQueries.stream)
     decisions = _asks("_decisions", DecisionQueries.decisions)
+    budget = _asks("_budgets", BudgetQueries.budget)
 
     def __enter__(self) -> Client:
         return self
@@ -138,12 +143,16 @@ class Client:
         metadata: dict[str, Any] | None = None,
         straight_through: bool = False,
         literal: bool = False,
+        budget: Any = None,
+        strict_budget: bool = False,
+        allow_unknown_cost: bool = False,
     ) -> Task:
         """Create a task with its first items, claimable at once; the same ``key`` gives the same task, never a second one.
 
         For a pipeline, text and paths among ``inputs`` are files, copied in; other values are kept as they are. For an
         ``@task`` function, ``inputs`` and ``options`` are its arguments. ``literal`` says that text is never a path.
-        KeyReused when the key belongs to a task with another pipeline, other options, inputs or items.
+        KeyReused when the key belongs to a task with another pipeline, other options, inputs or items. ``budget`` is what its
+        calls to models may cost, in US dollars: before it is exceeded the task is paused (``raise_budget`` resumes it).
         """
         wanted = Submission(
             inputs=inputs,
@@ -159,6 +168,7 @@ class Client:
             metadata={} if metadata is None else metadata,
             straight_through=straight_through,
             actor=self.actor,
+            budget=wish(budget, strict=strict_budget, allow_unknown_cost=allow_unknown_cost),
         )
         return self.submit_or_find(pipeline, wanted)[0]
 
@@ -206,6 +216,24 @@ class Client:
     def cancel(self, task_id: str, reason: str | None = None) -> Task:
         """Stop for good."""
         return self._command(task_id, lambda number: self.commands.cancel(number, reason))
+
+    def raise_budget(
+        self,
+        task_id: str,
+        by: Any = None,
+        to: Any = None,
+        *,
+        strict: bool | None = None,
+        allow_unknown_cost: bool | None = None,
+    ) -> Task:
+        """Raise the budget of a task by an amount, or set it to one, in US dollars; None leaves a rule as it is.
+
+        A task that was paused because its budget was used up goes on.
+        """
+        change = BudgetChange(by, to, strict, allow_unknown_cost)
+        return self._command(
+            task_id, lambda number: change_budget(self.store, self.pipelines, number, change, self.actor)
+        )
 
     def retry(
         self,

@@ -11,7 +11,8 @@ from fanfold.errors import BadAnswer, BadInput, NoAnswer, PauseTask, Permanent, 
 from fanfold.model.text.sentences import say
 from fanfold.model.values.questions import Answer, Asking, Question
 from fanfold.providers.configuration import Provider, unknown_model, unknown_provider
-from fanfold.providers.desk import Desk, Inquiry, desk
+from fanfold.providers.desk import Desk, desk
+from fanfold.providers.inquiry import Inquiry
 from fanfold.providers.rate_limit import LONGEST_WAIT, RateLimit
 from fanfold.providers.services import Reply, Request, ServiceTrouble, TroubleKind, connect, objection
 from fanfold.store.store import Store

@@ -13,10 +13,12 @@ from weakref import WeakKeyDictionary
 
 from fanfold.errors import BadAnswer, DatabaseProblem
 from fanfold.model.text.sentences import say
-from fanfold.model.values.questions import NOT_TOLD, Answer, Asking, Question, Usage
+from fanfold.model.values.questions import NOT_TOLD, Answer, Usage
 from fanfold.model.values.usage import ledger
 from fanfold.providers.answer_checks import judge, judge_again
+from fanfold.providers.call_budget import BudgetFull, BudgetSpent, CallBudget, CallPlan
 from fanfold.providers.configuration import Provider, choose, load
+from fanfold.providers.inquiry import Inquiry
 from fanfold.providers.rate_limit import PATIENCE, RateLimit
 from fanfold.providers.services import Request, Service, ServiceTrouble, TroubleKind, connect
 from fanfold.store.rows.answers import ASKED, CACHED, NO_ANSWER, OUTCOMES, TAKEN
@@ -28,24 +30,11 @@ OTHERS_SECONDS = 0.25
 
 
 @dataclass(frozen=True)
-class Inquiry:
-    """A question on its way to one model, and for whom."""
-
-    asking: Asking
-    question: Question
-    provider: Provider
-    model: str
-
-    def key(self, changes: dict[str, Any]) -> str:
-        """What the answer is kept under."""
-        return self.question.fingerprint(self.provider.address, self.model, changes)
-
-
-@dataclass(frozen=True)
 class BegunCall:
     """A question that is ours to ask, and the row of its call in the ledger; None when its item is gone."""
 
     call: int | None
+    plan: CallPlan
 
 
 class Desk:
@@ -65,6 +54,7 @@ class Desk:
         self._default = default
         self._connect = connect
         self._now = asyncio.get_running_loop().time
+        self.budget = CallBudget(store)
         self._rate_limits: dict[str, RateLimit] = {}
         self._under_way: dict[str, asyncio.Task[Answer]] = {}
 
@@ -87,15 +77,26 @@ class Desk:
         kept = await asyncio.to_thread(self._kept, key, inquiry)
         if kept is not None:
             return kept
-        mine = key not in self._under_way
-        if mine:
-            flight = asyncio.create_task(self._fetch(rate_limit, inquiry, changes, key))
-            self._under_way[key] = flight
-            flight.add_done_callback(lambda done: self._landed(key, done))
-        answer = await asyncio.shield(self._under_way[key])
+        answer, mine = await self._joined(rate_limit, inquiry, changes, key)
         if not mine:
             await asyncio.to_thread(self._account, inquiry, key, CACHED, NOT_TOLD, 0.0)
         return replace(answer, cached=answer.cached or not mine)
+
+    async def _joined(
+        self, rate_limit: RateLimit, inquiry: Inquiry, changes: dict[str, Any], key: str
+    ) -> tuple[Answer, bool]:
+        """The answer to a question that may be under way already, and whether it was asked for this inquiry."""
+        while True:
+            mine = key not in self._under_way
+            if mine:
+                flight = asyncio.create_task(self._fetch(rate_limit, inquiry, changes, key))
+                self._under_way[key] = flight
+                flight.add_done_callback(lambda done: self._landed(key, done))
+            try:
+                return await asyncio.shield(self._under_way[key]), mine
+            except BudgetSpent:
+                if mine:
+                    raise  # Otherwise it was the budget of another task: this one asks for itself.
 
     async def finish(self, seconds: float) -> None:
         """Wait for what is under way: it is paid for, and nobody else waits for it."""
@@ -117,7 +118,7 @@ class Desk:
         give_up_at = self._now() + PATIENCE
         while True:
             async with rate_limit.place():
-                begun = await asyncio.to_thread(self._begin, key, inquiry)
+                begun = await asyncio.to_thread(self._begin, key, inquiry, changes)
                 if isinstance(begun, BegunCall):
                     begun_at = self._now()
                     try:
@@ -139,14 +140,16 @@ class Desk:
                         raise
             if isinstance(begun, Answer):
                 return begun
-            await asyncio.sleep(OTHERS_SECONDS)
+            if isinstance(begun, BudgetFull):
+                await self.budget.until_room(begun.plan, begun.scope, give_up_at)
+            else:
+                await asyncio.sleep(OTHERS_SECONDS)
 
     async def _call(
         self, rate_limit: RateLimit, inquiry: Inquiry, changes: dict[str, Any], key: str, begun: BegunCall
     ) -> Answer:
         question = inquiry.question
-        limit = {"max_tokens": inquiry.provider.max_tokens} if inquiry.provider.max_tokens else {}
-        parameters = limit | question.parameters | changes
+        parameters = inquiry.parameters(changes)
         service = await rate_limit.connected()
         started = self._now()
         request = Request(inquiry.model, question.prompt, question.images, question.system, parameters)
@@ -208,20 +211,31 @@ class Desk:
         self._account(inquiry, key, CACHED, NOT_TOLD, 0.0)
         return answer
 
-    def _begin(self, key: str, inquiry: Inquiry) -> BegunCall | Answer | None:
+    def _begin(self, key: str, inquiry: Inquiry, changes: dict[str, Any]) -> BegunCall | Answer | BudgetFull | None:
         """Begun when the question is ours to ask; the answer when somebody has it; None when somebody is asking.
 
         An earlier attempt at the item may have got a bad answer meanwhile, which ends the asking like a good one.
 
-        The call is noted in the same transaction: a process that dies with it in the air leaves a trace of what it may cost.
+        The call is noted and its cost reserved in the same transaction: a process that dies with it in the air leaves a trace
+        of what it may cost.
         """
-        with self.store.write() as tx:
-            if tx.answers.begin(
-                key, self.asker, inquiry.provider.timeout + 30, inquiry.asking.item, self.store.settings.lease_seconds
-            ):
-                if tx.calls.rejected(inquiry.asking.item, inquiry.asking.first_lease, key) is None:
-                    return BegunCall(tx.calls.begin(_row(inquiry, None, ASKED, NOT_TOLD, 0.0, None)))
-                tx.answers.give_up(key, self.asker)
+        plan = self.budget.plan(inquiry, inquiry.parameters(changes))
+        try:
+            with self.store.write() as tx:
+                if tx.answers.begin(
+                    key,
+                    self.asker,
+                    inquiry.provider.timeout + 30,
+                    inquiry.asking.item,
+                    self.store.settings.lease_seconds,
+                ):
+                    if tx.calls.rejected(inquiry.asking.item, inquiry.asking.first_lease, key) is None:
+                        call = tx.calls.begin(_row(inquiry, None, ASKED, NOT_TOLD, 0.0, None))
+                        self.budget.reserve(tx, plan)
+                        return BegunCall(call, plan)
+                    tx.answers.give_up(key, self.asker)
+        except BudgetFull as full:
+            return full
         return self._kept(key, inquiry)
 
     def _give_up(
@@ -230,26 +244,34 @@ class Desk:
         """The question may be asked again. A call that was refused was not paid; one without an answer may have been."""
         with self.store.write() as tx:
             tx.answers.give_up(key, self.asker)
-            if begun.call is None or trouble is None:
+            if trouble is None:
                 return
-            if trouble.unknown:
+            if begun.call is not None and trouble.unknown:
                 tx.calls.settle(begun.call, _row(inquiry, None, NO_ANSWER, NOT_TOLD, round(seconds, 3), None))
-            else:
+            elif begun.call is not None:
                 tx.calls.withdraw(begun.call)
+            if trouble.unknown:
+                self.budget.hold(tx, begun.plan)
+            else:
+                self.budget.release(tx, begun.plan)
 
     def _settle(self, begun: BegunCall, row: dict[str, Any]) -> None:
         """What became of a call, in the ledger."""
         with self.store.write() as tx:
+            self.budget.note_try(tx, begun.call, begun.plan)
             if begun.call is not None:
                 tx.calls.settle(begun.call, row)
+            self.budget.settle(tx, begun.plan, row)
 
     def _keep(self, begun: BegunCall, row: dict[str, Any], key: str, answer: Answer) -> None:
         """The answer and its cost in one transaction, whatever became of the lease: it is paid for."""
         with self.store.write() as tx:
+            self.budget.note_try(tx, begun.call, begun.plan)
             if begun.call is not None and tx.calls.settle(begun.call, row):
                 tx.answers.keep(key, _packed(answer))
             else:
                 tx.answers.drop(key)  # Its task was deleted meanwhile, and leaves nothing of its texts behind.
+            self.budget.settle(tx, begun.plan, row)
 
     def _account(
         self,

@@ -23,12 +23,14 @@ from fanfold.store.items.recover import Recovery
 from fanfold.store.items.reset import Resetting
 from fanfold.store.items.settle import Settling
 from fanfold.store.rows.answers import Answers, Calls
+from fanfold.store.rows.budgets import Budgets
 from fanfold.store.rows.decisions import Decisions
 from fanfold.store.rows.events import Events
 from fanfold.store.rows.health import HealthChecks
 from fanfold.store.rows.removal import Removal
 from fanfold.store.rows.tasks import Tasks
 from fanfold.store.rows.tokens import Tokens
+from fanfold.store.rows.usage_history import UsageHistory
 from fanfold.store.rows.workers import Workers
 from fanfold.store.streams.database import Streams
 from fanfold.store.upgrade import revisions
@@ -145,6 +147,16 @@ class Transaction:
     def calls(self) -> Calls:
         """The ledger of calls to models."""
         return Calls(self.connection, self.clock)
+
+    @cached_property
+    def budgets(self) -> Budgets:
+        """What may be spent: reserve, settle."""
+        return Budgets(self.connection, self.clock)
+
+    @cached_property
+    def usage_history(self) -> UsageHistory:
+        """What calls of each pipeline and model have used."""
+        return UsageHistory(self.connection, self.clock)
 
     @cached_property
     def tokens(self) -> Tokens:

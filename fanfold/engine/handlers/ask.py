@@ -21,6 +21,9 @@ class AskingWork:
 
     def __init__(self, work: Work) -> None:
         self.task_id = work.task_id
+        self.task = work._row.number
+        self.pipeline = work._row.pipeline
+        self.owner = work._row.owner
         self.item = work._claimed.id
         self.lease = work._claimed.lease
         # Each claim counts both, and a reset by a person only sets the attempts back.

@@ -12,6 +12,7 @@ from fanfold.engine.tasks.moving.advance import advance
 from fanfold.engine.tasks.moving.copy_items import move_on
 from fanfold.engine.tasks.moving.split import finish_split
 from fanfold.engine.tasks.moving.transitions import MirrorFailed, Pipelines, left_for_later, pause_after
+from fanfold.engine.tasks.steering.budgets import is_outdated
 from fanfold.engine.tasks.steering.commands import Commands
 from fanfold.engine.worker.attempt.attempt_result import MESSAGE_LENGTH, Settlement, clean, unstorable
 from fanfold.engine.worker.attempt.settle_batch import settle
@@ -181,6 +182,9 @@ def _pause(store: Store, pipelines: Pipelines, worker: str, settled: Sequence[Se
     refused: dict[int, MirrorFailed] = {}
     for task, reason in {one.claimed.task: one.pause for one in settled if one.pause}.items():
         try:
+            with store.read() as tx:
+                if is_outdated(tx, task, reason):
+                    continue
             with left_for_later(store, worker):
                 try:
                     Commands(store, pipelines, actor=worker).pause(task, reason)

@@ -55,6 +55,10 @@ class Asking(Protocol):
     """For whom a question is asked: an attempt at an item."""
 
     task_id: str
+    task: int
+    """The task's number."""
+    pipeline: str
+    owner: str
     item: int
     lease: int
     first_lease: int

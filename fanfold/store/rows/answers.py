@@ -177,6 +177,11 @@ class Calls:
         done = sa.update(calls).where(calls.c.id == call).values(**known).returning(calls.c.id)
         return self.connection.execute(done).first() is not None
 
+    def is_asked(self, call: int) -> bool:
+        """Whether a call that was noted is not settled yet."""
+        asked = sa.select(calls.c.id).where(calls.c.id == call, calls.c.outcome == ASKED)
+        return self.connection.execute(asked).first() is not None
+
     def rejected(self, item: int, first_lease: int, key: str) -> Rejected | None:
         """The rejected answer to a question in an attempt with this lease or a later one, if any."""
         bad = sa.and_(calls.c.answer == key, calls.c.outcome.not_in(OUTCOMES))

@@ -15,6 +15,8 @@ from fanfold.store.dialects.bulk import remove_all, remove_rows
 from fanfold.store.dialects.clock import Clock
 from fanfold.store.dialects.dialect import Dialect
 from fanfold.store.rows.answers import USED, Answers
+from fanfold.store.rows.budgets import task_scope
+from fanfold.store.schema.money import budgets
 from fanfold.store.schema.statements import run
 from fanfold.store.schema.tables import (
     OF_TASKS,
@@ -93,7 +95,8 @@ class Removal:
         self._delete(blobs, blobs.c.key.in_(keys))
 
     def end(self, number: int) -> None:
-        """Finish the removal: nothing is left."""
+        """Nothing is left but the budget: it goes last, since calls that end now lock their row of the ledger before it."""
+        self._delete(budgets, budgets.c.scope == task_scope(number))
         self._delete(deleted_tasks, deleted_tasks.c.task == number)
 
     def _remove_rows(self, table: sa.Table, number: int, limit: int) -> int:

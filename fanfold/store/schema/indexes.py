@@ -8,6 +8,7 @@ from __future__ import annotations
 from sqlalchemy import Index
 
 from fanfold.store.dialects.schema import OFTEN_CHANGED, covering, if_indexes_end_with_id, only_where
+from fanfold.store.schema.money import budgets
 from fanfold.store.schema.tables import (
     ACTIVE,
     DEGRADED,
@@ -33,6 +34,7 @@ from fanfold.store.schema.tables import (
 
 __all__ = ["metadata"]
 items.dialect_kwargs.update(OFTEN_CHANGED)
+budgets.dialect_kwargs.update(OFTEN_CHANGED)
 Index("tasks_key", tasks.c.owner, tasks.c.key, unique=True)
 Index("tasks_active", tasks.c.priority.desc(), tasks.c.number, **only_where(ACTIVE))
 Index(

@@ -32,8 +32,9 @@ class Revision:
 HISTORY: tuple[Revision, ...] = (
     Revision("0001", "0001"),
     Revision("0010", "0001", adds=("drafts", "deleted_tasks", "externals", "resets", "reset_items", "decisions")),
+    Revision("0020", "0001", adds=("budgets", "usage_history")),
 )
-"""Every revision this version knows, oldest first: 0.1 and 0.2. Tests compare it with the migrations."""
+"""Every revision this version knows, oldest first: 0.1, 0.2, and budgets. Tests compare it with the migrations."""
 REVISIONS = tuple(revision.name for revision in HISTORY)
 NEWEST = REVISIONS[-1]
 UNRELEASED = ("0006", "0007", "0008", "0009")

@@ -11,6 +11,7 @@ from fanfold.errors import BadInput
 from fanfold.model.retry import MOST_RETRIES
 from fanfold.model.text.sentences import say
 from fanfold.model.text.texts import check_text, shown
+from fanfold.model.values.budgets import BudgetWish
 
 OWNER_LENGTH = 200
 TAG_LENGTH = 100
@@ -34,6 +35,7 @@ class Submission:
     straight_through: bool = False
     literal: bool = False
     actor: str = "person"
+    budget: BudgetWish | None = None
 
 
 def checked(wanted: Submission) -> Submission:

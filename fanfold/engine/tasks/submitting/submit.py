@@ -29,6 +29,7 @@ from fanfold.model.text.sentences import say
 from fanfold.model.values import serial
 from fanfold.model.values.files import File
 from fanfold.store.items.large.drafts import CHUNK, NEW
+from fanfold.store.rows.budgets import task_scope
 from fanfold.store.store import Store, Transaction
 
 log = logging.getLogger("fanfold.submit")
@@ -186,6 +187,9 @@ class Making:
         row = tx.tasks.get(number)
         assert row is not None
         make_items(tx, row, row.plan.stages[0], items)
+        if (wish := self.wanted.budget) is not None:
+            rules = {"strict": wish.strict, "allow_unknown": wish.allow_unknown_cost}
+            tx.budgets.put(task_scope(number), wish.cap, task=number, **rules)
         record(
             tx,
             {self.pipeline.name: self.pipeline},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fanfold.model.text.catalogue import asking, commands, inputs, operating, serving, tasks, waiting, work
+from fanfold.model.text.catalogue import asking, commands, inputs, money, operating, serving, tasks, waiting, work
 
 PARTS: tuple[dict[str, str], ...] = (
     waiting.SENTENCES,
@@ -12,6 +12,7 @@ PARTS: tuple[dict[str, str], ...] = (
     commands.SENTENCES,
     inputs.SENTENCES,
     asking.SENTENCES,
+    money.SENTENCES,
     serving.SENTENCES,
 )
 ENGLISH: dict[str, str] = {code: text for part in PARTS for code, text in part.items()}

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from fanfold.server.web.chinese.sentences import asking, commands, inputs, operating, serving, tasks, waiting, work
+from fanfold.server.web.chinese.sentences import (
+    asking,
+    commands,
+    inputs,
+    money,
+    operating,
+    serving,
+    tasks,
+    waiting,
+    work,
+)
 
 PARTS: tuple[dict[str, str], ...] = (
     waiting.SENTENCES,
@@ -12,6 +22,7 @@ PARTS: tuple[dict[str, str], ...] = (
     commands.SENTENCES,
     inputs.SENTENCES,
     asking.SENTENCES,
+    money.SENTENCES,
     serving.SENTENCES,
 )
 SENTENCES: dict[str, str] = {code: text for part in PARTS for code, text in part.items()}

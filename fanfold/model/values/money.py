@@ -1,0 +1,49 @@
+"""Amounts of money as whole billionths of a dollar, so that thousands of small sums stay exact."""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from fanfold.errors import BadInput
+from fanfold.model.text.sentences import say
+from fanfold.model.text.texts import shown
+
+PARTS = 1_000_000_000
+"""Parts of a dollar: a token of the cheapest models costs about ten of them."""
+MOST_DOLLARS = 1_000_000_000
+"""Sums of such amounts still fit a column of 64 bits."""
+
+
+def parts_of(cost: float) -> int:
+    """The cost of a call, in billionths of a dollar."""
+    return round(cost * PARTS)
+
+
+def dollars(amount: int) -> float:
+    """An amount in dollars."""
+    return amount / PARTS
+
+
+def read_amount(value: Any) -> int:
+    """The amount that a person gave in dollars: `5`, `0.25`, `"5.00"` or `"$5"`; BadInput when it is none."""
+    try:
+        if isinstance(value, bool):
+            raise ValueError
+        found = Decimal(value.strip().removeprefix("$") if isinstance(value, str) else str(value))
+        if not found.is_finite() or not 0 <= found <= MOST_DOLLARS:
+            raise ValueError
+    except (InvalidOperation, ValueError, TypeError):
+        raise BadInput(say("budget_amount", value=shown(value))) from None
+    return int((found * PARTS).to_integral_value())
+
+
+def told(amount: int) -> str:
+    """An amount as people read it: `$2.00`, `$0.41`, `$0.0123`; very small ones with two digits that count."""
+    found = amount / PARTS
+    if amount == 0 or abs(found) >= 1:
+        return f"${found:.2f}"
+    if abs(found) < 0.0001:
+        return f"${Decimal(f'{found:.1e}'):f}"
+    plain = f"{found:.4f}"
+    return f"${plain[:-2] if plain.endswith('00') else plain}"

@@ -1,0 +1,46 @@
+"""How large a question is, and its answer may be, in tokens: guessed before the call, since only the service counts them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fanfold.model.values.questions import Question
+from fanfold.model.values.tokens import TOKENS_PER_IMAGE, guessed_tokens
+
+LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+"""What services call the longest answer."""
+SAFETY = 1.5
+"""The guess may be too low by a third: other languages and code have shorter tokens."""
+HIGH_OUTPUT = 2.0
+"""A long answer has about twice the tokens of the text it is about."""
+LEAST_HIGH_OUTPUT = 1_000
+
+
+@dataclass(frozen=True)
+class QuestionSize:
+    """A question in tokens."""
+
+    guessed: int
+    """Of the question, as likely as not."""
+    limit: int | None
+    """The longest answer that was asked for; None when it was left to the service."""
+
+    @property
+    def most_input(self) -> int:
+        """The tokens that the question hardly exceeds."""
+        return round(self.guessed * SAFETY) + 50
+
+    @property
+    def likely_output(self) -> int:
+        """The tokens that hardly any answer exceeds, if nothing was measured before."""
+        high = round(max(LEAST_HIGH_OUTPUT, self.guessed * HIGH_OUTPUT))
+        return high if self.limit is None else min(high, self.limit)
+
+
+def size_of(question: Question, parameters: Mapping[str, Any]) -> QuestionSize:
+    """The size of a question, with the parameters that are sent with it."""
+    guessed = guessed_tokens(question.system, question.prompt) + TOKENS_PER_IMAGE * len(question.images)
+    limits = [parameters[name] for name in LIMITS if isinstance(parameters.get(name), int)]
+    return QuestionSize(guessed, max(limits) if limits else None)

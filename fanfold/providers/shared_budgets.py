@@ -1,0 +1,122 @@
+"""The budgets that an installation sets for everybody: `[budgets]` of fanfold.toml, by owner, provider and day.
+
+The file is read again when it has changed, so a raised budget counts without a restart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from fanfold.errors import BadInput
+from fanfold.model.text.sentences import say
+from fanfold.model.values.money import read_amount
+from fanfold.settings import tables
+
+PERIODS = {"day": "%Y-%m-%d", "month": "%Y-%m"}
+MEANINGS = {
+    "day": "What all calls together may cost per day (UTC).",
+    "owner": "What the tasks of each owner may cost who has no line under `[budgets.owners]`.",
+    "owners": "`[budgets.owners]`: what the tasks of single owners may cost.",
+    "providers": "`[budgets.providers]`: what the calls to single providers may cost.",
+    "strict": "Whether each call reserves the most that it can cost, in these budgets.",
+    "allow_unknown_cost": "Whether models without a known price may be asked although there are budgets.",
+}
+
+
+@dataclass(frozen=True)
+class Cap:
+    """An amount, in total or for each day or month."""
+
+    amount: int
+    period: str | None = None
+
+    def time_of(self, moment: datetime) -> str:
+        """The day or month of a moment; empty where the amount is for all time."""
+        return "" if self.period is None else moment.strftime(PERIODS[self.period])
+
+
+@dataclass(frozen=True)
+class SharedBudgets:
+    """`[budgets]`, read."""
+
+    day: Cap | None = None
+    owner: Cap | None = None
+    owners: Mapping[str, Cap] = field(default_factory=dict)
+    providers: Mapping[str, Cap] = field(default_factory=dict)
+    strict: bool = False
+    allow_unknown_cost: bool = False
+
+    def scopes(self, owner: str, provider: str, moment: datetime) -> dict[str, int]:
+        """Scope → cap, of every budget that a call falls under, in the order in which they are locked."""
+        caps = (
+            ("owner", owner, self.owners.get(owner, self.owner)),
+            ("provider", provider, self.providers.get(provider)),
+            ("all", "", self.day),
+        )
+        return {f"{kind}@{cap.time_of(moment)}:{name}": cap.amount for kind, name, cap in caps if cap is not None}
+
+
+def whose(scope: str) -> str:
+    """Whose budget a scope is, as part of a sentence."""
+    place, _, who = scope.partition(":")
+    kind, _, time = place.partition("@")
+    if kind == "all":
+        return say("budget_of_day", day=time)
+    return say(f"budget_of_{kind}_in", name=who, time=time) if time else say(f"budget_of_{kind}", name=who)
+
+
+class BudgetFile:
+    """`[budgets]` as it stands now."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder or Path.cwd()
+        self._stamp: tuple[int, int] | None = (-1, -1)
+        self._read = SharedBudgets()
+
+    def current(self) -> SharedBudgets:
+        """The budgets, read again when the file has changed."""
+        stamp = self._stamp_now()
+        if stamp != self._stamp:
+            self._read, self._stamp = read(tables(self.folder).get("budgets", {})), stamp
+        return self._read
+
+    def _stamp_now(self) -> tuple[int, int] | None:
+        try:
+            found = (self.folder / "fanfold.toml").stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size
+
+
+def read(given: Mapping[str, Any]) -> SharedBudgets:
+    """`[budgets]`, checked; BadInput names what is wrong."""
+    if unknown := sorted(set(given) - set(MEANINGS)):
+        raise BadInput(say("budgets_unknown", names=unknown, known=list(MEANINGS)))
+    for name in ("owners", "providers"):
+        if not isinstance(given.get(name, {}), Mapping):
+            raise BadInput(say("budgets_no_table", name=name))
+    return SharedBudgets(
+        day=None if given.get("day") is None else Cap(read_amount(given["day"]), "day"),
+        owner=None if given.get("owner") is None else _cap(given["owner"]),
+        owners={name: _cap(value) for name, value in given.get("owners", {}).items()},
+        providers={name: _cap(value) for name, value in given.get("providers", {}).items()},
+        strict=bool(given.get("strict", False)),
+        allow_unknown_cost=bool(given.get("allow_unknown_cost", False)),
+    )
+
+
+def _cap(value: Any) -> Cap:
+    """`20`, or `"20 per day"`."""
+    amount, mark, period = str(value).partition(" per ")
+    if mark and period.strip() not in PERIODS:
+        raise BadInput(say("budgets_period", value=value, known=list(PERIODS)))
+    return Cap(read_amount(amount if mark else value), period.strip() or None)
+
+
+def utc_now() -> datetime:
+    """The time that decides which day it is."""
+    return datetime.now(UTC)

@@ -1,0 +1,39 @@
+"""What budgets, estimates and costs have to say, in Chinese."""
+
+SENTENCES: dict[str, str] = {
+    "budget_amount": "{value} 不是金额：请写美元数，例如 5.00。",
+    "budget_spent": (
+        "预算已用完：已花费 {spent}，预算 {cap}，下一次调用可能花费 {next}。提高预算即可继续。"
+        "[[提高预算：fanfold budget {task} --raise AMOUNT]]"
+    ),
+    "budget_spent_unknown": (
+        "预算已用完：已花费 {spent}，预算 {cap}，为未收到回答的调用预留 {unknown}，下一次调用可能花费 {next}。提高预算即可继续。"
+        "[[提高预算：fanfold budget {task} --raise AMOUNT]]"
+    ),
+    "budget_too_small": (
+        "一次调用最多可能花费 {next}，而严格预算为 {cap}。提高预算即可继续。[[提高预算：fanfold budget {task} --raise AMOUNT]]"
+    ),
+    "budget_shared_spent": (
+        "{whose}的预算已用完：已花费 {spent}，预算 {cap}，下一次调用可能花费 {next}。请在 fanfold.toml 的 [budgets] 中提高，"
+        "然后继续任务。"
+    ),
+    "budget_of_owner": "所有者 {name} ",
+    "budget_of_owner_in": "所有者 {name} 在 {time} ",
+    "budget_of_provider": "提供方 {name} ",
+    "budget_of_provider_in": "提供方 {name} 在 {time} ",
+    "budget_of_day": "{day} 当日",
+    "budget_price_unknown": (
+        "{model} 的价格未知，因此无法遵守预算。请在 fanfold.toml 的 [providers.{provider}] 中设置 price_input 和 price_output，"
+        "或允许未知费用。[[允许：fanfold budget {task} --allow-unknown-cost]]"
+    ),
+    "budget_waits": "预算的剩余部分已为正在进行的调用预留",
+    "budget_warning": "预算已花费 {share}%：{spent}，预算 {cap}",
+    "budget_shared_warning": "{whose}的预算已花费 {share}%：{spent}，预算 {cap}",
+    "budget_missing": "严格预算或允许未知费用的预算需要金额：请指明预算。",
+    "budget_none": "任务 {task} 没有预算。请指明它可以花费的金额。[[设置预算：fanfold budget {task} --to 5.00]]",
+    "budget_by_or_to": "预算可以增加一个金额，或设为一个金额：请只指明其中之一。",
+    "budget_now": "预算现为 {cap}",
+    "budgets_unknown": "fanfold.toml 的 [budgets]：未知的 {names}。可用的有：{known}。",
+    "budgets_no_table": "fanfold.toml：budgets.{name} 须为表：[budgets.{name}]",
+    "budgets_period": "fanfold.toml 的 [budgets]：{value!r} 没有指明周期。可用 {known:or}，例如 '20 per day'。",
+}

@@ -1,0 +1,260 @@
+"""Is a task stopped before it spends more than it may, and does it go on when it may spend more?"""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fanfold as ff
+from fanfold.model.text.sentences import Sentence
+from fanfold.model.values.money import dollars
+from fanfold.providers.call_budget import CallBudget, CallPlan
+from tests.ai_protocol import Call, Reply, slow
+from tests.ai_server import AIServer
+from tests.engine.live import Live
+from tests.engine.pipelines import batch
+from tests.waiting import eventually
+
+
+@pytest.fixture
+def live(database_url: str, tmp_path: Path) -> Iterator[Live]:
+    """An installation with real workers."""
+    made = Live(database_url, tmp_path / "data")
+    yield made
+    made.store.close()
+
+
+@pytest.fixture
+def sqlite_live(sqlite_url: str, tmp_path: Path) -> Iterator[Live]:
+    """The same on SQLite alone."""
+    made = Live(sqlite_url, tmp_path / "data")
+    yield made
+    made.store.close()
+
+
+async def ask(item: Any) -> str:
+    """What most handlers do."""
+    answer = await item.ask(str(item.input), **item.options.get("parameters", {}))
+    return str(answer.text)
+
+
+def asking(name: str = "batch", **rules: Any) -> ff.Pipeline:
+    return batch(name, handler=ask, **{"retry": ff.Retry(limit=0), **rules})
+
+
+def priced(output_tokens: int) -> Reply:
+    """An answer that costs a dollar and a thousandth for each token it has."""
+    return Reply(text="yes", output_tokens=output_tokens)
+
+
+def code_of(reason: str | None) -> str:
+    """The code of what a budget said, also inside of the sentence that the task is paused."""
+    assert isinstance(reason, Sentence), reason
+    if reason.code == "paused_because":
+        return str(reason.parameters["why"]["code"])
+    return reason.code
+
+
+def test_a_task_stops_at_its_budget_and_goes_on_when_it_is_raised(live: Live, ai: AIServer) -> None:
+    ai.answer(priced(0))
+    task = live.client.submit(live.know(asking()), items=list(range(12)), budget="5.50")
+    with live.working(concurrency=4):
+        paused = live.until(task, "paused")
+        eventually(lambda: live.client.budget(task.id).reserved == 0)
+        assert code_of(paused.wait_reason) == "budget_spent"
+        assert "of $5.50 spent" in str(paused.wait_reason)
+        assert f"fanfold budget {task.id} --raise" in str(paused.wait_reason)
+        budget = live.client.budget(task.id)
+        assert (budget.cap, budget.spent, budget.unknown) == (5.5, 5.0, 0.0)
+        assert len(ai.paid) == 5, "nothing more was asked"
+        assert [item.failures for item in live.client.items(task.id)] == [0] * 12
+        assert live.client.raise_budget(task.id, by=20).state == "active"
+        done = live.until(task, "completed")
+    assert (done.failed, len(ai.paid)) == (0, 12), "no answer was paid twice"
+    assert live.client.budget(task.id).spent == 12.0 == pytest.approx(done.spending.cost)
+    verbs = [event.verb for event in live.client.events(task.id)]
+    assert verbs.count("pause") == 1
+
+
+def test_a_small_raise_does_not_resume_what_is_still_over(live: Live, ai: AIServer) -> None:
+    ai.answer(priced(2_000))
+    task = live.client.submit(live.know(asking()), items=[1, 2], budget=0.5)
+    with live.working(concurrency=1):
+        live.until(task, "paused")
+        assert live.client.budget(task.id).spent == 3.0, "one call is always let through"
+        assert live.client.raise_budget(task.id, by=1).state == "paused"
+        assert live.client.raise_budget(task.id, to=10).state == "active"
+        live.until(task, "completed")
+
+
+@pytest.mark.parametrize("varied", [False, True])
+def test_200_calls_at_once_on_4_workers_stay_within_the_bound(
+    live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch, varied: bool
+) -> None:
+    monkeypatch.setenv("FANFOLD_PROVIDERS_FAKE_CONCURRENCY", "50")
+    dearest, cap = (2.0 if varied else 1.0), 60.0
+    beyond: list[float] = []
+    settle = CallBudget.settle
+
+    def noted(self: CallBudget, tx: Any, plan: CallPlan, row: Any) -> None:
+        beyond.append(max(0.0, row["cost"] - dollars(plan.amount)))
+        settle(self, tx, plan, row)
+
+    def answer(call: Call) -> Reply:
+        return priced(1_000 if varied and int(call.prompt) % 7 == 0 else 0)
+
+    monkeypatch.setattr(CallBudget, "settle", noted)
+    ai.answer(answer)
+    ai.always(slow(0.2))
+    task = live.client.submit(live.know(asking()), items=list(range(200)), budget=cap)
+    with ExitStack() as workers:
+        for _ in range(4):
+            workers.enter_context(live.working(concurrency=50))
+        live.until(task, "paused", 120)
+        eventually(lambda: live.client.budget(task.id).reserved == 0)
+    spent = live.client.budget(task.id).spent
+    paid = sum(2.0 if varied and int(call.prompt) % 7 == 0 else 1.0 for call in ai.paid)
+    assert spent == paid, "the budget counts what the service was paid"
+    assert ai.busiest > 20, "many calls were in the air at once"
+    assert spent <= cap + sum(beyond), "beyond the cap is at most what calls cost beyond what they reserved"
+    assert varied or spent <= cap
+    assert spent > cap - 2 * 1.1 * dearest, "it is not stopped with much left"
+    assert live.client.get(task.id).failed == 0
+
+
+def test_what_may_have_been_paid_stays_reserved(live: Live, ai: AIServer) -> None:
+    ai.answer(priced(0))
+    ai.next("drop")
+    task = live.client.submit(live.know(asking(retry=ff.Retry(limit=3, first=0.01))), items=[1], budget=10)
+    with live.working():
+        done = live.until(task, "completed")
+    budget = live.client.budget(task.id)
+    assert (budget.spent, budget.reserved, done.spending.possibly_paid) == (1.0, 0.0, 1)
+    assert budget.unknown > 0.5
+    assert budget.left == pytest.approx(10 - 1.0 - budget.unknown)
+
+
+def test_what_was_refused_is_released(live: Live, ai: AIServer) -> None:
+    ai.answer(priced(0))
+    ai.next("429-soon", "503", "429-soon")
+    task = live.client.submit(live.know(asking(retry=ff.Retry(limit=3, first=0.01))), items=[1, 2], budget=10)
+    with live.working():
+        live.until(task, "completed")
+    budget = live.client.budget(task.id)
+    assert (budget.spent, budget.reserved, budget.unknown) == (2.0, 0.0, 0.0)
+
+
+def test_bad_answers_count(live: Live, ai: AIServer) -> None:
+    ai.answer(priced(0))
+    ai.next("empty", "empty")
+    task = live.client.submit(live.know(asking()), items=[1], budget=10)
+    with live.working():
+        live.until(task, "failed")
+    assert live.client.budget(task.id).spent == len(ai.paid) == 2
+
+
+def test_kept_answers_cost_nothing(live: Live, ai: AIServer) -> None:
+    first = live.client.submit(live.know(asking()), items=[1, 2])
+    with live.working():
+        live.until(first, "completed")
+        second = live.client.submit(live.pipelines[0], items=[1, 2], budget=0)
+        live.until(second, "completed")
+        third = live.client.submit(live.pipelines[0], items=[3], budget=0)
+        live.until(third, "paused")
+    assert live.client.budget(second.id).spent == 0
+    assert len(ai.paid) == 2
+
+
+def test_a_strict_budget_is_never_exceeded(live: Live, ai: AIServer) -> None:
+    ai.answer(priced(0))
+    options = {"parameters": {"max_tokens": 3_000}}
+    tight = live.client.submit(live.know(asking()), items=[1], budget=2, strict_budget=True, options=options)
+    roomy = live.client.submit(live.pipelines[0], items=[2, 3], budget=3.5, strict_budget=True, options=options)
+    with live.working(concurrency=2):
+        paused = live.until(tight, "paused")
+        assert code_of(paused.wait_reason) == "budget_too_small"
+        assert code_of(live.until(roomy, "paused").wait_reason) == "budget_spent"
+        assert live.client.raise_budget(tight.id, to=4).state == "active"
+        live.until(tight, "completed")
+    assert live.client.budget(roomy.id).spent == 1.0, "a second call might have cost three dollars"
+
+
+def test_an_unknown_price_needs_consent(live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FANFOLD_PROVIDERS_FAKE_PRICE_INPUT")
+    task = live.client.submit(live.know(asking()), items=[1, 2], budget=1)
+    agreed = live.client.submit(live.pipelines[0], items=[3], budget=1, allow_unknown_cost=True)
+    free = live.client.submit(live.pipelines[0], items=[4])
+    with live.working():
+        paused = live.until(task, "paused")
+        assert code_of(paused.wait_reason) == "budget_price_unknown"
+        live.until(agreed, "completed")
+        live.until(free, "completed")
+        assert "1" not in [call.prompt for call in ai.calls]
+        assert live.client.raise_budget(task.id, allow_unknown_cost=True).state == "active"
+        live.until(task, "completed")
+    assert live.client.budget(task.id).unpriced == 2
+
+
+def test_people_are_warned_once_when_most_is_spent(live: Live, ai: AIServer) -> None:
+    ai.answer(priced(0))
+    task = live.client.submit(live.know(asking()), items=list(range(6)), budget=7)
+    with live.working(concurrency=1):
+        live.until(task, "completed")
+    [warning] = [event for event in live.client.events(task.id) if event.verb == "budget"]
+    assert code_of(warning.reason) == "budget_warning"
+    assert str(warning.reason) == "86 % of the budget is spent: $6.00 of $7.00"
+
+
+def test_the_same_question_of_a_task_without_a_budget_is_asked(live: Live, ai: AIServer) -> None:
+    live.know(asking())
+    poor = live.client.submit(live.pipelines[0], items=["same"], budget=0)
+    rich = live.client.submit(live.pipelines[0], items=["same"])
+    with live.working(concurrency=2):
+        live.until(rich, "completed")
+        eventually(lambda: live.client.get(poor.id).state in ("paused", "completed"))
+    assert len(ai.paid) == 1
+
+
+def test_a_budget_can_be_set_while_a_task_runs(live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fanfold.providers.call_budget.LOOK_SECONDS", 0.0)
+    ai.answer(priced(0))
+    ai.next("answer", "answer", "held")
+    task = live.client.submit(live.know(asking()), items=list(range(9)))
+    with live.working(concurrency=1):
+        eventually(lambda: ai.waiting == 1 and len(ai.paid) == 2)
+        with pytest.raises(ff.BadInput, match="has no budget"):
+            live.client.raise_budget(task.id, by=1)
+        assert live.client.budget(task.id).cap is None
+        live.client.raise_budget(task.id, to=4.5)
+        assert live.client.budget(task.id).spent == 2.0, "what was spent before counts"
+        ai.release()
+        live.until(task, "paused")
+    assert len(ai.paid) in (4, 5)
+
+
+def test_the_budget_of_a_provider_holds_for_all_tasks(
+    live: Live, ai: AIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("fanfold.providers.call_budget.LOOK_SECONDS", 0.0)
+    settings = tmp_path / "fanfold.toml"
+    settings.write_text(
+        '[budgets]\nowner = 2.1\n[budgets.owners]\nalice = 100\n[budgets.providers]\nfake = "4.2 per day"\n'
+    )
+    ai.answer(priced(0))
+    live.know(asking())
+    other = live.client.submit(live.pipelines[0], items=[1, 2, 3], owner="bob")
+    with live.working(concurrency=1):
+        assert code_of(live.until(other, "paused").wait_reason) == "budget_shared_spent"
+        assert "The budget of owner bob is used up: $2.00 of $2.10 spent" in str(live.client.get(other.id).wait_reason)
+        hers = live.client.submit(live.pipelines[0], items=[4, 5, 6], owner="alice")
+        paused = live.until(hers, "paused")
+        assert "The budget of provider fake for 20" in str(paused.wait_reason)
+        assert len(ai.paid) == 4
+        settings.write_text('[budgets]\nday = 50\n[budgets.providers]\nfake = "40 per day"\n')
+        for task in (other, hers):
+            live.client.resume(task.id)
+            live.until(task, "completed")
+    assert len(ai.paid) == 6
