@@ -130,10 +130,10 @@ class _Server:
         try:
             request = pickle.loads(packed)
         except BaseException as error:
-            return pickle.dumps(ErrandOutcome(error=_not_readable(error)))
+            return pickle.dumps(FunctionResult(error=_not_readable(error)))
         with logged_as(request.log_fields):
-            if isinstance(request, Errand):
-                return _run_errand(request, self._begun)
+            if isinstance(request, FunctionRequest):
+                return _run_function(request, self._begun)
             return pickle.dumps(_settlement(self._open_store, request, self._begun))
 
     def _begun(self) -> None:

@@ -99,8 +99,8 @@ class Child:
         module = sys.modules.get(function.__module__)
         file = getattr(module, "__file__", None)
         fields = attempt_fields.get()
-        errand = Errand(function.__module__, file, function.__qualname__, arguments, named, fields)
-        outcome: ErrandOutcome = self._ask(errand, begun, slow)
+        errand = FunctionRequest(function.__module__, file, function.__qualname__, arguments, named, fields)
+        outcome: FunctionResult = self._ask(errand, begun, slow)
         return outcome.value
 
     def kill(self) -> None:
