@@ -17,6 +17,7 @@ import sqlalchemy as sa
 
 from fanfold.errors import DatabaseProblem
 from fanfold.model.values import serial
+from fanfold.model.values.decoding import FILE_MARK
 from fanfold.running.terminal.exit_codes import Exit
 from fanfold.store.database import Database
 from fanfold.store.upgrade import backup as copying
@@ -114,9 +115,7 @@ def fill(first: FirstVersion, log: Path, data: Path) -> dict[str, int]:
     first.event(completed, "advance", "active", "active", "bind")
     first.event(completed, "advance", "active", "completed", "bind")
     first.blob(completed, data, "t-completed/large", "result", b'{"count": 5, "long": "yes"}')
-    large = json.dumps(
-        {serial.LARGE_MARK: {serial.FILE_MARK: {"key": "t-completed/large", "name": "result", "size": 27}}}
-    )
+    large = json.dumps({serial.LARGE_MARK: {FILE_MARK: {"key": "t-completed/large", "name": "result", "size": 27}}})
     first.item(completed, "bind", 1, None, "done", lease=1, output=large)
     return {"mixed": mixed, "paused": paused, "merging": merging, "partial": partial, "completed": completed}
 

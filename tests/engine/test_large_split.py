@@ -171,7 +171,7 @@ def test_two_items_with_one_key_in_different_chunks_fail_the_split_and_nothing_i
     found = installation.client.get(task.id)
     assert (found.state, found.error_message) == (
         "failed",
-        "cut failed: cut yields two items with the key 'k0'; keys must differ.",
+        "cut failed: cut yields two items with the key 'k0'; keys must differ, also as text.",
     )
     assert installation.client.items(task.id, stage="convert") == []
     clock.advance(60)

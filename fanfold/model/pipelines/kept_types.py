@@ -13,7 +13,7 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any
 
-from fanfold.errors import BadInput, BadPipeline, Unreadable
+from fanfold.errors import BadInput, Unreadable
 from fanfold.model.item import Later
 from fanfold.model.plan import Kind
 from fanfold.model.text.sentences import say
@@ -33,10 +33,10 @@ class KeptTypes:
         self,
         stages: Sequence[Stage] = (),
         declared: Sequence[type[Any]] = (),
-        pipeline: str = "",
-        *,
         has_arguments: bool = False,
     ) -> None:
+        self.problem: str | None = None
+        """Why these types do not go together; a worker goes on all the same, and `submit` refuses."""
         self.has_arguments = has_arguments
         """Whether the handler is a function that gets what was submitted as its arguments."""
         self._inputs: dict[str, Any] = {}
@@ -52,7 +52,7 @@ class KeptTypes:
             hints = resolved(stage.handler)
             named.extend(hints.values())
             given = self._learn(stage, hints, given)
-        known = _by_name(pipeline, (kind for hint in named for kind in classes_in(hint)))
+        known = self._by_name(kind for hint in named for kind in classes_in(hint))
         self.reading = Reading(known, refuses_unknown=True)
         """For handlers: a value of a type that is not known must not pass for another one."""
         self.lenient = Reading(known)
@@ -65,7 +65,9 @@ class KeptTypes:
         first = _roles(hints.get(names[0], Any)) if names else {}
         made = without_later(hints.get("return", Any))
         if stage.kind is Kind.EACH:
-            made = made if "return" in hints else first.get("output", Any)
+            made = (
+                self._agreed(stage, made, first.get("output", Any)) if "return" in hints else first.get("output", Any)
+            )
             self._inputs[stage.name] = first.get("input", given)
         elif "input" in first:
             self.task_input = first["input"]
@@ -75,6 +77,29 @@ class KeptTypes:
         if self.has_arguments:
             self._learn_arguments(stage.handler, hints)
         return _yielded(hints.get("return", Any)) if stage.kind is Kind.SPLIT else made
+
+    def _agreed(self, stage: Stage, returned: Any, said: Any) -> Any:
+        """What a handler returns, if its annotations do not contradict each other."""
+        if Any not in (returned, said) and returned != said and not _yields(stage.handler):
+            self.problem = (
+                f"Stage {stage.name} has an item with the output {_shown(said)} and returns {_shown(returned)}. "
+                "Write the same type in both places, or leave it out of ItemWork[…]."
+            )
+        return returned
+
+    def _by_name(self, kinds: Iterable[type[Any]]) -> dict[str, type[Any]]:
+        found: dict[str, type[Any]] = {}
+        for kind in kinds:
+            codec = codec_of(kind)
+            if codec is None or codec_named(codec.name) is codec:
+                continue
+            other = found.setdefault(codec.name, kind)
+            if other is not kind:
+                self.problem = (
+                    f"Two of its types are named {codec.name}: {other.__module__} and {kind.__module__} have one. "
+                    "Give one of them another name with fanfold.register_codec(…, name=…)."
+                )
+        return found
 
     def _learn_arguments(self, function: Callable[..., Any], hints: dict[str, Any]) -> None:
         for position, (name, parameter) in enumerate(_parameters(function).items()):
@@ -151,19 +176,8 @@ def without_later(hint: Any) -> Any:
     return reduce(or_, kept) if kept and all(isinstance(one, type) for one in kept) else typing.Union[tuple(kept)]  # noqa: UP007
 
 
-def _by_name(pipeline: str, kinds: Iterable[type[Any]]) -> dict[str, type[Any]]:
-    found: dict[str, type[Any]] = {}
-    for kind in kinds:
-        codec = codec_of(kind)
-        if codec is None or codec_named(codec.name) is codec:
-            continue
-        other = found.setdefault(codec.name, kind)
-        if other is not kind:
-            raise BadPipeline(
-                f"Pipeline {pipeline} uses two types named {codec.name}: {other.__module__} and {kind.__module__} have one. "
-                "Give one of them another name with fanfold.register_codec(…, name=…)."
-            )
-    return found
+def _shown(hint: Any) -> str:
+    return getattr(hint, "__name__", None) or str(hint)
 
 
 def _parameters(handler: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:

@@ -125,9 +125,7 @@ class Pipeline(Declarations):
     def kept_types(self) -> KeptTypes:
         """The types of what it takes and makes; made when they are first needed, as annotations may name what comes later."""
         if self._kept_types is None:
-            self._kept_types = KeptTypes(
-                self.all_stages(), self._declared_types, self.name, has_arguments=self.calls_with_arguments
-            )
+            self._kept_types = KeptTypes(self.all_stages(), self._declared_types, self.calls_with_arguments)
         return self._kept_types
 
     @overload

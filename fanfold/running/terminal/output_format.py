@@ -15,6 +15,7 @@ import click
 
 from fanfold.model.text.moments import told_at
 from fanfold.model.text.sentences import sentences_in
+from fanfold.model.values.codecs import codec_of
 
 STYLES = {
     "completed": "green", "done": "green", "ok": "green", "failed": "red", "problem": "red", "partial": "yellow",
@@ -37,7 +38,8 @@ def plain(value: Any) -> Any:
         return {str(key): plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple | set):
         return [plain(inner) for inner in value]
-    return value
+    codec = None if value is None or isinstance(value, str | int | float) else codec_of(type(value))
+    return value if codec is None else plain(codec.encode(value))
 
 
 def _place(value: Any) -> Path | None:

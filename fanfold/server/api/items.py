@@ -84,6 +84,9 @@ def wanted_picture(client: Client, task_id: str, key: str, stage: str | None) ->
     detail = client.item(task_id, key, stage)
     kept = picture_of(detail)
     name = f"{task.id}/{detail.item.stage}/{detail.item.seq}"
+    pipeline = client.pipelines.get(task.pipeline)
+    if kept is None and pipeline is not None and pipeline.picture is not None:
+        detail = client.typed(pipeline).item(task_id, key, stage)
     return kept.read_bytes() if kept else None, task.pipeline, name, detail.input
 
 

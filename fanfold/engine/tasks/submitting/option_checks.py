@@ -8,7 +8,7 @@ from typing import Any
 
 from fanfold.engine.discovery import beside_service
 from fanfold.engine.tasks.submitting.inputs import Upload
-from fanfold.errors import BadInput, BadOption, HandlerError
+from fanfold.errors import BadInput, BadOption, BadPipeline, HandlerError
 from fanfold.model.pipelines.options import LOCAL, MODEL, PROVIDER, read_options
 from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.model.text.sentences import say
@@ -35,6 +35,8 @@ def check_types(
 ) -> None:
     """Whether the handlers can read what is submitted; BadInput names what they could not."""
     types = pipeline.kept_types
+    if types.problem is not None:
+        raise BadPipeline(f"The types of pipeline {pipeline.name} do not go together. {types.problem}")
     types.check(serial.dump(metadata, "The metadata"), Any, "The metadata")
     for name, value in options.items():
         what = say("argument_named", name=name) if types.has_arguments else say("option_named", name=name)

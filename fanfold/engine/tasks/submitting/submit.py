@@ -117,7 +117,13 @@ class Making:
         self.fingerprint = None if described is None else described.fingerprint(self.new_items.digest)
         row = _row(self.task_id, self.pipeline, self.plan, self.wanted, kept, checked)
         row["fingerprint"] = self.fingerprint
-        return self._keep_few(row) if self.new_items.fits_one_chunk else self._keep_many(row)
+        try:
+            return self._keep_few(row) if self.new_items.fits_one_chunk else self._keep_many(row)
+        except BadInput as problem:
+            duplicate = self.new_items.first_duplicate() if problem.code == "duplicate_key" else None
+            if duplicate is None:
+                raise
+            raise BadInput(say("items_duplicate", key=duplicate), code=problem.code) from problem
 
     def _check_input(self, text: str, what: Callable[[], str]) -> None:
         types = self.pipeline.kept_types

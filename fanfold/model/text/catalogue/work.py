@@ -42,7 +42,8 @@ SENTENCES: dict[str, str] = {
     "attempt_stopped": "The task was paused or cancelled, or this attempt took too long.",
     "lease_lost": "The lease on {key} is lost: somebody else has it now.",
     "split_yields": "{stage} must yield NewItem(…)s; it gave {type}.",
-    "split_duplicate": "{stage} yields two items with the key {key!r}; keys must differ.",
+    "split_duplicate": "{stage} yields two items with the key {key!r}; keys must differ, also as text.",
+    "items_duplicate": "Two of the items have the key {key!r}; keys must differ, also as text.",
     "same_key": "two of its items have the same key",
     "key_like_position": (
         "Item {number} has the key {key!r}, and item {key} has no key, so it answers to its position {key}. Give "
@@ -124,14 +125,15 @@ SENTENCES: dict[str, str] = {
         "{why:ended} It stays as it was kept; when the code fits it again, the item can be retried[[: fanfold retry {task}]]"
     ),
     "type_unknown": (
-        "it was kept as {type}, which is not known here. Annotate the handlers with that type, give it to Pipeline(types=…), or "
+        "it is a {type}, which is not known here. Annotate the handlers with that type, give it to Pipeline(types=…), or "
         "register it with register_codec"
     ),
     "field_added": (
-        "{type} has a field `{field}` that was not kept. Give the field a default, or register a codec that knows both shapes"
+        "{type} needs a field `{field}`, which the value does not have. Give the field a default, or register a codec that "
+        "knows both shapes"
     ),
     "field_removed": (
-        "{type} has no field `{field}` any more, and one was kept. Put the field back, or register a codec that knows both shapes"
+        "{type} has no field `{field}`, which the value has. Put the field back, or register a codec that knows both shapes"
     ),
     "in_field": "{type}.{field}: {why:bare}",
     "not_of_type": "{value} does not make a {type}{why}",

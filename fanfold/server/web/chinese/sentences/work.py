@@ -41,6 +41,7 @@ SENTENCES: dict[str, str] = {
     "lease_lost": "{key} 的租约已丢失：现在归他人所有。",
     "split_yields": "{stage} 须产生 NewItem(…)，但给出的是 {type}。",
     "split_duplicate": "{stage} 产生了两个键同为 {key!r} 的条目；键不能相同。",
+    "items_duplicate": "有两个条目的键是 {key!r}；键必须各不相同，作为文本也是。",
     "same_key": "其中两个条目的键相同",
     "key_like_position": (
         "第 {number} 个条目的键是 {key!r}，而第 {key} 个条目没有键，因而以其位置 {key} 为名。请给每个条目都设键，"
@@ -103,10 +104,10 @@ SENTENCES: dict[str, str] = {
     "unreadable": "{what:word} 无法读回：{why:bare}。",
     "unreadable_held": "{why:ended}它保持保存时的样子；代码重新与之相符后，可以重试该条目[[：fanfold retry {task}]]",
     "type_unknown": (
-        "它保存为 {type}，而此处不知道该类型。请在处理函数上标注该类型，将其交给 Pipeline(types=…)，或用 register_codec 注册"
+        "它是 {type}，而此处不知道该类型。请在处理函数上标注该类型，将其交给 Pipeline(types=…)，或用 register_codec 注册"
     ),
-    "field_added": "{type} 的字段 `{field}` 当时没有保存。请为该字段设默认值，或注册兼容两种形状的编解码器",
-    "field_removed": "{type} 已没有字段 `{field}`，而保存的值中有。请恢复该字段，或注册兼容两种形状的编解码器",
+    "field_added": "{type} 需要字段 `{field}`，而该值没有。请为该字段设默认值，或注册兼容两种形状的编解码器",
+    "field_removed": "{type} 没有字段 `{field}`，而该值有。请恢复该字段，或注册兼容两种形状的编解码器",
     "in_field": "{type}.{field}：{why:bare}",
     "not_of_type": "{value} 不能成为 {type}{why}",
 }
