@@ -53,6 +53,7 @@ class Settings:
     allowed_hosts: str = ""
     upload_bytes: int = 1_000_000_000
     log: str = "text"
+    telemetry: str = ""
 
     @property
     def data_folder(self) -> Path:
@@ -111,6 +112,7 @@ MEANINGS = {
     "allowed_hosts": "Names, separated by commas, under which the server may be called besides its own address.",
     "upload_bytes": "The largest request that may be uploaded to the server.",
     "log": "How commands, workers and the server write log lines: `text`, or `json` with one object a line.",
+    "telemetry": "`otel`: spans and metrics through OpenTelemetry, to the SDK that the program sets up; empty: none.",
 }
 
 
@@ -171,6 +173,8 @@ def _checked(settings: Settings) -> Settings:
         raise BadInput(f"sqlite_synchronous is {settings.sqlite_synchronous!r}; use FULL, EXTRA or NORMAL.")
     if settings.log not in ("text", "json"):
         raise BadInput(f"Setting log is {settings.log!r}; use text or json.")
+    if settings.telemetry:
+        _check_telemetry(settings.telemetry)
     _ = settings.weights
     for name in (
         "poll_seconds",
@@ -192,3 +196,13 @@ def _checked(settings: Settings) -> Settings:
             f"Setting concurrency is {settings.concurrency}; it must be more than 0, or 0 to follow the stages."
         )
     return settings
+
+
+def _check_telemetry(wanted: str) -> None:
+    """Say at the start what is missing, and not in the first attempt."""
+    if wanted != "otel":
+        raise BadInput(f"Setting telemetry is {wanted!r}; use otel, or leave it empty.")
+    from importlib.util import find_spec
+
+    if find_spec("opentelemetry") is None or find_spec("opentelemetry.trace") is None:
+        raise BadInput("Setting telemetry is otel, which needs a package more: pip install 'fanfold[otel]'")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
@@ -45,28 +45,36 @@ class LogLevels(NamedTuple):
     others: int
 
 
-attempt_fields: ContextVar[LogFields | None] = ContextVar("fanfold_attempt_fields", default=None)
+current_attempt: ContextVar[tuple[Call, Callable[[], str]] | LogFields | None] = ContextVar(
+    "fanfold_current_attempt", default=None
+)
+"""The attempt that runs here, with what tells its worker: its fields are made only when something is logged."""
 _installed: LogLevels | None = None
 
 
-def fields_of(call: Call, worker: str | None = None) -> LogFields:
-    """The fields of an attempt."""
-    return LogFields(call.row.id, call.stage.name, call.claimed.key, call.claimed.attempts, worker)
+def current_fields() -> LogFields | None:
+    """The fields of the attempt that runs here."""
+    found = current_attempt.get()
+    return found if found is None or isinstance(found, LogFields) else _fields(found[0], found[1]())
 
 
 def about(call: Call, worker: str | None = None) -> dict[str, LogFields]:
     """The ``extra`` of a line about an attempt that is logged outside of it."""
-    return {"fanfold": fields_of(call, worker)}
+    return {"fanfold": _fields(call, worker)}
+
+
+def _fields(call: Call, worker: str | None) -> LogFields:
+    return LogFields(call.row.id, call.stage.name, call.claimed.key, call.claimed.attempts, worker)
 
 
 @contextmanager
 def logged_as(fields: LogFields | None) -> Iterator[None]:
     """Lines that are logged meanwhile are about this attempt."""
-    before = attempt_fields.set(fields)
+    before = current_attempt.set(fields)
     try:
         yield
     finally:
-        attempt_fields.reset(before)
+        current_attempt.reset(before)
 
 
 def log_json(handler: logging.Handler, levels: LogLevels) -> None:
@@ -115,7 +123,7 @@ class JsonFormatter(logging.Formatter):
 
 def _known(record: logging.LogRecord) -> dict[str, Any]:
     """What the line is about: as it says itself, from the context, or from its first words."""
-    fields: LogFields | None = getattr(record, "fanfold", None) or attempt_fields.get()
+    fields: LogFields | None = getattr(record, "fanfold", None) or current_fields()
     known = {} if fields is None else fields._asdict()
     if record.name in SPEAKERS and str(record.msg).startswith("[%s] ") and isinstance(record.args, tuple):
         speaker = str(record.args[0])

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from fanfold.engine.telemetry.telling import model_call
 from fanfold.errors import BadAnswer, DatabaseProblem
 from fanfold.model.text.sentences import say
 from fanfold.model.values.questions import NOT_TOLD, Answer, Usage
@@ -155,8 +156,10 @@ class Desk:
         request = Request(inquiry.model, question.prompt, question.images, question.system, parameters)
         try:
             # The libraries' own limits are for each read: a service that sends a byte now and then would never be late.
-            async with asyncio.timeout(inquiry.provider.timeout):
-                reply = await service.call(request)
+            with model_call(self.store.settings, inquiry.provider.name, inquiry.model) as tell:
+                async with asyncio.timeout(inquiry.provider.timeout):
+                    reply = await service.call(request)
+                tell(reply.usage)
         except TimeoutError:
             late = say("late", seconds=inquiry.provider.timeout)
             raise ServiceTrouble(inquiry.provider, TroubleKind.LATE, late) from None

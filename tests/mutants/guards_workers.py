@@ -103,7 +103,7 @@ MUTANTS = (
         "an attempt cancelled before its first step is over too",
         Edit(
             ATTEMPTS,
-            "        task = asyncio.get_running_loop().create_task(run, context=self._context(call))\n",
+            "        task = asyncio.get_running_loop().create_task(run, context=context)\n",
             "        async def around() -> Settlement:\n"
             "            try:\n"
             "                return await run\n"

@@ -172,7 +172,8 @@ class Worker:
         self._loop = asyncio.get_running_loop()
         self._wake = asyncio.Event()
         self._caller = Caller(self.store, self.name, self.children, self._leave_for)
-        self._attempts = Attempts(self._caller, lambda: self.id, self._wake.set, scratch=self.store.scratch)
+        tells = bool(self.store.settings.telemetry)
+        self._attempts = Attempts(self._caller, lambda: self.id, self._wake.set, self.store.scratch, tells=tells)
         self._shortages = self._attempts.shortages
         self._services = Services(
             self.store,

@@ -13,6 +13,7 @@ from fanfold.engine.tasks.many_items.new_items import NewItems
 from fanfold.engine.tasks.moving.counts import COPIED, Ahead, OutOfDate, StageCounts, count_ahead
 from fanfold.engine.tasks.moving.merge_again import merge_again, overdue_merge
 from fanfold.engine.tasks.moving.transitions import Pipelines, can_move, may_try, move
+from fanfold.engine.telemetry.telling import left_stage
 from fanfold.model.lifecycle import ItemState, TaskState
 from fanfold.model.plan import ON_CANCELLED, ON_FAILED, Kind, PlannedStage
 from fanfold.model.progress import Counts
@@ -49,7 +50,8 @@ def advance(store: Store, pipelines: Pipelines, number: int, actor: str) -> Task
         if ahead is None:
             return None
         try:
-            return store.transact(partial(_decide, pipelines, actor, ahead))
+            moved = store.transact(partial(_decide, pipelines, actor, ahead))
+            return left_stage(store.settings, ahead.row, moved)
         except OutOfDate:
             if counting == COUNTINGS:
                 raise

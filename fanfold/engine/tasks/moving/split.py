@@ -14,11 +14,13 @@ from fanfold.engine.tasks.moving.advance import COUNTINGS, advance_locked
 from fanfold.engine.tasks.moving.copy_items import move_on
 from fanfold.engine.tasks.moving.counts import Ahead, OutOfDate, count_ahead
 from fanfold.engine.tasks.moving.transitions import Pipelines
+from fanfold.engine.telemetry.telling import left_stage
 from fanfold.engine.worker.attempt.attempt_result import Settlement, unstorable
 from fanfold.engine.worker.attempt.settle_batch import settle
 from fanfold.errors import BadInput, DatabaseProblem
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.plan import Plan
+from fanfold.model.task import TaskRow
 from fanfold.model.text.sentences import say
 from fanfold.store.database_errors import REFUSED
 from fanfold.store.items.large.drafts import NEW, OLD
@@ -30,7 +32,10 @@ def finish_split(store: Store, pipelines: Pipelines, worker: str, one: Settlemen
     new_items = one.new_items
     assert new_items is not None
     try:
+        before = _before(store, one) if store.settings.telemetry else None
         moved = _finish(store, pipelines, worker, one)
+        if before is not None:
+            left_stage(store.settings, before, moved)
     except (BadInput, DatabaseProblem) as problem:
         if isinstance(problem, DatabaseProblem) and problem.code != REFUSED:
             raise
@@ -39,6 +44,12 @@ def finish_split(store: Store, pipelines: Pipelines, worker: str, one: Settlemen
         moved = move_on(store, pipelines, one.claimed.task, worker)
     new_items.remove()
     return moved is not None
+
+
+def _before(store: Store, one: Settlement) -> TaskRow | None:
+    """The task as it is before the move."""
+    with store.read() as tx:
+        return tx.tasks.get(one.claimed.task)
 
 
 def refused(one: Settlement, problem: BadInput | DatabaseProblem) -> Settlement:

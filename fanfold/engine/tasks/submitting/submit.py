@@ -20,6 +20,7 @@ from fanfold.engine.tasks.submitting.option_checks import check_options, check_t
 from fanfold.engine.tasks.submitting.submission import TITLE_LENGTH, Submission
 from fanfold.engine.tasks.submitting.submission import checked as checked_submission
 from fanfold.engine.tasks.submitting.unlock import applied, taken_out
+from fanfold.engine.telemetry.telling import submitting
 from fanfold.errors import BadInput, DatabaseProblem, FanfoldError, KeyReused, KeyTaken
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.pipelines.pipeline import Pipeline
@@ -56,7 +57,11 @@ def submit_or_find(store: Store, pipeline: Pipeline, wanted: Submission) -> Subm
 
     Whatever the items come from is used up before any transaction begins.
     """
-    wanted = checked_submission(wanted)
+    with submitting(store.settings, pipeline.name, checked_submission(wanted)) as traced:
+        return _submit_or_find(store, pipeline, traced)
+
+
+def _submit_or_find(store: Store, pipeline: Pipeline, wanted: Submission) -> Submitted:
     options, secrets = taken_out(pipeline, wanted.options)
     wanted = replace(wanted, options=options)
     plan = pipeline.plan().without_gates() if wanted.straight_through else pipeline.plan()

@@ -13,7 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fanfold.engine.logs import about, attempt_fields, fields_of
+from fanfold.engine.logs import about, current_attempt
+from fanfold.engine.telemetry.telling import begun, ended
 from fanfold.engine.worker.attempt.attempt_result import OutOfTime, Settlement
 from fanfold.engine.worker.attempt.call import Call
 from fanfold.engine.worker.attempt.caller import SUSPECTS_AT_ONCE, Caller
@@ -46,6 +47,8 @@ class RunningAttempt:
     """Set before the task is cancelled: `release` to hand it back, `out_of_time` to hand it back because a tick is over,
     `lost` if its lease is gone, `late` if it took too long."""
     over: bool = False
+    span: Any = None
+    """Its span, where telemetry is on."""
 
 
 class Attempts:
@@ -57,11 +60,14 @@ class Attempts:
         worker: Callable[[], str],
         wake: Callable[[], None],
         scratch: Path = Path(),
+        *,
+        tells: bool = False,
     ) -> None:
         self.stats = WorkerStats()
         self.endings: Counter[Ending] = Counter()
         self._caller = caller
         self._worker = worker
+        self._tells = tells
         self._wake = wake
         self.shortages = Shortages(worker, scratch)
         self._running: dict[int, RunningAttempt] = {}
@@ -133,8 +139,11 @@ class Attempts:
         if in_loop:
             call.time.begin()
         run = call.run_async() if in_loop else self._caller.run(call)
-        task = asyncio.get_running_loop().create_task(run, context=self._context(call))
-        attempt = RunningAttempt(call, task, now)
+        context = contextvars.copy_context()
+        context.run(current_attempt.set, (call, self._worker))  # What is logged in it says what it is about.
+        span = context.run(begun, call, self._worker()) if self._tells else None
+        task = asyncio.get_running_loop().create_task(run, context=context)
+        attempt = RunningAttempt(call, task, now, span=span)
         self._watch_time(call.time.due(now))
         if (earlier := self._running.get(call.claimed.id)) is not None:
             self._superseded.append(earlier)
@@ -146,12 +155,6 @@ class Attempts:
             self._suspects.add(call.claimed.id)
         # Not a coroutine around the call: if cancelled before its first step, it would never run.
         task.add_done_callback(partial(self._ended, attempt))
-
-    def _context(self, call: Call) -> contextvars.Context:
-        """The context of an attempt: what is logged in it tells what it is about."""
-        context = contextvars.copy_context()
-        context.run(attempt_fields.set, fields_of(call, self._worker()))
-        return context
 
     async def hand_back(self, out_of_time: OutOfTime | None = None) -> None:
         """Cancel all running attempts and hand their items back. ``out_of_time`` is set if the time of a tick is over."""
@@ -239,6 +242,9 @@ class Attempts:
         _count(self._per_stage, (call.row.pipeline, call.stage.name), -1)
         _count(self._per_task, call.claimed.task, -1)
         settlement = self._settlement(attempt)
+        if attempt.span is not None:
+            seconds = time.monotonic() - attempt.started_at
+            ended(attempt.span, call, settlement if holds_lease else None, seconds)
         if settlement is not None and holds_lease:
             now, ending = time.monotonic(), settlement.ending
             self._say(call, settlement)

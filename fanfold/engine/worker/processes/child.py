@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from fanfold.engine.discovery import load_file
 from fanfold.engine.logs import LogFields, LogLevels, log_json, logged_as
+from fanfold.engine.telemetry.telling import carried_on
 from fanfold.engine.worker.processes.descendants import adopt_orphans, end_descendants
 from fanfold.engine.worker.processes.forks import end_copy
 from fanfold.engine.worker.processes.surroundings import Surroundings
@@ -56,6 +57,7 @@ class ChildRequest:
     row: TaskRow
     claimed: Claimed
     log_fields: LogFields | None = None
+    carrier: dict[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ class FunctionRequest:
     arguments: tuple[Any, ...]
     named: dict[str, Any]
     log_fields: LogFields | None = None
+    carrier: dict[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -131,7 +134,7 @@ class _Server:
             request = pickle.loads(packed)
         except BaseException as error:
             return pickle.dumps(FunctionResult(error=_not_readable(error)))
-        with logged_as(request.log_fields):
+        with logged_as(request.log_fields), carried_on(request.carrier):
             if isinstance(request, FunctionRequest):
                 return _run_function(request, self._begun)
             return pickle.dumps(_settlement(self._open_store, request, self._begun))

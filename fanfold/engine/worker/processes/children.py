@@ -14,7 +14,8 @@ from dataclasses import replace
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any
 
-from fanfold.engine.logs import attempt_fields, json_levels
+from fanfold.engine.logs import current_fields, json_levels
+from fanfold.engine.telemetry.telling import carrier
 from fanfold.engine.worker.processes.child import (
     BEGUN,
     OUT_OF_MEMORY,
@@ -67,6 +68,7 @@ class Child:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
             theirs.close()
         self.calls = 0
+        self._settings = settings
         self._start_seconds = settings.child_start_seconds
         self._allowance = allowance or Allowance(settings.child_memory_bytes)
         self._is_ready = self._has_begun = self._is_busy = self._is_over = False
@@ -98,8 +100,8 @@ class Child:
         """Run a plain function in the child; returns its result or raises its exception. Otherwise like ``call``."""
         module = sys.modules.get(function.__module__)
         file = getattr(module, "__file__", None)
-        fields = attempt_fields.get()
-        errand = FunctionRequest(function.__module__, file, function.__qualname__, arguments, named, fields)
+        fields, trace = current_fields(), carrier(self._settings)
+        errand = FunctionRequest(function.__module__, file, function.__qualname__, arguments, named, fields, trace)
         outcome: FunctionResult = self._ask(errand, begun, slow)
         return outcome.value
 
@@ -284,8 +286,9 @@ def _request(call: Call) -> ChildRequest:
     module = sys.modules.get(handler.__module__)
     file = getattr(module, "__file__", None)
     bare = replace(call.stage, handler=serve)
-    name, fields = handler.__qualname__, attempt_fields.get()
-    return ChildRequest(handler.__module__, file, name, bare, call.with_arguments, call.row, call.claimed, fields)
+    name, fields, trace = handler.__qualname__, current_fields(), carrier(call.store.settings)
+    with_arguments = call.with_arguments
+    return ChildRequest(handler.__module__, file, name, bare, with_arguments, call.row, call.claimed, fields, trace)
 
 
 def _manner(exit_code: int | None) -> Sentence:

@@ -1,0 +1,88 @@
+"""What the engine tells about its work: nothing, at the cost of one look at the settings, unless they ask for it.
+
+Only then are the packages of OpenTelemetry imported. What goes wrong in them, or in the SDK of the program, costs no work.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from fanfold.model.values.questions import Usage
+from fanfold.settings import Settings
+
+if TYPE_CHECKING:
+    from fanfold.engine.tasks.submitting.submission import Submission
+    from fanfold.engine.telemetry.spans import Carrier, Telemetry
+    from fanfold.engine.worker.attempt.attempt_result import Settlement
+    from fanfold.engine.worker.attempt.call import Call
+    from fanfold.model.lifecycle import TaskState
+    from fanfold.model.task import TaskRow
+
+log = logging.getLogger("fanfold.telemetry")
+Found = TypeVar("Found")
+
+
+def submitting(settings: Settings, pipeline: str, wanted: Submission) -> AbstractContextManager[Submission]:
+    """The submission, with the trace that it is made in."""
+    return _spans().submitting(pipeline, wanted) if settings.telemetry else nullcontext(wanted)
+
+
+def begun(call: Call, worker: str) -> Any:
+    """The span of an attempt that begins, current in the context of the caller. Only called where something is told."""
+    return _quietly(lambda: _spans().begin_attempt(call, worker))
+
+
+def ended(span: Any, call: Call, settlement: Settlement | None, seconds: float) -> None:
+    """The attempt with this span has ended; without a settlement where its lease was lost."""
+    _quietly(lambda: _spans().end_attempt(span, call, settlement, seconds))
+
+
+def left_stage(settings: Settings, before: TaskRow, moved: TaskState | None) -> TaskState | None:
+    """A task has left the stage that it was in before, and the move is committed; gives its new state back."""
+    if settings.telemetry and moved is not None:
+        _quietly(lambda: _spans().leave_stage(before, moved))
+    return moved
+
+
+def model_call(settings: Settings, provider: str, model: str) -> AbstractContextManager[Callable[[Usage], None]]:
+    """Around one call to a model, which says what the answer took."""
+    return _spans().model_call(provider, model) if settings.telemetry else nullcontext(_not_told)
+
+
+def carrier(settings: Settings) -> Carrier | None:
+    """The current trace, for a child process."""
+    return _quietly(lambda: _spans().carrier()) if settings.telemetry else None
+
+
+@contextmanager
+def carried_on(found: Carrier | None) -> Iterator[None]:
+    """In a child process: below the trace of its parent."""
+    with _spans().carried_on(found) if found else nullcontext():
+        yield
+
+
+def _spans() -> Telemetry:
+    from fanfold.engine.telemetry.spans import telemetry
+
+    return telemetry()
+
+
+def _quietly(tell: Callable[[], Found]) -> Found | None:
+    try:
+        return tell()
+    except Exception as error:
+        _warn_once(type(error).__name__, str(error))
+        return None
+
+
+@lru_cache(maxsize=100)
+def _warn_once(kind: str, why: str) -> None:
+    log.warning("[telemetry] Telling failed: %s: %s. The work goes on; this is said once", kind, why)
+
+
+def _not_told(_usage: Usage) -> None:
+    """Nobody listens."""
