@@ -6,6 +6,8 @@ import inspect
 import textwrap
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, get_overloads
 
 import fanfold
@@ -42,7 +44,16 @@ def python() -> str:
     for title, names in sections().items():
         parts += [f"## {title}", *(entry(name, getattr(fanfold, name)) for name in names)]
         parts += [extra() for extra in EXTRAS.get(title, ())]
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, *testing()])
+
+
+def testing() -> list[str]:
+    """The surface of ``fanfold.testing``, where there is one."""
+    if find_spec("fanfold.testing") is None:
+        return []
+    module = import_module("fanfold.testing")
+    names = sorted(module.__all__)
+    return ["## `fanfold.testing`", prose(module), *(entry(name, getattr(module, name), "testing") for name in names)]
 
 
 def sections() -> dict[str, list[str]]:
@@ -82,18 +93,18 @@ EXTRAS: dict[str, tuple[Callable[[], str], ...]] = {
 """Entries at the end of a section that are no public name."""
 
 
-def entry(name: str, value: Any) -> str:
+def entry(name: str, value: Any, module: str = "ff") -> str:
     """One public name."""
+    heading = f"### `{module}.{name}`"
     if inspect.isclass(value):
-        return class_entry(name, value)
+        return class_entry(heading, name, value)
     if callable(value):
-        return "\n\n".join([f"### `ff.{name}`", *function_text(name, value)])
-    return f"### `ff.{name}`\n\n{prose(value)}"
+        return "\n\n".join([heading, *function_text(name, value)])
+    return f"{heading}\n\n{prose(value)}"
 
 
-def class_entry(name: str, kind: type) -> str:
+def class_entry(heading: str, name: str, kind: type) -> str:
     """A class: how it is made, what it holds, what it does."""
-    heading = f"### `ff.{name}`"
     if issubclass(kind, enum.Enum):
         values = ", ".join(f"`{member.value}`" for member in kind)
         return "\n\n".join([heading, prose(kind), f"One of {values}."])
@@ -104,7 +115,7 @@ def class_entry(name: str, kind: type) -> str:
 def class_text(heading: str, name: str, kind: type, parts: list[type]) -> str:
     """A class as far as these parts of its lineage define it."""
     text, found = [heading], attributes(parts)
-    if kind.__name__ not in HANDED_OUT:
+    if is_made_by_programs(kind):
         text.append(fenced([signature_text(name, kind)]))
         found = {attribute: meaning for attribute, meaning in found.items() if meaning[1]}
     if issubclass(kind, Exception):
@@ -112,16 +123,27 @@ def class_text(heading: str, name: str, kind: type, parts: list[type]) -> str:
     text.append(prose(kind))
     if found:
         text.append(attribute_table(found))
+    told = {member for member, _ in methods(lineage(getattr(fanfold, LIKE[name])))} if name in LIKE else set()
     for member, function in methods(parts):
-        text += [f"#### `{name}.{member}`", *function_text(member, function)]
+        if member not in told:
+            text += [f"#### `{name}.{member}`", *function_text(member, function)]
     return "\n\n".join(text)
 
+
+LIKE = {"AsyncClient": "Client"}
+"""Classes with the methods of another one, which are described there."""
 
 HANDED_OUT = {
     "TaskWork", "ItemWork", "Work", "Results", "Result", "File", "Change", "FormWork", "ActionWork", "Check", "Task", "Item",
     "Event", "ExternalJob", "Spending", "Answer", "Decision", "ActionOutcome",
 }  # fmt: skip
 """Classes that a program is given and does not make: their fields are shown, not how they are made."""
+
+
+def is_made_by_programs(kind: type) -> bool:
+    """Whether a program makes objects of this class, with a constructor that is written in Python."""
+    written = any(inspect.isfunction(vars(part).get(name)) for part in kind.__mro__ for name in ("__init__", "__new__"))
+    return written and kind.__name__ not in HANDED_OUT
 
 
 def function_text(name: str, function: Callable[..., Any]) -> list[str]:
