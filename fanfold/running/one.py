@@ -32,7 +32,7 @@ AsyncTaskFunction = TaskFunction[..., Coroutine[Any, Any, Returned]]
 
 QUIET_SECONDS = 0.3
 """Delay before the first display: until the worker is registered, the task would be shown as waiting for one."""
-GO_ON = "Interrupted; run the same command again to resume"
+GO_ON = "Interrupted; run it again to resume"
 
 
 @dataclass(frozen=True)
@@ -257,15 +257,15 @@ def way_out(task: Task) -> str:
     """Why a run ended without a result, and what to do about it."""
     if task.state in (TaskState.WAITING, TaskState.PAUSED):
         what = "is paused" if task.state is TaskState.PAUSED else str(task.wait_reason)
-        return f"Task {task.id} {what}. To continue: fanfold resume {task.id}, then run the same command again"
+        return f"Task {task.id} {what}. To continue: fanfold resume {task.id}, then run it again"
     if task.stalled:
-        ways = [f"Once that is fixed: fanfold retry {task.id}, then run the same command again"]
+        ways = [f"Once that is fixed: fanfold retry {task.id}, then run it again"]
         if "merge" in task.available_commands:
-            ways.append(f"to merge without them: fanfold merge {task.id}, then run the same command again")
+            ways.append(f"to merge without them: fanfold merge {task.id}, then run it again")
         seen = f"To see them: fanfold items {task.id} --state waiting"
         return f"Task {task.id}: {task.wait_reason}. {seen}. {'; '.join(ways)}"
     why = f": {task.error_message}" if task.error_message else ""
-    ways = [f"For details: fanfold show {task.id}", "to retry: run the same command again"]
+    ways = [f"For details: fanfold show {task.id}", "to retry: run it again"]
     if task.state is TaskState.PARTIAL and "merge" in task.available_commands:
         ways.append(f"to merge without the failed items: fanfold merge {task.id}")
     return f"Task {task.id} ended as {task.state}{why}. {'; '.join(ways)}"

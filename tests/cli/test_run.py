@@ -113,7 +113,7 @@ def test_an_interrupted_run_goes_on_where_it_was(shell: Shell, client: Client, t
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=100)
     assert process.returncode == Exit.INTERRUPTED, said
-    assert "Interrupted; run the same command again to resume" in said
+    assert "Interrupted; run it again to resume" in said
     assert states(client) == ["done", "pending", "pending"]
     go.touch()
     result = shell.json(*words)

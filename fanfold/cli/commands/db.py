@@ -60,7 +60,7 @@ def fit(revision: str | None, problem: DatabaseProblem | None) -> str:
     return (
         "the newest"
         if revision == REVISIONS[-1]
-        else f"newer than {REVISIONS[-1]} of this version, which can still use it"
+        else f"newer than this version's {REVISIONS[-1]}, but compatible with it"
     )
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 KNOWN_ONLY_HERE = ("number", "actor", "at")
 """Fields that `fanfold decisions --json` prints but a new decision must not carry: they are assigned again."""
 SERVED_SECONDS = 60.0
-"""Time to wait for a worker's merge before the saved files are written again."""
+"""Longest wait for a worker's merge before saved files are rewritten."""
 
 
 @click.command("decide", cls=Command)
@@ -87,7 +87,7 @@ def _tell(invocation: Invocation, task: Task, saved: Rewritten, problem: str | N
 def _wanted(
     words: tuple[str, ...], value: str | None, json_value: str | None, source: IO[str] | None
 ) -> list[dict[str, Any]]:
-    """The decisions that were typed, or that a file has."""
+    """The decisions from the command line or a file."""
     if source is not None:
         if words or value is not None or json_value is not None:
             raise BadInput("Name one decision, or give a file with --from, not both.")

@@ -37,7 +37,7 @@ def command(
     """Get the result of a task and list what is missing or degraded.
 
     A file is copied to FILE; a value is written as text or JSON. Without -o, a file is described on a terminal and otherwise
-    sent to standard output. The exit code is 7 if part of the result is degraded and not accepted.
+    sent to standard output. The exit code is 7 if part of the result is missing, or degraded and not accepted.
     `fanfold pipelines` lists the forms of each pipeline.
     """
     client = invocation.client(targets)

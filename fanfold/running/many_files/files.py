@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fanfold.running.terminal.invocation import Invocation
     from fanfold.settings import Settings
 
-GO_ON = "Interrupted; run the same command again to resume"
+GO_ON = "Interrupted; run it again to resume"
 
 
 @dataclass(frozen=True)

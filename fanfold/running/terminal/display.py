@@ -103,7 +103,7 @@ def facts(task: Task, rate: Rate, unit: tuple[str, str] | None = None) -> str:
 
 
 class Lines:
-    """Prints progress lines, less often the longer the run takes."""
+    """Prints a line at the start and when the task stops being active; progress lines grow rarer the longer it runs."""
 
     def __init__(self, unit: tuple[str, str] | None = None) -> None:
         self._unit = unit
