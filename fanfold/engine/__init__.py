@@ -1,1 +1,1 @@
-"""What happens next? Submitting, claiming, calling, settling, advancing, sweeping, and people's commands."""
+"""The engine: submits, claims, calls handlers, settles, advances, sweeps, and carries out people's commands."""

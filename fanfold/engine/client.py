@@ -1,4 +1,4 @@
-"""How does a program ask and command? The client: submit, look, wait, steer. Synchronous, safe to use from threads."""
+"""The Python client: submit, query, wait, steer. Synchronous, and safe to use from several threads."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ Found = TypeVar("Found")
 def _asks(
     part: str, question: Callable[Concatenate[Part, Given], Found]
 ) -> Callable[Concatenate[Client, Given], Found]:
-    """A method of the client that passes a question on to one of its parts."""
+    """A method of the client that delegates a query to one of its parts."""
 
     @wraps(question)
     def ask(client: Client, /, *arguments: Given.args, **named: Given.kwargs) -> Found:
@@ -60,7 +60,7 @@ def _asks(
 
 
 class Client:
-    """Talks to one installation (a database and its data folder). Ids may be shortened as long as they are unambiguous.
+    """A client of one installation (a database and its data folder). Ids may be shortened if unambiguous.
 
     ``pipelines`` are needed to ``rerun`` tasks, for forms of a result, and for tasks whose pipeline keeps a mirror record
     (``on_move``). Installed ones are known anyway. Values come back with the types of these pipelines, and of those submitted
@@ -147,7 +147,7 @@ class Client:
         strict_budget: bool = False,
         allow_unknown_cost: bool = False,
     ) -> Task:
-        """Create a task with its first items, claimable at once; the same ``key`` gives the same task, never a second one.
+        """Create a task with its first items, claimable at once; the same ``key`` returns the same task, never a second one.
 
         For a pipeline, text and paths among ``inputs`` are files, copied in; other values are kept as they are. For an
         ``@task`` function, ``inputs`` and ``options`` are its arguments. ``literal`` says that text is never a path.
@@ -180,10 +180,10 @@ class Client:
         return self.lookup.view(found.row), found.is_new
 
     def result(self, task_id: str, *, earlier: bool = False, form: str | None = None) -> Any:
-        """What the last stage made: a value or a ``File``; for a pipeline that ends with `each`, the list of outputs.
+        """The output of the last stage: a value or a ``File``; for a pipeline that ends with `each`, the list of outputs.
 
-        With ``form``, the result in that form of its application: text, or bytes for a form that is none. TaskStopped while
-        the task is not completed; with ``earlier``, what it made before is given all the same.
+        With ``form``, the result in that form of its application, as text or bytes. TaskStopped while the task is not
+        completed; with ``earlier``, an earlier result is returned anyway.
         """
         if form is None:
             return self._outputs.result(task_id, earlier=earlier)
@@ -191,26 +191,26 @@ class Client:
             return made.content()
 
     def make_form(self, task_id: str, form: str, *, earlier: bool = False) -> FormFile:
-        """The result in one of the forms of its application, as a file that goes when it is closed (``with``)."""
+        """The result in one of the forms of its application, as a file that is removed when closed (``with``)."""
         from fanfold.engine.make_form import make_form
 
         return make_form(self, task_id, form, earlier=earlier)
 
     def workers(self) -> builtins.list[WorkerRow]:
-        """Every known worker, the living first."""
+        """Every known worker, live ones first."""
         with self.store.read() as tx:
             return tx.workers.all(self.store.settings.lease_seconds)
 
     def metrics(self) -> Metrics:
-        """The figures of the whole installation."""
+        """The metrics of the whole installation."""
         return measure(self.store)
 
     def pause(self, task_id: str, reason: str | None = None) -> Task:
-        """Start nothing new and hand back what runs."""
+        """Start nothing new and hand back running items."""
         return self._command(task_id, lambda number: self.commands.pause(number, reason))
 
     def resume(self, task_id: str) -> Task:
-        """Go on; through the gate, if the task waits at one."""
+        """Continue; pass the gate if the task waits at one."""
         return self._command(task_id, self.commands.resume)
 
     def cancel(self, task_id: str, reason: str | None = None) -> Task:
@@ -244,28 +244,28 @@ class Client:
         options: dict[str, Any] | None = None,
         degraded: bool = False,
     ) -> Task:
-        """Redo what failed, or the named items (also done ones), with ``options`` laid over the task's own for them.
+        """Redo failed items, or the named ones (even if done); ``options`` override the task's own for them.
 
-        ``degraded=True`` redoes just the items whose result is not what was asked for, of the first stage that has any.
+        ``degraded=True`` redoes only items with a degraded result, of the first stage that has any.
         """
         return self._command(
             task_id, lambda number: self.commands.retry(number, items, stage, options, degraded=degraded)
         )
 
     def rerun(self, task_id: str) -> Task:
-        """Start over, with the stages of the code as it is now: the pipeline must be among ``pipelines``, or installed."""
+        """Start over, with the stages of the current code: the pipeline must be among ``pipelines`` or installed."""
         return self._command(task_id, self.commands.rerun)
 
     def merge(self, task_id: str) -> Task:
-        """Merge now, or again, with what there is."""
+        """Merge now, or again, with the existing results."""
         return self._command(task_id, self.commands.merge)
 
     def accept(
         self, task_id: str, items: Sequence[str] = (), *, stage: str | None = None, reason: str | None = None
     ) -> Task:
-        """Keep degraded results as they are: all of them, or those of the named items.
+        """Accept degraded results as they are: all of them, or those of the named items.
 
-        They stay marked, and count in ``accepted``. A redo that is degraded again needs a person again.
+        They stay marked, and count in ``accepted``. A redo that is degraded again must be accepted again.
         """
         keep = Keep(tuple(items), stage, reason)
         return self._command(task_id, lambda number: accept(self.store, number, keep, self.actor))
@@ -281,9 +281,9 @@ class Client:
         stage: str | None = None,
         actor: str | None = None,
     ) -> Task:
-        """Accept, reject or replace a part of an item's output, or ``undo`` that; the last merge follows in a moment.
+        """Accept, reject or replace a part of an item's output, or ``undo`` that; the last merge then runs again shortly.
 
-        ``part`` is a key made from the content (``part_key``). ``value`` goes with ``replace``; None replaces the part by
+        ``part`` is a key made from the content (``part_key``). ``value`` belongs to ``replace``; None replaces the part with
         nothing.
         """
         return self.decide_many(task_id, [NewDecision(item, part, verdict, value)], stage=stage, actor=actor)
@@ -296,7 +296,7 @@ class Client:
         stage: str | None = None,
         actor: str | None = None,
     ) -> Task:
-        """The same about many parts, with one merge: all are checked before any is kept."""
+        """The same for many parts, with one merge: all are checked before any is stored."""
         who = check_text(self.actor if actor is None else actor, "The actor", least=1, most=ACTOR_LENGTH)
         return self._command(
             task_id, lambda number: Deciding(self.store, self.pipelines, number, who).decide(decisions, stage)
@@ -313,14 +313,14 @@ class Client:
     ) -> Task:
         """Decide about external jobs whose outcome is unknown, or about those of the named items.
 
-        ``check`` asks the service again now. ``lost`` says that no job was started, or that it was lost: the next one gets a
-        new key. ``resend`` starts it again with the same key, for services that de-duplicate.
+        ``check`` asks the service again now. ``lost`` means that no job was started, or that it was lost: the next one gets a
+        new key. ``resend`` starts it again with the same key, for services that deduplicate.
         """
         wish = Wish(verb, check_keys(items, "`items`"), stage, reason)
         return self._command(task_id, lambda number: decide(self.store, number, wish, self.actor))
 
     def do(self, task_id: str, action: str, options: dict[str, Any] | None = None) -> ActionOutcome:
-        """Take an action that the task's application brings, here and now; it is kept as an event."""
+        """Run an action of the task's application, now and in this process; it is recorded as an event."""
         from fanfold.engine.take_action import act
 
         return act(self, task_id, action, options)

@@ -1,4 +1,4 @@
-"""Finds what a person named: `package.module:name`, `file.py:name`, or the name of an installed one."""
+"""Loads pipelines by target: `package.module:name`, `file.py:name`, or the name of an installed one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SERVICES = "fanfold.services"
 
 
 def load(target: str) -> Pipeline:
-    """The pipeline that a person named."""
+    """Load the pipeline of a target."""
     place, colon, name = target.rpartition(":")
     if not colon:
         return _installed(target)
@@ -41,14 +41,14 @@ def load(target: str) -> Pipeline:
 
 
 async def finish_services(seconds: float) -> None:
-    """Let what handlers have asked for come to its end; nothing is loaded for that when nobody has asked."""
+    """Wait for calls that handlers made through services; loads nothing if no service was used."""
     if service.cache_info().currsize:
         await service("finish")(seconds)
 
 
 @cache
 def service(name: str) -> Any:
-    """What a room above the engine does for handlers, such as `ask`: found by its name, so that the engine need not know it."""
+    """A function that a higher room provides for handlers, such as `ask`; found by name, so the engine need not import it."""
     for point in entry_points(group=SERVICES, name=name):
         return point.load()
     raise NotFound(
@@ -57,23 +57,23 @@ def service(name: str) -> Any:
 
 
 def beside_service(service_name: str, name: str) -> Any:
-    """What the module of a service has beside it, such as a check of what it will be asked."""
+    """Another function of a service's module, such as a check of its arguments."""
     return getattr(importlib.import_module(service(service_name).__module__), name)
 
 
 def load_all(targets: tuple[str, ...] | list[str]) -> dict[str, Pipeline]:
-    """The named pipelines and every installed one, by name; BadPipeline when a named one has the name of another."""
+    """The given pipelines and every installed one, by name; BadPipeline if a given one has the name of another."""
     found: list[Pipeline] = []
     for one in installed():
         if one.pipeline is None:
-            warn(f"Passed over an installed pipeline: {one.problem}")
+            warn(f"Ignoring an installed pipeline: {one.problem}")
         elif not one.hidden_by:
             found.append(one.pipeline)
     return by_name([*found, *map(load, targets)])
 
 
 def load_file(path: Path, name: str | None = None) -> ModuleType:
-    """A Python file as a module; its folder is importable, as if it were run."""
+    """Load a Python file as a module; its folder becomes importable, as if the file were run."""
     if not path.is_file():
         raise NotFound(f"There is no file {path}.")
     path = path.resolve()
@@ -112,5 +112,5 @@ def _imported(name: str) -> ModuleType:
         raise NotFound(f"There is no module {error.name}. Is it installed, or in this folder?") from None
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # Also SystemExit: the command that was typed must not end without a word.
+    except BaseException as error:  # Including SystemExit: the command must not end silently.
         raise BadInput(f"{name} cannot be imported: {type(error).__name__}: {error}", code="bad_target") from error

@@ -1,7 +1,7 @@
-"""Finds what installed packages bring: applications, their commands, and pipelines by the names that these declare.
+"""Finds what installed packages provide: applications, their commands, and pipelines by their declared names.
 
-Nothing of an application but its declaration is imported before it is needed. A package that cannot be imported, or that takes
-a name which another one has, is told in a warning and costs nobody else anything.
+Only the declaration of an application is imported before the rest is needed. A package that cannot be imported, or that uses a
+name already taken, causes a warning and affects nothing else.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from fanfold.model.pipelines.pipeline import Pipeline, as_pipeline
 APPLICATIONS = "fanfold.apps"
 PIPELINES = "fanfold.pipelines"
 OURS = "fanfold."
-"""How places of this package begin: what comes in the box has its names first."""
+"""Prefix of this package's own targets; built-in applications take their names first."""
 log = logging.getLogger("fanfold.discovery")
 
 
 @cache
 def warn(sentence: str) -> None:
-    """Say something about an installed package, once in a process."""
+    """Warn about an installed package, once per process."""
     log.warning("[discovery] %s", sentence)
 
 
 def imported(name: str, place: str, group: str = APPLICATIONS) -> Any:
-    """What is at a place like `package.module:name`. Whatever it raises but Ctrl-C is BadInput: also an exit while importing."""
+    """Import a target like `package.module:name`. Anything it raises except Ctrl-C becomes BadInput, even SystemExit."""
     try:
         return EntryPoint(name, place, group).load()
     except KeyboardInterrupt:
@@ -43,41 +43,41 @@ def imported(name: str, place: str, group: str = APPLICATIONS) -> Any:
 
 @cache
 def _brought() -> tuple[tuple[Application, str], ...]:
-    """Each application with the place of its declaration, by name."""
+    """Each application with the target of its declaration, by name."""
     found = []
     for point in sorted(entry_points(group=APPLICATIONS), key=lambda one: (one.name, one.value)):
         try:
             application = imported(f"the application {point.name}", point.value)
         except BadInput as error:
-            warn(f"Passed over an installed package: {error}")
+            warn(f"Ignoring an installed package: {error}")
             continue
         if isinstance(application, Application):
             found.append((application, point.value))
         else:
-            warn(f"Passed over {point.name}: {point.value} is no fanfold.Application.")
+            warn(f"Ignoring {point.name}: {point.value} is not a fanfold.Application.")
     return tuple(found)
 
 
 def applications() -> tuple[Application, ...]:
-    """The applications that installed packages bring, by name; one that cannot be loaded is passed over with a warning."""
+    """The applications of installed packages, by name; one that cannot be loaded is skipped with a warning."""
     return tuple(application for application, _ in _brought())
 
 
 @dataclass(frozen=True)
 class Brought:
-    """A command with the application that brings it."""
+    """A command and its application."""
 
     command: AppCommand
     application: Application
     place: str
 
     def load(self, kind: type) -> Any:
-        """The command itself, of this kind; BadInput when it cannot be imported or is something else."""
+        """Load the command; BadInput if it cannot be imported or is not of this kind."""
         name, target = self.command.name, self.command.target
         found = imported(f"The command {name} of the application {self.application.name}", target)
         if not isinstance(found, kind):
             raise BadInput(
-                f"The command {name} of the application {self.application.name} cannot be used: {target} is no click "
+                f"The command {name} of the application {self.application.name} cannot be used: {target} is not a click "
                 f"command, but {found!r:.100}.",
                 code="bad_target",
             )
@@ -86,15 +86,15 @@ class Brought:
 
 @cache
 def commands(taken: tuple[str, ...]) -> dict[str, Brought]:
-    """The commands of all applications by name. One whose name is taken is left out with a warning; ours come first."""
+    """The commands of all applications by name. One whose name is taken is skipped with a warning; ours come first."""
     owners = dict.fromkeys(taken, "Fanfold itself")
     found: dict[str, Brought] = {}
     for application, place in sorted(_brought(), key=lambda one: not one[1].startswith(OURS)):
         for command in application.commands:
             if command.name in owners:
                 warn(
-                    f"Passed over the command {command.name} of {application.name} ({place}): "
-                    f"{owners[command.name]} has a command of that name."
+                    f"Ignoring the command {command.name} of {application.name} ({place}): "
+                    f"{owners[command.name]} already has a command with that name."
                 )
                 continue
             owners[command.name] = f"{application.name} ({place})"
@@ -104,14 +104,14 @@ def commands(taken: tuple[str, ...]) -> dict[str, Brought]:
 
 @dataclass(frozen=True)
 class Announced:
-    """A pipeline that an installed package brings, not loaded yet."""
+    """A pipeline of an installed package, not loaded yet."""
 
     name: str
-    """What it is probably called. Its own name is known when it is loaded."""
+    """Its expected name. The real one is known after loading."""
     target: str
 
     def load(self) -> Pipeline:
-        """The pipeline; BadInput when its package cannot be imported, or its definition makes no sense."""
+        """Load the pipeline; BadInput if its package cannot be imported or its definition is invalid."""
         found = imported(f"The installed pipeline {self.name}", self.target, PIPELINES)
         try:
             pipeline = as_pipeline(found)
@@ -123,19 +123,19 @@ class Announced:
 
 @dataclass(frozen=True)
 class Installed:
-    """A pipeline that an installed package brings, under its own name; or why it cannot be loaded."""
+    """A pipeline of an installed package under its own name, or why it cannot be loaded."""
 
     name: str
     target: str
     pipeline: Pipeline | None = None
     problem: str = ""
     hidden_by: str = ""
-    """The target of another pipeline that has the name: then this one is had by its target only."""
+    """Target of another pipeline that has the name; this one is then available only by its target."""
 
 
 @cache
 def announced() -> tuple[Announced, ...]:
-    """Pipelines that installed packages bring, each target once, ours first: of applications, and announced by themselves."""
+    """Pipelines of installed packages, each target once, ours first: from applications and from entry points."""
     names: dict[str, str] = {}
     for application in applications():
         for name, target in application.pipeline_targets():
@@ -147,12 +147,12 @@ def announced() -> tuple[Announced, ...]:
 
 
 def installed() -> list[Installed]:
-    """All installed pipelines, loaded. Of two with one name the first has it, and a warning names both."""
+    """All installed pipelines, loaded. Of two with the same name the first gets it, and a warning names both."""
     return _named(_loaded(announced()))
 
 
 def find_installed(name: str) -> Pipeline | None:
-    """The installed pipeline that declares this name, if there is one. The others are loaded only if none is likely to."""
+    """The installed pipeline with this name, if any. Others are loaded only if none has the expected name."""
     likely = [one for one in announced() if one.name == name]
     others = [one for one in announced() if one.name != name]
     known: list[Installed] = []
@@ -168,7 +168,7 @@ def find_installed(name: str) -> Pipeline | None:
 
 
 def _loaded(points: Iterable[Announced]) -> list[Installed]:
-    """These pipelines by their own names; those that are called as expected come first, as they are looked at first."""
+    """These pipelines by their own names, those with the expected name first, in the order of the search."""
     found: list[Installed] = []
     for point in points:
         try:
@@ -182,7 +182,7 @@ def _loaded(points: Iterable[Announced]) -> list[Installed]:
 
 
 def _named(found: list[Installed]) -> list[Installed]:
-    """Each pipeline once, marked when another one has its name."""
+    """Each pipeline once, marked if another one has its name."""
     owners: dict[str, Installed] = {}
     told: list[Installed] = []
     for one in found:

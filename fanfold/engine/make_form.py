@@ -1,4 +1,4 @@
-"""Makes the forms of a result: the application's function runs here and now, outside transactions, in the calling thread."""
+"""Makes the forms of a result: runs the application's function in the calling thread, outside transactions."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ MOST_NAME = 120
 
 
 class FormWork:
-    """What a form is made from: the task, its result, and the results of its items; nothing is read before it is used."""
+    """The input of a form: the task, its result, and the results of its items, all read lazily."""
 
     def __init__(self, client: Client, task: Task, scratch: Path, *, earlier: bool = False) -> None:
         self._client = client.typed(pipeline_of(client, task, task.pipeline))
         self._earlier = earlier
         self.task = task
-        """The task as people see it."""
+        """The public view of the task."""
         self.scratch = scratch
-        """A folder for files on the way; it is removed when the form was delivered."""
+        """A folder for temporary files; it is removed after the form is delivered."""
 
     @cached_property
     def result(self) -> Any:
-        """What the last stage made."""
+        """The output of the last stage."""
         return self._client.result(self.task.id, earlier=self._earlier)
 
     def results(self, stage: str | None = None) -> Results[Any, Any]:
@@ -58,33 +58,33 @@ class FormWork:
 
 
 class FormFile:
-    """A form that was made: a file in a folder of its own, which goes with ``close`` (or ``with``)."""
+    """A finished form: a file in its own folder, removed by ``close`` (or ``with``)."""
 
     def __init__(self, form: Form, name: str, path: Path, folder: Path) -> None:
         self.form = form
         self.name = name
-        """What a download is called."""
+        """File name of a download."""
         self.path = path
         self._folder = folder
 
     @property
     def size(self) -> int:
-        """Its bytes."""
+        """Size in bytes."""
         return self.path.stat().st_size
 
     def content(self) -> str | bytes:
-        """All of it: text for a form that is text, bytes otherwise."""
+        """The whole content: text for a text form, bytes otherwise."""
         return self.path.read_text(encoding="utf-8") if self.form.is_text else self.path.read_bytes()
 
     def save(self, target: str | Path) -> Path:
-        """Copy it to ``target``, a file or an existing folder, and return where it went."""
+        """Copy it to ``target``, a file or an existing folder; returns the path."""
         place = Path(target)
         place = place / self.name if place.is_dir() else place
         shutil.copyfile(self.path, place)
         return place
 
     def close(self) -> None:
-        """Remove it."""
+        """Remove the file."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def __enter__(self) -> FormFile:
@@ -97,7 +97,7 @@ class FormFile:
 
 
 def pipeline_of(client: Client, task: Task, what: str) -> Pipeline:
-    """The code of a task's pipeline: one that the client was given, or an installed one; NotFound says what it is needed for."""
+    """The task's pipeline: one given to the client, or an installed one; NotFound says what it is needed for."""
     from fanfold.engine.installed import find_installed
 
     known = client.pipelines.get(task.pipeline)
@@ -116,7 +116,7 @@ def pipeline_of(client: Client, task: Task, what: str) -> Pipeline:
 
 
 def make_form(client: Client, task_id: str, name: str, *, earlier: bool = False) -> FormFile:
-    """The result of a task in one of its forms; FormFailed when the application cannot make it."""
+    """The result of a task in one of its forms; FormFailed if the application cannot make it."""
     task = client.get(task_id)
     forms = pipeline_of(client, task, say("form_not_made", form=name, task=task.id)).forms
     if name not in forms:
@@ -155,7 +155,7 @@ def _called(form: Form, work: FormWork) -> Any:
     try:
         return form.make(work)
     except FanfoldError:
-        raise  # No result, or one whose file is gone: that is said better than we could.
+        raise  # No result, or its file is gone: the original error says it best.
     except HandlerError as problem:
         raise FormFailed(_failed(form, work.task, problem.message)) from problem
     except Exception as error:
@@ -167,7 +167,7 @@ def _called(form: Form, work: FormWork) -> Any:
 
 
 def _written(form: Form, value: Any, folder: Path) -> Path:
-    """Where the bytes are: what is text or bytes is written, a path or a file of the task is taken as it is."""
+    """The path of the form: text and bytes are written to a file; a path or a file of the task is used as it is."""
     if isinstance(value, File):
         return value.path
     if isinstance(value, Path):
@@ -189,7 +189,7 @@ def _failed(form: Form, task: Task, why: str) -> Sentence:
 
 
 def file_name(task: Task, form: Form) -> str:
-    """What a download is called: the task's title with the form's ending instead of that of the file it came from."""
+    """File name of a download: the task's title with the form's extension."""
     title = UNFIT.sub("_", task.title).strip(" .") or task.id
     stem = re.sub(r"\.[A-Za-z0-9]{1,5}$", "", title) or title
     return stem[:MOST_NAME] + form.ending

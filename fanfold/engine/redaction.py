@@ -1,7 +1,7 @@
-"""Takes the keys that this process knows out of every text from outside, before it is kept, logged or shown.
+"""Removes API keys that this process knows from external text before it is stored, logged or shown.
 
-Services quote the key they refuse, and libraries put whole requests into their errors. What a handler raises, says or holds an
-item for passes here (`attempt_result.clean`), and so do log lines and problem documents.
+Services quote the key they refuse, and libraries put whole requests into their errors. So errors, messages and hold reasons of
+handlers pass through here (`attempt_result.clean`), and so do log lines and problem documents.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _told: set[str] = set()
 
 
 def keep_secret(value: str | None) -> None:
-    """A key that is not in the environment under a name that says so."""
+    """Register a key that is not in the environment under a telling name."""
     if value and len(value) >= SHORTEST:
         _told.add(value)
 

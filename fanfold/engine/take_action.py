@@ -1,7 +1,7 @@
-"""Carries out the actions of applications: here and now, outside transactions, in the thread of the caller.
+"""Runs the actions of applications in the caller's thread, outside transactions.
 
-An action is no durable step: if the process dies in between, what it did so far stays done, and no event tells of it. What
-has to be durable, an action does through the commands of the client (retry, merge), which the workers carry out.
+An action is not durable: if the process dies halfway, what it did so far stays, and no event records it. For durable effects,
+an action uses the commands of the client (retry, merge), which the workers carry out.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ VERB = "do"
 
 
 class ActionWork(FormWork):
-    """What an action works with: the task, its results, its own options, and the commands of the client."""
+    """The input of an action: the task, its results, the action's options, and the commands of the client."""
 
     def __init__(self, client: Client, task: Task, scratch: Path, options: dict[str, Any]) -> None:
         super().__init__(client, task, scratch)
@@ -37,12 +37,12 @@ class ActionWork(FormWork):
         self.options = options
         """The options of the action, checked, with defaults."""
         self.actor = client.actor
-        """Who asked for it."""
+        """The person who asked for it."""
 
 
 @dataclass(frozen=True)
 class ActionOutcome:
-    """What an action came to: what it says, and the task as it is now; None when the action deleted it."""
+    """The result of an action: its message, and the current task, or None if the action deleted it."""
 
     action: str
     message: str
@@ -50,13 +50,13 @@ class ActionOutcome:
 
 
 def offered(client: Client, task: Task) -> list[Action]:
-    """The actions that can be taken now; none where the pipeline's code is not known."""
+    """The actions available now; none if the pipeline's code is not known here."""
     pipeline = client.pipelines.get(task.pipeline)
     return [one for one in pipeline.actions.values() if task.state in one.states] if pipeline is not None else []
 
 
 def act(client: Client, task_id: str, name: str, given: dict[str, Any] | None = None) -> ActionOutcome:
-    """Carry out an action; its outcome, good or bad, is kept as an event with who asked for it."""
+    """Run an action; its outcome, good or bad, is recorded as an event with the person who asked."""
     task = client.get(task_id)
     action = find(client, task, name)
     options = read_options(action.options, given or {})
@@ -79,7 +79,7 @@ def act(client: Client, task_id: str, name: str, given: dict[str, Any] | None = 
 
 
 def find(client: Client, task: Task, name: str) -> Action:
-    """The action of that name; NotFound names those there are."""
+    """The action with this name; NotFound lists the existing ones."""
     actions = pipeline_of(client, task, say("action_not_taken", action=name)).actions
     if name not in actions:
         none = say("no_actions", pipeline=task.pipeline, action=name[:100])
@@ -107,7 +107,7 @@ def _called(action: Action, client: Client, task: Task, options: dict[str, Any])
 
 
 def _keep(client: Client, number: int, reason: str) -> None:
-    """Keep what became of it; nothing of a task that the action has deleted."""
+    """Record the outcome, unless the action deleted the task."""
 
     def add(tx: Transaction) -> None:
         if tx.tasks.lock(number) is not None:

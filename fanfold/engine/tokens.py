@@ -1,4 +1,4 @@
-"""Who may ask the server? Tokens are made, checked and revoked here; a token is shown once and kept as a hash."""
+"""Creates, checks and revokes access tokens of the server. A token is shown once and stored as a hash."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fanfold.store.rows.tokens import TokenRow
 from fanfold.store.store import Store
 
 PREFIX = "ffk_"
-"""So that a token is recognised for what it is where it should not be: in a commit, in a log."""
+"""Prefix that makes a leaked token recognisable, for instance in a commit or a log."""
 NAME = re.compile(r"[\w.@-]{1,100}")
 EVERYONE = "*"
 
@@ -38,7 +38,7 @@ ROLES = {
 
 @dataclass(frozen=True)
 class NewToken:
-    """A token that was just made: the only moment at which its secret is known."""
+    """A new token; its secret is known only now."""
 
     secret: str
     name: str
@@ -49,7 +49,7 @@ class NewToken:
 def create(
     store: Store, name: str, *, role: str = Role.MEMBER, owner: str | None = None, days: float | None = None
 ) -> NewToken:
-    """A new token. A member or viewer sees the tasks of ``owner``, by default the one called like the token; `*`: of all."""
+    """Create a token. A member or viewer sees the tasks of ``owner``, by default named like the token; `*` means all."""
     if not NAME.fullmatch(name):
         raise BadInput(say("token_name", name=name))
     if role not in [*Role]:
@@ -84,12 +84,12 @@ def every(store: Store) -> list[TokenRow]:
 
 
 def revoke(store: Store, name: str) -> None:
-    """Make a token worthless, at once."""
+    """Revoke a token at once."""
     with store.write() as tx:
         if not is_storable(name) or not tx.tokens.drop(name):
             raise NotFound(say("no_token", name=name))
 
 
 def hashed(secret: str) -> str:
-    """What is kept of a secret. It has 256 random bits, so that a plain hash cannot be guessed back."""
+    """The stored hash of a secret. The secret has 256 random bits, so a plain hash is safe."""
     return hashlib.sha256(secret.encode()).hexdigest()

@@ -128,7 +128,7 @@ def test_a_package_that_cannot_be_imported_is_passed_over_with_a_warning(
     install("broken", __init__=source)
     said = fanfold("--help")
     assert "convert" in said.stdout
-    assert "[discovery] Passed over" in said.stderr
+    assert "[discovery] Ignoring" in said.stderr
     assert "broken:application" in said.stderr
 
 
@@ -163,8 +163,8 @@ def test_a_command_whose_name_is_taken_is_told_and_the_first_one_stays(
     assert said.stdout.count("Never shown.") == 1
     ours = "pdf (fanfold.apps.pdf:application)"
     for name, owner in (("run", "Fanfold itself"), ("convert", ours), ("spell", "aaa (aaa:application)")):
-        assert f"Passed over the command {name} of aaa (aaa:application): {owner} has" in said.stderr
-    assert "Passed over the command spell of bbb (bbb:application): aaa (aaa:application) has" in said.stderr
+        assert f"Ignoring the command {name} of aaa (aaa:application): {owner} already has" in said.stderr
+    assert "Ignoring the command spell of bbb (bbb:application): aaa (aaa:application) already has" in said.stderr
     assert "Convert PDFs" in fanfold("convert", "--help").stdout
 
 
@@ -173,7 +173,7 @@ def test_a_command_whose_name_is_taken_is_told_and_the_first_one_stays(
     [
         (None, "cannot be loaded from letters.command:command: ModuleNotFoundError: No module named 'letters.command'"),
         ("raise SystemExit(3)", "cannot be loaded from letters.command:command: SystemExit: 3"),
-        ("command = 5", "cannot be used: letters.command:command is no click command, but 5."),
+        ("command = 5", "cannot be used: letters.command:command is not a click command, but 5."),
     ],
 )
 def test_a_command_that_cannot_be_loaded_is_told_in_a_sentence(

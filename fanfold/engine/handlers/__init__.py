@@ -1,1 +1,1 @@
-"""What handlers hold in their hands: the task or item they work on."""
+"""The objects passed to handlers: the task or item they work on."""

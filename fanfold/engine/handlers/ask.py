@@ -1,4 +1,4 @@
-"""Asks a model for a handler: the question with the options of task and item, and the marks that its answer leaves."""
+"""Asks a model on behalf of a handler: builds the question from the options of task and item, and records usage and marks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class AskingWork:
-    """An attempt, as the room that answers sees it."""
+    """An attempt as the providers see it."""
 
     def __init__(self, work: Work) -> None:
         self.task_id = work.task_id
@@ -26,7 +26,7 @@ class AskingWork:
         self.owner = work._row.owner
         self.item = work._claimed.id
         self.lease = work._claimed.lease
-        # Each claim counts both, and a reset by a person only sets the attempts back.
+        # Each claim increments both; a reset by a person clears only the attempts.
         self.first_lease = work._claimed.lease - work._claimed.attempts + 1
         self.retries_left = work.retries_left
 
@@ -42,7 +42,7 @@ async def ask(
     check: Check | None,
     parameters: dict[str, Any],
 ) -> Answer:
-    """The answer; what it used is noted with the attempt, and an answer of a later model marks the result as degraded."""
+    """The answer. Its usage is recorded with the attempt, and an answer from a fallback model marks the result as degraded."""
     options = work.options
     chain = chain_of(options, model, fallback)
     pictures = tuple(image if isinstance(image, bytes) else image.read_bytes() for image in images)
@@ -66,6 +66,6 @@ async def ask(
 
 
 def _salt(work: Work, options: dict[str, Any]) -> str:
-    """What an answer that is kept must have been asked with: another text after each redo of a good result."""
+    """Part of the cache key that changes with each redo of a good result, so that the redo asks again."""
     redone = json.loads(work._claimed.options or "{}").get(REDONE) or ""
     return "/".join(str(part) for part in (options.get("fresh"), redone) if part)

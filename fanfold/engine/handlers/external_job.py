@@ -1,6 +1,6 @@
-"""Runs an external job for an item: intent first, then the call, then its id, each durable before the next step.
+"""Runs an external job for an item: stores the intent, makes the call, stores the job's id, each durable before the next step.
 
-A crash, a pause or a cut connection between two steps leaves an intent without an id. Nobody knows then whether the job was
+A crash, a pause or a lost connection between two steps leaves an intent without an id. Then nobody knows whether the job was
 started, so it is never started again blindly: the service is asked by key, or a person decides.
 """
 
@@ -42,19 +42,19 @@ log = logging.getLogger("fanfold.worker")
 JOB_BYTES = 10_000
 NAME_LENGTH = 63
 GRACE_SECONDS = 4.0
-"""An attempt that is told to stop waits this long for a start that is under way; its worker waits a little longer."""
+"""How long an attempt that is told to stop waits for a start in progress; its worker waits a little longer."""
 IN_FLIGHT_SECONDS = 2.0
-"""How often to look whether a start that an earlier attempt left under way has ended."""
+"""Interval at which to check whether a start left in progress by an earlier attempt has ended."""
 KEEP_SECONDS = 600.0
-"""How long to try to keep a job's id while the database cannot be reached."""
+"""How long to retry storing a job's id while the database is unreachable."""
 _left_behind: set[asyncio.Task[Any]] = set()
-"""Starts whose attempt has ended; the loop itself keeps no reference to them."""
+"""Starts whose attempt has ended. Kept here because the loop holds only weak references."""
 
 
 class LookLater(BaseException):
-    """Ends the attempt: the item waits, without a worker, until it is time to look again.
+    """Ends the attempt: the item waits, without a worker, until the next poll.
 
-    Not an Exception, so that a handler that catches all of them does not go on without a result.
+    A BaseException, so that a handler with `except Exception` does not continue without a result.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -64,7 +64,7 @@ class LookLater(BaseException):
 
 @dataclass(frozen=True)
 class ExternalService:
-    """How to talk to the service that does the job; each function may be `def` or `async def`."""
+    """The functions that call the service; each may be `def` or `async def`."""
 
     start: Callable[[str], Any]
     look: Callable[[Any], Any]
@@ -85,11 +85,11 @@ class External:
         self._unwanted = False
 
     async def result(self) -> Any:
-        """What the job made, once it is done; until then LookLater."""
+        """The result of the job once it is done; until then LookLater."""
         row = await self._read()
         if row is None or not self._is_ours(row):
             if row is not None and row.state in (JobState.INTENDED, JobState.UNKNOWN):
-                log.warning("[%s] Leaves the job %s of unknown outcome: redone on purpose", self.work.task_id, row.key)
+                log.warning("[%s] Abandoning the job %s of unknown outcome: redo requested", self.work.task_id, row.key)
             job = await self._start(self._key(1))
         elif row.state is JobState.OVER:
             job = await self._start(self._key(self._number(row.key) + 1))
@@ -102,7 +102,7 @@ class External:
         return await self._look(job)
 
     def _key(self, number: int) -> str:
-        """The idempotency key of the item, with the job's name, and a number once a job was lost or came to a bad end."""
+        """The idempotency key of the item with the job's name, and a number after a job was lost or failed."""
         return job_key(self.work.idempotency_key, self.name, number)
 
     def _number(self, key: str) -> int:
@@ -115,7 +115,7 @@ class External:
         return row.key.startswith(self._key(1)) and (rest == "" or (rest[0] == "~" and rest[1:].isdecimal()))
 
     async def _resolve(self, row: JobRow) -> Any:
-        """The job of an intent without an id: ask the service by key, or let a person decide."""
+        """Find the job of an intent without an id: ask the service by key, or let a person decide."""
         if row.in_flight:
             raise LookLater(IN_FLIGHT_SECONDS)
         if self.service.find is None:
@@ -135,7 +135,7 @@ class External:
         return say("external_unclear_error", job=key, error=f"{type(error).__name__}: {error}", task=task)
 
     async def _start(self, key: str) -> Any:
-        """Intent, call and id, as one piece that a pause, a cancel or a shutdown does not cut in two."""
+        """Store the intent, call the service and store the id, uninterrupted by a pause, a cancel or a shutdown."""
         starting = asyncio.get_running_loop().create_task(self._started(key))
         try:
             return await asyncio.shield(starting)
@@ -145,7 +145,7 @@ class External:
             raise
 
     async def _wind_up(self, starting: asyncio.Task[Any]) -> None:
-        """Give a start that is under way some time to end; the intent says that its outcome is unknown if it does not."""
+        """Give a start in progress some time to end; if it does not, the intent is marked as unknown."""
         _left_behind.add(starting)
         starting.add_done_callback(_forget)
         until = time.monotonic() + self.work.grace_seconds
@@ -153,7 +153,7 @@ class External:
             try:
                 await asyncio.wait({starting}, timeout=left)
             except asyncio.CancelledError:
-                continue  # Told once more, as by a shutdown after a pause: the time to wait is the same.
+                continue  # Cancelled again, as by a shutdown after a pause: the deadline stays the same.
         if starting.done() and not starting.cancelled() and starting.exception() is None:
             await self._cancel_if_task_is(starting.result())
 
@@ -181,7 +181,7 @@ class External:
         return job
 
     async def _keep(self, mine: tuple[int, int, str, str], text: str) -> None:
-        """Keep the job's id, trying again while the database cannot be reached: it is known nowhere else."""
+        """Store the job's id, with retries while the database is unreachable: it is known nowhere else."""
         pause, until = 0.1, time.monotonic() + KEEP_SECONDS
         while True:
             try:
@@ -190,11 +190,11 @@ class External:
             except DatabaseProblem as problem:
                 if time.monotonic() > until:
                     raise
-                log.warning("[%s] Job %s is not kept yet: %s", self.work.task_id, text, problem)
+                log.warning("[%s] Job %s is not stored yet: %s", self.work.task_id, text, problem)
                 await asyncio.sleep(pause)
                 pause = min(5.0, pause * 2)
         if not kept:
-            log.warning("[%s] Job %s (key %s) came too late: it is not looked at", self.work.task_id, text, mine[3])
+            log.warning("[%s] Job %s (key %s) came too late and is ignored", self.work.task_id, text, mine[3])
 
     async def _look(self, job: Any) -> Any:
         try:
@@ -220,7 +220,7 @@ class External:
         raise LookLater(found.seconds)
 
     async def _cancel_if_task_is(self, job: Any) -> None:
-        """Cancel the job, if it was the task that was cancelled, and not only this attempt."""
+        """Cancel the job if the task was cancelled, not only this attempt."""
         if self.service.cancel is None:
             return
         row = await asyncio.to_thread(self._task_state)
@@ -232,7 +232,7 @@ class External:
             return tx.tasks.get(self.work._row.number)
 
     async def _cancel(self, job: Any) -> None:
-        """Tell the service, as well as that goes: the attempt is over either way."""
+        """Ask the service to cancel; errors are only logged, since the attempt is over either way."""
         if self.service.cancel is None:
             return
         try:
@@ -270,7 +270,7 @@ def _forget(starting: asyncio.Task[Any]) -> None:
 
 
 def _is_refusal(error: BaseException | None) -> bool:
-    """Whether the job was surely not started: the handler says so, or nothing was sent."""
+    """Whether the job was certainly not started: the handler says so, or nothing was sent."""
     if isinstance(error, HandlerError):
         return True
     while error is not None:
@@ -281,7 +281,7 @@ def _is_refusal(error: BaseException | None) -> bool:
 
 
 async def _call(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function of the handler's: `async def` in the loop, `def` in a thread that nobody has to wait for."""
+    """Call one of the handler's functions: `async def` in the loop, `def` in a daemon thread."""
     if inspect.iscoroutinefunction(function):
         return await function(*arguments)
     found = await asyncio.wrap_future(_in_thread(partial(function, *arguments)))
@@ -289,7 +289,7 @@ async def _call(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _in_thread(function: Callable[[], Any]) -> Future[Any]:
-    """In a daemon thread, so that a service that does not answer cannot keep a worker from leaving."""
+    """Run it in a daemon thread, so that a service that does not answer cannot keep a worker from stopping."""
     future: Future[Any] = Future()
 
     def run() -> None:
@@ -305,6 +305,6 @@ def _in_thread(function: Callable[[], Any]) -> Future[Any]:
 
 
 def _settle(future: Future[Any], found: Any = None, error: BaseException | None = None) -> None:
-    """Nobody may be interested any more: the future was cancelled with the loop."""
+    """Set the result, unless the future was cancelled with the loop."""
     if future.set_running_or_notify_cancel():
         future.set_exception(error) if error is not None else future.set_result(found)

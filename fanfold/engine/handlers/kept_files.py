@@ -1,4 +1,4 @@
-"""Files that an attempt keeps with its task: written first, then named in the database under the lease, or removed again."""
+"""Stores files of an attempt with its task: written first, then recorded under the lease, or removed again."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 def keep(work: Work, name: str, source: BinaryIO) -> File:
-    """Keep a file; LeaseLost, and no file, when somebody else has the item now."""
+    """Store a file; LeaseLost, and no file, if another worker has the item now."""
     store, row, claimed = work._store, work._row, work._claimed
     try:
         file = store.keep(row.id, name, source)
-    except DatabaseProblem as problem:  # A full disk, or a folder that is not there, is no fault of the item.
+    except DatabaseProblem as problem:  # A full disk or a missing folder is not the item's fault.
         raise Temporary(str(problem), code=problem.code, counts=False) from problem
     with store.write() as tx:
         held = tx.settling.holds(claimed.id, claimed.lease)
@@ -31,7 +31,7 @@ def keep(work: Work, name: str, source: BinaryIO) -> File:
 
 
 def folded(work: Work, name: str, text: str) -> str:
-    """The text itself, or where it is kept if it is too large for the database."""
+    """The text itself, or a reference to the blob if it is too large for the database."""
     limit = work._store.settings.inline_bytes
     if len(text) * 4 <= limit or len(text.encode()) <= limit:
         return text

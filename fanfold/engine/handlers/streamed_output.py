@@ -1,4 +1,4 @@
-"""Pieces of output that an attempt streams while it runs: held back for a moment, then written under its lease."""
+"""Streams pieces of output while an attempt runs: buffered briefly, then written under its lease."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class StreamedOutput:
 
     def __init__(self, store: Store, claimed: Claimed) -> None:
         self.written_at = 0.0
-        """When pieces were written last, on the monotonic clock."""
+        """Time of the last write, on the monotonic clock."""
         self._store = store
         self._claimed = claimed
         self._pieces: list[str] = []
@@ -26,12 +26,12 @@ class StreamedOutput:
         self._has_stale = True
 
     def add(self, value: Any) -> bool:
-        """One more piece, written now or soon; False when the lease was lost."""
+        """Add a piece, written now or soon; False if the lease was lost."""
         self._pieces.append(serial.dump(value, "A streamed piece", self._store.settings.inline_bytes))
         return time.monotonic() - self.written_at < EMIT_SECONDS or self.flush()
 
     def flush(self) -> bool:
-        """Write out what is still held back; False when the lease was lost."""
+        """Write the buffered pieces; False if the lease was lost."""
         if not self._pieces:
             return True
         while self._pieces:
@@ -43,7 +43,7 @@ class StreamedOutput:
         return True
 
     def _write(self, pieces: list[str]) -> bool:
-        """Keep some pieces, and drop some of earlier attempts, which count no longer; False when the lease was lost."""
+        """Write pieces, and drop some of earlier attempts, which no longer count; False if the lease was lost."""
         claimed = self._claimed
         with self._store.write() as tx:
             held = tx.settling.holds(claimed.id, claimed.lease)

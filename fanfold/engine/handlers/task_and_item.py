@@ -1,4 +1,4 @@
-"""What split, step and merge handlers get: the task. What `each` handlers get: the item."""
+"""The arguments of handlers: split, step and merge handlers get the task, `each` handlers get the item."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ class TaskWork(Work, Generic[In]):
 
     @property
     def previous(self) -> Any:
-        """The output of the step before this one, or None."""
+        """The output of the previous step, or None."""
         before = self._row.plan.before(self._claimed.stage)
         return None if before is None or before.kind is Kind.EACH else self.output(before.name)
 
     def output(self, stage: str) -> Any:
-        """The output of an earlier stage of one item."""
+        """The output of an earlier stage that has one item."""
         self._row.plan.stage(stage)
         with self._store.read() as tx:
             rows = tx.reading.page(self._row.number, stage=stage, limit=1)
@@ -72,7 +72,7 @@ class TaskWork(Work, Generic[In]):
         return Results(self._store, self._row.number, source.name, before, self._types)
 
     def _note_decisions(self) -> None:
-        """Note, before a merge reads any result, which decisions there are: whatever comes later leads to one more merge."""
+        """Record, before a merge reads any result, the last decision: any later one causes another merge."""
         if self._has_noted or self._row.plan.stage(self._claimed.stage).kind is not Kind.MERGE:
             return
         self._has_noted = True
@@ -93,7 +93,7 @@ class ItemWork(Work, Generic[In, Out]):
 
     @property
     def key(self) -> str:
-        """The item's key, or its position when it has none."""
+        """The item's key, or its position if it has none."""
         return self._claimed.key
 
     @property

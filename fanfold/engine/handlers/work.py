@@ -35,12 +35,12 @@ from fanfold.store.store import Store
 log = logging.getLogger("fanfold.worker")
 PROGRESS_SECONDS = 0.5
 ASKED_IN_VAIN = "$asked_in_vain"
-"""Where items of version 0.1 remember bad answers, which are in the ledger now."""
+"""Memory key under which items of version 0.1 stored bad answers, which are in the ledger now."""
 Found = TypeVar("Found")
 
 
 class Stop:
-    """Says across threads that a result is no longer wanted; nobody waits for it, so it is lighter than an event."""
+    """Tells other threads that a result is no longer wanted. Nobody waits for it, so it is lighter than an event."""
 
     __slots__ = ("_said",)
 
@@ -48,16 +48,16 @@ class Stop:
         self._said = False
 
     def set(self) -> None:
-        """From now on."""
+        """Set it."""
         self._said = True
 
     def is_set(self) -> bool:
-        """Whether it was said."""
+        """Whether it is set."""
         return self._said
 
 
 class Work:
-    """One attempt at one item; the base of what handlers get. Every write carries the lease and is refused once it is lost."""
+    """One attempt at one item; the base class of what handlers get. Every write carries the lease, and fails once it is lost."""
 
     def __init__(
         self,
@@ -81,14 +81,14 @@ class Work:
         self.retries_left = retries_left
         """How many more failures this item may have before it counts as failed."""
         self.wait_limit = wait_limit
-        """How many seconds an external job may take in all."""
+        """How many seconds an external job may take in total."""
         self.grace_seconds = grace_seconds
         """How long an attempt that is told to stop may wait for the start of an external job that is under way."""
         self._types = types
         self._attempt_of = attempt_of
-        """The item through whose `task` this was reached: marks and usage belong to its attempt."""
+        """The item whose `task` this is: marks and usage belong to its attempt."""
 
-    # What most attempts never touch is not made for each of them.
+    # Class attributes as defaults: most attempts never use these.
     _streamed: StreamedOutput | None = None
     _progress_at = 0.0
     _used_scratch = False
@@ -96,9 +96,9 @@ class Work:
     model: str | None = None
     _remembered: dict[str, Any] | None = None
     _jobs: frozenset[str] = frozenset()
-    """The names of the external jobs that this attempt has asked for."""
+    """The names of the external jobs of this attempt."""
     shortfalls: tuple[str, ...] = ()
-    """Why the result of this attempt is not what was asked for; empty when it is."""
+    """Why the result of this attempt is degraded; empty if it is not."""
 
     @property
     def _memory(self) -> dict[str, Any]:
@@ -110,7 +110,7 @@ class Work:
     def _load_memory(self) -> dict[str, Any]:
         text = self._claimed.memory
         if self._claimed.lease > 1:
-            # The attempt before may have remembered something after it was handed back, while this one was being claimed.
+            # The previous attempt may have stored something after it was handed back, while this one was claimed.
             with self._store.read() as tx:
                 text = tx.settling.memory(self._claimed.id)
         return typed_values.loaded(self, text, "What was remembered") or {}
@@ -141,7 +141,7 @@ class Work:
     def idempotency_key(self) -> str:
         """The same for every attempt at this item: give it to services that charge, so that a crash is not charged twice.
 
-        It is a new one for work that is redone on purpose: after `rerun`, for an item with a result, with other options.
+        A person's redo gets a new one: after `rerun`, for an item with a result, or with new options.
         """
         claimed, plan = self._claimed, self._row.plan
         splits: list[int] = []
@@ -152,23 +152,23 @@ class Work:
 
     @property
     def cancelled(self) -> bool:
-        """Whether the result is no longer wanted: paused, cancelled, timed out or handed on."""
+        """Whether the result is no longer wanted: paused, cancelled, timed out, or given to another worker."""
         return self._stop.is_set()
 
     def check(self) -> None:
-        """Raise Cancelled if the result is no longer wanted; long loops call this now and then."""
+        """Raise Cancelled if the result is no longer wanted. Call it regularly in long loops."""
         if self._stop.is_set():
             raise Cancelled(say("attempt_stopped"))
 
     @property
     def memory(self) -> dict[str, Any]:
-        """What ``remember`` kept, in this attempt or an earlier one."""
+        """The values that ``remember`` stored, in this attempt or an earlier one."""
         return {name: value for name, value in self._memory.items() if name != ASKED_IN_VAIN}
 
     def remember(self, **values: Any) -> None:
-        """Keep values durably, at once, for later attempts; also when the task was paused or cancelled just now.
+        """Store values durably, at once, for later attempts, even if the task was just paused or cancelled.
 
-        To start external jobs, use ``external``: between a call and ``remember`` a process can die.
+        To start external jobs, use ``external``: a process can die between a call and ``remember``.
         """
         self._memory.update(values)
         text = serial.dump(self._memory, "What is to be remembered", self._store.settings.inline_bytes)
@@ -177,7 +177,7 @@ class Work:
         self._still(held)
 
     def progress(self, share: float, message: str | None = None) -> None:
-        """Say how far this item is, from 0 to 1; written at most twice a second, except for the end."""
+        """Report how far this item is, from 0 to 1; written at most twice a second, except for the end."""
         self.check()
         now = time.monotonic()
         if now - self._progress_at < PROGRESS_SECONDS and share < 1:
@@ -191,19 +191,19 @@ class Work:
         self._still(held)
 
     def emit(self, value: Any) -> None:
-        """Stream a piece of output that others can read while this runs; pieces of a lost attempt do not count."""
+        """Stream a piece of output that others can read while this runs. Pieces of a lost attempt do not count."""
         self.check()
         if self._streamed is None:
             self._streamed = StreamedOutput(self._store, self._claimed)
         self._still(self._streamed.add(value))
 
     def flush(self) -> None:
-        """Write out the streamed pieces that are still held back; done by itself when the handler returns."""
+        """Write the buffered streamed pieces now; this happens automatically when the handler returns."""
         if self._streamed is not None:
             self._still(self._streamed.flush())
 
     def write(self, name: str, data: str | bytes | Path | BinaryIO) -> File:
-        """Keep a file with the task; return it (or put it into what is returned) to make it part of the result."""
+        """Store a file with the task; return it (alone or inside the result) to make it part of the result."""
         if "/" in name or "\\" in name or name in ("", ".", ".."):
             raise BadInput(say("not_a_file_name", name=name))
         if isinstance(data, Path):
@@ -224,11 +224,11 @@ class Work:
         return folder
 
     def used(self, *, model: str | None = None, **usage: Any) -> None:
-        """Note which model did the work and what it used (tokens, cost), also when the attempt fails later.
+        """Record which model did the work and what it used (tokens, cost); it counts even if the attempt fails later.
 
-        Numbers are added to those noted before in this attempt; of other values the latest counts. What cannot be kept (NaN,
-        negative or absurd numbers, values that are not JSON) is left out with a warning in the log: a slip here never costs
-        the result.
+        Numbers are added to earlier ones of this attempt; of other values the latest counts. Values that cannot be stored (NaN,
+        negative or absurd numbers, values that are not JSON) are left out with a warning in the log: a mistake here never
+        costs the result.
         """
         if self._attempt_of is not None:
             self._attempt_of.used(model=model, **usage)
@@ -241,9 +241,9 @@ class Work:
             _warn_once(self._row.pipeline, self._claimed.stage, name)
 
     def degraded(self, reason: str) -> None:
-        """Mark the result of this attempt as not what was asked for, and say why: people see it, and can redo just these.
+        """Mark the result of this attempt as degraded, and say why: people see it, and can redo just these items.
 
-        The item is done all the same. Several reasons are joined; a later attempt starts without any.
+        The item still counts as done. Several reasons are joined; a later attempt starts without any.
         """
         if self._attempt_of is not None:
             self._attempt_of.degraded(reason)
@@ -252,10 +252,10 @@ class Work:
         self.shortfalls = (*self.shortfalls, said or say("no_reason_given"))
 
     async def in_child(self, function: Callable[..., Found], *arguments: Any, **named: Any) -> Found:
-        """Run a plain function in a child process and await what it returns: for parts that compute, crash or leak.
+        """Run a plain function in a child process and await its result: for code that is CPU-bound, crashes or leaks.
 
-        The function must be importable by its name, and what goes in and comes out must be picklable. A child that dies
-        costs only this attempt.
+        The function must be importable by name; its arguments and result must be picklable. A child that dies costs only
+        this attempt.
         """
         found: Found = await (self._run_in_child or _run_here)(function, arguments, named)
         return found
@@ -271,13 +271,13 @@ class Work:
         check: Check | None = None,
         **parameters: Any,
     ) -> Answer:
-        """Ask a model; the answer is checked, kept, and not paid for again when the same is asked later.
+        """Ask a model. The answer is checked and cached, so the same question is not paid for again.
 
         ``model`` is `provider:model`, `provider` or a model of the default provider; without it the options `provider` and
         `model` of the task or item decide. ``fallback`` (or the option) names the models to ask when that one fails.
         ``check`` gets the text and returns it, cleaned, or raises BadAnswer. Rate limits do not use up retries, and a
-        refused key pauses the task. An answer of a later model of the chain marks the result as degraded. Raises NoAnswer
-        when no model gave an answer that could be taken.
+        refused key pauses the task. An answer from a fallback model marks the result as degraded. Raises NoAnswer if no
+        model gave an acceptable answer.
         """
         return await ask(
             self,
@@ -299,12 +299,12 @@ class Work:
         cancel: Callable[[Any], Any] | None = None,
         name: str = "job",
     ) -> Any:
-        """Have an external service do a job, start it once, and return its result; until then the item waits without a worker.
+        """Start a job at an external service, once, and return its result; until then the item waits without a worker.
 
         ``start(key)`` starts the job and returns its id; ``look(id)`` returns the result or ``later(seconds)``. ``find(key)``
-        returns the id of a job that may have been started before, or None if there is surely none; without it, a person
-        decides when that is not known. ``cancel(id)`` is called when the task is cancelled while this runs, and when the job
-        takes too long. All may be `def` or `async def`. ``name`` tells several jobs of one item apart: each needs its own.
+        returns the id of a job that may have been started before, or None if there is certainly none; without ``find``, a
+        person decides if that is not known. ``cancel(id)`` is called if the task is cancelled while this runs, and if the job
+        takes too long. All may be `def` or `async def`. ``name`` distinguishes several jobs of one item.
         """
         if name in self._jobs:
             raise Permanent(
@@ -315,7 +315,7 @@ class Work:
         try:
             return await External(self, name, ExternalService(start, look, find, cancel)).result()
         except (JobFailed, Permanent):
-            self._jobs = self._jobs - {name}  # That job is over; who catches this may start another one.
+            self._jobs = self._jobs - {name}  # That job is over; a handler that catches this may start another one.
             raise
 
     def _scratch(self) -> Path:
@@ -330,7 +330,7 @@ class Work:
             raise LeaseLost(say("lease_lost", key=self.idempotency_key))
 
     def close(self) -> None:
-        """Leave no scratch files behind."""
+        """Remove the scratch files."""
         if self._used_scratch:
             shutil.rmtree(self._scratch(), ignore_errors=True)
 
@@ -344,10 +344,10 @@ def _name_of(model: Any) -> str:
 
 @lru_cache(maxsize=1_000)
 def _warn_once(pipeline: str, stage: str, field: str) -> None:
-    """One line per field, however many items say it."""
-    log.warning("[%s] %s: used(%s=…) is not a value that can be kept; it is left out", pipeline, stage, field[:100])
+    """Log one line per field, however many items report it."""
+    log.warning("[%s] %s: used(%s=…) is not a value that can be stored; it is left out", pipeline, stage, field[:100])
 
 
 async def _run_here(function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """In a child already: a thread is far enough away from the loop."""
+    """Run it in a thread: this is already a child process."""
     return await asyncio.to_thread(function, *arguments, **named)

@@ -1,1 +1,1 @@
-"""What reads without changing: tasks, items, results, metrics and the doctor."""
+"""Read-only queries: tasks, items, results, metrics and the doctor."""

@@ -1,4 +1,4 @@
-"""What a check of the doctor is: one thing that was looked at, with a fact and what to do about it."""
+"""The result of one check of the doctor."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ OK, WARNING, PROBLEM = "ok", "warning", "problem"
 
 @dataclass(frozen=True)
 class DoctorCheck:
-    """One thing that was looked at: `ok`, `warning` or `problem`, what was found, and what to do.
+    """One check: `ok`, `warning` or `problem`, what was found, and what to do.
 
-    ``command`` is what a person at a terminal could type for it; the advice is a sentence that needs no terminal.
+    ``command`` is a shell command that helps; ``advice`` is a sentence that needs no terminal.
     """
 
     name: str
@@ -21,4 +21,4 @@ class DoctorCheck:
     advice: str = ""
     command: str = ""
     sentences: dict[str, Any] = field(default_factory=dict, compare=False)
-    """The codes and parameters of those texts that Fanfold or an application made, by field; filled in JSON."""
+    """Codes and parameters of the texts that have them, by field; filled in JSON."""

@@ -1,4 +1,4 @@
-"""Questions about what people have decided about parts of results."""
+"""Queries about people's decisions about parts of results."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from fanfold.model.text.texts import is_storable
 from fanfold.store.rows.decisions import DecisionFilter
 
 LAST_NUMBER = 2**31 - 1
-"""No decision has a higher number."""
+"""Highest possible number of a decision."""
 
 
 class DecisionQueries:
-    """Questions about decisions; nothing is changed."""
+    """Read-only queries about decisions."""
 
     def __init__(self, look: Lookup) -> None:
         self._look = look
@@ -30,9 +30,9 @@ class DecisionQueries:
         after: int = 0,
         limit: int = 1_000,
     ) -> list[Decision]:
-        """What people have decided, in the order in which they did: the latest decision about each part.
+        """The latest decision about each part, in the order they were made.
 
-        ``after`` is the number of the last one seen. With ``history`` also those that were taken back or replaced.
+        ``after`` is the number of the last one seen. ``history`` includes decisions that were undone or replaced.
         """
         check_limit(limit)
         wanted = DecisionFilter(stage, item, part, None if verdict is None else check_verdict(verdict), history)

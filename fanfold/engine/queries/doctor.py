@@ -1,4 +1,4 @@
-"""Is everything all right? Checks, each with a fact and what to do about it; nothing is changed."""
+"""The doctor: read-only checks of an installation, each with a fact and what to do about it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ OTHER_DATABASE = "fanfold doctor --database URL"
 
 
 def examine(settings: Settings) -> list[DoctorCheck]:
-    """Look at everything that can be looked at; an unreachable database leaves the rest to be checked."""
+    """Run all checks; if the database is unreachable, the others still run."""
     checks = [data_folder(settings.data_folder), disk(settings.data_folder)]
     try:
         store = Store(settings)
@@ -49,7 +49,7 @@ def examine(settings: Settings) -> list[DoctorCheck]:
 
 
 def database(store: Store, *, thorough: bool = True) -> list[DoctorCheck]:
-    """Everything the database can tell."""
+    """All checks that need the database."""
     try:
         revision = migrate.current(store.database)
         misfit = migrate.problem_with(store.database)
@@ -67,7 +67,7 @@ def database(store: Store, *, thorough: bool = True) -> list[DoctorCheck]:
 
 
 def version(store: Store) -> list[DoctorCheck]:
-    """Whether the database's own version is one to trust, where that is known."""
+    """Whether the database's own version is safe, where that is known."""
     dialect = store.database.dialect
     if (known := dialect.version) is None:
         return []
@@ -75,7 +75,7 @@ def version(store: Store) -> list[DoctorCheck]:
 
 
 def notifications(store: Store) -> list[DoctorCheck]:
-    """A pooler in between, and whether workers are told of news at once, where they do not see them by themselves."""
+    """Whether there is a pooler, and whether workers are notified of work at once."""
     database = store.database
     hints = Hints(database)
     if hints.tells_all:
@@ -96,7 +96,7 @@ def notifications(store: Store) -> list[DoctorCheck]:
 
 
 def schema(revision: str | None, *, fits: bool = False) -> DoctorCheck:
-    """Code and tables must fit; those of a newer revision may, and say so themselves."""
+    """Whether code and tables fit; a newer revision may still allow this code."""
     newest = migrate.REVISIONS[-1]
     if fits or revision == newest:
         ahead = revision != newest
@@ -111,7 +111,7 @@ def schema(revision: str | None, *, fits: bool = False) -> DoctorCheck:
 
 
 def work(store: Store, *, thorough: bool = True) -> Iterator[DoctorCheck]:
-    """What the tables say of clock, workers and work; ``thorough`` also reads whole tables in search of orphans."""
+    """Checks of clock, workers and work; ``thorough`` also reads whole tables to find orphans."""
     yield clock(store)
     yield from workers(store)
     yield from stalled.sweep(store)
@@ -122,7 +122,7 @@ def work(store: Store, *, thorough: bool = True) -> Iterator[DoctorCheck]:
 
 
 def clock(store: Store) -> DoctorCheck:
-    """Leases follow the database's clock; people read times by the host's."""
+    """Whether the database's clock, which leases follow, agrees with the host's, which people read."""
     with store.read() as tx:
         difference = time.time() - tx.time().timestamp()
     fact = say("clocks_apart", seconds=abs(difference))
@@ -132,7 +132,7 @@ def clock(store: Store) -> DoctorCheck:
 
 
 def workers(store: Store) -> Iterator[DoctorCheck]:
-    """Who lives, and whether every stage with work is served."""
+    """Which workers are alive, and whether every stage with work is served."""
     with store.read() as tx:
         known = tx.workers.all(store.settings.lease_seconds)
         standing = tx.health.standing()
@@ -147,14 +147,14 @@ def workers(store: Store) -> Iterator[DoctorCheck]:
         yield DoctorCheck("served", OK, say("all_served", count=sum(standing.values())))
         return
     advice = say("start_worker", places=[f"{pipeline}.{stage}" for pipeline, stage in sorted(idle)])
-    # Where a timer runs ticks, no worker is seen between two of them.
+    # If a timer runs ticks, no worker is alive between two of them.
     ticking = swept_ago is not None and swept_ago < TICK_SECONDS
     fact = say("not_all_served", count=sum(idle.values()))
     yield DoctorCheck("served", WARNING if ticking else PROBLEM, fact, advice, "fanfold worker TARGET")
 
 
 def tasks(store: Store) -> DoctorCheck:
-    """What waits for a person."""
+    """Whether tasks wait for a person."""
     with store.read() as tx:
         counts = tx.tasks.count_by_state()
         held = tx.health.held()
@@ -182,7 +182,7 @@ def tasks(store: Store) -> DoctorCheck:
 
 
 def data_folder(folder: Path) -> DoctorCheck:
-    """Blobs and scratch files must have a place."""
+    """Whether blobs and scratch files can be written."""
     place = existing(folder)
     try:
         with tempfile.TemporaryFile(dir=place):
@@ -194,7 +194,7 @@ def data_folder(folder: Path) -> DoctorCheck:
 
 
 def disk(folder: Path) -> DoctorCheck:
-    """A full disk stops everything."""
+    """Whether enough disk space is free; a full disk stops everything."""
     free = shutil.disk_usage(existing(folder)).free
     fact = say("disk_free", gigabytes=free / 1e9)
     if free >= LOW_BYTES:

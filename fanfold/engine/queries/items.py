@@ -1,4 +1,4 @@
-"""Questions about items: a page of them, one with all that is kept of it, its output, what it has asked models."""
+"""Queries about items: pages of items, one item with all its data, its output, its calls to models."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fanfold.store.rows.answers import CallRow
 
 
 class ItemQueries:
-    """Questions about the items of a task; nothing is changed."""
+    """Read-only queries about the items of a task."""
 
     def __init__(self, look: Lookup) -> None:
         self._look = look
@@ -38,9 +38,9 @@ class ItemQueries:
         after: str | None = None,
         limit: int = 100,
     ) -> list[Item]:
-        """Items of a task in order, by default of the stage people count; ``after`` is the key of the last one before.
+        """Items of a task in order, by default of the stage people count; ``after`` is the key of the last one seen.
 
-        ``degraded=True`` gives those whose result is not what was asked for, ``False`` the others.
+        ``degraded=True`` returns items with a degraded result, ``False`` the others.
         """
         keys = check_keys(keys, "`keys`")
         check_limit(limit)
@@ -86,7 +86,7 @@ class ItemQueries:
         )
 
     def output(self, task_id: str, key: str, stage: str | None = None, *, earlier: bool = False) -> Any:
-        """The output of one item that is done; with ``earlier`` what it had made before it was redone. NotFound without one."""
+        """The output of a done item; with ``earlier``, its output before it was redone. NotFound without one."""
         row = self._look.row(task_id)
         with self.store.read() as tx:
             found = self._look.item(tx, row, key, stage)
@@ -106,9 +106,9 @@ class ItemQueries:
         before: int | None = None,
         limit: int | None = 1_000,
     ) -> list[CallRow]:
-        """The last calls to models that a task, or one of its items, has made, in order, with what each cost.
+        """The last model calls of a task or of one of its items, in order, with their cost.
 
-        ``before`` is the id of the first one of those seen already; without a ``limit`` they are all of them.
+        ``before`` is the id of the earliest call already seen; without a ``limit``, all calls are returned.
         """
         check_limit(limit)
         row = self._look.row(task_id)

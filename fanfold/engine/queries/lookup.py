@@ -1,4 +1,4 @@
-"""Finds tasks and items by what people call them; an owner, where there is one, restricts it to the tasks of that owner."""
+"""Finds tasks and items by id or key; with an owner, only among that owner's tasks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TypesOf = Callable[[str], KeptTypes]
 
 
 class Lookup:
-    """What all questions begin with: which task, which item."""
+    """Finds the task and item that a query is about."""
 
     def __init__(self, store: Store, owner: str | None = None, types: TypesOf | None = None) -> None:
         self.store = store
@@ -42,7 +42,7 @@ class Lookup:
             raise unreadable(what, problem) from problem
 
     def row(self, task_id: str) -> TaskRow:
-        """The task with this id, which may be shortened."""
+        """The task with this id or unambiguous prefix."""
         if not isinstance(task_id, str):
             raise BadInput(say("id_not_text", value=shown(task_id)))
         with self.store.read() as tx:
@@ -70,18 +70,18 @@ class Lookup:
 
 
 def chosen_stage(tx: Transaction, row: TaskRow, stage: str | None) -> str:
-    """The stage of that name, or else the one people count."""
+    """The stage with this name, or by default the one people count."""
     if stage:
         return row.plan.stage(stage).name
     return counted_stage(row.plan, row.stage, tx.counting.counts([row.number]).get(row.number, {}))
 
 
 def no_item(row: TaskRow, key: str, stage: str) -> NotFound:
-    """The error that says so, and where to look."""
+    """The error for a missing item, with where to look."""
     return NotFound(say("no_such_items_in", task=row.id, keys=key[:200], stage=stage))
 
 
 def check_limit(limit: int | None) -> None:
-    """BadInput when a page would have no rows at all."""
+    """BadInput if the limit allows no rows."""
     if limit is not None and limit < 1:
         raise BadInput(say("limit_low", limit=limit))

@@ -1,4 +1,4 @@
-"""How is it going over all? Tasks per state, queue, throughput, mean time and failure rate, from the database."""
+"""Metrics of an installation: tasks per state, queue, throughput, mean time and failure rate, from the database."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fanfold.store.store import Store
 
 @dataclass(frozen=True)
 class Metrics:
-    """The figures of an installation."""
+    """The metrics of an installation."""
 
     tasks: dict[str, int]
     queue: int
@@ -24,7 +24,7 @@ class Metrics:
 
 
 def measure(store: Store) -> Metrics:
-    """Ask for all of it, in one read."""
+    """Read all metrics in one transaction."""
     with store.read() as tx:
         states = tx.counting.open_counts()
         alive = [worker for worker in tx.workers.all(store.settings.lease_seconds) if worker.alive]

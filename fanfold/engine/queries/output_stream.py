@@ -1,4 +1,4 @@
-"""What items say while they run: the pieces they emit, in order, taken step by step."""
+"""Reads the pieces that items emit while they run, in order, step by step."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from fanfold.store.streams.database import EmittedPiece
 
 
 class OutputStream:
-    """The stream of one task, and how far it was read."""
+    """The stream of one task, and how far it has been read."""
 
     def __init__(self, store: Store, row: TaskRow, follow: bool, reading: Reading = PLAIN) -> None:
         self.over = False
-        """Whether there is nothing more to come."""
+        """Whether the stream has ended."""
         self._store = store
         self._number = row.number
         self._follow = follow
@@ -27,7 +27,7 @@ class OutputStream:
         self._last: EmittedPiece | None = None
 
     def next(self) -> list[tuple[str, Any]]:
-        """The next (key, value) pairs; none when there are none yet.
+        """The next (key, value) pairs; empty if there are none yet.
 
         When following, pieces after a running item are held back: its own next pieces come first. The open items of a task
         that was stopped hold nothing back. An item whose attempt was replaced gives ``(key, BEGAN_AGAIN)``, and then the
@@ -49,7 +49,7 @@ class OutputStream:
         return [*again, *((piece.key, self._store.unfold(piece.body, self._reading)) for piece in taken)]
 
     def _began_again(self, tx: Transaction) -> list[tuple[str, Any]]:
-        """A mark, once, when the item whose pieces came last has another attempt now: those pieces do not count any more."""
+        """A mark, once, if the item whose pieces came last has a new attempt: its earlier pieces no longer count."""
         if self._last is None:
             return []
         lease = tx.reading.lease_of(self._last.item)

@@ -1,4 +1,4 @@
-"""What a task has made: its result, the stream of results of its items, what is missing, what items emit while they run."""
+"""Queries about the output of a task: its result, the results of its items, missing items, and streamed pieces."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fanfold.model.text.sentences import Sentence, say
 
 
 class OutputQueries:
-    """Questions about results; nothing is changed."""
+    """Read-only queries about results."""
 
     def __init__(self, look: Lookup) -> None:
         self._look = look
@@ -28,10 +28,10 @@ class OutputQueries:
         self.owner = look.owner
 
     def result(self, task_id: str, *, earlier: bool = False) -> Any:
-        """What the last stage made: a value or a ``File``; for a pipeline that ends with `each`, the list of outputs.
+        """The output of the last stage: a value or a ``File``; for a pipeline that ends with `each`, the list of outputs.
 
-        TaskStopped while the task is not completed: what it made before is out of date as soon as something is redone. With
-        ``earlier`` that is given all the same.
+        TaskStopped while the task is not completed: an earlier result is outdated as soon as something is redone. With
+        ``earlier`` it is returned anyway.
         """
         row = self._look.row(task_id)
         last = row.plan.stages[-1]
@@ -40,7 +40,7 @@ class OutputQueries:
                 result.output for result in Results(self.store, row.number, last.name, (), *self._look.types(row))
             ]
             before, row = row, self._look.row(task_id)
-            if is_same(before, row):  # Else items may have been redone between two pages, and be missing or mixed.
+            if is_same(before, row):  # Otherwise items may have been redone between two pages, and be missing or mixed.
                 return outputs
         kept = last_output(self._look, row, earlier=earlier)
         hint = self._look.types(row)[0].output(last.name)
@@ -73,7 +73,7 @@ class OutputQueries:
     ) -> Iterator[tuple[str, Any] | Pause]:
         """Pieces that items emit, as (key, value): in the order of the items, each item's in its own order, while they run.
 
-        ``(key, ff.BEGAN_AGAIN)`` says that another attempt of the item has begun: its earlier pieces do not count any more.
+        ``(key, ff.BEGAN_AGAIN)`` means that a new attempt of the item has started: its earlier pieces no longer count.
         """
         row = self._look.row(task_id)
         emitted = OutputStream(self.store, row, follow, self._look.types(row)[1])
@@ -85,7 +85,7 @@ class OutputQueries:
 
 
 def last_output(look: Lookup, row: TaskRow, *, earlier: bool) -> str | None:
-    """What a last stage of one item has made, as kept; of a task that is not completed only with ``earlier``."""
+    """The stored output of a last stage with one item; if the task is not completed, only with ``earlier``."""
     kept = _kept_outputs(look, row)
     if not kept or not (earlier or row.state is TaskState.COMPLETED):
         task = look.view(row)
@@ -95,7 +95,7 @@ def last_output(look: Lookup, row: TaskRow, *, earlier: bool) -> str | None:
 
 
 def _kept_outputs(look: Lookup, row: TaskRow) -> list[str | None]:
-    """The output of a last stage of one item, or none; an item that is to be made again still has the one from before."""
+    """The output of a last stage with one item, if any. An item to be redone still has its earlier output."""
     last = row.plan.stages[-1]
     if last.kind is Kind.EACH:
         return []

@@ -1,4 +1,4 @@
-"""Questions that only pages and routes ask: the grid of items, the timeline, groups of failures, labels to filter by."""
+"""Queries for the web pages: the grid of items, the timeline, groups of failures, labels to filter by."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fanfold.model.values.questions import NOTHING_SPENT
 from fanfold.store.store import Transaction
 
 CELLS = 20_000
-"""Stages with more items are shown in runs."""
+"""Most cells of a grid; stages with more items are shown in runs."""
 LETTERS = {
     ItemState.PENDING: "p",
     ItemState.RUNNING: "r",
@@ -34,16 +34,16 @@ LETTERS = {
     ItemState.FAILED: "f",
 }
 DEGRADED_LETTER = "g"
-"""Done, but not as it was asked for."""
+"""Letter of a done but degraded item."""
 URGENCY = "frtwpgd"
-"""A run of items shows the state that a person would want to know of first."""
+"""State letters by urgency; a run of items shows the most urgent one."""
 SPANS = 96
-"""So many columns has a timeline."""
+"""Columns of a timeline."""
 RETRIED_AT_ONCE = 10_000
 
 
 class PageQueries:
-    """Questions about one task, or about all of them, that no program asks; nothing is changed."""
+    """Read-only queries for pages, about one task or all of them."""
 
     def __init__(self, look: Lookup) -> None:
         self._look = look
@@ -51,12 +51,12 @@ class PageQueries:
         self.owner = look.owner
 
     def count_needing(self) -> int:
-        """How many tasks a person should look at."""
+        """How many tasks need a person."""
         with self.store.read() as tx:
             return tx.tasks.count_needing(self.owner)
 
     def labels(self) -> dict[str, list[str]]:
-        """The tags and owners that tasks have, by name: what a list can be filtered by."""
+        """The tags and owners in use, to filter a list by."""
         with self.store.read() as tx:
             return {
                 "tags": tx.tasks.tags(self.owner),
@@ -64,24 +64,24 @@ class PageQueries:
             }
 
     def changed_since(self, event_id: int, limit: int = 200) -> list[Task]:
-        """The tasks that something has happened to since this event, as they are now: those it happened to last."""
+        """The current state of tasks with events since this one, the most recently changed first."""
         with self.store.read() as tx:
             return view(self.store, tx, tx.tasks.by_ids(tx.events.changed(event_id, self.owner, limit)))
 
     def latest_events(self, task_id: str, before: int | None = None, limit: int = 100) -> list[Event]:
-        """The last things that happened to a task, the newest first; ``before`` is the id of the last one seen."""
+        """The last events of a task, newest first; ``before`` is the id of the last one seen."""
         row = self._look.row(task_id)
         with self.store.read() as tx:
             return tx.events.latest_of(row.number, before, limit)
 
     def cells(self, task_id: str, stage: str | None = None, *, most: int = CELLS) -> Cells:
-        """The states of all items of a stage, by default of the one people count."""
+        """The states of all items of a stage, by default the one people count."""
         row = self._look.row(task_id)
         with self.store.read() as tx:
             return cells_of(tx, row, stage, most)
 
     def timeline(self, task_id: str) -> Timeline:
-        """How it went, in at most 96 spans of time."""
+        """The progress over time, in at most 96 spans."""
         row = self._look.row(task_id)
         with self.store.read() as tx:
             now = tx.time()
@@ -100,7 +100,7 @@ class PageQueries:
         )
 
     def stages(self, task_id: str) -> tuple[StageSpan, ...]:
-        """The stages a task was in, and when: what its timeline has of them."""
+        """The stages a task was in, and when, for its timeline."""
         row = self._look.row(task_id)
         with self.store.read() as tx:
             moves = tx.events.stages_of(row.number)
@@ -122,25 +122,25 @@ class PageQueries:
             return tx.reading.keys_at(row.number, stage, [at + 1 for at in sorted(set(positions))], states)
 
     def makers(self, task_id: str) -> dict[str, int]:
-        """Who made the outputs of the items that people count, and how many each: models, or what stood in for them."""
+        """How many outputs of the counted stage each model (or its substitute) made."""
         row = self._look.row(task_id)
         with self.store.read() as tx:
             return tx.counting.makers(row.number, chosen_stage(tx, row, None))
 
     def shortfalls(self, task_id: str, limit: int = 20) -> list[tuple[str, str, int]]:
-        """Why items are not what was asked for, grouped: (stage, reason, how many), the most frequent first."""
+        """Why items are degraded, grouped: (stage, reason, count), the most frequent first."""
         row = self._look.row(task_id)
         with self.store.read() as tx:
             return tx.reading.shortfalls(row.number, limit)
 
     def failed_items(self, task_id: str, limit: int) -> list[tuple[str, str, int]]:
-        """(stage, code, how many tries have failed) of the items that failed, at most so many."""
+        """(stage, code, number of failures) of failed items, at most ``limit``."""
         row = self._look.row(task_id)
         with self.store.read() as tx:
             return tx.reading.failed_items(row.number, limit)
 
     def failed_keys(self, task_id: str, stage: str, code: str, message: str, limit: int = RETRIED_AT_ONCE) -> list[str]:
-        """The keys of the first items that failed for this very reason: one line of ``failures``."""
+        """The keys of the first items that failed for exactly this reason: one line of ``failures``."""
         row = self._look.row(task_id)
         with self.store.read() as tx:
             return tx.reading.failed_keys(row.number, stage, code, message, limit)
@@ -152,7 +152,7 @@ class PageQueries:
             return tx.reading.failed_like(row.number, stage, code, RETRIED_AT_ONCE)
 
     def file(self, task_id: str, name: str) -> File:
-        """A file of the task by the last part of its key; only what the database says is the task's is ever opened."""
+        """A file of the task by the last part of its key. Only files that the database assigns to the task are opened."""
         row = self._look.row(task_id)
         key = f"{row.id}/{name}"
         with self.store.read() as tx:
@@ -162,14 +162,14 @@ class PageQueries:
         return self.store.bind(File(key, *found))
 
     def large_result(self, task_id: str) -> File | None:
-        """The file that the text of a result lies in that is too large for the database, for who wants only a look."""
+        """The file of a result that is too large for the database, for a preview."""
         text = last_output(self._look, self._look.row(task_id), earlier=False) or ""
         value = serial.load(text, self.store.bind) if text.startswith(f'{{"{serial.LARGE_MARK}":') else None
         file = value.get(serial.LARGE_MARK) if isinstance(value, dict) else None
         return file if isinstance(file, File) else None
 
     def emitted(self, task_id: str, *, follow: bool = True) -> OutputStream:
-        """Pieces that items emit, step by step, for those who wait in a way of their own."""
+        """Pieces that items emit, step by step, for callers that do their own waiting."""
         return OutputStream(self.store, self._look.row(task_id), follow)
 
 
@@ -180,7 +180,7 @@ def cells_of(tx: Transaction, row: TaskRow, stage: str | None = None, most: int 
     row.plan.stage(name)
     width = max(1, ceil(counts[name].total / most)) if name in counts else 1
     found = tx.counting.cells(row.number, name, width)
-    # Counted anew: items may have come since the counts were read.
+    # Counted again: items may have been added since the counts were read.
     total = sum(many for _, _, many in found)
     letters = ["d"] * ceil(total / width)
     for position, state, _ in found:
@@ -194,13 +194,13 @@ def cells_of(tx: Transaction, row: TaskRow, stage: str | None = None, most: int 
 
 
 def lifetime(row: TaskRow, moves: Sequence[Event], now: datetime) -> tuple[datetime, datetime]:
-    """When a task began, and when it ended or how late it is."""
+    """When a task began, and when it ended, or now if it has not."""
     started = min([row.created_at, *(event.at for event in moves)])
     return started, max(row.finished_at or now, started + timedelta(seconds=1))
 
 
 def spans(moves: Sequence[Event], row: TaskRow) -> tuple[StageSpan, ...]:
-    """The stages a task was at work in, from the events that name one: none while it rests, several where it came back."""
+    """The periods in which a task worked in a stage, from its events: none while it rests, several if it came back."""
     found: list[StageSpan] = []
     for event in moves:
         rests = event.target is not None and event.target != TaskState.ACTIVE
@@ -220,7 +220,7 @@ def paces(
     ended: datetime,
     now: datetime,
 ) -> tuple[WorkerPace, ...]:
-    """One row of counts per worker, the earliest span first; the database counted backwards from now."""
+    """One row of counts per worker, the earliest span first; the database counts backwards from now."""
     count = max(1, ceil((ended - started).total_seconds() / seconds))
     first = int((now - started).total_seconds() // seconds)
     rows: dict[str | None, tuple[list[int], list[int]]] = defaultdict(lambda: ([0] * count, [0] * count))

@@ -1,4 +1,4 @@
-"""What came of a stage? Its results, in order, as a merge reads them."""
+"""The results of a stage, in order, as a merge reads them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def decision_of(row: DecisionRow, reading: Reading = PLAIN) -> Decision:
 
 
 GONE_NAMED = 100
-"""So many items whose results are gone from the data folder are named in one command to redo them."""
+"""Most items, with results missing from the data folder, named in one command to redo them."""
 
 
 class Results(Generic[In, Out]):
@@ -79,7 +79,7 @@ class Results(Generic[In, Out]):
             last = result.seq
 
     def _stages_with_gaps(self) -> list[str]:
-        """Earlier stages of the run in which items failed; a glance at the counts spares reading all the others."""
+        """Earlier stages of the chain with failed items; checking the counts avoids reading the others."""
         if not self._before:
             return []
         with self._store.read() as tx:
@@ -132,7 +132,7 @@ class Results(Generic[In, Out]):
             raise unreadable(say("input_of_item", item=key) if made_by is None else made, problem) from problem
 
     def _gone(self, rows: Sequence[Kept]) -> NotFound:
-        """The error for results that are in no file any more: which, and how to have them made again."""
+        """The error for results whose file is gone: which, and how to redo them."""
         lost = [row.key for row in rows if row.state == ItemState.DONE and not self._is_there(row)]
         with self._store.read() as tx:
             task = tx.tasks.get(self._task)

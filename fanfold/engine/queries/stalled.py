@@ -1,4 +1,4 @@
-"""Is anything left lying? Checks of the doctor for a sweep that stands still, for work nobody recovers, and for orphans."""
+"""Checks of the doctor for a stalled sweep, for work that nobody recovers, and for orphans."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from fanfold.store.upgrade.revisions import REVISIONS
 
 TICK = "fanfold tick TARGET"
 TELLS_SINCE = "0010"
-"""Workers of older revisions do not say when they swept."""
+"""First revision whose workers report when they swept."""
 
 
 def patience(settings: Settings) -> float:
-    """Seconds without a sweep after which it counts as stalled: several intervals, and the heartbeat that tells of it."""
+    """Seconds without a sweep after which it counts as stalled: several intervals, plus the heartbeat that reports it."""
     return max(4 * settings.sweep_seconds, settings.lease_seconds) + 2 * settings.heartbeat_seconds
 
 
 def living(store: Store) -> tuple[list[WorkerRow], datetime]:
-    """The workers that live, and the database's time."""
+    """The live workers, and the database's time."""
     with store.read() as tx:
         known, now = tx.workers.all(store.settings.lease_seconds), tx.time()
     return [worker for worker in known if worker.alive and not is_dead(worker.host, worker.pid)], now
 
 
 def without_sweep(worker: WorkerRow, now: datetime) -> float | None:
-    """Seconds since a worker swept, or since it began; None for an older one, which does not tell."""
+    """Seconds since a worker swept, or since it started; None for an older one, which does not report it."""
     if worker.revision not in REVISIONS[REVISIONS.index(TELLS_SINCE) :]:
         return None
     return (now - (worker.swept_at or worker.started_at)).total_seconds()
 
 
 def sweep(store: Store) -> Iterator[DoctorCheck]:
-    """Whether the living workers look after lost items; a worker may live while its sweep fails."""
+    """Whether the live workers sweep for lost items; a worker may be alive while its sweep fails."""
     alive, now = living(store)
     limit = patience(store.settings)
     told = {worker.id: ago for worker in alive if (ago := without_sweep(worker, now)) is not None}
@@ -57,7 +57,7 @@ def sweep(store: Store) -> Iterator[DoctorCheck]:
 
 
 def stuck(store: Store) -> Iterator[DoctorCheck]:
-    """What a sweep should have put right: now, and since long enough that a living worker should have done it."""
+    """Work that a sweep should have recovered by now."""
     settings = store.settings
     alive, _ = living(store)
     lease, late = settings.lease_seconds, patience(settings)
@@ -90,7 +90,7 @@ def _stuck(name: str, fact: str, old: int, alive: list[WorkerRow], settings: Set
 
 
 def orphans(store: Store) -> Iterator[DoctorCheck]:
-    """Rows and files that belong to nothing. They take up space and change nothing."""
+    """Rows and files without an owner. They only take up space."""
     with store.read() as tx:
         found = tx.health.orphans()
         unfinished = tx.health.deletions(2 * CLEAN_SECONDS)
@@ -105,7 +105,7 @@ def orphans(store: Store) -> Iterator[DoctorCheck]:
 
 
 def shared_folder(store: Store) -> DoctorCheck:
-    """Other databases with the same data folder: what each leaves behind cannot be told apart, so little of it is removed."""
+    """Whether other databases share the data folder: their leftover files look alike, so few of them are removed."""
     if not (found := store.other_databases()):
         return DoctorCheck("shared data folder", OK, say("folder_own", folder=store.settings.data_folder))
     fact = say("folder_shared", folder=store.settings.data_folder, databases=found)
@@ -113,7 +113,7 @@ def shared_folder(store: Store) -> DoctorCheck:
 
 
 def files(store: Store) -> DoctorCheck:
-    """Old files that nothing refers to, and that a cleaning should have removed."""
+    """Old unreferenced files that a cleanup should have removed."""
     seconds = store.settings.stale_hours * 3600 + 2 * CLEAN_SECONDS
     blobs, old = 0, store.shelf.older_than(seconds)
     while keys := list(islice(old, BATCH)):

@@ -1,4 +1,4 @@
-"""How does a task look to people? Its row, counts, words and commands put together, many tasks with few queries."""
+"""Builds the public view of tasks from rows, counts, texts and commands; many tasks with few queries."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from fanfold.store.store import Store, Transaction
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Held = Mapping[tuple[int, str], tuple[int, str | None]]
-"""By task and stage: how many items wait for a person, and why."""
+"""Per (task, stage): how many items wait for a person, and why."""
 
 
 @dataclass(frozen=True)
 class TaskFigures:
-    """What is known of some tasks besides their rows, asked for all of them at once."""
+    """Data about some tasks besides their rows, queried for all of them at once."""
 
     counts: Mapping[int, Mapping[str, Counts]]
     retries: Mapping[int, int]
@@ -36,9 +36,9 @@ class TaskFigures:
     spending: Mapping[int, Spending]
     marks: Mapping[int, Marks]
     served: Collection[tuple[str, str]]
-    """The (pipeline, stage) pairs that a living worker serves."""
+    """The (pipeline, stage) pairs that a live worker serves."""
     read_only: bool
-    """Whether the database takes no writes, where that may be why nobody serves a task."""
+    """Whether the database refuses writes, which may be why nobody serves a task."""
 
 
 def view(store: Store, tx: Transaction, rows: Sequence[TaskRow]) -> list[Task]:
@@ -51,7 +51,7 @@ def _known(store: Store, tx: Transaction, rows: Sequence[TaskRow]) -> TaskFigure
     numbers = [row.number for row in rows]
     counts = tx.counting.counts(numbers)
     timed = [row.number for row in rows if counts.get(row.number, {}).get(row.stage, Counts())[ItemState.WAITING]]
-    # Only what is done can be degraded: a task that begins costs no look.
+    # Only done items can be degraded, so a new task needs no query.
     worked = [number for number in numbers if any(here[ItemState.DONE] for here in counts.get(number, {}).values())]
     served = {pair for worker in tx.workers.all(store.settings.lease_seconds) if worker.alive for pair in worker.serves}
     unserved = any(row.state is TaskState.ACTIVE and (row.pipeline, row.stage) not in served for row in rows)
@@ -67,7 +67,7 @@ def _known(store: Store, tx: Transaction, rows: Sequence[TaskRow]) -> TaskFigure
 
 
 def held_of(row: TaskRow, held: Held) -> tuple[int, str | None]:
-    """How many items of the stage that a task is in wait for a person, and why."""
+    """How many items of a task's current stage wait for a person, and why."""
     unfinished = row.state in (TaskState.ACTIVE, TaskState.PAUSED)
     return held.get((row.number, row.stage), (0, None)) if unfinished else (0, None)
 
@@ -110,11 +110,11 @@ STORED = (
     "id", "pipeline", "title", "state", "stage", "owner", "priority", "tags", "key", "retry_limit", "error_code", "error_message",
     "missing", "created_at", "updated_at", "finished_at",
 )  # fmt: skip
-"""What people see of a task as its row has it."""
+"""Columns of a task's row that the public view shows unchanged."""
 
 
 def _here(tx: Transaction, row: TaskRow, stages: Mapping[str, Counts]) -> tuple[Counts, str | None]:
-    """The counts of the stage a task is in, with how far its item is and what it says, if it is the only one."""
+    """The counts of a task's current stage, with the progress and message of its item if it has only one."""
     here = stages.get(row.stage, Counts())
     if here.total != 1 or row.state is not TaskState.ACTIVE:
         return here, None
@@ -131,7 +131,7 @@ def _facts(
     marks: Marks,
     known: TaskFigures,
 ) -> Facts:
-    """What the words and commands of a task are made from."""
+    """The facts from which a task's texts and commands are derived."""
     settled = [stages.get(stage.name, Counts()) for stage in row.plan.stages]
     due = tx.reading.next_due_at(row.number) if here[ItemState.RETRYING] or here[ItemState.WAITING] else None
     trouble = tx.reading.trouble(row.number, row.stage) if here[ItemState.RETRYING] else None
@@ -159,7 +159,7 @@ def _facts(
 
 
 def _words(facts: Facts) -> dict[str, Any]:
-    """How a task is called, what it waits for, and what can be done with it."""
+    """A task's status text, what it waits for, and the possible commands."""
     word = state_word(facts)
     return {
         "status": word,
@@ -172,25 +172,25 @@ def _words(facts: Facts) -> dict[str, Any]:
 
 
 def cursor_of(row: TaskRow) -> str:
-    """A task's place in the list, by number and by change. Its id is random, and says nothing once the task is gone."""
+    """A task's position in the list, by number and by time of change. Its id is random, so useless once the task is gone."""
     return f"{row.id}.{(row.updated_at - EPOCH) // timedelta(microseconds=1)}.{row.number}"
 
 
 def number_in(cursor: str) -> int | None:
-    """The number in a cursor; None for an id alone."""
+    """The number in a cursor; None if it is just an id."""
     _, dot, number = cursor.rpartition(".")
     return int(number) if dot and number.isascii() and number.isdigit() and len(number) < 19 else None
 
 
 def updated_at_in(cursor: str) -> datetime | None:
-    """When the task was updated that a cursor names; None for an id, and for a cursor of an earlier version."""
+    """The update time in a cursor; None for an id, and for a cursor of an earlier version."""
     microseconds = cursor.split(".")[-2] if cursor.count(".") == 2 else ""
     is_number = microseconds.isascii() and microseconds.isdigit() and len(microseconds) < 18
     return EPOCH + timedelta(microseconds=int(microseconds)) if is_number else None
 
 
 def counted_stage(plan: Plan, stage: str, stages: Mapping[str, Counts]) -> str:
-    """The stage whose items people count: the `each` stage a task is in, or came through last; else the one it is in."""
+    """The stage whose items people count: the current or last `each` stage; otherwise the current stage."""
     standing = plan.stage(stage)
     if standing.kind is Kind.EACH:
         return stage

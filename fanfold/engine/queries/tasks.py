@@ -1,4 +1,4 @@
-"""Questions about tasks: one, many, what happened to them; polled, waited for or followed live."""
+"""Queries about tasks: one, many, their events; with waiting and following."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from fanfold.store.rows.tasks import Filter
 
 POLL_SECONDS = 0.2
 LAST_ID = 2**62
-"""No row has a higher id, and no database takes a much larger number."""
+"""Higher than any row id, and close to the largest number that databases take."""
 LATE_EVENTS = 1_000
-"""Two workers may commit events out of the order of their ids: a follower looks back so far for late ones."""
+"""How many events a follower looks back for late ones: two workers may commit events out of id order."""
 
 
 class TaskQueries:
-    """Questions about tasks; nothing is changed."""
+    """Read-only queries about tasks."""
 
     def __init__(self, look: Lookup) -> None:
         self._look = look
@@ -49,11 +49,11 @@ class TaskQueries:
         limit: int = 50,
         sort: str = TaskOrder.NEWEST,
     ) -> builtins.list[Task]:
-        """Tasks, newest first; ``after`` is the cursor, or the id, of the last one of the page before.
+        """Tasks, newest first; ``after`` is the cursor or id of the last task of the previous page.
 
-        ``sort`` is ``newest``, ``oldest`` or ``updated``: those first that changed last.
+        ``sort`` is ``newest``, ``oldest`` or ``updated`` (last changed first).
 
-        ``needs_you=True`` gives those that a person should look at: their ``needs_you`` says why.
+        ``needs_you=True`` returns tasks that need a person: their ``needs_you`` says why.
         """
         if not 1 <= limit <= 1_000:
             raise BadInput(say("limit_range", limit=limit))
@@ -79,7 +79,7 @@ class TaskQueries:
             return view(self.store, tx, tx.tasks.find(wanted))
 
     def _place(self, after: str, sort: str) -> tuple[int, datetime | None]:
-        """Where a page begins. A cursor tells it by itself, so that a list can be walked while its tasks are deleted."""
+        """Where a page begins. A cursor contains the position, so a list can be paged while its tasks are deleted."""
         number, updated_at = number_in(after), updated_at_in(after)
         if number is not None and (updated_at is not None or sort != TaskOrder.UPDATED):
             return number, updated_at
@@ -98,14 +98,14 @@ class TaskQueries:
             return tx.tasks.count_by_state(self.owner)
 
     def events(self, task_id: str, after: int = 0, limit: int = 1_000) -> builtins.list[Event]:
-        """What happened to a task, in order; ``after`` is the id of the last event seen."""
+        """The events of a task, in order; ``after`` is the id of the last event seen."""
         check_limit(limit)
         row = self._look.row(task_id)
         with self.store.read() as tx:
             return tx.events.of(row.number, max(0, min(after, LAST_ID)), limit)
 
     def failures(self, task_id: str, limit: int = 20) -> builtins.list[tuple[str, str, str, int]]:
-        """Why items failed, grouped: (stage, code, message, how many), the most frequent first."""
+        """Why items failed, grouped: (stage, code, message, count), the most frequent first."""
         check_limit(limit)
         row = self._look.row(task_id)
         with self.store.read() as tx:

@@ -1,4 +1,4 @@
-"""Writes many items in short transactions: hidden by a draft until the last one, which moves their task."""
+"""Writes many items in short transactions. A draft hides them until the last transaction, which moves their task."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Transact = Callable[[Check], bool]
 def write_items(
     transact: Transact, task: int, stage: str, token: str, new_items: NewItems, *, may: Check, note: Note | None = None
 ) -> bool:
-    """Write all items of a draft, chunk by chunk; False when ``may`` refuses one, or the draft is no longer ours.
+    """Write all items of a draft, chunk by chunk; False if ``may`` refuses a chunk, or the draft is no longer ours.
 
-    ``note`` is called in the transaction of each chunk with its first position and the one behind its last. A chunk that is
-    there already is passed over: the answer to its commit may have got lost.
+    ``note`` is called in the transaction of each chunk with its first position and the position after its last. A chunk that
+    already exists is skipped: the answer to its commit may have got lost.
     """
     for before, rows in new_items.chunks():
 
@@ -37,7 +37,7 @@ def write_items(
 
 
 def remove_items(transact: Transact, task: int, stage: str, token: str, *, may: Check, keep: bool = True) -> bool:
-    """Remove all items of a draft, chunk by chunk, and without ``keep`` the draft; False as for ``write_items``."""
+    """Remove all items of a draft, chunk by chunk, and without ``keep`` also the draft; False as in ``write_items``."""
     nothing_left = False
     while not nothing_left:
 
@@ -62,6 +62,6 @@ def split_token(item: int, lease: int) -> str:
 
 
 def split_of(token: str) -> tuple[int, int] | None:
-    """The item and the lease of the attempt whose draft has this token; None for drafts of others."""
+    """The item and lease of the split attempt with this token; None for other drafts."""
     kind, *numbers = token.split()
     return (int(numbers[0]), int(numbers[1])) if kind == "split" else None

@@ -1,4 +1,4 @@
-"""Items of an earlier time that are in the way: hidden at once, and removed in short transactions."""
+"""Removes items of an earlier run that are in the way: hides them at once, then removes them in short transactions."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from fanfold.store.items.large.drafts import CHUNK, OLD
 from fanfold.store.store import Store, Transaction
 
 RETIRED = "retired "
-"""The token of a draft that hides items which nobody has begun to remove starts with this."""
+"""Prefix of the token of a draft that hides items whose removal has not begun."""
 
 
 class NotReady(Exception):
-    """A move has to wait for something that takes transactions of its own."""
+    """A move must wait for work that needs separate transactions."""
 
 
 class Leftovers(NotReady):
-    """There are items of an earlier time, which have to be removed first."""
+    """Items of an earlier run must be removed first."""
 
     def __init__(self, task: int, stages: Sequence[str]) -> None:
-        super().__init__(f"the items of {', '.join(stages)} are to be removed")
+        super().__init__(f"the items of {', '.join(stages)} must be removed first")
         self.task = task
         self.stages = stages
 
 
 def retire(tx: Transaction, task: int, stages: Sequence[str]) -> None:
-    """Remove all items of these stages under the task's lock: a few at once, many are hidden and removed later."""
+    """Remove all items of these stages under the task's lock: a few at once; many are hidden now and removed later."""
     there = [stage for stage in stages if tx.drafts.leftovers(task, [stage])]
     for stage in there:
         if tx.drafts.remove_items(task, stage, max(1, CHUNK // len(there))):
@@ -37,7 +37,7 @@ def retire(tx: Transaction, task: int, stages: Sequence[str]) -> None:
 
 
 def clear(tx: Transaction, task: int, stage: str) -> None:
-    """Remove hidden items of a stage that is about to be entered; Leftovers when they are too many for this transaction."""
+    """Remove hidden items of a stage that is about to be entered; Leftovers if there are too many for this transaction."""
     if tx.drafts.leftovers(task, [stage]):
         if not tx.drafts.remove_items(task, stage):
             raise Leftovers(task, [stage])
@@ -45,7 +45,7 @@ def clear(tx: Transaction, task: int, stage: str) -> None:
 
 
 def remove_leftovers(store: Store, task: int, stages: Sequence[str], stopped: Callable[[], bool]) -> bool:
-    """Remove the hidden items of these stages; False when ``stopped`` says so. They may be needed no more, or in use again."""
+    """Remove the hidden items of these stages; False if ``stopped``. They may be gone already, or in use again."""
     for stage in stages:
         token = f"removal {secrets.token_hex(8)}"
 
@@ -61,7 +61,7 @@ def remove_leftovers(store: Store, task: int, stages: Sequence[str], stopped: Ca
 
 
 def remove_retired(store: Store, task: int) -> None:
-    """Remove what a command has just hidden, unless somebody else has begun to."""
+    """Remove items that a command has just hidden, unless another process has begun to."""
     with store.read() as tx:
         hidden = [draft for draft in tx.drafts.hidden(task).values() if draft.token.startswith(RETIRED)]
     for draft in hidden:

@@ -1,7 +1,7 @@
-"""Goes on without items that wait for a person: they fail, with the reason for which they were held.
+"""Gives up on items that wait for a person: they fail, with the reason why they were held.
 
-The task passes them as it passes other failures. Many are given up in short transactions before the task moves. After a crash in
-between, the rest is still held, and the same command goes on with it.
+The task then accepts these failures like others. Many items are given up in short transactions before the task moves. After a
+crash in between, the rest is still held, and the same command continues with it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fanfold.model.text.sentences import say
 from fanfold.store.store import Store, Transaction
 
 AT_ONCE = 300
-"""Most items that one transaction gives up: each is up to four rows."""
+"""Most items given up in one transaction: up to four rows each."""
 
 
 class ManyHeld(NotReady):
@@ -27,14 +27,14 @@ class ManyHeld(NotReady):
 
 
 def give_up_held(tx: Transaction, row: TaskRow, actor: str) -> int:
-    """Fail the held items of the stage that the task is in; returns how many. ManyHeld when there are too many."""
+    """Fail the held items of the task's current stage; returns how many. ManyHeld if there are too many."""
     if tx.settling.count_held(row.number, row.stage, AT_ONCE + 1) > AT_ONCE:
         raise ManyHeld(row, actor)
     return _give_up(tx, row, actor)
 
 
 def give_up_most(store: Store, many: ManyHeld) -> bool:
-    """Give up held items in short transactions until few are left; False when the task was steered meanwhile."""
+    """Give up held items in short transactions until few are left; False if the task was steered meanwhile."""
 
     def step(tx: Transaction) -> bool | None:
         row = tx.tasks.lock(many.row.number)
@@ -44,7 +44,7 @@ def give_up_most(store: Store, many: ManyHeld) -> bool:
             return False
         failed = tx.items.count_failed(row.number, row.stage) if not passed else passed[-1]
         passed.append(failed + _give_up(tx, row, many.actor))
-        # In the same transaction: a stage that fails fast must not see failures that nobody has passed.
+        # In the same transaction: a stage that fails fast must not see failures that nobody has accepted.
         tx.tasks.move(row.number, plan=row.plan.passing({row.stage: passed[-1]}).to_json())
         return True
 

@@ -1,6 +1,6 @@
 """Holds new items between the code that yields them and the transactions that write them.
 
-User code never runs inside a transaction, so all items are taken from it first: a few stay in memory, many go to a file.
+User code never runs inside a transaction, so all items are collected first: a few stay in memory, many go to a file.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fanfold.store.items.large.drafts import CHUNK
 
 KEY_LENGTH = 200
 CHUNK_CHARACTERS = 4_000_000
-"""Most text that one transaction writes, unless a single item has more."""
+"""Most characters written in one transaction, unless a single item has more."""
 Row = tuple[str | None, str | None]
 Fold = Callable[[str, str], str]
 Check = Callable[[str, Callable[[], str]], None]
@@ -29,21 +29,21 @@ Check = Callable[[str, Callable[[], str]], None]
 
 
 class NewItems:
-    """New items in order, as (key, input) pairs; on disk one JSON line each, if they do not fit into one chunk."""
+    """New items in order, as (key, input) pairs; on disk, one JSON line each, if they do not fit into one chunk."""
 
     def __init__(self, path: Path, generation: int = 0) -> None:
         self.path = path
         self.count = 0
         self.token: str | None = None
-        """Whose draft has all of these items in the database already, where one has."""
+        """Token of the draft that already has all of these items in the database, if any."""
         self.cleared = False
-        """Whether what was there before these items is removed already."""
+        """Whether the items that these replace are already removed."""
         self.begun = False
-        """Whether items that these replace were begun: then the gate of their stage, if it has one, was passed."""
+        """Whether any replaced item ever ran, which means that the gate of their stage (if any) was passed."""
         self.generation = generation
-        """How often the split that gave these items was done again on purpose."""
+        """How often a person had the split redone that yielded these items."""
         self.digest: str | None = None
-        """The same for the same items; only of a new_items that was asked for it."""
+        """Equal for equal items; only if ``fill`` was asked for it."""
         self._rows: list[Row] | None = []
         self._characters = 0
         self._unkeyed = self._numeric = 0
@@ -98,7 +98,7 @@ class NewItems:
         return key, text
 
     def _keep(self, row: Row) -> bool:
-        """Hold one more in memory; False when it does not fit any more."""
+        """Keep one more in memory; False if it no longer fits."""
         self._characters += len(row[1] or "")
         if self._rows is None or self.count > CHUNK or (self._characters > CHUNK_CHARACTERS and self.count > 1):
             return False
@@ -106,7 +106,7 @@ class NewItems:
         return True
 
     def _open(self) -> Any:
-        """Move what is in memory to a file, where the rest follows."""
+        """Move the items in memory to a file, to which the rest is appended."""
         private_folder(self.path.parent)
         sink = open(self.path, "w", encoding="utf-8", opener=opener)  # noqa: SIM115 (closed by ``fill``)
         sink.writelines(_line(*row) for row in self._rows or ())
@@ -114,7 +114,7 @@ class NewItems:
         return sink
 
     def _check_positions(self) -> None:
-        """An item without a key answers to its position, so no other item may have that number as its key."""
+        """Refuse a key that equals the position of an item without a key, which serves as that item's key."""
         if not self._unkeyed or not self._numeric:
             return
         unkeyed = bytearray(self.count + 1)
@@ -138,7 +138,7 @@ class NewItems:
                 yield key, text
 
     def chunks(self) -> Iterator[tuple[int, list[Row]]]:
-        """(how many come before, the next rows): what one short transaction writes."""
+        """(number of rows before, next rows) for each short transaction."""
         rows: list[Row] = []
         before = characters = 0
         for row in self:
@@ -151,7 +151,7 @@ class NewItems:
             yield before, rows
 
     def first_duplicate(self) -> str | None:
-        """The first key that stands there twice."""
+        """The first key that occurs twice."""
         seen: Counter[str] = Counter()
         for key, _ in self:
             if key is not None:
@@ -161,20 +161,20 @@ class NewItems:
         return None
 
     def remove(self) -> None:
-        """Forget it."""
+        """Delete the file."""
         if self._rows is None:
             self.path.unlink(missing_ok=True)
 
 
 def _described(key: str | None, text: str | None) -> bytes:
-    """An item as it is compared: equal inputs are equal in whatever order their names stand."""
+    """An item for comparison: the order of names in its input does not matter."""
     if text is not None and "{" in text:
         text = json.dumps(json.loads(text), sort_keys=True, ensure_ascii=False)
     return _line(key, text).encode()
 
 
 def digest_of(values: Iterable[Any]) -> str:
-    """The digest that a new_items of these items has; nothing is kept."""
+    """The digest of these items; nothing is stored."""
     new_items, made = NewItems(Path()), hashlib.sha256()
     for value in values:
         made.update(_described(*new_items._checked(value, None)))
@@ -182,7 +182,7 @@ def digest_of(values: Iterable[Any]) -> str:
 
 
 def check_key(key: Any, number: int) -> str | None:
-    """A key that can be kept: text of 1 to 200 characters."""
+    """A valid key: text of 1 to 200 characters."""
     if key is None:
         return None
     text = str(key)

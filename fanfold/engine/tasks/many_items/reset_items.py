@@ -1,7 +1,7 @@
-"""Puts many items back to `pending`, for retry and rerun: all of them at one moment, in short transactions.
+"""Resets many items to `pending`, for retry and rerun: in short transactions, but visible at one moment.
 
-The items are noted first, which nobody sees. One transaction then moves the task and makes the notes count. After that they are
-carried out, by the command that made them, by the next command on the task, or by a sweep.
+The items are noted first, which readers do not see. One transaction then moves the task and makes the notes count. After that
+the notes are carried out by the command that made them, by the next command on the task, or by a sweep.
 """
 
 from __future__ import annotations
@@ -24,46 +24,46 @@ from fanfold.store.store import Store, Transaction
 
 log = logging.getLogger("fanfold.sweep")
 RESETS, STEPS = 50, 200
-"""Most abandoned resets that one sweep looks at, and most short transactions that it spends on them."""
+"""Most abandoned resets per sweep, and most short transactions spent on them."""
 
 
 class Unfinished(NotReady):
     """A reset of many items is decided, but not yet carried out."""
 
     def __init__(self, task: int) -> None:
-        super().__init__("many items are being put back")
+        super().__init__("many items are being reset")
         self.task = task
 
 
 class LargeReset(NotReady):
-    """More items are to be put back than one short transaction can."""
+    """There are more items to reset than one short transaction can."""
 
     def __init__(self, row: TaskRow, selection: Selection) -> None:
-        super().__init__(f"many items of {selection.stage} are to be put back")
+        super().__init__(f"many items of {selection.stage} must be reset")
         self.row = row
         self.selection = selection
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Which items of a stage are put back, and what follows from it."""
+    """Which items of a stage to reset, and what follows from it."""
 
     stage: str
     which: str = "failed"
-    """`failed`, `degraded` or `all`; of no meaning where there are keys."""
+    """`failed`, `degraded` or `all`; ignored if there are keys."""
     keys: tuple[str, ...] = ()
     options: str | None = None
     followers: tuple[str, ...] = ()
 
     @property
     def notes_per_item(self) -> int:
-        """How many notes an item costs: its own, and one for each stage that was made from it."""
+        """Notes per item: its own, and one for each stage that was made from it."""
         return 1 + len(self.followers)
 
 
 @dataclass(frozen=True)
 class Noted:
-    """A reset whose items are noted, all of them; it counts as soon as its token stands in the task's row."""
+    """A reset with all its items noted. It takes effect when its token is written into the task's row."""
 
     row: TaskRow
     selection: Selection
@@ -73,18 +73,18 @@ class Noted:
     """Whether any of the items was ever claimed."""
 
     def still_holds(self, tx: Transaction, row: TaskRow) -> bool:
-        """Whether the task is as it was when its items were noted, and nobody has begun another reset."""
+        """Whether the task is unchanged since its items were noted, and no other reset has begun."""
         return is_same(self.row, row) and tx.resets.refresh(row.number, self.token)
 
 
 def is_same(before: TaskRow, now: TaskRow) -> bool:
-    """Whether a task has not been moved in between."""
+    """Whether the task has not moved in between."""
     known = ("state", "stage", "generation", "plan", "updated_at", "resetting")
     return all(getattr(before, name) == getattr(now, name) for name in known)
 
 
 def note_ahead(store: Store, large: LargeReset) -> Noted | None:
-    """Note the items of a large reset, in short transactions; None when the task was steered meanwhile."""
+    """Note the items of a large reset in short transactions; None if the task was steered meanwhile."""
     noting = _Noting(large.row, large.selection, secrets.token_hex(8))
     try:
         store.transact(noting.begin)
@@ -100,12 +100,12 @@ def note_ahead(store: Store, large: LargeReset) -> Noted | None:
 
 
 class _Steered(Exception):
-    """The task was moved while its items were noted."""
+    """The task moved while its items were noted."""
 
 
 @dataclass(frozen=True)
 class _Noting:
-    """The notes of one reset, while they are written. Each transaction can be run twice."""
+    """Writes the notes of one reset. Each transaction can run twice."""
 
     row: TaskRow
     selection: Selection
@@ -116,12 +116,12 @@ class _Noting:
         tx.resets.begin(self.row.number, self.token, self.selection.options)
 
     def clear(self, tx: Transaction) -> bool:
-        """Remove notes of a reset that was never decided; whether all are gone."""
+        """Remove notes of an undecided reset; returns whether all are gone."""
         self._check(tx)
         return tx.resets.clear(self.row.number)
 
     def note_keys(self, store: Store) -> int:
-        """Note the items that were named; returns how many."""
+        """Note the named items; returns how many."""
 
         def note(tx: Transaction, keys: Sequence[str]) -> int:
             self._go_on(tx)
@@ -134,7 +134,7 @@ class _Noting:
         return sum(store.transact(partial(note, keys=some)) for some in chunks)
 
     def note_all(self, store: Store) -> tuple[int, bool]:
-        """Note all items that the selection is about; returns how many, and whether any was ever claimed."""
+        """Note all selected items; returns how many, and whether any was ever claimed."""
         count, begun, after, size = 0, False, 0, self._size
 
         def note(tx: Transaction) -> tuple[list[Chosen], int]:
@@ -159,7 +159,7 @@ class _Noting:
             raise IllegalMove(say("put_back_by_others", task=self.row.id))
 
     def _check(self, tx: Transaction) -> None:
-        """The task is as it was, which is looked at under its lock."""
+        """Check under the task's lock that it has not changed."""
         row = tx.tasks.lock(self.row.number)
         if row is None or not is_same(self.row, row):
             raise _Steered
@@ -174,7 +174,7 @@ class _Noting:
 
 
 def named(tx: Transaction, row: TaskRow, stage: str, keys: Sequence[str]) -> list[Chosen]:
-    """The items with these keys; NotFound when there is not one for each."""
+    """The items with these keys; NotFound if one is missing."""
     ids = tx.reading.ids(row.number, stage, keys)
     if len(ids) < len(set(keys)):
         known = {item.key for item in tx.reading.page(row.number, stage=stage, keys=keys, limit=len(keys))}
@@ -184,14 +184,14 @@ def named(tx: Transaction, row: TaskRow, stage: str, keys: Sequence[str]) -> lis
 
 
 def refuse_busy(row: TaskRow, chosen: Sequence[Chosen], options: str | None) -> None:
-    """Items that a worker has cannot be put back; those that wait for one can only be told of other options."""
+    """Refuse to reset running items, and pending ones unless their options change."""
     busy = (ItemState.RUNNING,) if options is not None else (ItemState.RUNNING, ItemState.PENDING)
     if any(one.state in busy for one in chosen):
         raise IllegalMove(say("items_busy", task=row.id))
 
 
 def finish_reset(store: Store, number: int, steps: int | None = None) -> bool:
-    """Carry out what is left of a reset that is decided, in short transactions; False when ``steps`` were not enough."""
+    """Carry out the rest of a decided reset in short transactions; False if ``steps`` were not enough."""
 
     def step(tx: Transaction) -> bool:
         row = tx.tasks.lock(number)
@@ -214,7 +214,7 @@ def finish_reset(store: Store, number: int, steps: int | None = None) -> bool:
 
 
 def _discard(store: Store, number: int, token: str, steps: int) -> bool:
-    """Drop the notes of a reset that was never decided; False when ``steps`` were not enough."""
+    """Drop the notes of an undecided reset; False if ``steps`` were not enough."""
 
     def step(tx: Transaction) -> bool:
         row = tx.tasks.lock(number)
@@ -229,7 +229,7 @@ def _discard(store: Store, number: int, token: str, steps: int) -> bool:
 
 
 def finish_abandoned(store: Store, actor: str) -> None:
-    """Carry out, or drop, resets that nobody works on any more, in bounded steps."""
+    """Carry out or drop abandoned resets, in bounded steps."""
     with store.read() as tx:
         old = tx.resets.abandoned(STALE_SECONDS, RESETS)
         rows = {reset.task: tx.tasks.get(reset.task) for reset in old}
@@ -237,6 +237,6 @@ def finish_abandoned(store: Store, actor: str) -> None:
         row = rows[reset.task]
         if row is not None and row.resetting == reset.token:
             finish_reset(store, reset.task, STEPS)
-            log.info("[%s] Put items of %s back to pending: the process that began it has ended", actor, row.id)
+            log.info("[%s] Reset items of %s to pending: the process that started it has ended", actor, row.id)
         else:
             _discard(store, reset.task, reset.token, STEPS)

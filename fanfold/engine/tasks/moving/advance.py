@@ -1,4 +1,4 @@
-"""Is the stage over? Then the task moves on at once, exactly once: probed after the commit, decided under the row's lock."""
+"""Advances a task when its stage is over, at once and exactly once: probed after the commit, decided under the row's lock."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ from fanfold.store.store import Store, Transaction
 
 
 class LargeCopy(NotReady):
-    """Many items of a stage have to be copied into the next, in transactions of their own, before the task moves."""
+    """Many items must be copied into the next stage, in separate transactions, before the task moves."""
 
     def __init__(self, task: int, source: str, target: str, event: int) -> None:
-        super().__init__(f"the items of {source} are to be copied into {target}")
+        super().__init__(f"the items of {source} must be copied into {target}")
         self.task = task
         self.source = source
         self.target = target
         self.event = event
-        """The task's newest event when the copy was found necessary. Any later event may make the copy unnecessary."""
+        """The task's newest event when the copy became necessary. Any later event may make it unnecessary."""
 
 
 COUNTINGS = 3
-"""How often the items are counted again when the task has moved since; after that the caller decides whether to go on."""
+"""How often items are counted again if the task moves meanwhile; after that the caller decides whether to continue."""
 
 
 def advance(store: Store, pipelines: Pipelines, number: int, actor: str) -> TaskState | None:
-    """Move a task on if its stage is over; returns its new state, or None when nothing was to be done.
+    """Advance a task if its stage is over; returns its new state, or None if there was nothing to do.
 
-    NotReady when many items must be copied or removed first, or the task is steered all the time; see `copy_items.move_on`.
+    NotReady if many items must be copied or removed first, or the task is steered all the time; see `copy_items.move_on`.
     """
     for counting in range(1, COUNTINGS + 1):
         ahead = _look_ahead(store, pipelines, number)
@@ -59,7 +59,7 @@ def advance(store: Store, pipelines: Pipelines, number: int, actor: str) -> Task
 
 
 def _look_ahead(store: Store, pipelines: Pipelines, number: int) -> Ahead | None:
-    """The counts of a task whose stage is over; None when there is nothing to decide."""
+    """The counts of a task whose stage is over; None if there is nothing to decide."""
     with store.read() as tx:
         row = tx.tasks.get(number)
         if row is None or row.state is not TaskState.ACTIVE or not can_move(pipelines, row):
@@ -87,9 +87,9 @@ def advance_locked(
     new_items: NewItems | None = None,
     ahead: Ahead | None = None,
 ) -> TaskState | None:
-    """Decide and move, under the task's lock. ``new_items`` are what a split that has just finished gave.
+    """Decide and move, under the task's lock. ``new_items`` are those of a split that has just finished.
 
-    While many items are being put back, the task stays: whoever carries that out wakes the workers.
+    While many items are being reset, the task stays: the process that carries out the reset wakes the workers.
     """
     if row.resetting is not None:
         return None
@@ -98,7 +98,7 @@ def advance_locked(
     here = counts.of(stage.name)
     decision = verdict(stage, here)
     waits = not (stage.fail_fast and decision is Verdict.FAILED)
-    # A stage is left only if no item of it is open at this moment, whatever was counted before.
+    # A stage is left only if it has no open item now, whatever was counted before.
     if decision is Verdict.OPEN or (waits and tx.items.is_open(row.number, stage.name)):
         return None
     if row.ending is not None:
@@ -109,12 +109,12 @@ def advance_locked(
             return TaskState.ACTIVE
         values: dict[str, Any] = {}
         failed = here[ItemState.FAILED]
-        if stage.passed > failed:  # What was made good since must not excuse another failure.
+        if stage.passed > failed:  # Failures repaired since must not excuse new ones.
             row = replace(row, plan=row.plan.passing({stage.name: failed}))
             values = {"plan": row.plan.to_json()}
-        if new_items is not None and new_items.generation:  # Whatever it makes anew has other keys than before.
+        if new_items is not None and new_items.generation:  # Redone items need new keys.
             known = json.loads(row.lineage) if row.lineage else {}
-            # Splits behind it are made anew, and count from the start.
+            # Later splits run again, and count from the start.
             before = {name: count for name, count in known.items() if row.plan.index(name) < row.plan.index(stage.name)}
             values["lineage"] = json.dumps(before | {stage.name: new_items.generation})
         following = row.plan.after(stage.name)
@@ -142,7 +142,7 @@ def _stop(
     here: Counts,
     decision: Verdict,
 ) -> TaskState:
-    """Too much of a stage has failed: a person decides, or the task has failed."""
+    """Too much of a stage has failed: the task waits for a person, or fails."""
     failed = here[ItemState.FAILED]
     if decision is Verdict.FAILED:
         return fail(tx, pipelines, row, actor, _why(counts, stage, failed))
@@ -178,8 +178,8 @@ def enter(
 ) -> TaskState:
     """Enter a stage and make its items visible in the same transaction. Skip empty stages; complete the task after the last one.
 
-    With ``put_back`` the items of the stage are there already, and start over; ``begun`` says, where it is known, whether any of
-    them was ever claimed.
+    With ``put_back`` the items of the stage already exist and start over; ``begun`` says, if known, whether any of them was
+    ever claimed.
     """
     counts = counts or StageCounts(tx, row, None)
     started: dict[str, Any] = (
@@ -201,7 +201,7 @@ def enter(
             return target
         left = counts.just_entered(stage.name)
         decision = verdict(stage, left)
-        if verb == "advance" and decision is not Verdict.GO_ON:  # Nothing to be done in it, but nobody has passed it.
+        if verb == "advance" and decision is not Verdict.GO_ON:  # Empty, but its failures are not accepted.
             return _stop(tx, pipelines, row, actor, stage, counts, left, decision)
         new_items, stage = None, row.plan.after(stage.name)
     last = row.plan.stages[-1].name
@@ -213,7 +213,7 @@ def enter(
 def _passed_gate(
     counts: StageCounts, stage: PlannedStage, new_items: NewItems | None, put_back: bool, begun: bool | None
 ) -> bool:
-    """Whether somebody has let the task through the gate of a stage before."""
+    """Whether a person has already let the task through the gate of a stage."""
     if put_back and stage.kind is not Kind.EACH:
         return False
     if new_items is not None and new_items.begun:
@@ -228,11 +228,11 @@ def make_items(
     new_items: NewItems | None = None,
     event: int | None = None,
 ) -> bool:
-    """The items of a stage that begins, or begins again; False when there are none to be worked on.
+    """Make the items of a stage that starts, or starts again; False if there are none to process.
 
-    What a split gives replaces whatever an earlier split of the same task gave; Leftovers when that is still there. LargeCopy
-    when more items are to be copied than fit into one short transaction. ``event`` is the newest event of the task before this
-    transaction, where it has added some.
+    The items of a split replace those of an earlier split of the same task; Leftovers if these still exist. LargeCopy if
+    there are more items to copy than fit into one short transaction. ``event`` is the task's newest event before this
+    transaction, if the transaction has added some.
     """
     if stage.kind is not Kind.EACH:
         if tx.items.exist(row.number, stage.name):
@@ -265,7 +265,7 @@ def make_items(
 
 
 def fail(tx: Transaction, pipelines: Pipelines, row: TaskRow, actor: str, why: str, code: str = "failed") -> TaskState:
-    """The task has failed for good: compensate first, if its pipeline does, once per generation."""
+    """Fail the task for good, after a compensation if its pipeline has one, once per generation."""
     if row.plan.on_failed and compensate(tx, row, ON_FAILED):
         move(
             tx,
@@ -293,7 +293,7 @@ def fail(tx: Transaction, pipelines: Pipelines, row: TaskRow, actor: str, why: s
 
 
 def compensate(tx: Transaction, row: TaskRow, stage: str) -> bool:
-    """Make the one item of a compensation; False when this generation of the task was made up for already."""
+    """Make the one item of a compensation; False if this generation of the task was already compensated."""
     if compensated(tx, row):
         return False
     if not tx.items.exist(row.number, stage):
@@ -305,12 +305,12 @@ def compensate(tx: Transaction, row: TaskRow, stage: str) -> bool:
 
 
 def compensated(tx: Transaction, row: TaskRow) -> bool:
-    """Whether a compensation of this generation is done; a new generation begins without any."""
+    """Whether this generation has been compensated; a new generation has not."""
     return any(tx.items.any_in(row.number, stage, (ItemState.DONE,)) for stage in (ON_FAILED, ON_CANCELLED))
 
 
 def new_generation(tx: Transaction, row: TaskRow) -> dict[str, Any]:
-    """From now on this is new work: it gets new idempotency keys and its own compensation."""
+    """Start a new generation: it gets new idempotency keys and its own compensation."""
     retire(tx, row.number, [ON_FAILED, ON_CANCELLED])
     return {"generation": row.generation + 1, "lineage": None}
 

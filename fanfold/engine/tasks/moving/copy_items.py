@@ -1,8 +1,8 @@
 """Copies the many items of one `each` stage into the next, in short transactions, before the task moves.
 
 The copy is written as a draft, so two workers cannot make it at once. A stale draft is taken over and started again; copying an
-item twice changes nothing. A complete draft names the task's newest event: if none has come since, the transaction that moves the
-task only has to end the draft.
+item twice changes nothing. A complete draft names the task's newest event: if no event has followed, the transaction that moves
+the task only has to end the draft.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ TRIES = 5
 def move_on(
     store: Store, pipelines: Pipelines, number: int, actor: str, stopped: Callable[[], bool] = lambda: False
 ) -> TaskState | None:
-    """Move a task on if its stage is over, after many items were copied if need be; None when nothing was to be done."""
+    """Advance a task if its stage is over, copying many items first if necessary; None if there was nothing to do."""
     return once_ready(store, lambda: advance(store, pipelines, number, actor), stopped)
 
 
 def once_ready(store: Store, act: Callable[[], Result], stopped: Callable[[], bool] = lambda: False) -> Result | None:
-    """What ``act`` gives once all is ready for it; None when somebody else is at it, or ``stopped`` says so."""
+    """The result of ``act`` once its preconditions are met; None if another process is doing the work, or if ``stopped``."""
     for _ in range(TRIES):
         try:
             return act()
@@ -48,9 +48,9 @@ def once_ready(store: Store, act: Callable[[], Result], stopped: Callable[[], bo
 
 
 def make_ready(store: Store, problem: NotReady, stopped: Callable[[], bool] = lambda: False) -> bool:
-    """Do what a move has to wait for; False when somebody else is at it, or ``stopped`` says so."""
+    """Do what a move must wait for; False if another process is doing it, or if ``stopped``."""
     if isinstance(problem, OutOfDate):
-        return True  # The items are counted again with the next try.
+        return True  # The next try counts the items again.
     if isinstance(problem, LargeCopy):
         return copy_ahead(store, problem, stopped)
     if isinstance(problem, Leftovers):
@@ -63,9 +63,9 @@ def make_ready(store: Store, problem: NotReady, stopped: Callable[[], bool] = la
 
 
 def copy_ahead(store: Store, large: LargeCopy, stopped: Callable[[], bool] = lambda: False) -> bool:
-    """Copy the items of a stage, hidden; False when somebody else is at it, or ``stopped`` says so.
+    """Copy the items of a stage, hidden; False if another process is doing it, or if ``stopped``.
 
-    True also when the task was steered meanwhile: whoever asked for the copy looks at the task again.
+    Also True if the task was steered meanwhile: the caller checks the task again.
     """
     copy = Copy(large, f"copy {secrets.token_hex(8)}", stopped)
     begun = store.transact(copy.begin)
@@ -87,7 +87,7 @@ def copy_ahead(store: Store, large: LargeCopy, stopped: Callable[[], bool] = lam
 
 
 class Copy:
-    """One copy under way."""
+    """One copy in progress."""
 
     def __init__(self, large: LargeCopy, token: str, stopped: Callable[[], bool]) -> None:
         self.large = large
@@ -97,9 +97,9 @@ class Copy:
         self.is_old = False
 
     def begin(self, tx: Transaction) -> bool | None:
-        """Take the draft; False when somebody else copies these items just now, None when the task has moved since.
+        """Take the draft; False if another process is copying these items, None if the task has moved since.
 
-        A draft for a stage that the task has entered already would hide the items that are being worked on.
+        A draft for a stage that the task has already entered would hide items that are being processed.
         """
         task, target = self.large.task, self.large.target
         if tx.tasks.lock(task) is None:
@@ -114,12 +114,12 @@ class Copy:
         return tx.drafts.begin(task, target, kind, self.token, stale_seconds=None if free else STALE_SECONDS)
 
     def may(self, tx: Transaction) -> bool:
-        """Whether the task is as it was when the copy began, which is checked under its lock."""
+        """Whether the task is unchanged since the copy began, checked under its lock."""
         task = self.large.task
         return not self.stopped() and tx.tasks.lock(task) is not None and tx.events.last(task) == self.large.event
 
     def some(self, tx: Transaction) -> bool | None:
-        """Copy the next positions; False when it takes another transaction, None when the copy is no longer wanted or ours."""
+        """Copy the next positions; False if another transaction is needed, None if the copy is no longer wanted or ours."""
         task, source, target = self.large.task, self.large.source, self.large.target
         if not self.may(tx) or not tx.drafts.refresh(task, target, self.token):
             return None
@@ -128,7 +128,7 @@ class Copy:
         return tx.items.copy(task, source, target, after=self.after, upto=self.after + COPY_CHUNK)
 
     def end(self, tx: Transaction) -> bool:
-        """Say that the copy is complete."""
+        """Mark the copy as complete."""
         task, target = self.large.task, self.large.target
         if not self.may(tx) or not tx.drafts.refresh(task, target, self.token):
             return False

@@ -1,8 +1,8 @@
 """Counts the items of a task before its lock is taken.
 
 A count reads every item of the task: 0.1 to 0.3 s for 600 000 items. SQLite has one lock for all writers, so every other worker
-would wait for a count made under it. Items are therefore counted in a read transaction. Under the lock, a few rows tell whether
-the counts still hold; if they do not, nothing is decided and the items are counted again.
+would wait for a count made under it. So items are counted in a read transaction. Under the lock, a few rows show whether the
+counts still hold; if not, nothing is decided and the items are counted again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fanfold.model.verdict import Verdict, verdict
 from fanfold.store.store import Transaction
 
 COPIED = "copied "
-"""The token of a complete copy starts with this; the newest event of the task follows."""
+"""Prefix of the token of a complete copy; the task's newest event follows."""
 
 
 class OutOfDate(NotReady):
@@ -35,28 +35,28 @@ class OutOfDate(NotReady):
 
 @dataclass(frozen=True)
 class Ahead:
-    """What was counted of a task before its lock is taken, and what tells whether it still holds."""
+    """Counts made before a task's lock is taken, with the means to check whether they still hold."""
 
     row: TaskRow
     event: int
     counts: Mapping[str, Counts]
     copied: Mapping[str, Counts] = field(default_factory=dict)
-    """Stages into which all items were copied, but which nobody sees yet."""
+    """Stages into which all items were copied but are still hidden."""
     begun: frozenset[str] = frozenset()
-    """Those of the copied stages of which an item was ever claimed."""
+    """Copied stages with an item that was ever claimed."""
     why: Mapping[str, str] = field(default_factory=dict)
-    """By stage, why most of its items failed, where that is the end of the task."""
+    """Per stage, why most of its items failed, if that ends the task."""
 
     @property
     def decision(self) -> Verdict:
-        """What becomes of the stage in which the task stands."""
+        """The verdict on the task's current stage."""
         return verdict(self.row.plan.stage(self.row.stage), self.counts.get(self.row.stage, Counts()))
 
     def still_holds(self, tx: Transaction, row: TaskRow) -> bool:
         """Whether the task, whose lock is held, has not moved since.
 
-        Then no settled item has become another: only moves put items back, add or remove them. The newest event tells also if the
-        clock stands still; the row tells also if events of PostgreSQL are committed in another order than they are numbered.
+        If so, no settled item has changed: only moves reset, add or remove items. The newest event shows a move even if the
+        clock stands still; the row shows it even if PostgreSQL commits events in another order than their numbers.
         """
         return is_same(self.row, row) and not tx.events.moved_since(row.number, self.event)
 
@@ -64,7 +64,7 @@ class Ahead:
 def count_ahead(tx: Transaction, row: TaskRow) -> Ahead:
     """Count the items of a task that was read in this transaction."""
     number = row.number
-    event = tx.events.last(number)  # First: on PostgreSQL each statement sees what was committed before it.
+    event = tx.events.last(number)  # Read first: on PostgreSQL each statement sees what was committed before it.
     counts = tx.counting.counts([number]).get(number, {})
     hidden = [draft.stage for draft in tx.drafts.hidden(number).values() if draft.token.startswith(COPIED)]
     planned = [stage for stage in row.plan.stages if stage.name in hidden]
@@ -78,15 +78,15 @@ def count_ahead(tx: Transaction, row: TaskRow) -> Ahead:
 
 
 def most_frequent(tx: Transaction, row: TaskRow, stage: str, *, hidden: bool = False) -> str:
-    """Why most of the failed items of a stage failed; it may read all of them."""
+    """Why most of the failed items of a stage failed. May read all of them."""
     found = tx.reading.failures(row.number, 1, stage, hidden=hidden)
     return next(((message or code) for _, code, message, _ in found), say("unknown_reason"))
 
 
 class StageCounts:
-    """The counts of a task's stages under its lock: those made ahead for stages of many items, and fresh ones for the others.
+    """The counts of a task's stages under its lock: made ahead for stages with many items, and fresh for the others.
 
-    OutOfDate when the task has moved since they were made. Without any, all are made here and now.
+    OutOfDate if the task has moved since they were made. Without counts made ahead, all are fresh.
     """
 
     def __init__(self, tx: Transaction, row: TaskRow, ahead: Ahead | None, event: int | None = None) -> None:
@@ -96,7 +96,7 @@ class StageCounts:
         self.row = row
         self.ahead = ahead
         self.event = event
-        """The newest event of the task before this transaction, for one that adds events of its own before the task moves."""
+        """The task's newest event before this transaction, if the transaction adds events before the task moves."""
         self._entered: dict[str, Counts] = {}
 
     def of(self, stage: str) -> Counts:
@@ -108,15 +108,15 @@ class StageCounts:
         return self.tx.counting.of_stage(self.row.number, stage)
 
     def just_entered(self, stage: str) -> Counts:
-        """The same for a stage whose items were made, or appeared, in this transaction. Many of them were copied ahead."""
+        """The same for a stage whose items were created or became visible in this transaction. Many were copied ahead."""
         known = None if self.ahead is None else self.ahead.copied.get(stage)
         self._entered[stage] = self.tx.counting.of_stage(self.row.number, stage) if known is None else known
         return self._entered[stage]
 
     def given_up(self, stage: str, count: int) -> None:
-        """So many items of the stage have failed in this transaction, and none is open any more.
+        """Record that ``count`` items of the stage failed in this transaction and none is open any more.
 
-        If they are all that was open when the items were counted, the others were settled then, and are still. Else OutOfDate.
+        If these are all the items that were open when counted, the others were settled then and still are. Otherwise OutOfDate.
         """
         here = self.of(stage)
         if self.ahead is not None and here.total - here.settled != count:
@@ -136,23 +136,23 @@ class StageCounts:
         return self.tx.items.have_begun(self.row.number, stage)
 
     def missing(self, until: str | None) -> int:
-        """How many items are missing in all phases before a stage that begins now, or (None) in the result."""
+        """How many items are missing in all phases before a stage that starts now, or (None) in the result."""
         missing = 0
         for chain in self.row.plan.chains(until):
-            # An item that failed early has none in the later stages of its chain: it is missing once.
+            # An item that failed early does not exist in the later stages of its chain, so it is missing only once.
             entered = [counts for name in chain if (counts := self.of(name)).total]
             missing += entered[0].total - entered[-1][ItemState.DONE] if entered else 0
         return missing
 
     def why(self, stage: PlannedStage) -> str:
-        """Why a stage failed, in words."""
+        """Why a stage failed, as text."""
         known = None if self.ahead is None else self.ahead.why.get(stage.name)
         return most_frequent(self.tx, self.row, stage.name) if known is None else known
 
 
 @dataclass(frozen=True)
 class Begun:
-    """Whether anything of a task was begun since it was last retried or rerun, as it was found before its lock is taken."""
+    """Whether any item of a task has started since its last retry or rerun, as found before its lock is taken."""
 
     row: TaskRow
     since: datetime | None
@@ -160,15 +160,15 @@ class Begun:
 
     @classmethod
     def look(cls, tx: Transaction, row: TaskRow) -> Begun:
-        """Look for an item that was begun since; this may read all items and events of the task."""
+        """Find an item that has started since. May read all items and events of the task."""
         since = tx.events.last_at(row.number, ("retry", "rerun"))
         return cls(row, since, None if since is None else tx.items.begun_since(row.number, since))
 
     def is_so(self, tx: Transaction, row: TaskRow) -> bool:
-        """Whether it is still so, under the task's lock.
+        """Whether that still holds, under the task's lock.
 
-        The item that was found is asked again. Where none was found, one may have been claimed since, if the task was active:
-        only then all items are read.
+        If an item was found, only that item is read again. If none was found and the task was active, one may have been
+        claimed since: only then are all items read.
         """
         if not is_same(self.row, row):
             raise OutOfDate(row.number)

@@ -1,8 +1,8 @@
-"""Merges again because of decisions: when it is due, and the move into it. Called under the task's lock.
+"""Repeats a merge after new decisions: decides when it is due, and moves the task into it. Called under the task's lock.
 
-A merge attempt notes, before it reads any result, the last decision there is. Whoever moves the task on compares: a decision
-behind that one was perhaps not read, so the merge is done once more. Many decisions in quick succession cause one merge, since
-its item is due only a short quiet time after the last of them. That time stands in the database; no process waits for it.
+A merge attempt records the last decision before it reads any result. When the task is advanced, a later decision may not have
+been read, so the merge runs once more. Many decisions in quick succession cause one merge, because its item is due only a
+short quiet time after the last of them. That time is stored in the database; no process waits for it.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from fanfold.model.task import TaskRow
 from fanfold.store.store import Transaction
 
 LONGEST_SECONDS = 5.0
-"""Decisions that never pause do not put the merge off for longer than this."""
+"""Longest delay of the merge if decisions keep coming."""
 MORE_SECONDS = 15.0
-"""While one call still writes decisions, the merge waits so long for its next chunk; a call that dies holds it up no longer."""
+"""How long the merge waits for the next chunk of a call that still writes decisions; a call that dies delays it no longer."""
 
 
 def overdue_merge(tx: Transaction, row: TaskRow) -> PlannedStage | None:
-    """The merge that a task must go through (again) before it leaves its stage: a decision came after it had begun."""
+    """The merge that must run (again) before a task leaves its stage, because a decision came after the merge started."""
     if row.decided is None:
         return None
     merge = row.plan.merge_to_repeat(row.stage)
@@ -37,7 +37,7 @@ def merge_again(
     *,
     more: bool = False,
 ) -> bool:
-    """Move a task whose merge is done back into it; False when it is not done, so that nothing is to be repeated."""
+    """Move a task back into its merge if that is done; False if it is not, and nothing needs to be repeated."""
     if not tx.decisions.reopen(row.number, merge.name, _delay(tx, row, merge, more)):
         return False
     move(tx, pipelines, row, "decide", TaskState.ACTIVE, actor=actor, stage=merge.name, reason=reason)
@@ -45,9 +45,9 @@ def merge_again(
 
 
 def make_due(tx: Transaction, pipelines: Pipelines, row: TaskRow, actor: str, reason: str, *, more: bool) -> None:
-    """Have the decisions that were just written merged, where no merge is yet to come that will read them.
+    """Make a merge due for the decisions just written, unless a later merge will read them anyway.
 
-    ``more``: the same call writes further ones.
+    ``more``: the same call will write further decisions.
     """
     merge = None if row.ending else overdue_merge(tx, row)
     if merge is None:
@@ -59,7 +59,7 @@ def make_due(tx: Transaction, pipelines: Pipelines, row: TaskRow, actor: str, re
 
 
 def _delay(tx: Transaction, row: TaskRow, merge: PlannedStage, more: bool) -> float:
-    """Seconds until the merge is due: its quiet time after the last decision, but not much more than that after the first."""
+    """Seconds until the merge is due: the quiet time after the last decision, limited to LONGEST_SECONDS after the first."""
     if more:
         return MORE_SECONDS
     first, last = tx.decisions.seconds_since(row.number, tx.decisions.seen(row.number, merge.name))

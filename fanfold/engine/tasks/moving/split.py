@@ -1,7 +1,7 @@
-"""Ends a split: its item is done, and the next stage is entered with the items it gave, all of them or none.
+"""Finishes a split: its item is done, and the task enters the next stage with all of its items or none.
 
-A few items are written in the transaction that moves the task. Many are written before it, in short transactions, under a draft
-that hides them; the last transaction is the same. Who no longer holds the split's lease stops at the next chunk.
+A few items are written in the transaction that moves the task. Many are written before it, in short transactions, hidden by a
+draft; the last transaction is the same. A worker that has lost the split's lease stops at the next chunk.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from fanfold.store.store import Store, Transaction
 
 
 def finish_split(store: Store, pipelines: Pipelines, worker: str, one: Settlement) -> bool:
-    """A split's item is finished, its stage left and the next one entered with all its items; whether the task moved."""
+    """Finish a split's item and enter the next stage with all its items; returns whether the task moved."""
     new_items = one.new_items
     assert new_items is not None
     try:
@@ -53,17 +53,17 @@ def _before(store: Store, one: Settlement) -> TaskRow | None:
 
 
 def refused(one: Settlement, problem: BadInput | DatabaseProblem) -> Settlement:
-    """The ending for a split whose items cannot be kept, with the reason."""
+    """The settlement for a split whose items cannot be stored, with the reason."""
     duplicate = one.new_items.first_duplicate() if one.new_items is not None and isinstance(problem, BadInput) else None
     said = say("split_duplicate", stage=one.claimed.stage, key=duplicate) if duplicate else problem.message
     return unstorable(one, said)
 
 
 def write_split(store: Store, plan: Plan, one: Settlement, stopped: Callable[[], bool] = lambda: False) -> bool:
-    """Write what a split gave, hidden, in short transactions; False when the lease is lost or ``stopped`` says so.
+    """Write the items of a split, hidden, in short transactions; False if the lease is lost or ``stopped``.
 
-    What an earlier split of the task left, and all that was made from it, is removed first. May be called again after the
-    database was away: it goes on where it was.
+    Items of an earlier split of the task, and everything made from them, are removed first. If the database was unreachable,
+    call it again: it continues where it was.
     """
     claimed, new_items = one.claimed, one.new_items
     target = plan.after(claimed.stage)
@@ -77,7 +77,7 @@ def write_split(store: Store, plan: Plan, one: Settlement, stopped: Callable[[],
     if not new_items.cleared:
         found: list[str] = []
         later = [stage.name for stage in plan.stages[plan.index(target.name) :]]
-        # This may read all items, so it is no part of the transaction: nothing behind a split is begun while its lease is held.
+        # This may read all items, so it is outside the transaction. That is safe: no later stage starts while the lease is held.
         with store.read() as look:
             new_items.begun = new_items.begun or look.items.have_begun(task, target.name)
 
@@ -85,7 +85,7 @@ def write_split(store: Store, plan: Plan, one: Settlement, stopped: Callable[[],
             found[:] = [stage for stage in later if tx.drafts.holds_items(task, stage)]
             if not held(tx):
                 return False
-            # From here on the handler's time limit says nothing any more; the heartbeat still does.
+            # From here on the handler's time limit no longer applies; the heartbeat still does.
             tx.settling.drop_deadline(claimed.id)
             for stage in found:
                 tx.drafts.begin(task, stage, OLD, token)
@@ -120,7 +120,7 @@ def _finish(store: Store, pipelines: Pipelines, worker: str, one: Settlement) ->
 
 
 def _move(store: Store, pipelines: Pipelines, worker: str, one: Settlement) -> TaskState | None:
-    """Move the task, with what is missing in the phases before the split, if there are any, counted ahead."""
+    """Move the task. Items missing in the phases before the split, if any, are counted ahead."""
     for _ in range(COUNTINGS):
         try:
             return _move_once(store, pipelines, worker, one, _count_phases(store, one))
@@ -138,7 +138,7 @@ def _count_phases(store: Store, one: Settlement) -> Ahead | None:
 def _move_once(
     store: Store, pipelines: Pipelines, worker: str, one: Settlement, ahead: Ahead | None
 ) -> TaskState | None:
-    """The one transaction with which the items of the next stage appear."""
+    """The one transaction in which the items of the next stage appear."""
     with store.write() as tx:
         row = tx.tasks.lock(one.claimed.task)
         held = row is not None and _is_ours(tx, row.plan, one)
@@ -149,10 +149,10 @@ def _move_once(
 
 
 def _is_ours(tx: Transaction, plan: Plan, one: Settlement) -> bool:
-    """Whether what was written before, if anything was, is still as it was written."""
+    """Whether the items written before, if any, are still unchanged."""
     target = plan.after(one.claimed.stage)
     if one.new_items is None or one.new_items.token is None or target is None:
         return True
-    # The item's row is locked before the draft's, as where a chunk is written.
+    # Lock the item's row before the draft's, in the same order as when a chunk is written.
     held = tx.settling.holds(one.claimed.id, one.claimed.lease)
     return held and tx.drafts.refresh(one.claimed.task, target.name, one.new_items.token)

@@ -1,4 +1,4 @@
-"""How does a task change its state? In one place: the table is asked, the row written, the event kept, the mirror told."""
+"""The one place where a task changes its state: checks the table of moves, writes the row and the event, calls on_move."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ log = logging.getLogger("fanfold.worker")
 
 
 ON_MOVE = "on_move"
-"""The verb of the event that says that a move was rolled back because on_move failed."""
+"""Verb of the event for a move that was rolled back because on_move failed."""
 FIRST_PAUSE, LONGEST_PAUSE = 5.0, 300.0
-"""Seconds before a move that on_move refused is tried again: doubled with each failure."""
+"""Seconds before a move that on_move refused is retried; doubled with each failure."""
 PAUSES_DOUBLED = 7
 
 
 class MirrorFailed(FanfoldError):
-    """The user's own on_move raised, so the move was rolled back."""
+    """The user's on_move raised an exception, so the move was rolled back."""
 
     code = "mirror_failed"
 
@@ -41,7 +41,7 @@ class MirrorFailed(FanfoldError):
 
 @contextmanager
 def left_for_later(store: Store, actor: str) -> Iterator[None]:
-    """A move that the user's own on_move refuses is rolled back and tried again after a pause; the worker goes on.
+    """Roll back a move that the user's on_move refuses, and retry it after a pause; the worker continues.
 
     Until a move of the task succeeds, its wait reason says what on_move raised.
     """
@@ -68,12 +68,12 @@ def _note_refusal(tx: Transaction, error: MirrorFailed, actor: str) -> float:
 
 
 def pause_after(times: int) -> float:
-    """Seconds to wait when on_move has failed so many times in a row."""
+    """Seconds to wait after on_move has failed ``times`` in a row."""
     return min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(times - 1, PAUSES_DOUBLED))
 
 
 def may_try(tx: Transaction, row: TaskRow) -> bool:
-    """Whether a move may be tried that on_move may have refused before: not within the pause after that."""
+    """Whether a move may be tried now: not within the pause after on_move has refused one."""
     if not row.plan.mirrored or row.reason is None:
         return True
     times, last = tx.events.latest_run(row.number, ON_MOVE, PAUSES_DOUBLED)
@@ -81,7 +81,7 @@ def may_try(tx: Transaction, row: TaskRow) -> bool:
 
 
 def _storable(text: str) -> str:
-    """Text from outside as any database keeps it."""
+    """External text, made storable in any database."""
     plain = without_keys(text).replace("\0", "\N{REPLACEMENT CHARACTER}")
     return plain.encode("utf-8", "replace").decode("utf-8")[:1_000].rstrip(" .")
 
@@ -98,11 +98,11 @@ def move(
     reason: str | None = None,
     values: Mapping[str, Any] | None = None,
 ) -> None:
-    """Make one move of a task whose row is locked. ``target`` None says that the task's row is about to go."""
+    """Make one move of a task whose row is locked. ``target`` None means that the task is about to be deleted."""
     if target is not None:
         if target not in targets(TASK_MOVES, verb):
             raise IllegalMove(say("no_such_move", verb=verb, state=target))
-        # Why it was paused, or could not be moved, is over with the move; a pause gives its own reason.
+        # A move clears the reason why the task was paused or could not move; a pause sets its own reason.
         written = {**({} if target is TaskState.PAUSED else {"reason": None}), **(values or {})}
         tx.tasks.move(row.number, state=target.value, stage=stage or row.stage, **written)
     record(tx, pipelines, row, described(row, verb, row.state, target, actor, stage or row.stage, reason))
@@ -113,14 +113,14 @@ def move(
 def described(
     row: TaskRow, verb: str, source: str | None, target: str | None, actor: str, stage: str, reason: str | None = None
 ) -> Change:
-    """A move as events and mirrors know it."""
+    """A move as passed to events and on_move."""
     options, metadata = serial.load(row.options) or {}, serial.load(row.extra) or {}
     before, after = (None if state is None else str(state) for state in (source, target))
     return Change(row.id, row.pipeline, verb, before, after, stage, actor, reason, options, metadata)
 
 
 def record(tx: Transaction, pipelines: Pipelines, row: TaskRow, change: Change) -> None:
-    """Keep the event of a move and tell the mirror, in the move's own transaction."""
+    """Store the event of a move and call on_move, in the move's own transaction."""
     tx.events.add([{"task": row.number, **_told(change)}])
     if not row.plan.mirrored:
         return
@@ -134,12 +134,12 @@ def record(tx: Transaction, pipelines: Pipelines, row: TaskRow, change: Change) 
 
 
 def _told(change: Change) -> dict[str, Any]:
-    """What the event of a change keeps."""
+    """The values of the event of a change."""
     return {name: getattr(change, name) for name in ("actor", "verb", "source", "target", "stage", "reason")}
 
 
 def mirror_of(pipelines: Pipelines, row: TaskRow) -> Any:
-    """The function that keeps the user's own record in step; without it the task must not be moved."""
+    """The user's on_move, which keeps their own records in step. A task must not move without it."""
     pipeline = pipelines.get(row.pipeline)
     if pipeline is None or pipeline.mirror is None:
         raise BadInput(
@@ -150,5 +150,5 @@ def mirror_of(pipelines: Pipelines, row: TaskRow) -> Any:
 
 
 def can_move(pipelines: Pipelines, row: TaskRow) -> bool:
-    """Whether this process knows what it takes to move the task."""
+    """Whether this process has the code that moving the task needs."""
     return not row.plan.mirrored or (row.pipeline in pipelines and pipelines[row.pipeline].mirror is not None)

@@ -1,1 +1,1 @@
-"""Finds what was left behind: sweep, abandoned work, and ticks without a daemon."""
+"""Recovers abandoned work: the sweep, half-written items, and ticks without a daemon."""

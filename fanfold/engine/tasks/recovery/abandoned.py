@@ -1,4 +1,4 @@
-"""Removes what processes left behind that died while they wrote or removed many items."""
+"""Cleans up after processes that died while they wrote or removed many items."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from fanfold.store.store import Store, Transaction
 
 log = logging.getLogger("fanfold.sweep")
 SUBMIT_SECONDS = 600.0
-"""A submit belongs to no worker that would be missed, so it gets longer: the machine may have slept."""
+"""Age at which a submit counts as abandoned. It has no worker with a heartbeat, so it gets longer: the machine may have slept."""
 DRAFTS, STEPS = 200, 100
-"""Most drafts that one sweep looks at, and most short transactions that it spends on removing."""
+"""Most drafts checked per sweep, and most short transactions spent on removing."""
 
 
 def remove_abandoned(store: Store, actor: str) -> int:
-    """Remove the items of drafts that nobody works on any more, in bounded steps; returns how many drafts are gone.
+    """Remove the items of abandoned drafts, in bounded steps; returns how many drafts are gone.
 
-    Copies of a task that has yet to move on are left alone: whoever moves it on takes them over.
+    Copies for a task that has yet to advance are left alone: the process that advances it takes them over.
     """
     with store.read() as tx:
         old = [draft for draft in tx.drafts.abandoned(STALE_SECONDS, DRAFTS) if not _is_waiting_copy(tx, draft)]
@@ -45,13 +45,13 @@ def _is_waiting_copy(tx: Transaction, draft: Draft) -> bool:
 
 
 def _take(tx: Transaction, draft: Draft, token: str) -> bool:
-    """Take a draft over if its items are to be removed; a draft whose items are in use is only dropped."""
+    """Take over a draft if its items must be removed; a draft whose items are in use is only dropped."""
     row = tx.tasks.lock(draft.task)
     if row is None:
         if draft.seconds < SUBMIT_SECONDS:
             return False
     elif _is_entered(row, draft.stage):
-        # A worker of an older version, which knows nothing of drafts, has moved the task on.
+        # A worker of an older version, which does not know drafts, has advanced the task.
         tx.drafts.end(draft.task, [draft.stage])
         return False
     elif draft.kind == COPY or (draft.kind == NEW and (split := split_of(draft.token)) and tx.settling.holds(*split)):
@@ -60,7 +60,7 @@ def _take(tx: Transaction, draft: Draft, token: str) -> bool:
 
 
 def _is_entered(row: TaskRow, stage: str) -> bool:
-    """Whether the task stands in the stage, or behind it; a compensation tells nothing of how far it came."""
+    """Whether the task is in the stage or past it. A compensation does not show how far the task got."""
     names = [planned.name for planned in row.plan.stages]
     if row.stage == stage:
         return True
@@ -68,7 +68,7 @@ def _is_entered(row: TaskRow, stage: str) -> bool:
 
 
 def _remove(store: Store, draft: Draft, token: str, steps: int) -> int:
-    """Remove the items, and the blobs of a task that never came to be; returns the steps that are left, 0 when more is to do."""
+    """Remove the items, and the blobs of a task that was never created; returns the steps left, 0 if there is more to do."""
     keys: list[str] = []
     over = False
 

@@ -1,4 +1,4 @@
-"""What did a crash leave behind? Recovery that every worker runs, in single statements that carry their own conditions."""
+"""Recovers from crashes. Every worker runs this, in single statements that check their own conditions."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ HANG_GRACE_SECONDS = 30.0
 CLEAN_SECONDS = 3_600.0
 BATCH = 500
 CLEAN_ROWS = 500
-"""Most rows of each kind that one cleaning removes."""
+"""Most rows of each kind removed in one cleanup."""
 FORGET_WORKERS_SECONDS = 86_400.0
 
 
 def sweep(store: Store, pipelines: Pipelines, actor: str = "sweep", *, force: bool = False) -> bool:
-    """Recover what is lost and close what nobody closed, if it is time; returns whether anything was found."""
+    """Recover lost items and advance tasks whose stage is over, if due; returns whether anything was found."""
     found = recover_if_due(store, pipelines, actor, force=force)
     clean_if_due(store, actor, force=force)
     return found
 
 
 def recover_if_due(store: Store, pipelines: Pipelines, actor: str, *, force: bool = False) -> bool:
-    """Recover and close if it is this process's turn; returns whether anything was found.
+    """Recover and close if this process gets the duty; returns whether anything was found.
 
-    If it fails, the turn is given back: the next worker to ask takes it, also when this one always asks first.
+    If it fails, the duty is given back and the next worker that asks takes it, even if this one always asks first.
     """
     interval = store.settings.sweep_seconds
     if not take_duty(store, "recover", interval, force):
@@ -64,13 +64,13 @@ def recover_if_due(store: Store, pipelines: Pipelines, actor: str, *, force: boo
 
 
 def clean_if_due(store: Store, actor: str, *, force: bool = False) -> None:
-    """Clean if it is this process's turn."""
+    """Clean up if this process gets the duty."""
     if take_duty(store, "clean", CLEAN_SECONDS, force):
         clean(store, actor)
 
 
 def recover_now(store: Store, pipelines: Pipelines, actor: str) -> bool:
-    """Recover and close without asking whose turn it is; returns whether anything was found."""
+    """Recover and close without taking the duty; returns whether anything was found."""
     take_duty(store, "recover", store.settings.sweep_seconds, force=True)
     return _recover_and_close(store, pipelines, actor)
 
@@ -83,7 +83,7 @@ def _recover_and_close(store: Store, pipelines: Pipelines, actor: str) -> bool:
 
 
 def take_duty(store: Store, name: str, interval: float, force: bool) -> bool:
-    """Whether this process is the one to do it in this interval."""
+    """Whether this process has the duty in this interval."""
     try:
         return store.transact(lambda tx: tx.recovery.take_duty(name, 0.0 if force else interval) or force)
     except ClockSetBack as problem:
@@ -92,12 +92,12 @@ def take_duty(store: Store, name: str, interval: float, force: bool) -> bool:
 
 
 def move_back(store: Store, seconds: float) -> None:
-    """After the clock was set back: a back-off of seconds does not become one of hours, nor the lease of a dead worker.
+    """Move times back after the clock was set back, so that a back-off or a dead worker's lease does not last for hours.
 
-    In short transactions. Workers that notice it at the same time do it too, and one that follows a crash does it again:
-    what they move twice comes due too early, which does no harm.
+    In short transactions. Workers that notice at the same time do it too, and one that follows a crash repeats it: items moved
+    twice are due too early, which does no harm.
     """
-    log.warning("The clock was set back by %.0f s: what waits for a time is moved back with it", seconds)
+    log.warning("The clock was set back by %.0f s: moving the times of waiting items back with it", seconds)
     with store.read() as tx:
         ids = tx.recovery.ahead_of_time()
     for start in range(0, len(ids), recovery.AT_ONCE):
@@ -107,7 +107,7 @@ def move_back(store: Store, seconds: float) -> None:
 
 
 def recover(store: Store, actor: str) -> int:
-    """Take items back from workers that are dead or hang, and from tasks that no longer want them."""
+    """Reclaim items from dead or hung workers, and from tasks that no longer want them."""
     settings = store.settings
     bury_dead(store)
     lost = _reclaim(
@@ -128,7 +128,7 @@ def recover(store: Store, actor: str) -> int:
 
 
 def _until_none_is_left(take: Callable[[], list[LostItem]]) -> list[LostItem]:
-    """What ``take`` gives, again and again in short transactions, until it gives less than it could."""
+    """Call ``take`` repeatedly, in short transactions, until it returns less than it could."""
     found: list[LostItem] = []
     while some := take():
         found += some
@@ -138,7 +138,7 @@ def _until_none_is_left(take: Callable[[], list[LostItem]]) -> list[LostItem]:
 
 
 def _release_idle(tx: Transaction, grace_seconds: float) -> list[LostItem]:
-    """Hand back what tasks no longer want."""
+    """Hand back items that their tasks no longer want."""
     tx.recovery.see_no_future()
     idle = tx.recovery.release_idle(grace_seconds)
     tx.settling.free_permits([item.id for item in idle])
@@ -146,13 +146,13 @@ def _release_idle(tx: Transaction, grace_seconds: float) -> list[LostItem]:
 
 
 def _tidy(tx: Transaction) -> None:
-    """Drop what was left behind: permits, workers not seen for long."""
+    """Drop stale permits, and workers not seen for long."""
     tx.workers.drop_stale_permits()
     tx.workers.forget_dead(FORGET_WORKERS_SECONDS)
 
 
 def bury_dead(store: Store) -> None:
-    """Workers of this machine whose process is gone need not be waited for."""
+    """Remove workers of this machine whose process is gone, without waiting for their lease to end."""
     with store.read() as tx:
         dead = [
             worker.id
@@ -219,7 +219,7 @@ def _reclaim(store: Store, actor: str, take: Callable[[Transaction], list[LostIt
 
 
 def close(store: Store, pipelines: Pipelines, actor: str) -> int:
-    """Advance tasks whose stage is over and whose worker died between its commit and its probe."""
+    """Advance tasks whose stage is over but whose worker died between its commit and its probe."""
     with store.read() as tx:
         stuck = tx.recovery.unclosed(BATCH)
     moved = 0
@@ -230,18 +230,18 @@ def close(store: Store, pipelines: Pipelines, actor: str) -> int:
 
 
 def clean(store: Store, actor: str = "sweep") -> None:
-    """Remove rows and files that nothing refers to, and answers that are too old. A part that fails does not stop the others."""
+    """Remove unreferenced rows and files, and old answers. A part that fails does not stop the others."""
     _try_each(
         actor,
         f"Trying again in {CLEAN_SECONDS / 60:.0f} minutes",
         ("removing superseded blobs and old answers", lambda: clean_rows(store)),
-        ("removing blobs that no row names", lambda: clean_blobs(store)),
+        ("removing blobs that no row references", lambda: clean_blobs(store)),
         ("removing old scratch files", lambda: clean_scratch(store)),
     )
 
 
 def _try_each(actor: str, again: str, *parts: tuple[str, Callable[[], object]]) -> None:
-    """Do all parts; one that fails is logged and does not stop the others."""
+    """Run all parts; a failing one is logged and does not stop the others."""
     for what, part in parts:
         try:
             part()
@@ -250,7 +250,7 @@ def _try_each(actor: str, again: str, *parts: tuple[str, Callable[[], object]]) 
 
 
 def clean_rows(store: Store) -> None:
-    """Drop what attempts wrote that came to nothing, and answers past their time."""
+    """Remove blobs of attempts that do not count, and expired answers."""
     with store.read() as tx:
         superseded = tx.blobs.superseded(CLEAN_ROWS)
     with store.write() as tx:
@@ -261,7 +261,7 @@ def clean_rows(store: Store) -> None:
 
 
 def clean_blobs(store: Store) -> None:
-    """Remove old blobs that no row names."""
+    """Remove old blobs that no row references."""
     old = store.shelf.older_than(store.settings.stale_hours * 3600)
     while keys := list(islice(old, BATCH)):
         with store.read() as tx:
@@ -270,7 +270,7 @@ def clean_blobs(store: Store) -> None:
 
 
 def clean_scratch(store: Store) -> None:
-    """Remove old scratch files, which attempts left behind that died."""
+    """Remove old scratch files of attempts that died."""
     old = list(old_entries(store.scratch, store.settings.stale_hours * 3600))
     own = set(store.own_scratch([leftover.name for leftover in old]))
     for leftover in (one for one in old if one.name in own):

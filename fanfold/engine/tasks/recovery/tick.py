@@ -1,4 +1,4 @@
-"""How is long work done in short steps? A tick: recover, work on what is due for some seconds, and be gone."""
+"""Runs a tick: recovers lost items, processes due items for some seconds, and ends. For hosts without a daemon."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from fanfold.store.store import Store
 
 MARGIN_SHARE = 0.2
 LONGEST_MARGIN = 2.0
-"""The end of its time is kept free for handing back what still runs and for leaving."""
+"""Longest time reserved at the end for handing back running items and leaving."""
 
 
 @dataclass(frozen=True)
 class TickReport:
-    """What came of a tick, in attempts."""
+    """The result of a tick, in attempts."""
 
     finished: int
     failed: int
@@ -33,7 +33,7 @@ class TickReport:
     next_due_seconds: float | None
     seconds: float
     too_long: tuple[str, ...] = ()
-    """Stages with work that no tick of this length ever starts, because they say that they take longer."""
+    """Stages with work that no tick of this length starts, because their ``takes`` is longer."""
 
     def __str__(self) -> str:
         said = (
@@ -60,14 +60,14 @@ def tick(
     exit_code: int | None = None,
     budget: float | None = None,
 ) -> TickReport:
-    """Do what is due, for at most ``seconds`` and ``tasks_per_stage`` tasks in each stage; safe beside anything else.
+    """Process due items for at most ``seconds``, at most ``tasks_per_stage`` tasks in each stage; safe beside other workers.
 
-    A stage whose ``takes`` does not fit into the time left is not started; what still runs at its end is
-    handed back unharmed. A handler that blocks the event loop past that is interrupted; with an ``exit_code`` the process is
-    ended with it where that does not help.
+    A stage whose ``takes`` does not fit into the time left is not started; items still running at the end are handed back
+    without a failure counted. A handler that blocks the event loop past that is interrupted; if that does not help and an
+    ``exit_code`` is given, the process ends with it.
 
-    The tick ends early once nothing runs, nothing can be claimed and nothing falls due in a moment. ``budget`` is the old
-    name of ``seconds``.
+    The tick ends early once nothing runs, nothing can be claimed and nothing becomes due soon. ``budget`` is the old name
+    of ``seconds``.
     """
     seconds = seconds if budget is None else budget
     if seconds <= 0:
@@ -97,11 +97,11 @@ def tick(
 
 
 def fits(stage: Stage, seconds_left: float) -> bool:
-    """Whether a call of the stage usually ends in the time that is left."""
+    """Whether a call of the stage usually ends within the time left."""
     return seconds_left > 0 and stage.takes <= seconds_left
 
 
 def _recover(store: Store, pipelines: dict[str, Pipeline]) -> int:
-    """Take back what is lost before looking for work: the next tick, or any other process that does, may be a minute away."""
+    """Reclaim lost items before polling for work: the next tick may be a minute away."""
     take_duty(store, "recover", store.settings.sweep_seconds, force=True)
     return recover(store, "tick") + close(store, pipelines, "tick")

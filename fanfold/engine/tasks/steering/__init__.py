@@ -1,1 +1,1 @@
-"""What people tell a task: pause, resume, cancel, retry, rerun, merge, decide, delete."""
+"""People's commands on tasks: pause, resume, cancel, retry, rerun, merge, decide, delete."""

@@ -1,7 +1,7 @@
-"""Carries out a person's word that degraded results are kept as they are.
+"""Marks degraded results as accepted by a person.
 
-It is no move: the items stay done, with their mark and reason, and the task stays where it is. Only nobody is asked about these
-results any more. What is noted is the lease of the result, so a redo that is degraded again needs a person again.
+This is not a move: the items stay done, with their mark and reason, and the task stays where it is. Only nobody is asked about
+these results any more. The lease of the result is stored, so a redo that is degraded again must be accepted again.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from fanfold.store.items.accept import Shortfall
 from fanfold.store.store import Store, Transaction
 
 NAMED = 20
-"""Most items that an event names."""
+"""Most items named in an event."""
 
 
 @dataclass(frozen=True)
 class Keep:
-    """What a person wants to keep: the degraded results of the items named, of one stage, or all of them; and why."""
+    """What a person accepts: the degraded results of the named items, of one stage, or all of them; and why."""
 
     items: tuple[str, ...] = ()
     stage: str | None = None
@@ -33,7 +33,7 @@ class Keep:
 def accept(store: Store, number: int, keep: Keep, actor: str) -> int:
     """Accept degraded results, with an event that says who did; returns how many.
 
-    They are looked up first and accepted in short transactions. After a crash in between, the same command goes on with the rest.
+    They are looked up first and accepted in short transactions. After a crash in between, the same command accepts the rest.
     """
     with store.read() as tx:
         row = tx.tasks.get(number)
@@ -50,7 +50,7 @@ def accept(store: Store, number: int, keep: Keep, actor: str) -> int:
 
 
 def _found(tx: Transaction, row: TaskRow, keep: Keep) -> list[Shortfall]:
-    """The results that are meant and not accepted yet."""
+    """The wanted results that are not accepted yet."""
     if keep.stage is not None:
         row.plan.stage(keep.stage)
     found = tx.accepting.shortfalls(row.number, keep.stage)
@@ -62,7 +62,7 @@ def _found(tx: Transaction, row: TaskRow, keep: Keep) -> list[Shortfall]:
 
 
 def _check_names(tx: Transaction, row: TaskRow, stage: str | None, keys: Sequence[str]) -> None:
-    """NotFound when there is not an item for each of the keys."""
+    """NotFound if a key has no item."""
     most = len(keys) * len(row.plan.stages)
     known = (
         {one.key for one in tx.reading.page(row.number, stage=stage, keys=keys, limit=most, bodies=False)}
@@ -76,14 +76,14 @@ def _check_names(tx: Transaction, row: TaskRow, stage: str | None, keys: Sequenc
 
 
 def _accept(tx: Transaction, number: int, some: Sequence[Shortfall], keep: Keep, actor: str) -> int:
-    """Accept those of the results that are still the ones that were looked up."""
+    """Accept the results that have not changed since they were looked up."""
     if tx.tasks.lock(number) is None:
         raise NotFound(say("deleted_meanwhile"))
     known = set(some)
     found = [one for one in tx.accepting.among([one.id for one in some]) if one in known]
     if found:
         tx.accepting.accept(found)
-        # The row says when somebody last commanded something: open pages look at a task at rest again when it has changed.
+        # Touch the row: open pages reload a finished task only when its row has changed.
         tx.tasks.move(number)
         tx.events.add(
             [_event(number, stage, found, keep, actor) for stage in dict.fromkeys(one.stage for one in found)]

@@ -1,4 +1,4 @@
-"""What did a person say? Pause, resume, cancel, retry, rerun, merge and delete; each one transaction under the task's lock."""
+"""Carries out commands: pause, resume, cancel, retry, rerun, merge and delete, each in one transaction under the lock."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from fanfold.store.items.count import Marks
 from fanfold.store.store import Store, Transaction
 
 AFTER_RESET = ("retry", "rerun", "merge")
-"""Commands that look at items: a reset of many items that was decided before is carried out first."""
+"""Commands that read items: an earlier decided reset of many items is carried out first."""
 PutBack = Callable[..., Any]
 Before = Callable[[int], Any]
 
 
 class _Refused(Exception):
-    """The command is not possible, or makes no sense: the words for it are found outside of the transaction."""
+    """The command is not possible. Its sentence is composed outside the transaction."""
 
     def __init__(self, row: TaskRow, fact: str) -> None:
         super().__init__(fact)
@@ -56,7 +56,7 @@ class Commands:
         self.actor = actor
 
     def pause(self, number: int, reason: str | None = None) -> None:
-        """active → paused. One row is written, whatever the number of items; workers hand back what runs."""
+        """active → paused. Writes one row, whatever the number of items; workers hand back running items."""
         check_reason(reason)
         self._do(number, "pause", lambda tx, row: self._move(tx, row, "pause", TaskState.PAUSED, reason=reason))
 
@@ -65,16 +65,16 @@ class Commands:
         self._do(number, "resume", lambda tx, row: self._move(tx, row, "resume", TaskState.ACTIVE))
 
     def cancel(self, number: int, reason: str | None = None) -> None:
-        """→ cancelled; or active in the step on_cancelled first, where the pipeline has one."""
+        """→ cancelled; if the pipeline has a step on_cancelled, the task is active in it first."""
         check_reason(reason)
         self._do(
             number, "cancel", lambda tx, row, begun: self._cancel(tx, row, reason, begun), before=self._look_for_begun
         )
 
     def merge(self, number: int) -> None:
-        """Go on to the next merge without what failed or is held; through its gate; or merge again. What is missing is counted.
+        """Continue to the next merge without failed and held items; pass its gate; or merge again. Missing items are counted.
 
-        Held items fail with the reason for which they were held. Items that are still being worked on are waited for.
+        Held items fail with the reason why they were held. Items that still run are waited for.
         """
         self._do(number, "merge", self._merge, before=self._count)
 
@@ -87,7 +87,7 @@ class Commands:
         *,
         degraded: bool = False,
     ) -> int:
-        """Failed items, or the named or the degraded ones, → pending; what is done stays done. Returns how many."""
+        """Failed, named or degraded items → pending; done items stay done. Returns how many."""
         keys = check_keys(keys, "`items`")
         if options is not None:
             check_mapping(options, "options")
@@ -105,7 +105,7 @@ class Commands:
     def _without_secrets(
         self, number: int, options: dict[str, Any] | None
     ) -> Iterator[tuple[dict[str, Any], NewInputs | None]]:
-        """The options that are stored, and the inputs as the secrets among them make them, before any transaction."""
+        """The options to store, and the inputs with the secrets applied, before any transaction."""
         with self.store.read() as tx:
             row = tx.tasks.get(number) if options else None
         if row is None:
@@ -119,7 +119,7 @@ class Commands:
             yield plain, inputs
 
     def _check_first(self, row: TaskRow) -> None:
-        """Refuse a retry that is not possible before a file is unlocked for it; the transaction checks it again."""
+        """Refuse an impossible retry before a file is unlocked for it; the transaction checks again."""
         try:
             with self.store.read() as tx:
                 self._check(tx, row, "retry", named=False)
@@ -127,13 +127,13 @@ class Commands:
             raise self._refusal(row, "retry", refused.fact) from None
 
     def rerun(self, number: int) -> None:
-        """Start over from the first stage; the results so far are thrown away, and so are options of single items.
+        """Start over from the first stage; all results and the options of single items are dropped.
 
-        The stages are those of the code as it is now, so the pipeline must be known here, or installed.
+        The stages are those of the current code, so the pipeline must be known here or installed.
         """
         with self.store.read() as tx:
             row = tx.tasks.get(number)
-        # Loading an installed pipeline runs code of others, which has no place in a transaction.
+        # Loading an installed pipeline runs foreign code, which must not happen in a transaction.
         known = None if row is None else self.pipelines.get(row.pipeline) or find_installed(row.pipeline)
 
         def act(tx: Transaction, row: TaskRow, noted: Noted | None) -> None:
@@ -147,7 +147,7 @@ class Commands:
             finish_removal(self.store, number)
 
     def _do(self, number: int, verb: str, act: PutBack, *, named: bool = False, before: Before | None = None) -> Any:
-        """One transaction under the task's lock. What reads many items is asked ``before``, and given to ``act``."""
+        """One transaction under the task's lock. ``before`` reads many items ahead, and ``act`` gets its result."""
 
         def decide(tx: Transaction, known: Sequence[Any]) -> Any:
             row = tx.tasks.lock(number)
@@ -174,7 +174,7 @@ class Commands:
         raise IllegalMove(say("steered_by_others"))
 
     def _put_back(self, number: int, verb: str, act: PutBack, *, named: bool) -> Any:
-        """Put items back; if there are many, they are noted before the task moves, and brought up to date after it."""
+        """Reset items. Many are noted before the task moves, and reset after it."""
         noted: Noted | None = None
         for _ in range(TRIES):
             try:
@@ -189,11 +189,11 @@ class Commands:
         raise IllegalMove(say("steered_by_others"))
 
     def _check(self, tx: Transaction, row: TaskRow, verb: str, named: bool) -> None:
-        """Whether the command makes sense. It costs the same for 10 items and for 10 million, as the lock is held."""
+        """Refuse an impossible command. The lock is held, so this costs the same for 10 items and for 10 million."""
         allowed = legal(TASK_MOVES, row.state, verb)
         facts = Facts(row.state, row.stage, row.plan, Counts(), row.ending, failed_items=1)
         if (verb == "retry" and not named) or (verb == "merge" and row.state is TaskState.ACTIVE):
-            # Items that wait for a person are asked for where the task stands, failed ones anywhere.
+            # Held items count only in the current stage, failed ones in any.
             held = tx.settling.count_held(row.number, row.stage, 1)
             failed = any(tx.items.any_in(row.number, stage.name, (ItemState.FAILED,)) for stage in row.plan.stages)
             facts = replace(facts, failed_items=int(failed), held=held)
@@ -202,7 +202,7 @@ class Commands:
             raise _Refused(row, fact)
 
     def _refusal(self, row: TaskRow, verb: str, fact: str) -> IllegalMove:
-        """Why a command is refused, and what is possible instead; that takes a count of all items."""
+        """Why a command is refused, and what is possible instead. Counts all items."""
         with self.store.read() as tx:
             facts = facts_of(tx, row)
         said = refusal(row.id, row.state, verb, plain_commands(facts), fact)
@@ -215,7 +215,7 @@ class Commands:
             return None if row is None or row.state is TaskState.WAITING else count_ahead(tx, row)
 
     def _look_for_begun(self, number: int) -> Begun | None:
-        """What a cancel has to know of a task that was made up for before."""
+        """What a cancel must know about a task that was compensated before."""
         with self.store.read() as tx:
             row = tx.tasks.get(number)
             if row is None or not row.plan.on_cancelled or not row.generation:
@@ -247,7 +247,7 @@ class Commands:
             self._move(tx, row, "cancel", TaskState.CANCELLED, reason=reason)
 
     def _costs(self, tx: Transaction, row: TaskRow, begun: Begun | None) -> bool:
-        """Whether there may be something to make up for: after a compensation only if anything was begun since."""
+        """Whether there may be something to compensate: after a compensation, only if an item has started since."""
         return not row.generation or (begun or Begun.look(tx, row)).is_so(tx, row)
 
     def _merge(self, tx: Transaction, row: TaskRow, ahead: Ahead | None) -> None:
@@ -275,7 +275,7 @@ class Commands:
     def _go_on(self, tx: Transaction, row: TaskRow, counts: StageCounts) -> None:
         """Continue from a partial stage into the next one, accepting all failures up to the next merge."""
         target = row.plan.next_merge(row.stage)
-        assert target is not None, "the objection to a merge says so"
+        assert target is not None, "checked before: a merge needs a next stage"
         way = row.plan.stages[row.plan.index(row.stage) : row.plan.index(target.name)]
         passed = {stage.name: counts.of(stage.name)[ItemState.FAILED] for stage in way}
         row = replace(row, plan=row.plan.passing(passed))
@@ -297,7 +297,7 @@ class Commands:
 
 
 def facts_of(tx: Transaction, row: TaskRow, served: bool = True) -> Facts:
-    """What is known of a task, for its words and commands; this counts all of its items."""
+    """The facts about a task for its texts and commands. Counts all of its items."""
     counts = tx.counting.counts([row.number]).get(row.number, {})
     failed = sum(counts.get(stage.name, Counts())[ItemState.FAILED] for stage in row.plan.stages)
     done = sum(counts.get(stage.name, Counts())[ItemState.DONE] for stage in row.plan.stages)

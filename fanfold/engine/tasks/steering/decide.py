@@ -1,4 +1,4 @@
-"""Carries out what people decide about parts of results: checked together, kept in short transactions, merged once."""
+"""Stores people's decisions about parts of results: checked together, stored in short transactions, merged once."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from fanfold.model.values import serial
 from fanfold.store.store import Store, Transaction
 
 AT_ONCE = 500
-"""Most decisions that one transaction keeps: some 10 ms on SQLite."""
+"""Most decisions stored in one transaction: about 10 ms on SQLite."""
 BYTES_AT_ONCE = 2_000_000
 KEY_LENGTH = 200
 NAMED = 20
-"""Most items that an event, or an error, names."""
+"""Most items named in an event or an error."""
 FIELDS = tuple(one.name for one in fields(NewDecision))
 Key = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
 class Checked:
-    """A decision that can be kept."""
+    """A valid decision."""
 
     stage: str
     item: str
@@ -46,7 +46,7 @@ class Checked:
 
 
 class Deciding:
-    """Keeps decisions about one task."""
+    """Stores decisions about one task."""
 
     def __init__(self, store: Store, pipelines: Pipelines, number: int, actor: str) -> None:
         self.store = store
@@ -55,10 +55,10 @@ class Deciding:
         self.actor = actor
 
     def decide(self, wanted: Iterable[NewDecision | Mapping[str, Any]], stage: str | None = None) -> int:
-        """Keep these decisions; returns how many say something new.
+        """Store these decisions; returns how many are new.
 
-        All are checked before the first is kept. Many are kept in short transactions: after a crash in between, the same call
-        goes on, since a decision that says the same as the last one about its part is passed over.
+        All are checked before the first is stored. Many are stored in short transactions. After a crash in between, repeat the
+        call: a decision equal to the last one about its part is skipped.
         """
         with self.store.read() as tx:
             row = self._there(tx.tasks.get(self.number))
@@ -90,7 +90,7 @@ class Deciding:
         return Checked(_stage(row, one.stage or stage), item, part, verdict, value)
 
     def _keep(self, tx: Transaction, some: Sequence[Checked], reason: str, more: bool) -> int:
-        """Keep some decisions, and have them merged; all under the task's lock, so that their numbers are in order."""
+        """Store some decisions and make the merge due, under the task's lock, so that their numbers are in order."""
         row = self._there(tx.tasks.lock(self.number))
         new = _news(tx, self.number, some)
         if new:
@@ -117,7 +117,7 @@ class Deciding:
 
 
 def default_stage(plan: Plan) -> str | None:
-    """The stage whose items are meant where none is named: the one that the last merge reads, else the last `each` stage."""
+    """The default stage of a decision: the one that the last merge reads, otherwise the last `each` stage."""
     last = plan.last_merge()
     merged = None if last is None else plan.last_each(last.name)
     found = merged or next((stage for stage in reversed(plan.stages) if stage.kind is Kind.EACH), None)
@@ -155,7 +155,7 @@ def _from_mapping(given: Any) -> NewDecision:
 
 
 def _check_items(tx: Transaction, row: TaskRow, checked: Sequence[Checked]) -> None:
-    """NotFound when an item does not exist; nothing was kept yet."""
+    """NotFound if an item does not exist; nothing is stored yet."""
     by_stage: dict[str, dict[str, None]] = {}
     for one in checked:
         by_stage.setdefault(one.stage, {})[one.item] = None
@@ -167,7 +167,7 @@ def _check_items(tx: Transaction, row: TaskRow, checked: Sequence[Checked]) -> N
 
 
 def _chunks(checked: Sequence[Checked]) -> Iterator[Sequence[Checked]]:
-    """Runs that fit one short transaction, by their number and by what they hold."""
+    """Chunks for short transactions, limited by number and by size."""
     start = size = 0
     for place, one in enumerate(checked):
         held = len(one.value or "")
@@ -180,7 +180,7 @@ def _chunks(checked: Sequence[Checked]) -> Iterator[Sequence[Checked]]:
 
 
 def _news(tx: Transaction, task: int, some: Sequence[Checked]) -> list[Checked]:
-    """Those that say something else than the last decision about their part, in order."""
+    """Decisions that differ from the last one about their part, in order."""
     standing = {
         key: (row.verdict, row.value) for key, row in tx.decisions.standing(task, [one.key for one in some]).items()
     }
@@ -193,7 +193,7 @@ def _news(tx: Transaction, task: int, some: Sequence[Checked]) -> list[Checked]:
 
 
 def _told(checked: Sequence[Checked]) -> str:
-    """How many decisions they are, and about which items."""
+    """How many decisions there are, and about which items."""
     keys = list(dict.fromkeys((one.stage, one.item) for one in checked))
     if len(keys) == 1:
         return say("decisions_about_item", count=len(checked), item=keys[0][1])

@@ -1,4 +1,4 @@
-"""Removes tasks for good: a person's delete, and the prune of what finished long ago."""
+"""Deletes tasks: on a person's command, and prunes those that finished long ago."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from fanfold.store.store import Store, Transaction
 log = logging.getLogger("fanfold.sweep")
 BATCH = 500
 SLICE_SECONDS = 2.0
-"""How long one sweep removes old and deleted tasks, so that recovery is not held up."""
+"""Time that one sweep spends on removing old and deleted tasks, so that recovery is not delayed."""
 
 
 def remove(tx: Transaction, pipelines: Pipelines, row: TaskRow, verb: str, actor: str) -> bool:
-    """Remove a task whose row is locked, as far as one short transaction can; True when nothing is left of it."""
+    """Remove as much of a task as one short transaction can; its row is locked. True when nothing is left."""
     move(tx, pipelines, row, verb, None, actor=actor)
     tx.removal.begin(row.number)
     gone = tx.removal.remove_some(row.number) and not tx.removal.files(row.number, 1)
@@ -28,9 +28,9 @@ def remove(tx: Transaction, pipelines: Pipelines, row: TaskRow, verb: str, actor
 
 
 def finish_removal(store: Store, number: int, is_late: Callable[[], bool] = lambda: False) -> bool:
-    """Remove what is left of a deleted task, in short transactions; False when it is late before all is gone.
+    """Remove the rest of a deleted task in short transactions; False if the time is up before all is gone.
 
-    Files go before the rows that name them: after a crash in between, the rows still say which.
+    Files go before the rows that reference them, so that after a crash in between the rows still list them.
     """
     while not store.transact(lambda tx: tx.removal.remove_some(number)):
         if is_late():
@@ -49,7 +49,7 @@ def finish_removal(store: Store, number: int, is_late: Callable[[], bool] = lamb
 
 
 def remove_deleted(store: Store, is_late: Callable[[], bool]) -> int:
-    """Go on with tasks whose removal was cut off; returns how many are gone now."""
+    """Continue interrupted removals; returns how many tasks are gone now."""
     with store.read() as tx:
         unfinished = tx.removal.unfinished(BATCH)
     gone = 0
@@ -67,9 +67,9 @@ def prune(
     days: float | None = None,
     is_late: Callable[[], bool] = lambda: False,
 ) -> int:
-    """Remove all tasks that finished longer ago than the retention time, or than ``days``; returns how many.
+    """Remove all tasks that finished longer ago than the retention time, or ``days``; returns how many.
 
-    It stops early when it is late: the next sweep goes on.
+    It stops when the time is up; the next sweep continues.
     """
     age = store.settings.retention_days if days is None else days
     removed = stuck = 0
@@ -107,6 +107,6 @@ def _prune_one(store: Store, pipelines: Pipelines, actor: str, number: int, age:
 
 
 def late_after(seconds: float) -> Callable[[], bool]:
-    """Whether so many seconds are over."""
+    """A function that tells whether ``seconds`` have passed."""
     end = time.monotonic() + seconds
     return lambda: time.monotonic() > end

@@ -1,4 +1,4 @@
-"""Carries out what a person decides about external jobs: check, lost or resend."""
+"""Carries out people's decisions about external jobs: check, lost or resend."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from fanfold.model.text.texts import check_reason
 from fanfold.store.store import Store, Transaction
 
 AT_ONCE = 300
-"""Most jobs that one transaction decides: each is up to four rows."""
+"""Most jobs decided in one transaction: up to four rows each."""
 
 
 @dataclass(frozen=True)
 class Wish:
-    """What a person wants: the verb, for the items named or for every job that it fits, and why."""
+    """What a person wants: the verb, for the named items or for every job that it applies to, and why."""
 
     verb: str
     items: tuple[str, ...] = ()
@@ -28,21 +28,21 @@ class Wish:
 
 FITS: dict[str, tuple[Callable[[ExternalJob, bool], bool], JobState | None]] = {
     "check": (lambda job, named: job.state in (JobState.UNKNOWN, JobState.STARTED), None),
-    # A job that is known to have been started may be running well: it must be named to be given up.
+    # A job that was certainly started may be running well: it must be named to be given up.
     "lost": (
         lambda job, named: job.state is JobState.UNKNOWN or (named and job.state is JobState.STARTED),
         JobState.OVER,
     ),
     "resend": (lambda job, named: job.state is JobState.UNKNOWN, JobState.RESEND),
 }
-"""For each verb: which jobs it fits, and what is true of them afterwards."""
+"""Per verb: the jobs that it applies to, and their state afterwards."""
 
 
 def decide(store: Store, number: int, wish: Wish, actor: str) -> None:
-    """Carry out the wish, with an event for each job.
+    """Carry out the decision, with an event for each job.
 
-    Many jobs are decided in short transactions, which were checked together first. Each job is decided by itself: after a
-    crash in between, the same command goes on with the rest.
+    All jobs are checked together first, then decided in short transactions. After a crash in between, the same command decides
+    the rest.
     """
     if wish.verb not in EXTERNAL_COMMANDS:
         raise BadInput(say("no_external_verb", verb=wish.verb, known=EXTERNAL_COMMANDS))
@@ -58,7 +58,7 @@ def decide(store: Store, number: int, wish: Wish, actor: str) -> None:
 def _decide(
     tx: Transaction, number: int, wish: Wish, actor: str, lease_seconds: float, some: set[tuple[int, str]]
 ) -> None:
-    """Decide some of the jobs, those of them that the verb still fits."""
+    """Decide some of the jobs, if the verb still applies to them."""
     row = tx.tasks.lock(number)
     if row is None:
         raise NotFound(say("deleted_meanwhile"))
@@ -72,7 +72,7 @@ def _decide(
 
 
 def _found(tx: Transaction, number: int, wish: Wish, lease_seconds: float) -> list[tuple[int, ExternalJob]]:
-    """The jobs that the wish is about; IllegalMove when the verb fits none of them."""
+    """The wanted jobs; IllegalMove if the verb applies to none of them."""
     fits, _ = FITS[wish.verb]
     row = tx.tasks.get(number)
     if row is None:
@@ -99,7 +99,7 @@ def _check_names(row: TaskRow, jobs: list[ExternalJob], wish: Wish) -> None:
 
 
 def _nothing(row: TaskRow, jobs: list[ExternalJob], wish: Wish) -> Sentence:
-    """Why the verb fits none of the jobs, and the way out."""
+    """Why the verb applies to none of the jobs, and what to do instead."""
     if any(job.state is JobState.INTENDED for job in jobs):
         return say("external_starting", task=row.id)
     if wish.verb == "check":

@@ -1,4 +1,4 @@
-"""Retry and rerun: which items are done again, and where their task goes; each decided in one transaction under its lock."""
+"""Retry and rerun: choose the items to redo and the stage to move to, in one transaction under the task's lock."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ from fanfold.store.store import Transaction
 
 @dataclass(frozen=True)
 class Redo:
-    """What a person wants redone: the items named, the degraded ones, or whatever failed."""
+    """What a person wants redone: the named items, the degraded ones, or the failed ones."""
 
     keys: tuple[str, ...]
     stage: str | None
     options: dict[str, Any] | None
     degraded: bool
     inputs: NewInputs | None = None
-    """What a secret has made of the task's inputs."""
+    """The task's inputs with secrets applied."""
 
 
 def retry(
     tx: Transaction, pipelines: Pipelines, row: TaskRow, actor: str, redo: Redo, noted: Noted | None = None
 ) -> int:
-    """Put items back and move the task to their stage, if that lies behind it; returns how many.
+    """Reset items and move the task back to their stage, if it is past it; returns how many.
 
-    LargeReset when there are more than one short transaction can put back: they are to be ``noted`` before.
+    LargeReset if there are more than one short transaction can reset: they must be ``noted`` first.
     """
     if row.ending and row.state is TaskState.ACTIVE:
         return _release_held(tx, pipelines, row, actor)
@@ -59,7 +59,7 @@ def retry(
     moved, resetting = _put_back(tx, row, selection, noted)
     if redo.stage and not moved:
         raise IllegalMove(say("nothing_to_redo", task=row.id, stage=wanted))
-    # Never forward: what is open in an earlier stage would be left behind.
+    # Never forward: open items in an earlier stage would be lost.
     back = row.plan.index(wanted) < row.plan.index(row.stage)
     target = TaskState.PAUSED if row.state is TaskState.PAUSED else TaskState.ACTIVE
     named = say("items_redone_named", count=moved, stage=wanted, keys=redo.keys[:20])
@@ -76,9 +76,9 @@ def retry(
 
 
 def _as_task_options(row: TaskRow, stage: str, redo: Redo) -> dict[str, Any]:
-    """Other options for the step that everything else is made from are the task's own from now on.
+    """New options for the step that everything else is made from become the task's own.
 
-    Kept with that step alone they would not reach the items that it makes, and the task would still show the old ones.
+    Stored with that step alone, they would not reach the items that it makes, and the task would still show the old ones.
     """
     first = row.plan.stages[0]
     if not redo.options or redo.keys or stage != first.name or first.kind is Kind.EACH:
@@ -88,7 +88,7 @@ def _as_task_options(row: TaskRow, stage: str, redo: Redo) -> dict[str, Any]:
 
 
 def _renew(tx: Transaction, row: TaskRow, stage: str, new: NewInputs) -> dict[str, Any]:
-    """Take the new inputs. Workers know a task's row by its generation, so this needs a new one."""
+    """Take the new inputs, and start a new generation: workers cache a task's row per generation."""
     if stage != row.plan.stages[0].name:
         raise IllegalMove(say("password_too_late", task=row.id, stage=stage))
     if row.input != new.before:
@@ -98,7 +98,7 @@ def _renew(tx: Transaction, row: TaskRow, stage: str, new: NewInputs) -> dict[st
 
 
 def _put_back(tx: Transaction, row: TaskRow, selection: Selection, noted: Noted | None) -> tuple[int, dict[str, str]]:
-    """Put a few items back here and now, or make the notes of many count; how many, and what the task's row is to say."""
+    """Reset a few items now, or activate the notes of many; returns how many, and the values for the task's row."""
     if noted is not None and noted.selection == selection and noted.still_holds(tx, row):
         return noted.count, {"resetting": noted.token}
     most = max(1, resetting.AT_ONCE // selection.notes_per_item)
@@ -116,7 +116,7 @@ def _put_back(tx: Transaction, row: TaskRow, selection: Selection, noted: Noted 
 
 
 def _release_held(tx: Transaction, pipelines: Pipelines, row: TaskRow, actor: str) -> int:
-    """A compensation step that waits for a person goes on; it stays a compensation."""
+    """Let a held compensation step continue; it stays a compensation."""
     held = [one.id for one in tx.resetting.choose(row.number, row.stage, "failed")]
     moved = tx.resetting.retry(row.number, held)
     reason = say("step_goes_on", stage=row.stage)
@@ -125,7 +125,7 @@ def _release_held(tx: Transaction, pipelines: Pipelines, row: TaskRow, actor: st
 
 
 def _stage_of(tx: Transaction, row: TaskRow, redo: Redo) -> str:
-    """The stage that is meant where none was named."""
+    """The stage to retry if none was named."""
     if redo.degraded:
         return _degraded_stage(tx, row)
     return _stage_of_keys(row) if redo.keys else _failed_stage(tx, row)
@@ -170,7 +170,7 @@ def rerun(
     actor: str,
     noted: Noted | None = None,
 ) -> None:
-    """Start over from the first stage of the ``pipeline`` as it is now; all later items go. LargeReset as for a retry."""
+    """Start over from the first stage of the current ``pipeline``; all later items are removed. LargeReset as for a retry."""
     plan = _plan_now(pipeline, row)
     first = plan.stages[0]
     resetting, put_back, begun = _start_over(tx, row, first.name, noted)
@@ -182,7 +182,7 @@ def rerun(
 
 
 def _start_over(tx: Transaction, row: TaskRow, stage: str, noted: Noted | None) -> tuple[dict[str, str], bool, bool]:
-    """Put the items of the first stage back; what the task's row is to say, whether there are any, and were ever claimed."""
+    """Reset the first stage's items; returns values for the task's row, whether items exist, and whether any was ever claimed."""
     selection = Selection(stage, "all")
     if noted is not None and noted.selection == selection and noted.still_holds(tx, row):
         return {"resetting": noted.token}, noted.count > 0, noted.begun
@@ -194,9 +194,9 @@ def _start_over(tx: Transaction, row: TaskRow, stage: str, noted: Noted | None) 
 
 
 def _plan_now(pipeline: Pipeline | None, row: TaskRow) -> Plan:
-    """The plan of the code as it is now.
+    """The plan of the current code.
 
-    The stored plan is no substitute: the workers may have other code, which would skip or repeat stages in silence.
+    The stored plan is no substitute: workers may have different code, which would silently skip or repeat stages.
     """
     if pipeline is None:
         raise BadInput(say("pipeline_needed", task=row.id, pipeline=row.pipeline), code="pipeline_needed")

@@ -1,1 +1,1 @@
-"""Takes in new tasks: inputs, options, keys."""
+"""Submits new tasks: inputs, options, keys."""

@@ -1,4 +1,4 @@
-"""What was given? Inputs of a task: files are copied in, values are kept as they are, both get a fingerprint."""
+"""Takes the inputs of a task: copies files, stores values unchanged, and computes a fingerprint of both."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from fanfold.store.store import Store
 
 @dataclass(frozen=True)
 class Upload:
-    """A file's content given as bytes, or as something to read them from, under a name."""
+    """A named file whose content is given as bytes or as a readable stream."""
 
     name: str
     data: bytes | BinaryIO
 
 
 def check(inputs: Sequence[Any], *, text_is_path: bool) -> list[Any]:
-    """Inputs with paths recognised and looked at; nothing is read or written yet."""
+    """Inputs with paths recognised and checked; nothing is read or written yet."""
     return [_check_one(value, text_is_path) for value in inputs]
 
 
@@ -40,7 +40,7 @@ def _check_one(value: Any, text_is_path: bool) -> Any:
         return value
     try:
         is_folder, exists = value.is_dir(), value.exists()
-    except OSError:  # Such a name cannot exist: somebody gave the text itself.
+    except OSError:  # No file can have such a name, so it is plain text.
         is_folder = exists = False
     if is_folder:
         raise BadInput(say("is_folder", path=value))
@@ -50,8 +50,8 @@ def _check_one(value: Any, text_is_path: bool) -> Any:
 
 
 def fingerprint(pipeline: str, inputs: Sequence[Any], options: dict[str, Any]) -> str:
-    """The same for the same pipeline, content and options: how `run` finds the task it should go on with."""
-    serial.dump(options, "The options")  # Before they are sorted: keys that clash cannot be.
+    """Equal for the same pipeline, content and options: `run` uses it to find the task to continue."""
+    serial.dump(options, "The options")  # Before sorting: keys that clash cannot be sorted.
     digest = hashlib.sha256(f"{pipeline}\0{serial.dump(sorted(options.items(), key=_named), 'options')}".encode())
     for value in inputs:
         if isinstance(value, Path):
@@ -68,17 +68,17 @@ def _named(option: tuple[Any, Any]) -> str:
 
 
 class Described:
-    """What was submitted, as a fingerprint: the same for the same pipeline, options, items and content of the inputs."""
+    """Fingerprint of a submission: equal for the same pipeline, options, items and content of the inputs."""
 
     def __init__(self, pipeline: str, options: dict[str, Any]) -> None:
         self._digest = hashlib.sha256(f"{pipeline}\0{_canonical(options)}".encode())
 
     def add_file(self, name: str, content: str) -> None:
-        """A file by the hash of its content, whatever way it came."""
+        """Add a file by the hash of its content, however it was given."""
         self._digest.update(f"\0file {_canonical(name)} {content}".encode())
 
     def add_value(self, value: Any) -> None:
-        """An input that is kept as it is."""
+        """Add an input that is stored unchanged."""
         self._digest.update(f"\0value {_canonical(value)}".encode())
 
     def fingerprint(self, items: str | None) -> str:
@@ -89,7 +89,7 @@ class Described:
 
 
 def describe(described: Described, inputs: Sequence[Any]) -> None:
-    """Add inputs to the description without keeping them."""
+    """Add inputs to the fingerprint without storing them."""
     for value in inputs:
         if isinstance(value, Path | Upload):
             with _opened(value) as (name, source):
@@ -106,7 +106,7 @@ def describe(described: Described, inputs: Sequence[Any]) -> None:
 def copy_in(
     store: Store, task_id: str, inputs: Sequence[Any], files: list[File], described: Described | None = None
 ) -> list[Any]:
-    """Inputs as they are kept with the task; each blob that is written for them is noted in ``files`` at once.
+    """Inputs as stored with the task; each blob written for them is added to ``files`` at once.
 
     Files are hashed for ``described`` while they are copied.
     """
@@ -126,7 +126,7 @@ def copy_in(
 
 
 def size_of(value: Path | Upload) -> tuple[str, int]:
-    """The name and the size of a file that was given."""
+    """The name and size of a given file."""
     with _opened(value) as (name, source):
         size = source.seek(0, os.SEEK_END)
         source.seek(0)
@@ -134,7 +134,7 @@ def size_of(value: Path | Upload) -> tuple[str, int]:
 
 
 class _Hashed:
-    """A source of bytes that hashes what is read from it."""
+    """A stream that hashes what is read from it."""
 
     def __init__(self, source: BinaryIO) -> None:
         self.source = source
@@ -148,7 +148,7 @@ class _Hashed:
 
 @contextmanager
 def _opened(value: Path | Upload) -> Iterator[tuple[str, BinaryIO]]:
-    """The name and the content of a file that was given."""
+    """The name and content of a given file."""
     if isinstance(value, Upload):
         yield value.name, BytesIO(value.data) if isinstance(value.data, bytes) else value.data
         return
@@ -160,12 +160,12 @@ def _opened(value: Path | Upload) -> Iterator[tuple[str, BinaryIO]]:
 
 
 def _canonical(value: Any) -> str:
-    """Equal values as equal text, in whatever order their names stand."""
+    """The value as text; equal for equal values, whatever the order of their names."""
     return json.dumps(json.loads(serial.dump(value, "What was submitted")), sort_keys=True, ensure_ascii=False)
 
 
 def shown_name(path: Path) -> str:
-    """A file's name as text; a name may be any bytes, which no database keeps."""
+    """A file's name as text. A name may be arbitrary bytes, which no database stores."""
     return os.fsencode(path.name).decode("utf-8", "replace")
 
 

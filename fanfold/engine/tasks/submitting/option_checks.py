@@ -1,4 +1,4 @@
-"""Checks the options of a task before anything is begun: at submit, at a retry, and of an upload before its file is read."""
+"""Checks the options of a task before any work: on submit, on retry, and on upload before the file is read."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from fanfold.model.values.files import File
 
 
 def check_options(pipeline: Pipeline, options: dict[str, Any]) -> None:
-    """Whether the pipeline can do something with these options; BadInput says what is wrong.
+    """Check that the pipeline can use these options; BadInput says what is wrong.
 
-    First each by itself, as it is declared, then the rules of the application about all of them.
+    First each against its declaration, then the application's own rules about all of them.
     """
     check_declared(pipeline, options)
     if pipeline.check_options is None:
@@ -50,14 +50,14 @@ def check_types(
 
 
 def check_declared(pipeline: Pipeline, options: dict[str, Any]) -> None:
-    """Whether each option is what it is declared to be, and the providers that are named are known here; BadOption if not."""
+    """Check each option against its declaration, and that named providers are known here; BadOption if not."""
     if not pipeline.declared:
         return
     values = read_options(pipeline.declared, options)
     kinds = {name: pipeline.declared[name].kind for name in options if values.get(name)}
     has_provider = any(kind == PROVIDER and values[name] != LOCAL for name, kind in kinds.items())
     for name, kind in kinds.items():
-        # Beside a provider, a model is one of that provider's; each of several is asked by itself.
+        # With a provider given, the model must be one of that provider's; each of several providers is checked separately.
         is_single = not pipeline.declared[name].many
         if kind not in (PROVIDER, MODEL) or (kind == MODEL and is_single and has_provider):
             continue

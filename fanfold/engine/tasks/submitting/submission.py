@@ -1,4 +1,4 @@
-"""What a person may say when they submit a task, and whether each part of it can be used."""
+"""The parameters of a submission, and their checks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TITLE_LENGTH = 1_000
 
 @dataclass(frozen=True)
 class Submission:
-    """Everything a person may say when they submit a task."""
+    """All parameters of a submission."""
 
     inputs: Sequence[Any] = ()
     items: Iterable[Any] | None = None
@@ -39,7 +39,7 @@ class Submission:
 
 
 def checked(wanted: Submission) -> Submission:
-    """The submission, if every part of it is of the right kind and size; BadInput names the part that is not."""
+    """The submission, if every parameter has the right type and size; BadInput names the one that does not."""
     if wanted.key is not None:
         check_text(wanted.key, "The key", least=1, most=KEY_LENGTH)
     if wanted.title is not None:
@@ -57,13 +57,13 @@ def checked(wanted: Submission) -> Submission:
 
 
 def check_items(items: Any) -> None:
-    """`items` must give one item after the other; text or a mapping would give its letters or names."""
+    """`items` must be an iterable of items; text or a mapping would yield its letters or names."""
     if items is not None and (isinstance(items, str | bytes | Mapping) or not hasattr(items, "__iter__")):
         raise BadInput(say("items_no_list", value=shown(items)))
 
 
 def check_mapping(values: Any, name: str) -> None:
-    """Options and metadata have names."""
+    """Options and metadata must be mappings with text keys."""
     if not isinstance(values, Mapping):
         raise BadInput(say("not_dict", name=name, value=shown(values)))
 

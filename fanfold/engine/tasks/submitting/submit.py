@@ -1,4 +1,4 @@
-"""Begins a task: its row, its files and its first items appear with one transaction."""
+"""Submits a task: its row, files and first items appear in one transaction."""
 
 from __future__ import annotations
 
@@ -36,26 +36,26 @@ from fanfold.store.store import Store, Transaction
 log = logging.getLogger("fanfold.submit")
 TRIES = 3
 BYTES_PER_CHARACTER = 4
-"""At most."""
+"""Largest size of a character in UTF-8."""
 ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"
 
 
 class Submitted(NamedTuple):
-    """A task, and whether this submission has made it."""
+    """A task, and whether this submission created it."""
 
     row: TaskRow
     is_new: bool
 
 
 def submit(store: Store, pipeline: Pipeline, wanted: Submission) -> TaskRow:
-    """The task of a submission: a new one, or the one that has its key."""
+    """The task of a submission: a new one, or the existing one with its key."""
     return submit_or_find(store, pipeline, wanted).row
 
 
 def submit_or_find(store: Store, pipeline: Pipeline, wanted: Submission) -> Submitted:
-    """A new task with its first items, or, where the key is taken, the task that has it; KeyReused when that is other work.
+    """A new task with its first items, or the existing task if the key is taken; KeyReused if that is different work.
 
-    Whatever the items come from is used up before any transaction begins.
+    The source of the items is exhausted before any transaction begins.
     """
     with submitting(store.settings, pipeline.name, checked_submission(wanted)) as traced:
         return _submit_or_find(store, pipeline, traced)
@@ -87,7 +87,7 @@ def _submit_or_find(store: Store, pipeline: Pipeline, wanted: Submission) -> Sub
 
 
 class Making:
-    """A task on its way into the database."""
+    """A task that is being submitted."""
 
     def __init__(self, store: Store, pipeline: Pipeline, plan: Plan, wanted: Submission) -> None:
         self.store = store
@@ -100,12 +100,12 @@ class Making:
         self._files: list[File] = []
         """Blobs of the inputs."""
         self._folded: list[tuple[int, File]] = []
-        """Blobs of large inputs of items, with the positions of the items."""
+        """Blobs of large item inputs, with the positions of the items."""
 
     def keep(self, checked: list[Any], usable: list[Any]) -> TaskRow:
-        """Write the blobs, then everything else: in one transaction, or many items in short ones before it.
+        """Write the blobs, then everything else in one transaction; many items are written in short ones before it.
 
-        ``usable`` are the inputs as secrets make them. The fingerprint is of what was given: copies may differ each time.
+        ``usable`` are the inputs with secrets applied. The fingerprint covers the given inputs: copies may differ each time.
         """
         described = None if self.wanted.key is None else Described(self.pipeline.name, self.wanted.options)
         if self.wanted.items is not None:
@@ -149,7 +149,7 @@ class Making:
             return self._begin(tx, number, self.new_items if self.wanted.items is not None else None)
 
     def _keep_many(self, row: dict[str, Any]) -> TaskRow:
-        """Write the items under the number of a task that is not there yet, and then the task."""
+        """Write the items under a reserved task number, and then the task."""
         for _ in range(TRIES):
             with self.store.write() as tx:
                 number = tx.tasks.reserve_number()
@@ -164,7 +164,7 @@ class Making:
         raise FanfoldError(say("items_too_slow"), code="too_slow")
 
     def _write(self, number: int, row: dict[str, Any]) -> TaskRow | None:
-        """Items, then the task; None when the sweep took this for abandoned, as after a long sleep of the machine."""
+        """Write the items, then the task; None if the sweep considered this abandoned, as after a long sleep of the machine."""
         stage, positions = row["stage"], [position for position, _ in self._folded]
 
         def name_blobs(tx: Transaction, first: int, behind: int) -> None:
@@ -185,13 +185,13 @@ class Making:
             return self._begin(tx, number, None)
 
     def _give_up(self, number: int, stage: str) -> None:
-        """Remove what was written so far; when the database is gone, the sweep does."""
+        """Remove what was written so far; if the database is unreachable, the sweep does it later."""
         try:
             remove_items(
                 self.store.transact, number, stage, self.task_id, may=lambda tx: _unnamed(tx, number), keep=False
             )
         except DatabaseProblem as problem:
-            log.warning("Left the items of a submission that failed to the sweep: %s", problem)
+            log.warning("Leaving the items of a failed submission to the sweep: %s", problem)
 
     def _begin(self, tx: Transaction, number: int, items: NewItems | None) -> TaskRow:
         tx.blobs.add_files(number, self._files)
@@ -211,12 +211,12 @@ class Making:
         return row
 
     def remove_blobs(self) -> None:
-        """The task did not come to be."""
+        """Remove the blobs: the task was not created."""
         self.store.shelf.delete(file.key for file in [*self._files, *(file for _, file in self._folded)])
 
 
 def _unnamed(tx: Transaction, number: int) -> bool:
-    """Unname the blobs of a task that did not come to be; their files are removed by whoever knows them."""
+    """Remove the blob rows of a task that was not created. The caller removes the files."""
     return tx.blobs.drop_some(number, CHUNK) is not None
 
 
@@ -228,7 +228,7 @@ def _by_key(store: Store, wanted: Submission) -> TaskRow | None:
 
 
 def _fingerprint(pipeline: Pipeline, wanted: Submission, checked: list[Any]) -> str:
-    """The fingerprint of what is wanted; nothing is kept."""
+    """The fingerprint of a submission; nothing is stored."""
     known = Described(pipeline.name, wanted.options)
     given.describe(known, checked)
     digest = None
@@ -240,10 +240,10 @@ def _fingerprint(pipeline: Pipeline, wanted: Submission, checked: list[Any]) -> 
 def _compared(
     existing: TaskRow, pipeline: Pipeline, wanted: Submission, checked: list[Any], fingerprint: str | None
 ) -> TaskRow:
-    """The task that has the key, if it is the same work; other work must not be taken for it in silence."""
+    """The task with the key, if it is the same work; KeyReused if it is not."""
     if existing.fingerprint is not None:
         same = existing.fingerprint == fingerprint
-    else:  # Submitted before there were fingerprints.
+    else:  # Submitted by a version without fingerprints.
         kept = [(one.name, one.size) if isinstance(one, File) else one for one in serial.load(existing.input) or []]
         now = [given.size_of(one) if isinstance(one, Path | given.Upload) else one for one in checked]
         options = serial.load(serial.dump(wanted.options, "The options"))
@@ -254,7 +254,7 @@ def _compared(
 
 
 def check_submission(pipeline: Pipeline, plan: Plan, wanted: Submission) -> list[Any]:
-    """The inputs, with everything that could be wrong said before anything is kept."""
+    """The checked inputs; every possible error is raised before anything is stored."""
     starts_with_items = plan.stages[0].kind is Kind.EACH
     if starts_with_items and wanted.items is None:
         raise BadInput(say("needs_items", pipeline=pipeline.name, stage=plan.stages[0].name))
@@ -274,7 +274,7 @@ def check_submission(pipeline: Pipeline, plan: Plan, wanted: Submission) -> list
 
 
 def new_id() -> str:
-    """A fresh public id, short enough to read out and random enough to be unique."""
+    """A new public id, short enough to read out and random enough to be unique."""
     return "t-" + "".join(secrets.choice(ALPHABET) for _ in range(12))
 
 

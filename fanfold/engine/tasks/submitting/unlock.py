@@ -1,4 +1,4 @@
-"""Secrets of a task, such as the password of a document: used at once on its input files, in a child process, never stored."""
+"""Applies secrets of a task, such as a document's password, to its input files at once, in a child process; never stores them."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from fanfold.store.files.private import private_folder
 from fanfold.store.store import Store
 
 SECONDS = 60.0
-"""How long a secret may take to be applied to one file; then the child is killed."""
+"""Time limit for applying a secret to one file; then the child is killed."""
 
 
 @dataclass(frozen=True)
 class Secrets:
-    """Secrets that were given, by option. They are not shown, also not by a traceback or a debugger."""
+    """The given secrets, by option. Never shown, not even in a traceback or debugger."""
 
     values: Mapping[str, str]
     options: Mapping[str, Option]
@@ -44,7 +44,7 @@ class Secrets:
 
 
 def taken_out(pipeline: Pipeline | None, options: Mapping[str, Any] | None) -> tuple[dict[str, Any], Secrets]:
-    """The options that are stored, and the secrets among them, which are not."""
+    """The options to store, and the secrets among them, which are not stored."""
     plain = dict(options or {})
     if pipeline is None and (unsure := [name for name, value in plain.items() if value and is_secret(name)]):
         raise BadOption(say("secret_not_stored", option=unsure[0]), field=unsure[0])
@@ -58,7 +58,7 @@ def taken_out(pipeline: Pipeline | None, options: Mapping[str, Any] | None) -> t
 
 @contextmanager
 def applied(store: Store, secrets: Secrets, inputs: Sequence[Any]) -> Iterator[list[Any]]:
-    """The inputs with every file as the secrets make it; the copies are gone at the end."""
+    """The inputs with the secrets applied to every file; the copies are removed at the end."""
     if not secrets:
         yield list(inputs)
         return
@@ -82,7 +82,7 @@ def applied(store: Store, secrets: Secrets, inputs: Sequence[Any]) -> Iterator[l
 
 
 def _usable(children: Children, secrets: Secrets, value: Any, folder: Path, used: ExitStack) -> Upload:
-    """One file, as all secrets together make it."""
+    """One file with all secrets applied."""
     name = shown_name(value) if isinstance(value, Path) else value.name
     source = _source(value, folder / "given")
     for number, (option, secret) in enumerate(secrets.values.items()):
@@ -93,7 +93,7 @@ def _usable(children: Children, secrets: Secrets, value: Any, folder: Path, used
 
 
 def _source(value: Path | Upload | File, target: Path) -> Path:
-    """Where the child finds the file."""
+    """Path of the file for the child."""
     if isinstance(value, Path | File):
         return value if isinstance(value, Path) else value.path
     if isinstance(value.data, bytes):
@@ -106,7 +106,7 @@ def _source(value: Path | Upload | File, target: Path) -> Path:
 
 
 def _apply(children: Children, option: Option, secret: str, source: Path, target: Path, name: str) -> None:
-    assert option.apply is not None, "a declared secret has it"
+    assert option.apply is not None, "a declared secret has an apply function"
     child = children.take()
     patience = threading.Timer(SECONDS, child.kill)
     patience.start()
@@ -119,7 +119,7 @@ def _apply(children: Children, option: Option, secret: str, source: Path, target
         children.give_back(child)
         raise _refused(option, error.message, error.code) from None
     except Exception as error:
-        # Raised by the application's own code. Its text may quote the secret.
+        # Raised by the application's code. Its text may contain the secret.
         children.give_back(child)
         raise _refused(option, say("not_opened", file=name, why=type(error).__name__), "bad_option") from None
     finally:
@@ -136,7 +136,7 @@ def _refused(option: Option, message: str, code: str) -> BadOption:
 
 @dataclass
 class NewInputs:
-    """Inputs that a retry puts in the place of the task's own; ``before`` is what they were made from."""
+    """Inputs that a retry substitutes for the task's own; ``before`` is what they were made from."""
 
     before: str | None
     inputs: str
@@ -145,7 +145,7 @@ class NewInputs:
 
 @contextmanager
 def renewed(store: Store, row: TaskRow, secrets: Secrets) -> Iterator[NewInputs | None]:
-    """The task's inputs as the secrets make them, kept as blobs; the blobs go if the block ends with an error."""
+    """The task's inputs with secrets applied, stored as blobs; the blobs are removed if the block raises."""
     if not secrets:
         yield None
         return
@@ -166,7 +166,7 @@ def renewed(store: Store, row: TaskRow, secrets: Secrets) -> Iterator[NewInputs 
 
 
 def _remove_unnamed(store: Store, keys: list[str]) -> None:
-    """Remove blobs that no row names. An error may come after the commit, and then the task has them; the sweep knows too."""
+    """Remove blobs that no row references. If the error came after the commit, the task has them and they stay."""
     with suppress(OSError, DatabaseProblem):
         with store.read() as tx:
             named = tx.blobs.known(keys)
