@@ -13,7 +13,9 @@ from fanfold.model.text.sentences import Sentence, say
 
 PATIENCE_SECONDS = 600.0
 """A task that has waited for a service for longer than this is listed among what needs a person."""
-RATE_LIMITED, UNREACHABLE = "rate_limited", "unreachable"
+RATE_LIMITED, UNREACHABLE, QUOTA = "rate_limited", "unreachable", "quota_used_up"
+SOON_SECONDS = 600.0
+"""A next try within this time is told in seconds, a later one by the clock."""
 ACCEPT = "accept"
 """The command that keeps degraded results as they are. It moves nothing, so the table of moves does not have it."""
 
@@ -238,6 +240,8 @@ def needs_you(facts: Facts) -> str | None:
 def _wait_for(trouble: Trouble, now: datetime | None) -> Sentence:
     if trouble.code == RATE_LIMITED:
         return say("rate_limited", service=trouble.by)
+    if trouble.code == QUOTA:
+        return say("quota_used_up", service=trouble.by)
     if trouble.code == UNREACHABLE and trouble.since:
         return say("unreachable_since", service=trouble.by, since=trouble.since, now=now)
     return say("waits_for", service=trouble.by)
@@ -245,4 +249,6 @@ def _wait_for(trouble: Trouble, now: datetime | None) -> Sentence:
 
 def _next_try(facts: Facts) -> Sentence:
     left = (facts.next_due_at - facts.now).total_seconds() if facts.next_due_at and facts.now else 0.0
+    if left > SOON_SECONDS:
+        return say("next_try_at", at=facts.next_due_at, now=facts.now)
     return say("next_try", seconds=ceil(left)) if left > 0 else say("trying_now")

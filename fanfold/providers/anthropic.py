@@ -10,9 +10,9 @@ import anthropic
 from fanfold.model.text.sentences import say
 from fanfold.model.values.questions import Usage
 from fanfold.providers.configuration import DEFAULT_ADDRESSES, Provider
+from fanfold.providers.limits.told import told_in
 from fanfold.providers.prices import cost_of
 from fanfold.providers.services import (
-    UNKNOWN_STATUSES,
     Finish,
     LeftOut,
     Reply,
@@ -20,9 +20,10 @@ from fanfold.providers.services import (
     ServiceTrouble,
     TroubleKind,
     connection_trouble,
-    kind_of_status,
+    error_inside,
     media_type,
-    seconds_to_wait,
+    refusal,
+    time_out,
     trouble_inside,
 )
 
@@ -58,21 +59,23 @@ class AnthropicService:
 
     async def _call(self, request: Request, parameters: dict[str, Any]) -> Reply:
         others = {name: value for name, value in parameters.items() if name not in ("max_tokens", *FOREIGN)}
-        answer = await self._client.messages.create(
+        raw = await self._client.messages.with_raw_response.create(
             model=request.model,
             max_tokens=parameters.get("max_tokens") or MAX_TOKENS,
             messages=_messages(request),
             system=request.system or anthropic.omit,
             extra_body=others or None,
+            extra_headers=request.headers,
         )
+        answer = await raw.parse()
         if getattr(answer, "content", None) is None:
-            raise trouble_inside(self.provider, getattr(answer, "error", None))
+            raise trouble_inside(self.provider, error_inside(answer))
         text = "".join(block.text for block in answer.content if block.type == "text")
         finish = {"max_tokens": Finish.CUT_OFF, "refusal": Finish.FILTERED}.get(str(answer.stop_reason), Finish.WHOLE)
         told = answer.usage
         read = told.cache_read_input_tokens or 0
         usage = Usage(told.input_tokens + read + (told.cache_creation_input_tokens or 0), told.output_tokens, read)
-        return Reply(text, finish, cost_of(self.provider, request.model, usage))
+        return Reply(text, finish, cost_of(self.provider, request.model, usage), told_in(raw.headers))
 
     async def close(self) -> None:
         """Close the connections."""
@@ -96,18 +99,14 @@ def _messages(request: Request) -> Any:
 
 def _trouble(error: Exception, provider: Provider) -> ServiceTrouble:
     if isinstance(error, anthropic.APITimeoutError):
-        return ServiceTrouble(provider, TroubleKind.LATE, say("late", seconds=provider.timeout))
+        return time_out(error, provider)
     if isinstance(error, anthropic.APIStatusError):
         body: dict[str, Any] = error.body if isinstance(error.body, dict) else {}
         told = body.get("error")
         inner: dict[str, Any] = told if isinstance(told, dict) else {}
-        kind = kind_of_status(error.status_code, str(inner.get("type") or ""))
         said = " ".join(str(inner.get("message") or error.message).split())[:300]
-        if "credit balance" in said.lower():
-            kind = TroubleKind.REFUSED
-        wait, unknown = seconds_to_wait(error.response.headers), error.status_code in UNKNOWN_STATUSES
-        answered = say("answered_status", status=error.status_code, said=said)
-        return ServiceTrouble(provider, kind, answered, wait, unknown=unknown)
+        code = "billing_error" if "credit balance" in said.lower() else str(inner.get("type") or "")
+        return refusal(provider, error.status_code, code, said, body, error.response.headers)
     if isinstance(error, anthropic.APIConnectionError):
         return connection_trouble(error, provider)
     return ServiceTrouble(provider, TroubleKind.BUSY, say("unreadable_answer", type=type(error).__name__), unknown=True)

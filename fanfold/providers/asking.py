@@ -42,7 +42,7 @@ async def ask(store: Store, asking: Asking, question: Question) -> Answer:
     code: str | None = None
     for entry in question.models:
         provider, model = _chosen(entry, here)
-        rate_limit = here.rate_limit(provider)
+        rate_limit = here.rate_limit(provider, model)
         inquiry = Inquiry(asking, question, provider, model)
         try:
             answer = await _asked_twice(here, rate_limit, inquiry, tried)
@@ -52,7 +52,7 @@ async def ask(store: Store, asking: Asking, question: Question) -> Answer:
         except BadAnswer as bad:
             code = bad.code
         except ServiceTrouble as trouble:
-            _react(trouble, rate_limit, inquiry)
+            _react(trouble, rate_limit, inquiry, is_last=entry == question.models[-1])
             tried.append(trouble.message)
             code = str(trouble.kind)
         log.info("[%s] %s gave no answer that can be taken: %s", asking.task_id, provider.name, tried[-1])
@@ -94,13 +94,14 @@ async def _asked_twice(here: Desk, rate_limit: RateLimit, inquiry: Inquiry, trie
     raise AssertionError("the second time ends in an answer or an error")
 
 
-def _react(trouble: ServiceTrouble, rate_limit: RateLimit, inquiry: Inquiry) -> None:
+def _react(trouble: ServiceTrouble, rate_limit: RateLimit, inquiry: Inquiry, *, is_last: bool) -> None:
     """What trouble means for the item: wait without counting, pause the task, try again; or go on to the next model."""
     spread = random.uniform(0, SPREAD_SECONDS)
     asking = inquiry.asking
-    if trouble.kind is TroubleKind.LIMITED and (trouble.after or 0) > LONGEST_WAIT:
+    if trouble.kind is TroubleKind.LIMITED and (trouble.after or 0) > LONGEST_WAIT and not trouble.is_own:
         raise PauseTask(say("left_alone", why=trouble.message, minutes=(trouble.after or 0) / 60))
-    if trouble.kind in (TroubleKind.LIMITED, TroubleKind.UNREACHABLE):
+    used_up = trouble.kind is TroubleKind.QUOTA and is_last
+    if used_up or trouble.kind in (TroubleKind.LIMITED, TroubleKind.UNREACHABLE):
         wait = max(trouble.after or 0.0, rate_limit.closed_seconds()) + spread
         name = inquiry.provider.name
         raise Temporary(trouble.message, after=wait, code=trouble.kind, counts=False, by=name)

@@ -14,6 +14,7 @@ from fanfold.engine.redaction import keep_secret
 from fanfold.errors import BadInput
 from fanfold.model.pipelines.options import LOCAL
 from fanfold.model.text.sentences import say
+from fanfold.providers.limits.settings import ModelLimits, model_limits
 from fanfold.settings import tables
 
 KINDS = ("openai", "anthropic")
@@ -34,6 +35,19 @@ class Provider:
     max_tokens: int = 0
     price_input: float | None = None
     price_output: float | None = None
+    account: str = ""
+    requests_per_minute: int = 0
+    tokens_per_minute: int = 0
+    input_tokens_per_minute: int = 0
+    output_tokens_per_minute: int = 0
+    requests_per_day: int = 0
+    in_flight: int = 0
+    idempotency_header: str = ""
+    models: ModelLimits = ()
+
+    def limit_key(self, model: str) -> str:
+        """The name of the limit that calls to a model count against: its account and the model."""
+        return f"{self.account or self.name}:{model}"[:300]
 
     @property
     def key(self) -> str | None:
@@ -62,7 +76,7 @@ BUILT_IN = (
     Provider("ollama", "openai", "http://127.0.0.1:11434/v1", concurrency=1, timeout=600),
     Provider("lmstudio", "openai", "http://127.0.0.1:1234/v1", concurrency=1, timeout=600),
 )
-FIELDS = {field.name: str(field.type) for field in fields(Provider) if field.name != "name"}
+FIELDS = {field.name: str(field.type) for field in fields(Provider) if field.name not in ("name", "models")}
 MEANINGS = {
     "kind": "The protocol it speaks: `openai` (also Ollama, vLLM, LM Studio, DeepSeek, Qwen …) or `anthropic`.",
     "base_url": "Where it is; default: the service's own address.",
@@ -73,6 +87,15 @@ MEANINGS = {
     "max_tokens": "The longest answer, in tokens; 0 leaves it to the service.",
     "price_input": "US dollars per million input tokens, where the price list does not know the model.",
     "price_output": "US dollars per million output tokens.",
+    "account": "Providers with the same account share their rate limits; default: the provider's name.",
+    "requests_per_minute": "Calls per minute of all workers, for each model; 0: as the service says.",
+    "tokens_per_minute": "Input and output tokens per minute, for each model; 0: as the service says.",
+    "input_tokens_per_minute": "Input tokens per minute, for each model; 0: as the service says.",
+    "output_tokens_per_minute": "Output tokens per minute, for each model; 0: as the service says.",
+    "requests_per_day": "Calls per day of all workers, for each model; 0: as the service says.",
+    "in_flight": "Calls that all workers together have under way, for each model; 0: found by trying.",
+    "models": 'Limits of single models: a table `[providers.NAME.models."MODEL"]` with any of the six limits above.',
+    "idempotency_header": "Header for an idempotency key, such as `Idempotency-Key`; empty: the service takes none.",
 }
 
 
@@ -183,12 +206,14 @@ def _from_environment(variables: Mapping[str, str], known: Iterable[str]) -> dic
 
 
 def _made(base: Provider, given: Mapping[str, Any], where: str) -> Provider:
+    limits = model_limits(given["models"], where) if "models" in given else base.models
+    given = {name: value for name, value in given.items() if name != "models"}
     unknown = sorted(set(given) - set(FIELDS))
     if "key" in unknown or "api_key" in unknown:
         raise BadInput(say("key_written_down", where=where))
     if unknown:
         raise BadInput(say("provider_fields_unknown", where=where, names=unknown, known=list(FIELDS)))
-    made = replace(base, **{field: _converted(field, value, where) for field, value in given.items()})
+    made = replace(base, models=limits, **{field: _converted(field, value, where) for field, value in given.items()})
     if made.kind not in KINDS:
         raise BadInput(say("provider_kind", where=where, kind=made.kind, known=list(KINDS)))
     if made.base_url and urlsplit(made.base_url).scheme not in ("http", "https"):

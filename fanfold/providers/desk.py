@@ -20,6 +20,7 @@ from fanfold.providers.answer_checks import judge, judge_again
 from fanfold.providers.call_budget import BudgetFull, BudgetSpent, CallBudget, CallPlan
 from fanfold.providers.configuration import Provider, choose, load
 from fanfold.providers.inquiry import Inquiry
+from fanfold.providers.limits.calls import CallLimits, CallPlace
 from fanfold.providers.rate_limit import PATIENCE, RateLimit
 from fanfold.providers.services import Request, Service, ServiceTrouble, TroubleKind, connect
 from fanfold.store.rows.answers import ASKED, CACHED, NO_ANSWER, OUTCOMES, TAKEN
@@ -56,18 +57,20 @@ class Desk:
         self._connect = connect
         self._now = asyncio.get_running_loop().time
         self.budget = CallBudget(store)
-        self._rate_limits: dict[str, RateLimit] = {}
+        self.limits = CallLimits(store, self.asker, lambda: PATIENCE)
+        self._rate_limits: dict[tuple[str, str], RateLimit] = {}
         self._under_way: dict[str, asyncio.Task[Answer]] = {}
 
     def choose(self, entry: str) -> tuple[Provider, str]:
         """The provider and model that an entry of a chain means; BadInput where it names none."""
         return choose(entry, self.providers, self._default)
 
-    def rate_limit(self, provider: Provider) -> RateLimit:
-        """The rate limit of a provider."""
-        if provider.name not in self._rate_limits:
-            self._rate_limits[provider.name] = RateLimit(provider, self._now, self._connect)
-        return self._rate_limits[provider.name]
+    def rate_limit(self, provider: Provider, model: str) -> RateLimit:
+        """The rate limit of a model in this process; the models of a provider share its places and its connection."""
+        if (provider.name, model) not in self._rate_limits:
+            beside = next((limit for (name, _), limit in self._rate_limits.items() if name == provider.name), None)
+            self._rate_limits[provider.name, model] = RateLimit(provider, self._now, self._connect, beside=beside)
+        return self._rate_limits[provider.name, model]
 
     async def answer(self, rate_limit: RateLimit, inquiry: Inquiry, changes: dict[str, Any]) -> Answer:
         """A kept answer, the one that somebody is waiting for already, or a new one. BadAnswer also for one that was bad before.
@@ -105,7 +108,8 @@ class Desk:
             await asyncio.wait(list(self._under_way.values()), timeout=seconds)
 
     async def close(self) -> None:
-        """Let go of all connections."""
+        """Let go of all connections, and give back what is left of the shared limits."""
+        await self.limits.close()
         for rate_limit in self._rate_limits.values():
             await rate_limit.close()
 
@@ -118,21 +122,25 @@ class Desk:
         """Ask as soon as the rate limit is open, again when it was closed meanwhile, and once among all workers."""
         give_up_at = self._now() + PATIENCE
         while True:
-            async with rate_limit.place():
+            shared = self.limits.place(inquiry.provider, inquiry.model, inquiry.question)
+            async with rate_limit.place(), shared as place:
                 begun = await asyncio.to_thread(self._begin, key, inquiry, changes)
                 if isinstance(begun, BegunCall):
                     begun_at = self._now()
+                    place.sent()
                     try:
-                        return await self._call(rate_limit, inquiry, changes, key, begun)
+                        return await self._call(rate_limit, inquiry, changes, key, begun, place)
                     except ServiceTrouble as trouble:
                         await asyncio.to_thread(self._give_up, key, inquiry, begun, trouble, self._now() - begun_at)
                         if trouble.kind is TroubleKind.REFUSED:
                             rate_limit.refused(inquiry.asking.task_id, inquiry.model)
                         if trouble.kind is TroubleKind.UNREACHABLE:
                             rate_limit.unreachable(begun_at)
+                        if trouble.kind is TroubleKind.LIMITED:
+                            rate_limit.limited(trouble.after, begun_at)
+                        place.failed(trouble, rate_limit.closed_seconds())
                         if trouble.kind is not TroubleKind.LIMITED:
                             raise
-                        rate_limit.limited(trouble.after, begun_at)
                         if self._now() + rate_limit.closed_seconds() > give_up_at:
                             raise
                         continue
@@ -147,7 +155,13 @@ class Desk:
                 await asyncio.sleep(OTHERS_SECONDS)
 
     async def _call(
-        self, rate_limit: RateLimit, inquiry: Inquiry, changes: dict[str, Any], key: str, begun: BegunCall
+        self,
+        rate_limit: RateLimit,
+        inquiry: Inquiry,
+        changes: dict[str, Any],
+        key: str,
+        begun: BegunCall,
+        place: CallPlace,
     ) -> Answer:
         question = inquiry.question
         parameters = inquiry.parameters(changes)
@@ -165,6 +179,7 @@ class Desk:
             raise ServiceTrouble(inquiry.provider, TroubleKind.LATE, late) from None
         seconds = round(self._now() - started, 3)
         rate_limit.went_well(inquiry.model)
+        place.answered(reply.usage, reply.told)
         try:
             text = judge(reply, question.check)
         except BadAnswer as bad:

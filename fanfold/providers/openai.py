@@ -10,9 +10,9 @@ import openai
 from fanfold.model.text.sentences import say
 from fanfold.model.values.questions import Usage
 from fanfold.providers.configuration import DEFAULT_ADDRESSES, Provider
+from fanfold.providers.limits.told import told_in
 from fanfold.providers.prices import cost_of
 from fanfold.providers.services import (
-    UNKNOWN_STATUSES,
     Finish,
     LeftOut,
     Reply,
@@ -20,9 +20,10 @@ from fanfold.providers.services import (
     ServiceTrouble,
     TroubleKind,
     connection_trouble,
-    kind_of_status,
+    error_inside,
     media_type,
-    seconds_to_wait,
+    refusal,
+    time_out,
     trouble_inside,
 )
 
@@ -63,17 +64,21 @@ class OpenAIService:
         if longest := named.pop("max_tokens", None):
             own = "api.openai.com" in self.provider.address
             named["max_completion_tokens" if own else "max_tokens"] = longest
-        answer = await self._client.chat.completions.create(model=request.model, messages=_messages(request), **named)
+        raw = await self._client.chat.completions.with_raw_response.create(
+            model=request.model, messages=_messages(request), extra_headers=request.headers, **named
+        )
+        answer = raw.parse()
         if not getattr(answer, "choices", None):
-            raise trouble_inside(self.provider, getattr(answer, "error", None))
+            raise trouble_inside(self.provider, error_inside(answer))
         choice = answer.choices[0]
         if choice.message is None:
             raise trouble_inside(self.provider, getattr(choice, "error", None))
-        refusal = getattr(choice.message, "refusal", None)
+        declined = getattr(choice.message, "refusal", None)
         finish = {"length": Finish.CUT_OFF, "content_filter": Finish.FILTERED}.get(
-            str(choice.finish_reason), Finish.FILTERED if refusal else Finish.WHOLE
+            str(choice.finish_reason), Finish.FILTERED if declined else Finish.WHOLE
         )
-        return Reply(_text(choice.message.content) or refusal or "", finish, self._usage(answer, request.model))
+        text = _text(choice.message.content) or declined or ""
+        return Reply(text, finish, self._usage(answer, request.model), told_in(raw.headers))
 
     def _usage(self, answer: Any, model: str) -> Usage:
         told = answer.usage
@@ -109,15 +114,10 @@ def _text(content: Any) -> str:
 
 def _trouble(error: Exception, provider: Provider) -> ServiceTrouble:
     if isinstance(error, openai.APITimeoutError):
-        return ServiceTrouble(provider, TroubleKind.LATE, say("late", seconds=provider.timeout))
+        return time_out(error, provider)
     if isinstance(error, openai.APIStatusError):
         code = str(error.code or error.type or "")
-        kind = kind_of_status(error.status_code, code)
-        said, wait = (
-            say("answered_status", status=error.status_code, said=_said(error)),
-            seconds_to_wait(error.response.headers),
-        )
-        return ServiceTrouble(provider, kind, said, wait, unknown=error.status_code in UNKNOWN_STATUSES)
+        return refusal(provider, error.status_code, code, _said(error), error.body, error.response.headers)
     if isinstance(error, openai.APIConnectionError):
         return connection_trouble(error, provider)
     return ServiceTrouble(provider, TroubleKind.BUSY, say("unreadable_answer", type=type(error).__name__), unknown=True)

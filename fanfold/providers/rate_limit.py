@@ -1,7 +1,8 @@
-"""The rate limit of each provider: so many calls at a time, and closed for a while when a service refuses or is not there.
+"""The rate limit of each model in one process: closed for a while when a service refuses or is not there.
 
-All items of a process wait at one limit instead of each asking for itself. A refusal closes it; each further refusal without an
-answer in between closes it for longer, whatever short time the service names. When it opens, one call tries for all.
+All items of a process wait at one limit instead of each asking for itself. A refusal closes it; each further refusal without
+an answer in between closes it for longer, whatever short time the service names. When it opens, one call tries for all. What
+all workers share is in `limits`.
 """
 
 from __future__ import annotations
@@ -34,25 +35,47 @@ REFUSALS = 3
 """So many refusals in a row (key, account, model) pause the task that met them."""
 
 
+class Line:
+    """The connection to one provider, for all its models: made when it is first needed."""
+
+    def __init__(self, provider: Provider, connect: Callable[[Provider], Service]) -> None:
+        self.provider = provider
+        self._connect = connect
+        self._service: Service | None = None
+        self._connecting = asyncio.Lock()
+
+    async def connected(self) -> Service:
+        """The connection; it is made in a thread, since loading its library takes a second."""
+        async with self._connecting:
+            if self._service is None:
+                self._service = await asyncio.to_thread(self._connect, self.provider)
+        return self._service
+
+    async def close(self) -> None:
+        """Let go of the connection."""
+        if self._service is not None:
+            await self._service.close()
+
+
 class RateLimit:
-    """The way to one provider, in one event loop."""
+    """The way to one model of a provider, in one event loop."""
 
     def __init__(
         self,
         provider: Provider,
         now: Callable[[], float] = time.monotonic,
         connect: Callable[[Provider], Service] = connect,
+        *,
+        beside: RateLimit | None = None,
     ) -> None:
         self.provider = provider
-        self._connect = connect
-        self.places = asyncio.Semaphore(provider.concurrency)
+        self.places: asyncio.Semaphore = beside.places if beside else asyncio.Semaphore(provider.concurrency)
+        self.line: Line = beside.line if beside else Line(provider, connect)
         self.answered = 0
         """Number of answered calls. If others were answered between two refusals of one request, that request is the cause."""
         self.waiting = 0
         """How many calls have a place and wait for the rate limit to open."""
         self._now = now
-        self._service: Service | None = None
-        self._connecting = asyncio.Lock()
         self._closed_at = float("-inf")
         self._open_at = 0.0
         self._in_a_row = 0
@@ -63,11 +86,8 @@ class RateLimit:
         self._refused_at: dict[int, int] = {}
 
     async def connected(self) -> Service:
-        """The connection, made when it is first needed: in a thread, since loading its library takes a second."""
-        async with self._connecting:
-            if self._service is None:
-                self._service = await asyncio.to_thread(self._connect, self.provider)
-        return self._service
+        """The connection, made when it is first needed."""
+        return await self.line.connected()
 
     @asynccontextmanager
     async def place(self) -> AsyncIterator[None]:
@@ -150,5 +170,4 @@ class RateLimit:
 
     async def close(self) -> None:
         """Let go of the connection."""
-        if self._service is not None:
-            await self._service.close()
+        await self.line.close()

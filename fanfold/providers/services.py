@@ -15,7 +15,10 @@ from fanfold.model.text.sentences import Sentence, say
 from fanfold.model.values.questions import Usage
 from fanfold.model.values.secrets import blanked
 from fanfold.providers.configuration import Provider
+from fanfold.providers.limits.told import ToldLimit, delay_in, is_daily, is_throttling, told_in, until_tomorrow
 
+NOT_SENT = ("ConnectTimeout", "PoolTimeout")
+"""What the HTTP library calls a time-out before anything was sent."""
 CUT = ("RemoteProtocolError", "ReadError", "WriteError", "DecodingError")
 """What the HTTP library calls a connection that ended while it was in use: the request may have been served."""
 
@@ -29,6 +32,7 @@ class Request:
     images: tuple[bytes, ...] = ()
     system: str | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict)
 
 
 class Finish(StrEnum):
@@ -46,9 +50,11 @@ class Reply:
     text: str
     finish: Finish
     usage: Usage
+    told: tuple[ToldLimit, ...] = ()
+    """What the service says of its limits."""
 
 
-UNKNOWN_STATUSES = (502, 504)
+UNKNOWN_STATUSES = (502, 504, 520, 524)
 """A gateway lost the answer of the service behind it, which may have worked."""
 
 
@@ -78,6 +84,10 @@ NAMED_STATUSES = {
 """The HTTP status of each word that services have for an error, in small letters."""
 
 
+SHORTEST_QUOTA = 600.0
+"""A service that says to wait for less, though the day's quota is used up, speaks of another limit."""
+
+
 class TroubleKind(StrEnum):
     """What kind of trouble a service has, which decides what happens next."""
 
@@ -87,6 +97,8 @@ class TroubleKind(StrEnum):
     """It did not answer in time: try again, counted."""
     LIMITED = "rate_limited"
     """Too many requests: wait, not counted."""
+    QUOTA = "quota_used_up"
+    """The day's quota is used up: the next model, or wait until it is there again, not counted."""
     REFUSED = "refused"
     """The key, the account or the model is not accepted: no page will fare better."""
     UNREACHABLE = "unreachable"
@@ -99,7 +111,15 @@ class ServiceTrouble(Exception):
     """A call that brought no answer. The message never has the key in it, also when the service repeats it."""
 
     def __init__(
-        self, provider: Provider, kind: TroubleKind, said: str, after: float | None = None, *, unknown: bool = False
+        self,
+        provider: Provider,
+        kind: TroubleKind,
+        said: str,
+        after: float | None = None,
+        *,
+        unknown: bool = False,
+        told: tuple[ToldLimit, ...] = (),
+        is_own: bool = False,
     ) -> None:
         key = provider.key
         message = say("service_said", service=provider.name, said=said)
@@ -110,6 +130,10 @@ class ServiceTrouble(Exception):
         """Seconds the service asked to wait, if it did."""
         self.unknown = unknown or kind is TroubleKind.LATE
         """Whether the service may have done the work, and charged for it, although no answer came."""
+        self.told = told
+        """What the service says of its limits."""
+        self.is_own = is_own
+        """Whether we did not ask at all, since the limit that we keep is used up or closed."""
 
 
 class Service(Protocol):
@@ -156,6 +180,25 @@ def connection_trouble(error: Exception, provider: Provider) -> ServiceTrouble:
     return ServiceTrouble(provider, TroubleKind.UNREACHABLE, say("not_reached", address=provider.address))
 
 
+def time_out(error: Exception, provider: Provider) -> ServiceTrouble:
+    """What a time-out of the HTTP library means: nobody is there, or the request was sent and may have been served."""
+    if type(error.__cause__).__name__ in NOT_SENT:
+        return ServiceTrouble(provider, TroubleKind.UNREACHABLE, say("not_reached", address=provider.address))
+    return ServiceTrouble(provider, TroubleKind.LATE, say("late", seconds=provider.timeout))
+
+
+def refusal(provider: Provider, status: int, code: str, said: str, body: Any, headers: Any) -> ServiceTrouble:
+    """What an error with an HTTP status means."""
+    kind, wait = kind_of_status(status, code), seconds_to_wait(headers)
+    if kind is TroubleKind.LIMITED:
+        wait = wait if wait is not None else delay_in(body, said)
+        if is_daily(body, said):
+            kind, wait = TroubleKind.QUOTA, wait if wait and wait > SHORTEST_QUOTA else until_tomorrow()
+    sentence = say("answered_status", status=status, said=said)
+    unknown = status in UNKNOWN_STATUSES
+    return ServiceTrouble(provider, kind, sentence, wait, unknown=unknown, told=told_in(headers))
+
+
 def kind_of_status(status: int, code: str) -> TroubleKind:
     """What an HTTP status means; ``code`` is the service's own word for it, where it has one."""
     if code in ACCOUNT_CODES or status in (401, 402, 403, 404):
@@ -176,10 +219,23 @@ def trouble_inside(provider: Provider, error: Any) -> ServiceTrouble:
         return ServiceTrouble(provider, TroubleKind.BUSY, say("reply_without_answer"), unknown=True)
     told: dict[str, Any] = error if isinstance(error, dict) else {"message": error}
     words = [str(told[name]) for name in ("code", "status", "type") if told.get(name) is not None]
+    text = " ".join(str(told.get("message") or error).split())[:300]
     status = next((found for word in words if (found := _status_named(word)) is not None), None)
-    said = say("answered_error", said=" ".join(str(told.get("message") or error).split())[:300])
+    if status is None and is_throttling(text):
+        status = 429
     kind = kind_of_status(status or 500, next((word for word in words if word in ACCOUNT_CODES), ""))
-    return ServiceTrouble(provider, kind, said, unknown=status is None or status in UNKNOWN_STATUSES)
+    wait = delay_in(told, text) if kind is TroubleKind.LIMITED else None
+    if kind is TroubleKind.LIMITED and is_daily(told, text):
+        kind, wait = TroubleKind.QUOTA, until_tomorrow()
+    unknown = status is None or status in UNKNOWN_STATUSES
+    return ServiceTrouble(provider, kind, say("answered_error", said=text), wait, unknown=unknown)
+
+
+def error_inside(answer: Any) -> Any:
+    """The error in a body with the status 200: under its name, or as the body itself."""
+    more = getattr(answer, "model_extra", None) or {}
+    named = getattr(answer, "error", None)
+    return named if named or not {"message", "code", "status"} & set(more) else more
 
 
 def _status_named(word: str) -> int | None:

@@ -27,6 +27,7 @@ from fanfold.store.rows.budgets import Budgets
 from fanfold.store.rows.decisions import Decisions
 from fanfold.store.rows.events import Events
 from fanfold.store.rows.health import HealthChecks
+from fanfold.store.rows.rate_limits import RateLimits
 from fanfold.store.rows.removal import Removal
 from fanfold.store.rows.tasks import Tasks
 from fanfold.store.rows.tokens import Tokens
@@ -157,6 +158,11 @@ class Transaction:
     def usage_history(self) -> UsageHistory:
         """What calls of each pipeline and model have used."""
         return UsageHistory(self.connection, self.clock)
+
+    @cached_property
+    def rate_limits(self) -> RateLimits:
+        """Rate limits that all workers share: take, hold, refuse, learn."""
+        return RateLimits(self.connection, self.clock)
 
     @cached_property
     def tokens(self) -> Tokens:

@@ -64,7 +64,11 @@ LANE_MUTANTS = (
     ),
     mutant(
         "a service that wants to be left alone for hours pauses the task",
-        Edit(ASKING, "if trouble.kind is TroubleKind.LIMITED and (trouble.after or 0) > LONGEST_WAIT:", "if False:"),
+        Edit(
+            ASKING,
+            "if trouble.kind is TroubleKind.LIMITED and (trouble.after or 0) > LONGEST_WAIT and not trouble.is_own:",
+            "if False:",
+        ),
         test=f"{ASKED}test_a_service_that_wants_to_be_left_alone_for_hours_pauses_the_task",
     ),
     mutant(

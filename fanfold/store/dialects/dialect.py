@@ -185,6 +185,10 @@ class Dialect(ABC):
     def json_field(self, value: sa.ColumnElement[Any], field: str) -> sa.ColumnElement[Any]:
         """A field of a JSON value."""
 
+    @abstractmethod
+    def whole(self, number: sa.ColumnElement[float]) -> sa.ColumnElement[Any]:
+        """A number that is not negative, without its fraction."""
+
     def hidden(self, number: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
         """Keep the planner from using an index on this number, where it would choose the wrong index."""
         return number

@@ -149,6 +149,10 @@ class Postgresql(Dialect):
         """The field as text."""
         return _quoted(value, "->>", field)
 
+    def whole(self, number: sa.ColumnElement[float]) -> sa.ColumnElement[Any]:
+        """A cast would round."""
+        return sa.func.floor(number)
+
     def only_checked(self, condition: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
         """The planner never joins on `IS true`."""
         return condition.is_(sa.true())

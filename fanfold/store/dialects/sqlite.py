@@ -199,6 +199,10 @@ class Sqlite(Dialect):
         """The field as number or text."""
         return sa.func.json_extract(value, _path(field))
 
+    def whole(self, number: sa.ColumnElement[float]) -> sa.ColumnElement[Any]:
+        """A cast cuts it off; `floor` is not in every build."""
+        return sa.cast(number, sa.Integer())
+
     def hidden(self, number: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
         """`+ 0` makes it an expression, which no index has."""
         return number + 0

@@ -9,7 +9,8 @@ import sqlalchemy as sa
 
 from fanfold.errors import DatabaseProblem
 from fanfold.store.database import Database
-from fanfold.store.schema.tables import metadata, revisions
+from fanfold.store.schema.rate_limits import metadata
+from fanfold.store.schema.tables import revisions
 
 VERSION_TABLE = "alembic_version"
 
@@ -33,8 +34,9 @@ HISTORY: tuple[Revision, ...] = (
     Revision("0001", "0001"),
     Revision("0010", "0001", adds=("drafts", "deleted_tasks", "externals", "resets", "reset_items", "decisions")),
     Revision("0020", "0001", adds=("budgets", "usage_history")),
+    Revision("0030", "0001", adds=("rate_limits", "rate_limit_holders")),
 )
-"""Every revision this version knows, oldest first: 0.1, 0.2, and budgets. Tests compare it with the migrations."""
+"""Every revision this version knows, oldest first. Tests compare it with the migrations."""
 REVISIONS = tuple(revision.name for revision in HISTORY)
 NEWEST = REVISIONS[-1]
 UNRELEASED = ("0006", "0007", "0008", "0009")

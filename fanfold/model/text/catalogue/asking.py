@@ -45,5 +45,8 @@ SENTENCES: dict[str, str] = {
     "provider_kind": "{where}: kind is {kind!r}; use {known:or}.",
     "provider_address": "{where}: base_url must begin with http:// or https://",
     "provider_positive": "{where}: concurrency and timeout must be more than 0.",
+    "limit_used_up": "is not asked now: the limit {limit} is used up",
+    "quota_spent": "has no requests left for today",
+    "models_no_table": "{where}: models must be a table with a table for each model.",
     "provider_no_number": "{where}: {name} is {value}, which is not a number.",
 }

@@ -18,6 +18,8 @@ SENTENCES: dict[str, str] = {
     "unreachable_since": "{service} unreachable since {since:time}",
     "waits_for": "waits for {service}",
     "next_try": "next try in {seconds} s",
+    "quota_used_up": "the daily quota of {service} is used up",
+    "next_try_at": "next try at {at:clock}",
     "trying_now": "trying now",
     "waits_external": "waits for an external job",
     "waits_external_until": "waits for an external job at {at:clock}",

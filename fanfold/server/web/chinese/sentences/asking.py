@@ -43,5 +43,8 @@ SENTENCES: dict[str, str] = {
     "provider_kind": "{where}：kind 为 {kind!r}；可用 {known:or}。",
     "provider_address": "{where}：base_url 须以 http:// 或 https:// 开头",
     "provider_positive": "{where}：concurrency 和 timeout 须大于 0。",
+    "limit_used_up": "暂不请求：限额 {limit} 已用完",
+    "quota_spent": "今天的请求次数已用完",
+    "models_no_table": "{where}：models 须为表，每个模型一个表。",
     "provider_no_number": "{where}：{name} 为 {value}，不是数字。",
 }

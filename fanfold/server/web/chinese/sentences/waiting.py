@@ -18,6 +18,8 @@ SENTENCES: dict[str, str] = {
     "unreachable_since": "{service} 自 {since:time} 起无法连接",
     "waits_for": "等待 {service}",
     "next_try": "{seconds} 秒后重试",
+    "quota_used_up": "{service} 的每日配额已用完",
+    "next_try_at": "{at:clock} 再次尝试",
     "trying_now": "正在重试",
     "waits_external": "等待外部作业",
     "waits_external_until": "等待外部作业，下次查看：{at:clock}",

@@ -1,0 +1,94 @@
+"""The limits of all models that one event loop asks: where each call gets its place, and tells what became of it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from fanfold.model.rate_limits import Dimension
+from fanfold.model.text.sentences import say
+from fanfold.model.values.questions import Question, Usage
+from fanfold.providers.configuration import Provider
+from fanfold.providers.limits.lease import LimitRows
+from fanfold.providers.limits.need import NOTHING, Estimate, Need
+from fanfold.providers.limits.settings import sizes_for
+from fanfold.providers.limits.shared import MustWait, SharedLimit
+from fanfold.providers.limits.told import ToldLimit
+from fanfold.providers.services import ServiceTrouble, TroubleKind
+from fanfold.store.store import Store
+
+
+class CallPlace:
+    """The place of one call under the limit of its model."""
+
+    def __init__(self, limit: SharedLimit, estimate: Estimate, question: Question) -> None:
+        self.limit = limit
+        self.need = estimate.need(question)
+        self.used: Need | None = NOTHING
+        """What it took: nothing, as long as it was not sent."""
+        self._estimate = estimate
+        self._question = question
+        self._sent_at = 0.0
+
+    def sent(self) -> None:
+        """From now on it counts."""
+        self.used, self._sent_at = None, time.monotonic()
+
+    def answered(self, usage: Usage, told: tuple[ToldLimit, ...]) -> None:
+        """An answer came."""
+        self.used = self._estimate.learn(self._question, usage)
+        self.limit.went_well()
+        self.limit.learn(told)
+
+    def failed(self, trouble: ServiceTrouble, closed_seconds: float) -> None:
+        """No answer came. A refusal closes the limit for all workers; a call that was not served took no tokens."""
+        self.limit.learn(trouble.told)
+        ago = time.monotonic() - self._sent_at
+        if trouble.kind is TroubleKind.QUOTA:
+            self.limit.refused(trouble.after or 0.0, ago, is_quota=True)
+        elif trouble.kind is TroubleKind.LIMITED:
+            self.limit.refused(closed_seconds, ago)
+        if not trouble.unknown:
+            self.used = NOTHING | {Dimension.REQUESTS: 1.0, Dimension.REQUESTS_DAY: 1.0}
+
+
+class CallLimits:
+    """The limits of one event loop, by account and model."""
+
+    def __init__(self, store: Store, asker: str, patience: Callable[[], float]) -> None:
+        self.store = store
+        self.holder = f"{socket.gethostname()[:60]}-{os.getpid()}-{asker[:6]}"
+        self._patience = patience
+        self._limits: dict[str, tuple[SharedLimit, Estimate]] = {}
+
+    def of(self, provider: Provider, model: str) -> tuple[SharedLimit, Estimate]:
+        """The limit of a model, and what calls to it are estimated to take."""
+        key = provider.limit_key(model)
+        if key not in self._limits:
+            rows = LimitRows(self.store, key, sizes_for(provider, model), provider.concurrency, self.holder)
+            self._limits[key] = (SharedLimit(rows, patience=self._patience), Estimate())
+        return self._limits[key]
+
+    @asynccontextmanager
+    async def place(self, provider: Provider, model: str, question: Question) -> AsyncIterator[CallPlace]:
+        """A place for one call, as soon as the limit has one; ServiceTrouble when that would take too long."""
+        limit, estimate = self.of(provider, model)
+        place = CallPlace(limit, estimate, question)
+        try:
+            await limit.enter(place.need)
+        except MustWait as wait:
+            kind = TroubleKind.QUOTA if wait.is_quota else TroubleKind.LIMITED
+            why = say("quota_spent") if wait.is_quota else say("limit_used_up", limit=limit.rows.key)
+            raise ServiceTrouble(provider, kind, why, wait.seconds, is_own=True) from None
+        try:
+            yield place
+        finally:
+            limit.leave(place.need, place.used)
+
+    async def close(self) -> None:
+        """Give back what is held."""
+        for limit, _ in self._limits.values():
+            await limit.close()

@@ -1,0 +1,152 @@
+"""One visit of a process to the rows of a limit: what it reports, what it wants, and what it gets, in one transaction."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from fanfold.model.rate_limits import (
+    FIRST_IN_FLIGHT,
+    RAMP_PER_SECOND,
+    Dimension,
+    Level,
+    Refill,
+)
+from fanfold.providers.limits.told import ToldLimit
+from fanfold.store.rows.rate_limits import Crowd, Taken
+from fanfold.store.store import Store, Transaction
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A refusal to report: close for so many seconds; the call was sent so many seconds ago."""
+
+    seconds: float
+    ago: float
+    is_quota: bool = False
+
+
+@dataclass(frozen=True)
+class HoldWish:
+    """The calls in flight that a process wants: with how many under way, waiting, and answered since the last visit."""
+
+    busy: int
+    wanted: int
+    waiting: int
+    clean: int
+    knows_rate: bool = False
+    """Whether a limit per minute is known: then nothing is tried out."""
+    yields: bool = False
+
+
+@dataclass(frozen=True)
+class Visit:
+    """What a process wants to do at the rows of a key."""
+
+    refills: tuple[Refill, ...] = ()
+    hold: HoldWish | None = None
+    refusals: tuple[Refusal, ...] = ()
+    told: tuple[ToldLimit, ...] = ()
+    looks: bool = False
+    """Whether it wants to know the levels."""
+    leaves: bool = False
+
+
+@dataclass(frozen=True)
+class Held:
+    """The calls in flight that a process was given, and of how many for all."""
+
+    held: int
+    cap: int
+    is_opening: bool
+    """Whether it was closed until a moment ago, and allows more with every second."""
+    is_searching: bool
+    """Whether clean answers make it allow more."""
+    crowd: Crowd
+
+
+@dataclass(frozen=True)
+class Lease:
+    """What a process got."""
+
+    taken: Mapping[Dimension, Taken] = field(default_factory=dict)
+    held: Held | None = None
+    levels: Mapping[Dimension, Level] | None = None
+    """None when they were not looked at."""
+
+
+class LimitRows:
+    """The rows of one key, as one process uses them."""
+
+    def __init__(self, store: Store, key: str, sizes: Mapping[Dimension, float], most: int, holder: str) -> None:
+        self.store = store
+        self.key = key
+        self.sizes = sizes
+        self.most = most
+        """The most calls in flight of this process."""
+        self.holder = holder
+        self._is_declared = False
+
+    def visit(self, visit: Visit) -> Lease:
+        """One transaction. Rows are locked in one order: calls in flight, then the others by dimension."""
+        if visit == Visit(looks=True) and self._is_declared:
+            with self.store.read() as tx:
+                return Lease(levels=tx.rate_limits.levels(self.key))
+        lease = self.store.transact(lambda tx: self._act(tx, visit))
+        self._is_declared = True
+        return lease
+
+    def _act(self, tx: Transaction, visit: Visit) -> Lease:
+        rows = tx.rate_limits
+        if not self._is_declared:
+            rows.declare(self.key, self.sizes, min(FIRST_IN_FLIGHT, self.most))
+        self._report(tx, visit)
+        held = None if visit.hold is None else self._held(tx, visit.hold)
+        for told in sorted(visit.told, key=lambda one: ORDER[one.dimension]):
+            rows.learn(self.key, told.dimension, told.limit, told.remaining)
+        ordered = sorted(visit.refills, key=lambda one: ORDER[one.dimension])
+        taken = {refill.dimension: rows.take(self.key, refill) for refill in ordered}
+        is_short = any(refill.least > 0 and not taken[refill.dimension].granted for refill in ordered)
+        levels = rows.levels(self.key) if visit.looks or visit.told or is_short else None
+        if visit.leaves:
+            rows.leave(self.key, self.holder)
+        return Lease(taken, held, levels)
+
+    def _report(self, tx: Transaction, visit: Visit) -> None:
+        for refusal in visit.refusals:
+            if refusal.is_quota:
+                tx.rate_limits.use_up_day(self.key, refusal.seconds)
+            else:
+                tx.rate_limits.refuse(self.key, refusal.seconds, refusal.ago)
+
+    def _held(self, tx: Transaction, wish: HoldWish) -> Held:
+        crowd = tx.rate_limits.crowd(self.key, self.holder)
+        ceiling = self.most * (crowd.others + 1)
+        level = tx.rate_limits.grow(self.key, wish.clean, ceiling)
+        most = self._most(level, ceiling, wish.knows_rate)
+        cap = _opening(level, most)
+        # With fewer calls than processes, each lets others go first now and then.
+        share = max(math.ceil(cap / (crowd.others + 1)), 0 if wish.yields and cap <= crowd.others else 1)
+        wanted = min(wish.wanted, share) if crowd.waiting else wish.wanted
+        held = tx.rate_limits.hold(self.key, self.holder, wish.busy, max(wish.busy, wanted), wish.waiting, cap)
+        is_searching = level.size is None and not wish.knows_rate and most < ceiling
+        return Held(min(held, wanted) if wish.yields else held, cap, cap < int(most), is_searching, crowd)
+
+    def _most(self, level: Level, ceiling: int, knows_rate: bool) -> float:
+        """How many calls all processes may have in flight: as configured, or found by trying where no rate is known."""
+        if level.size is not None:
+            return level.size
+        return float(ceiling) if knows_rate else min(level.level, ceiling)
+
+
+def _opening(level: Level, most: float) -> int:
+    """What is allowed now: after it was closed it opens step by step, so that not everybody comes back at once."""
+    if level.closed_seconds > 0:
+        return 0
+    if level.opened_seconds is None:
+        return int(most)
+    return int(min(most, 1 + level.opened_seconds * RAMP_PER_SECOND))
+
+
+ORDER = {dimension: place for place, dimension in enumerate(Dimension)}
