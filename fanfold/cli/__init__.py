@@ -21,7 +21,7 @@ SECTIONS = {
     "Work": ("run", "submit", "worker", "serve", "tick"),
     "Look": ("tasks", "show", "items", "events", "decisions", "calls", "wait", "result", "output", "stream", "top"),
     "Steer": ("pause", "resume", "cancel", "retry", "accept", "decide", "rerun", "merge", "do", "external", "delete"),
-    "Operate": ("pipelines", "providers", "workers", "metrics", "doctor", "prune", "tokens", "db"),
+    "Operate": ("pipelines", "providers", "limits", "workers", "metrics", "doctor", "prune", "tokens", "db"),
 }
 NAMES = tuple(name for names in SECTIONS.values() for name in names)
 

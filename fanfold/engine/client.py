@@ -15,6 +15,7 @@ from fanfold.engine.queries.lookup import Lookup
 from fanfold.engine.queries.metrics import Metrics, measure
 from fanfold.engine.queries.outputs import OutputQueries
 from fanfold.engine.queries.pauses import steps_of
+from fanfold.engine.queries.rate_limits import close_limit, list_limits, open_limit
 from fanfold.engine.queries.tasks import TaskQueries
 from fanfold.engine.tasks.steering.accept_degraded import Keep, accept
 from fanfold.engine.tasks.steering.budgets import BudgetChange, change_budget
@@ -27,6 +28,7 @@ from fanfold.errors import NotFound
 from fanfold.model.decision import NewDecision
 from fanfold.model.pipelines.kept_types import NO_TYPES, KeptTypes
 from fanfold.model.pipelines.pipeline import Pipeline, Target, as_pipeline, by_name
+from fanfold.model.rate_limits import LimitRow
 from fanfold.model.task import Task
 from fanfold.model.text.sentences import say
 from fanfold.model.text.texts import check_keys, check_text
@@ -200,6 +202,18 @@ class Client:
         """Every known worker, live ones first."""
         with self.store.read() as tx:
             return tx.workers.all(self.store.settings.lease_seconds)
+
+    def limits(self) -> builtins.list[LimitRow]:
+        """The rate limits that all workers share, as they are now."""
+        return list_limits(self.store)
+
+    def open_limit(self, key: str) -> builtins.list[LimitRow]:
+        """Open a rate limit that a refusal, a used-up day or a person has closed."""
+        return open_limit(self.store, key)
+
+    def close_limit(self, key: str, seconds: float = 600.0) -> builtins.list[LimitRow]:
+        """Let no worker ask this model for so many seconds."""
+        return close_limit(self.store, key, seconds)
 
     def metrics(self) -> Metrics:
         """The metrics of the whole installation."""

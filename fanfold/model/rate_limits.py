@@ -116,3 +116,8 @@ class LimitRow:
     """Calls that wait in all processes."""
     waiters: tuple[str, ...]
     """The processes in which they wait."""
+
+    @property
+    def has_calls(self) -> bool:
+        """Whether this is the row that counts the calls of its key."""
+        return self.dimension == Dimension.IN_FLIGHT

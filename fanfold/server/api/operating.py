@@ -233,4 +233,4 @@ async def health(place: At) -> Health:
 @plain.get("/metrics", responses={**may_answer(), 200: {"content": {"text/plain": {}}}}, response_class=Response)
 def prometheus(place: At, client: Looking, _access: Overseeing) -> Response:
     """Get the metrics for Prometheus."""
-    return Response(exposed(client.metrics(), place.live), media_type=CONTENT_TYPE_LATEST)
+    return Response(exposed(client.metrics(), place.live, client.limits()), media_type=CONTENT_TYPE_LATEST)

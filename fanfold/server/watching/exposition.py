@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from fanfold.engine.queries.metrics import Metrics
 from fanfold.model.lifecycle import TaskState
+from fanfold.model.rate_limits import LimitRow
 from fanfold.server.watching.live import Live
 
 ITEMS = {"pending": "queue", "running": "running", "retrying": "retrying", "waiting": "waiting"}
 
 
-def exposed(metrics: Metrics, live: Live) -> bytes:
+def exposed(metrics: Metrics, live: Live, limits: Sequence[LimitRow] = ()) -> bytes:
     """The metrics in Prometheus format."""
     registry = CollectorRegistry()
 
@@ -33,4 +36,25 @@ def exposed(metrics: Metrics, live: Live) -> bytes:
         gauge("item_failure_ratio", "Share of attempts that failed in the last minute.").set(metrics.failure_rate)
     gauge("workers", "Live workers.").set(metrics.workers)
     gauge("watchers", "Open live streams of this server.").set(live.watchers)
+    _add_limits(registry, limits)
     return generate_latest(registry)
+
+
+def _add_limits(registry: CollectorRegistry, limits: Sequence[LimitRow]) -> None:
+    """The figures of rate limits, by their name and what they count."""
+    labels = ("limit", "dimension")
+    size = Gauge("fanfold_limit_size", "Size of a rate limit, configured or learned.", labels, registry=registry)
+    level = Gauge("fanfold_limit_level", "What is left of a rate limit.", labels, registry=registry)
+    waiting = Gauge("fanfold_limit_waiting", "Calls that wait for a rate limit.", labels[:1], registry=registry)
+    in_flight = Gauge("fanfold_limit_in_flight", "Calls that may be under way.", labels[:1], registry=registry)
+    refusals = Gauge("fanfold_limit_refusals", "Refusals met so far.", labels[:1], registry=registry)
+    closed = Gauge("fanfold_limit_closed", "Whether a rate limit is closed.", labels, registry=registry)
+    for limit in limits:
+        if limit.size is not None:
+            size.labels(limit.key, limit.dimension).set(limit.size)
+        level.labels(limit.key, limit.dimension).set(limit.level)
+        closed.labels(limit.key, limit.dimension).set(limit.closed_until is not None)
+        if limit.has_calls:
+            waiting.labels(limit.key).set(limit.waiting)
+            in_flight.labels(limit.key).set(limit.in_flight)
+            refusals.labels(limit.key).set(limit.refusals)

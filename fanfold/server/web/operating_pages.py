@@ -23,6 +23,18 @@ router = APIRouter()
 ORDER = {doctor.PROBLEM: 0, doctor.WARNING: 1, doctor.OK: 2}
 WIDTH, HEIGHT = 720.0, 120.0
 SPAN_SECONDS = SAMPLE_SECONDS * SAMPLES
+LIMIT_WORDS = {
+    "requests": "requests per minute",
+    "tokens": "tokens per minute",
+    "input_tokens": "input tokens per minute",
+    "output_tokens": "output tokens per minute",
+    "requests_day": "requests per day",
+    "in_flight": "calls in flight",
+    "configured": "settings",
+    "learned": "the service",
+    "adaptive": "found by trying",
+}
+"""What rate limits count, and where their sizes come from."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +78,8 @@ def seen(place: AppState) -> dict[str, Any]:
     return {
         "workers": [living(row) for row in client.workers()],
         "figures": client.metrics(),
+        "limits": client.limits(),
+        "limit_words": LIMIT_WORDS,
         "chart": charted(list(place.live.samples)),
         "checks": checked(place),
         "watchers": place.live.watchers,

@@ -48,5 +48,7 @@ SENTENCES: dict[str, str] = {
     "limit_used_up": "is not asked now: the limit {limit} is used up",
     "quota_spent": "has no requests left for today",
     "models_no_table": "{where}: models must be a table with a table for each model.",
+    "no_limit": "There is no limit {key!r}. There are: {known}.",
+    "limit_seconds": "A limit can be closed for more than 0 and at most {most:g} s.",
     "provider_no_number": "{where}: {name} is {value}, which is not a number.",
 }

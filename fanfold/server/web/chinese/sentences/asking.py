@@ -46,5 +46,7 @@ SENTENCES: dict[str, str] = {
     "limit_used_up": "暂不请求：限额 {limit} 已用完",
     "quota_spent": "今天的请求次数已用完",
     "models_no_table": "{where}：models 须为表，每个模型一个表。",
+    "no_limit": "没有限额 {key!r}。可用的有：{known}。",
+    "limit_seconds": "关闭限额的时间须大于 0 秒，最多 {most:g} 秒。",
     "provider_no_number": "{where}：{name} 为 {value}，不是数字。",
 }
