@@ -35,6 +35,7 @@ from fanfold.errors import Permanent as Permanent
 from fanfold.errors import TaskStopped as TaskStopped
 from fanfold.errors import Temporary as Temporary
 from fanfold.errors import Unreadable as Unreadable
+from fanfold.model.batch import Batch as Batch
 from fanfold.model.decision import Decision as Decision
 from fanfold.model.decision import NewDecision as NewDecision
 from fanfold.model.decision import part_key as part_key

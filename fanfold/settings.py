@@ -46,6 +46,10 @@ class Settings:
     result_bytes: int = 64_000_000
     retention_days: float = 30.0
     answer_days: float = 90.0
+    batch_quiet_seconds: float = 15.0
+    batch_age_seconds: float = 600.0
+    batch_poll_seconds: float = 60.0
+    batch_trial: int = 100
     stale_hours: float = 24.0
     sqlite_synchronous: str = "FULL"
     host: str = "127.0.0.1"
@@ -105,6 +109,10 @@ MEANINGS = {
     "result_bytes": "The largest result a handler may return; larger ones belong into a file.",
     "retention_days": "Finished tasks older than this are pruned with their files; 0 keeps them forever.",
     "answer_days": "Answers of models are kept so long, so that the same question is not paid twice; 0 keeps them forever.",
+    "batch_quiet_seconds": "A batch is sent when no question has joined it for this long.",
+    "batch_age_seconds": "A batch is sent when its first question has waited this long, even if more are coming.",
+    "batch_poll_seconds": "How often a service is asked how far a new batch is; less often as it gets older.",
+    "batch_trial": "Batches of at least this many questions are sent only after one of them was answered live; 0: never try.",
     "stale_hours": "Scratch files and blobs that nothing refers to are removed after so long.",
     "sqlite_synchronous": "SQLite's synchronous pragma: FULL survives a power cut, NORMAL may lose the last moments.",
     "host": "The address the server listens on; any other than a loopback address demands tokens.",

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Self
 
+from tests.ai_batches import FakeBatches
 from tests.ai_protocol import (
     ANTHROPIC_PATH,
     FAULTS,
@@ -39,6 +40,7 @@ class AIServer:
         self._answer: Answer = markdown_for
         self._queue: deque[Fault] = deque()
         self._draw: Callable[[], Fault] = lambda: FAULTS["answer"]
+        self.batches = FakeBatches(lambda: self._answer)
         self._started = threading.Event()
         self._released = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="ai-server", daemon=True)
@@ -154,7 +156,10 @@ class AIServer:
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """One request and its reply. Returns whether the connection goes on."""
-        call, reply = self._choose(*await read_request(reader))
+        method, path, headers, body = await read_request(reader)
+        if self.batches.handles(path):
+            return await self._exchange_batches(writer, method, path, headers, body)
+        call, reply = self._choose(path, headers, body)
         try:
             if reply.hangs or reply.after_seconds:
                 await client_stays(reader, None if reply.hangs else reply.after_seconds)
@@ -169,6 +174,20 @@ class AIServer:
         writer.write(payload[: -len(reply.text) // 2 - 1] if reply.dropped else payload)
         await writer.drain()
         return not reply.dropped
+
+    async def _exchange_batches(
+        self, writer: asyncio.StreamWriter, method: str, path: str, headers: Mapping[str, str], body: bytes
+    ) -> bool:
+        """A request about files or batches. Returns whether the connection goes on."""
+        with self._lock:
+            status, content, is_cut = self.batches.handle(method, path, headers, body)
+        if is_cut:
+            return False
+        kind = "application/json" if content.startswith(b"{") and content.count(b"\n") <= 1 else "application/x-jsonl"
+        head = f"HTTP/1.1 {status} Reply\r\nContent-Type: {kind}\r\nContent-Length: {len(content)}\r\n\r\n"
+        writer.write(head.encode() + content)
+        await writer.drain()
+        return True
 
     def _choose(self, path: str, headers: Mapping[str, str], body: bytes) -> tuple[Call, Reply]:
         with self._lock:
@@ -199,9 +218,22 @@ async def client_stays(reader: asyncio.StreamReader, seconds: float | None) -> N
     raise ConnectionResetError("the client has gone away")
 
 
-async def read_request(reader: asyncio.StreamReader) -> tuple[str, dict[str, str], bytes]:
-    """Path, headers in lower case, and body of the next request on this connection."""
+async def read_request(reader: asyncio.StreamReader) -> tuple[str, str, dict[str, str], bytes]:
+    """Method, path, headers in lower case, and body of the next request on this connection."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-    path = head[0].split()[1].partition("?")[0]
+    method, target = head[0].split()[:2]
+    path = target.partition("?")[0]
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:])}
-    return path, headers, await reader.readexactly(int(headers.get("content-length", 0)))
+    if headers.get("transfer-encoding") == "chunked":
+        return method, path, headers, await read_chunks(reader)
+    return method, path, headers, await reader.readexactly(int(headers.get("content-length", 0)))
+
+
+async def read_chunks(reader: asyncio.StreamReader) -> bytes:
+    """A body that comes in chunks."""
+    body = b""
+    while size := int((await reader.readline()).split(b";")[0], 16):
+        body += await reader.readexactly(size)
+        await reader.readline()
+    await reader.readline()
+    return body

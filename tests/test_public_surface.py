@@ -11,7 +11,8 @@ from fanfold.engine.queries.page import PageQueries
 
 PROMISED = [
     "Action", "ActionFailed", "ActionOutcome", "ActionWork", "Ambiguous", "Answer", "AppCommand", "Application",
-    "AsyncClient", "BEGAN_AGAIN", "BadAnswer", "BadInput", "BadOption", "BadPipeline", "Budget", "Cancelled", "Catalogue",
+    "AsyncClient", "BEGAN_AGAIN", "BadAnswer", "BadInput", "BadOption", "BadPipeline", "Batch", "Budget", "Cancelled",
+    "Catalogue",
     "Change",
     "Check", "ChildDied", "Client", "DatabaseProblem", "Decision", "Event", "ExternalJob", "FanfoldError", "File", "Form",
     "FormFailed", "FormFile", "FormWork", "HandlerError", "HoldItem", "IllegalMove", "Item", "ItemState", "ItemWork", "JobFailed",

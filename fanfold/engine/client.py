@@ -8,6 +8,7 @@ from functools import wraps
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
+from fanfold.engine.queries.batches import BatchQueries
 from fanfold.engine.queries.budgets import BudgetQueries
 from fanfold.engine.queries.decisions import DecisionQueries
 from fanfold.engine.queries.items import ItemQueries
@@ -22,6 +23,7 @@ from fanfold.engine.tasks.steering.budgets import BudgetChange, change_budget
 from fanfold.engine.tasks.steering.commands import Commands
 from fanfold.engine.tasks.steering.decide import Deciding
 from fanfold.engine.tasks.steering.external_decisions import Wish, decide
+from fanfold.engine.tasks.steering.set_lane import set_lane
 from fanfold.engine.tasks.submitting.submission import OWNER_LENGTH, Submission
 from fanfold.engine.tasks.submitting.submit import submit_or_find
 from fanfold.errors import NotFound
@@ -96,6 +98,7 @@ class Client:
         self._items = ItemQueries(self.lookup)
         self._outputs = OutputQueries(self.lookup)
         self._decisions = DecisionQueries(self.lookup)
+        self._batches = BatchQueries(self.lookup)
         self._budgets = BudgetQueries(self.lookup)
 
     get = _asks("_tasks", TaskQueries.get)
@@ -115,6 +118,7 @@ class Client:
     missing = _asks("_outputs", OutputQueries.missing)
     stream = _asks("_outputs", OutputQueries.stream)
     decisions = _asks("_decisions", DecisionQueries.decisions)
+    batches = _asks("_batches", BatchQueries.batches)
     budget = _asks("_budgets", BudgetQueries.budget)
 
     def __enter__(self) -> Client:
@@ -332,6 +336,13 @@ class Client:
         """
         wish = Wish(verb, check_keys(items, "`items`"), stage, reason)
         return self._command(task_id, lambda number: decide(self.store, number, wish, self.actor))
+
+    def set_lane(self, task_id: str, lane: str) -> Task:
+        """Ask the models for the rest of a task `live`, or in a `batch` at a lower price, or `auto`: as the deadline allows.
+
+        With ``live``, a batch that nobody else waits for is cancelled at the service. What it has answered is used.
+        """
+        return self._command(task_id, lambda number: set_lane(self.store, number, lane, self.actor))
 
     def do(self, task_id: str, action: str, options: dict[str, Any] | None = None) -> ActionOutcome:
         """Run an action of the task's application, now and in this process; it is recorded as an event."""

@@ -7,6 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from fanfold.model.batch import NONE_BATCHED, LaneCounts
 from fanfold.model.item import Attempt
 from fanfold.model.lifecycle import FINISHED_TASKS, OPEN_ITEMS, RETRIED_BY_NAME, ItemState, TaskState
 from fanfold.model.plan import Kind, Plan
@@ -107,6 +108,8 @@ class Task:
     finished_at: datetime | None
     inputs: tuple[Any, ...] = field(default=())
     spending: Spending = NOTHING_SPENT
+    batched: LaneCounts = NONE_BATCHED
+    """How many of its questions are in the batch lane, while some of its items wait."""
     degraded: int = 0
     """How many of its items are done, but not as they were asked for."""
     accepted: int = 0

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from math import ceil
 
+from fanfold.model.batch import NONE_BATCHED, LaneCounts
 from fanfold.model.lifecycle import COMMANDS, RETRIED_BY_NAME, TASK_MOVES, ItemState, TaskState, legal
 from fanfold.model.plan import Kind, Plan
 from fanfold.model.progress import Counts
@@ -67,6 +68,8 @@ class Facts:
     """How many of the degraded items a person keeps as they are."""
     gathers_decisions: bool = False
     """Whether its merge is due again, in a moment: more decisions may come."""
+    batched: LaneCounts = NONE_BATCHED
+    """How many of its questions are in the batch lane."""
 
     @property
     def unaccepted(self) -> int:
@@ -191,6 +194,8 @@ def _not_served(facts: Facts) -> Sentence:
 
 def _timed(facts: Facts, trouble: Trouble | None) -> Sentence:
     """All that is left of the stage waits for a time."""
+    if facts.batched.open:
+        return say("waits_for_batch", sent=facts.batched.sent, collected=facts.batched.collected)
     external, at, now = facts.counts[ItemState.WAITING], facts.next_due_at, facts.now
     if at is None:
         what = say("waits_external") if external else say("waits_next_try")

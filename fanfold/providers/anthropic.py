@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 from typing import Any
 
 import anthropic
@@ -29,6 +30,8 @@ from fanfold.providers.services import (
 
 MAX_TOKENS = 16_000
 """This protocol demands a limit."""
+KNOWN = ("model", "max_tokens", "messages", "system")
+"""The parts of a request that the library has parameters for."""
 FOREIGN = ("frequency_penalty", "presence_penalty")
 """Parameters of the other protocol, which this one does not have."""
 
@@ -38,7 +41,7 @@ class AnthropicService:
 
     def __init__(self, provider: Provider) -> None:
         self.provider = provider
-        self._client = anthropic.AsyncAnthropic(
+        self.client = anthropic.AsyncAnthropic(
             api_key=provider.key or "none",
             base_url=provider.base_url or DEFAULT_ADDRESSES[provider.kind],
             max_retries=0,
@@ -50,24 +53,32 @@ class AnthropicService:
         """Ask once; a parameter that the model does not take is left out from then on."""
         while True:
             try:
-                return await self._call(request, self._left_out.sent(request))
+                return await self._call(request)
             except anthropic.BadRequestError as error:
                 if not self._left_out.learn(request, error.message):
-                    raise _trouble(error, self.provider) from None
+                    raise trouble_of(error, self.provider) from None
             except (anthropic.AnthropicError, ValueError, AttributeError, TypeError) as error:
-                raise _trouble(error, self.provider) from None
+                raise trouble_of(error, self.provider) from None
 
-    async def _call(self, request: Request, parameters: dict[str, Any]) -> Reply:
+    def body(self, request: Request) -> dict[str, Any]:
+        """The request in the words of the protocol, without parameters that the model does not take."""
+        parameters = self._left_out.sent(request)
         others = {name: value for name, value in parameters.items() if name not in ("max_tokens", *FOREIGN)}
-        raw = await self._client.messages.with_raw_response.create(
-            model=request.model,
-            max_tokens=parameters.get("max_tokens") or MAX_TOKENS,
-            messages=_messages(request),
-            system=request.system or anthropic.omit,
-            extra_body=others or None,
-            extra_headers=request.headers,
+        longest = parameters.get("max_tokens") or MAX_TOKENS
+        system = {"system": request.system} if request.system else {}
+        return {"model": request.model, "max_tokens": longest, "messages": _messages(request), **system, **others}
+
+    async def _call(self, request: Request) -> Reply:
+        others = self.body(request)
+        known: Any = {name: others.pop(name) for name in KNOWN if name in others}
+        raw = await self.client.messages.with_raw_response.create(
+            **known, extra_body=others or None, extra_headers=request.headers
         )
-        answer = await raw.parse()
+        reply = self.reply(await raw.parse(), request.model)
+        return replace(reply, told=told_in(raw.headers))
+
+    def reply(self, answer: Any, model: str) -> Reply:
+        """What a message says; ServiceTrouble when it has an error inside."""
         if getattr(answer, "content", None) is None:
             raise trouble_inside(self.provider, error_inside(answer))
         text = "".join(block.text for block in answer.content if block.type == "text")
@@ -75,11 +86,11 @@ class AnthropicService:
         told = answer.usage
         read = told.cache_read_input_tokens or 0
         usage = Usage(told.input_tokens + read + (told.cache_creation_input_tokens or 0), told.output_tokens, read)
-        return Reply(text, finish, cost_of(self.provider, request.model, usage), told_in(raw.headers))
+        return Reply(text, finish, cost_of(self.provider, model, usage))
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._client.close()
+        await self.client.close()
 
 
 def _messages(request: Request) -> Any:
@@ -97,7 +108,8 @@ def _messages(request: Request) -> Any:
     return [{"role": "user", "content": [*pictures, {"type": "text", "text": request.prompt}]}]
 
 
-def _trouble(error: Exception, provider: Provider) -> ServiceTrouble:
+def trouble_of(error: Exception, provider: Provider) -> ServiceTrouble:
+    """What an error of the library means."""
     if isinstance(error, anthropic.APITimeoutError):
         return time_out(error, provider)
     if isinstance(error, anthropic.APIStatusError):

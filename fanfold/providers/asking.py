@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import random
 from dataclasses import replace
@@ -10,6 +11,7 @@ from typing import Any
 from fanfold.errors import BadAnswer, BadInput, NoAnswer, PauseTask, Permanent, Temporary
 from fanfold.model.text.sentences import say
 from fanfold.model.values.questions import Answer, Asking, Question
+from fanfold.providers.batches.question_lane import batched_answer, goes_into_batch
 from fanfold.providers.configuration import Provider, unknown_model, unknown_provider
 from fanfold.providers.desk import Desk, desk
 from fanfold.providers.inquiry import Inquiry
@@ -17,7 +19,7 @@ from fanfold.providers.rate_limit import LONGEST_WAIT, RateLimit
 from fanfold.providers.services import Reply, Request, ServiceTrouble, TroubleKind, connect, objection
 from fanfold.store.store import Store
 
-__all__ = ["ask", "try_once", "unknown_model", "unknown_provider"]
+__all__ = ["ask", "carry_batches", "try_once", "unknown_model", "unknown_provider"]
 log = logging.getLogger("fanfold.providers")
 AGAIN: dict[str, dict[str, Any]] = {
     "cut_off": {"max_tokens": 32_000},
@@ -84,6 +86,8 @@ async def _asked_twice(here: Desk, rate_limit: RateLimit, inquiry: Inquiry, trie
     changes: dict[str, Any] = {}
     for last in (False, True):
         try:
+            if goes_into_batch(inquiry) and (found := await _batched(here, rate_limit, inquiry, changes)) is not None:
+                return found
             return await here.answer(rate_limit, inquiry, changes)
         except BadAnswer as bad:
             model = f"{inquiry.provider.name}:{inquiry.model}"
@@ -92,6 +96,16 @@ async def _asked_twice(here: Desk, rate_limit: RateLimit, inquiry: Inquiry, trie
                 raise
             changes = AGAIN.get(bad.code, OTHERWISE)
     raise AssertionError("the second time ends in an answer or an error")
+
+
+async def _batched(here: Desk, rate_limit: RateLimit, inquiry: Inquiry, changes: dict[str, Any]) -> Answer | None:
+    """The answer from a batch, if the question is not to be asked live; refusals count as those of live questions do."""
+    try:
+        return await batched_answer(here, inquiry, changes)
+    except ServiceTrouble as trouble:
+        if trouble.kind is TroubleKind.REFUSED:
+            rate_limit.refused(inquiry.asking.task_id, inquiry.model)
+        raise
 
 
 def _react(trouble: ServiceTrouble, rate_limit: RateLimit, inquiry: Inquiry, *, is_last: bool) -> None:
@@ -111,6 +125,13 @@ def _react(trouble: ServiceTrouble, rate_limit: RateLimit, inquiry: Inquiry, *, 
         raise Temporary(trouble.message, after=1 + spread, code=trouble.kind, counts=False)
     if trouble.kind in (TroubleKind.BUSY, TroubleKind.LATE) and asking.retries_left > 0:
         raise Temporary(trouble.message, after=trouble.after, code=trouble.kind)
+
+
+def carry_batches(store: Store, worker: str) -> None:
+    """Send, look at and fetch batches, as far as something is due now; blocks, so it needs a thread of its own."""
+    from fanfold.providers.batches.carry import carry
+
+    asyncio.run(carry(store, worker))
 
 
 async def try_once(provider: Provider, model: str, prompt: str) -> Reply:

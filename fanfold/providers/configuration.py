@@ -44,10 +44,18 @@ class Provider:
     in_flight: int = 0
     idempotency_header: str = ""
     models: ModelLimits = ()
+    batch: int = -1
+    batch_price: float = 0.5
+    batch_tokens: int = 2_000_000
 
     def limit_key(self, model: str) -> str:
         """The name of the limit that calls to a model count against: its account and the model."""
         return f"{self.account or self.name}:{model}"[:300]
+
+    @property
+    def has_batches(self) -> bool:
+        """Whether it answers questions in batches; the services that are known to do so need not be told."""
+        return self.batch > 0 or (self.batch < 0 and not self.base_url and self.name in ("openai", "anthropic"))
 
     @property
     def key(self) -> str | None:
@@ -96,6 +104,9 @@ MEANINGS = {
     "in_flight": "Calls that all workers together have under way, for each model; 0: found by trying.",
     "models": 'Limits of single models: a table `[providers.NAME.models."MODEL"]` with any of the six limits above.',
     "idempotency_header": "Header for an idempotency key, such as `Idempotency-Key`; empty: the service takes none.",
+    "batch": "1 when it answers questions in batches as OpenAI or Anthropic do, 0 when not; -1: these two only.",
+    "batch_price": "What a question in a batch costs, as a share of the usual price.",
+    "batch_tokens": "Most input tokens that may wait in batches of one model; the service names the limit of your tier.",
 }
 
 

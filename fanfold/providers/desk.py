@@ -23,7 +23,7 @@ from fanfold.providers.inquiry import Inquiry
 from fanfold.providers.limits.calls import CallLimits, CallPlace
 from fanfold.providers.rate_limit import PATIENCE, RateLimit
 from fanfold.providers.services import Request, Service, ServiceTrouble, TroubleKind, connect
-from fanfold.store.rows.answers import ASKED, CACHED, NO_ANSWER, OUTCOMES, TAKEN
+from fanfold.store.rows.answers import ASKED, BAD_ANSWER, CACHED, NO_ANSWER, OUTCOMES, TAKEN
 from fanfold.store.store import Store
 
 log = logging.getLogger("fanfold.providers")
@@ -83,7 +83,7 @@ class Desk:
             return kept
         answer, mine = await self._joined(rate_limit, inquiry, changes, key)
         if not mine:
-            await asyncio.to_thread(self._account, inquiry, key, CACHED, NOT_TOLD, 0.0)
+            await asyncio.to_thread(self.account, inquiry, key, CACHED, NOT_TOLD, 0.0)
         return replace(answer, cached=answer.cached or not mine)
 
     async def _joined(
@@ -183,7 +183,7 @@ class Desk:
         try:
             text = judge(reply, question.check)
         except BadAnswer as bad:
-            outcome = BadAnswer.code if bad.code in OUTCOMES else bad.code
+            outcome = BAD_ANSWER if bad.code in OUTCOMES else bad.code
             row = _row(inquiry, key, outcome, reply.usage, seconds, reply.text)
             await self._persistently(self._settle, begun, row)
             raise
@@ -214,11 +214,11 @@ class Desk:
             rejected = tx.calls.rejected(inquiry.asking.item, inquiry.asking.first_lease, key) if body is None else None
         if rejected is not None:
             text = judge_again(rejected.raw, rejected.code, inquiry.question.check)
-            self._account(inquiry, None, CACHED, NOT_TOLD, 0.0)
+            self.account(inquiry, None, CACHED, NOT_TOLD, 0.0)
             return Answer(text, inquiry.provider.name, inquiry.model, cached=True)
         if body is None:
             return None
-        answer = _unpacked(body)
+        answer = unpacked(body)
         if inquiry.question.check is not None:
             try:
                 answer = replace(answer, text=inquiry.question.check(answer.text))
@@ -226,7 +226,7 @@ class Desk:
                 with self.store.write() as tx:
                     tx.answers.drop(key)
                 return None
-        self._account(inquiry, key, CACHED, NOT_TOLD, 0.0)
+        self.account(inquiry, key, CACHED, NOT_TOLD, 0.0)
         return answer
 
     def _begin(self, key: str, inquiry: Inquiry, changes: dict[str, Any]) -> BegunCall | Answer | BudgetFull | None:
@@ -286,12 +286,12 @@ class Desk:
         with self.store.write() as tx:
             self.budget.note_try(tx, begun.call, begun.plan)
             if begun.call is not None and tx.calls.settle(begun.call, row):
-                tx.answers.keep(key, _packed(answer))
+                tx.answers.keep(key, packed(answer))
             else:
                 tx.answers.drop(key)  # Its task was deleted meanwhile, and leaves nothing of its texts behind.
             self.budget.settle(tx, begun.plan, row)
 
-    def _account(
+    def account(
         self,
         inquiry: Inquiry,
         key: str | None,
@@ -300,6 +300,7 @@ class Desk:
         seconds: float,
         raw: str | None = None,
     ) -> None:
+        """Write a call into the ledger."""
         with self.store.write() as tx:
             tx.calls.add([_row(inquiry, key, outcome, usage, seconds, raw)])
 
@@ -325,7 +326,8 @@ def _storable(text: str) -> str:
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode("utf-8")
 
 
-def _packed(answer: Answer) -> str:
+def packed(answer: Answer) -> str:
+    """An answer as it is kept."""
     said = {
         "text": _storable(answer.text),
         "provider": answer.provider,
@@ -335,7 +337,8 @@ def _packed(answer: Answer) -> str:
     return json.dumps(said, ensure_ascii=False)
 
 
-def _unpacked(body: str) -> Answer:
+def unpacked(body: str) -> Answer:
+    """The answer that was kept."""
     found = json.loads(body)
     return Answer(found["text"], found["provider"], found["model"], seconds=found["seconds"], cached=True)
 

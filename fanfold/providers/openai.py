@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 from typing import Any
 
 import openai
@@ -36,7 +37,7 @@ class OpenAIService:
 
     def __init__(self, provider: Provider) -> None:
         self.provider = provider
-        self._client = openai.AsyncOpenAI(
+        self.client = openai.AsyncOpenAI(
             api_key=provider.key or NO_KEY,
             base_url=provider.base_url or DEFAULT_ADDRESSES[provider.kind],
             max_retries=0,
@@ -48,26 +49,33 @@ class OpenAIService:
         """Ask once; a parameter that the model does not take is left out from then on."""
         while True:
             try:
-                return await self._call(request, self._left_out.sent(request))
+                return await self._call(request)
             except openai.BadRequestError as error:
                 if not self._left_out.learn(request, f"{error.param or ''} {error.message}"):
-                    raise _trouble(error, self.provider) from None
+                    raise trouble_of(error, self.provider) from None
             except (openai.OpenAIError, ValueError, AttributeError, TypeError, LookupError) as error:
-                raise _trouble(error, self.provider) from None
+                raise trouble_of(error, self.provider) from None
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._client.close()
+        await self.client.close()
 
-    async def _call(self, request: Request, parameters: dict[str, Any]) -> Reply:
-        named = dict(parameters)
+    def body(self, request: Request) -> dict[str, Any]:
+        """The request in the words of the protocol, without parameters that the model does not take."""
+        named = dict(self._left_out.sent(request))
         if longest := named.pop("max_tokens", None):
             own = "api.openai.com" in self.provider.address
             named["max_completion_tokens" if own else "max_tokens"] = longest
-        raw = await self._client.chat.completions.with_raw_response.create(
-            model=request.model, messages=_messages(request), extra_headers=request.headers, **named
+        return {"model": request.model, "messages": _messages(request), **named}
+
+    async def _call(self, request: Request) -> Reply:
+        raw = await self.client.chat.completions.with_raw_response.create(
+            **self.body(request), extra_headers=request.headers
         )
-        answer = raw.parse()
+        return replace(self.reply(raw.parse(), request.model), told=told_in(raw.headers))
+
+    def reply(self, answer: Any, model: str) -> Reply:
+        """What a completion says; ServiceTrouble when it has an error inside."""
         if not getattr(answer, "choices", None):
             raise trouble_inside(self.provider, error_inside(answer))
         choice = answer.choices[0]
@@ -77,8 +85,7 @@ class OpenAIService:
         finish = {"length": Finish.CUT_OFF, "content_filter": Finish.FILTERED}.get(
             str(choice.finish_reason), Finish.FILTERED if declined else Finish.WHOLE
         )
-        text = _text(choice.message.content) or declined or ""
-        return Reply(text, finish, self._usage(answer, request.model), told_in(raw.headers))
+        return Reply(_text(choice.message.content) or declined or "", finish, self._usage(answer, model))
 
     def _usage(self, answer: Any, model: str) -> Usage:
         told = answer.usage
@@ -112,7 +119,8 @@ def _text(content: Any) -> str:
     return content or ""
 
 
-def _trouble(error: Exception, provider: Provider) -> ServiceTrouble:
+def trouble_of(error: Exception, provider: Provider) -> ServiceTrouble:
+    """What an error of the library means."""
     if isinstance(error, openai.APITimeoutError):
         return time_out(error, provider)
     if isinstance(error, openai.APIStatusError):

@@ -23,6 +23,8 @@ from fanfold.store.items.recover import Recovery
 from fanfold.store.items.reset import Resetting
 from fanfold.store.items.settle import Settling
 from fanfold.store.rows.answers import Answers, Calls
+from fanfold.store.rows.batched_questions import BatchedQuestions
+from fanfold.store.rows.batches import Batches
 from fanfold.store.rows.budgets import Budgets
 from fanfold.store.rows.decisions import Decisions
 from fanfold.store.rows.events import Events
@@ -163,6 +165,16 @@ class Transaction:
     def rate_limits(self) -> RateLimits:
         """Rate limits that all workers share: take, hold, refuse, learn."""
         return RateLimits(self.connection, self.clock)
+
+    @cached_property
+    def batches(self) -> Batches:
+        """Batches of questions at services."""
+        return Batches(self.connection, self.clock)
+
+    @cached_property
+    def batched(self) -> BatchedQuestions:
+        """Questions in the batch lane, and the items that wait for them."""
+        return BatchedQuestions(self.connection, self.clock)
 
     @cached_property
     def tokens(self) -> Tokens:

@@ -17,6 +17,7 @@ from fanfold.running.terminal import models
 from fanfold.running.terminal.declared import click_options, said, secret
 from fanfold.running.terminal.exit_codes import Exit
 from fanfold.running.terminal.invocation import Command, Invocation
+from fanfold.running.terminal.lanes import chosen_lane, lane_options
 
 if TYPE_CHECKING:
     from fanfold.running import FileCommand
@@ -40,6 +41,7 @@ ENDINGS = Endings((".pdf",), ".md", ("PDF", "PDFs"))
     "-o", "--output", metavar="OUT", help="A file, a folder, or - for standard output [default: beside the PDF]."
 )
 @click_options(OPTIONS, only=NAMED, notes={"password": f" [env: {PASSWORD}]"})
+@lane_options
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
@@ -71,6 +73,7 @@ def command(invocation: Invocation, /, paths: tuple[str, ...], output: str | Non
         raise ff.BadInput("--pages is empty. Leave it out for all pages, or name some: 1-3,7,10-")
     kept = (option for option in OPTIONS if option.name in NAMED and option.name not in ("provider", "model"))
     options = said(kept, given) | models.chosen(given["provider"], given["model"], given["fallback"])
+    options |= chosen_lane(given)
     asked = files.Asked(
         paths,
         output,

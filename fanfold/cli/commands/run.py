@@ -12,6 +12,7 @@ from fanfold.running.terminal import output_format as printing
 from fanfold.running.terminal import result_output as results
 from fanfold.running.terminal.exit_codes import Exit
 from fanfold.running.terminal.invocation import Command, Invocation
+from fanfold.running.terminal.lanes import chosen_lane, lane_options
 
 
 @click.command("run", cls=Command)
@@ -20,12 +21,14 @@ from fanfold.running.terminal.invocation import Command, Invocation
 @given.option
 @given.items_file
 @click.option("--fresh", is_flag=True, help="Start a new task even if one exists.")
+@lane_options
 @click.option("--concurrency", type=click.IntRange(min=1), metavar="N", help="Items to run at the same time.")
 @click.option("--straight-through", is_flag=True, help="Do not stop at gates.")
 @results.to_file
 @click.pass_obj
 def command(
     invocation: Invocation,
+    /,
     target: str,
     inputs: tuple[str, ...],
     options: tuple[str, ...],
@@ -34,6 +37,7 @@ def command(
     concurrency: int | None,
     straight_through: bool,
     target_file: str | None,
+    **lane: str | None,
 ) -> Exit:
     """Run a pipeline here; run it again and it resumes.
 
@@ -54,7 +58,8 @@ def command(
     client.pipelines[pipeline.name] = pipeline
     found = given.given(pipeline, inputs, items_file)
     items = None if found.items is None else list(found.items)
-    wanted = RunWish(pipeline, found.inputs, items, given.parse_options(options), fresh, concurrency, straight_through)
+    chosen = given.parse_options(options) | chosen_lane(lane)
+    wanted = RunWish(pipeline, found.inputs, items, chosen, fresh, concurrency, straight_through)
     task = run_task(client, wanted)
     value = client.result(task.id)
     if target_file is not None:

@@ -11,6 +11,7 @@ from fanfold.cli.task_commands import sentence
 from fanfold.running.terminal import declared
 from fanfold.running.terminal import output_format as printing
 from fanfold.running.terminal.invocation import Command, Invocation
+from fanfold.running.terminal.lanes import chosen_lane, lane_options
 
 
 @click.command("submit", cls=Command)
@@ -19,6 +20,7 @@ from fanfold.running.terminal.invocation import Command, Invocation
 @given.option
 @declared.password
 @given.items_file
+@lane_options
 @click.option("--key", help="Idempotency key: the same key gives the same task, never a second one.")
 @click.option("--priority", type=int, default=0, help="Tasks with a higher number run first.")
 @click.option("--tag", "tags", multiple=True, help="Tag to find the task by. Repeatable.")
@@ -29,6 +31,7 @@ from fanfold.running.terminal.invocation import Command, Invocation
 @click.pass_obj
 def command(
     invocation: Invocation,
+    /,
     target: str,
     inputs: tuple[str, ...],
     options: tuple[str, ...],
@@ -41,6 +44,7 @@ def command(
     title: str | None,
     retry_limit: int | None,
     straight_through: bool,
+    **lane: str | None,
 ) -> None:
     """Create a task for the workers and print its id.
 
@@ -52,7 +56,7 @@ def command(
 
     pipeline = load(target)
     found = given.given(pipeline, inputs, items_file)
-    chosen = given.parse_options(options) | given.secrets(password)
+    chosen = given.parse_options(options) | given.secrets(password) | chosen_lane(lane)
     task = invocation.client().submit(
         pipeline, *found.inputs, items=found.items, options=chosen, key=key, priority=priority, tags=tags,
         owner=owner, title=title, retry_limit=retry_limit, straight_through=straight_through,

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from fanfold.engine.discovery import service
+from fanfold.engine.handlers.kept_files import folded
+from fanfold.model.batch import LANE
 from fanfold.model.item import REDONE
 from fanfold.model.text.sentences import say
 from fanfold.model.values.files import File
@@ -29,6 +31,9 @@ class AskingWork:
         # Each claim increments both; a reset by a person clears only the attempts.
         self.first_lease = work._claimed.lease - work._claimed.attempts + 1
         self.retries_left = work.retries_left
+        self.wanted_by = work.wanted_by
+        self.asked = work._asked
+        self.fold = lambda name, text, limit: folded(work, name, text, limit)
 
 
 async def ask(
@@ -40,6 +45,7 @@ async def ask(
     model: str | None,
     fallback: Sequence[str] | None,
     check: Check | None,
+    lane: str | None,
     parameters: dict[str, Any],
 ) -> Answer:
     """The answer. Its usage is recorded with the attempt, and an answer from a fallback model marks the result as degraded."""
@@ -55,6 +61,7 @@ async def ask(
         parameters,
         salt=_salt(work, options),
         keep_raw=bool(options.get("keep_raw")),
+        lane=lane or str(work._all_options.get(LANE) or work.lane or ""),
         chosen=chain_of(options, None, ())[0],
     )
     answer: Answer = await service("ask")(work._store, AskingWork(work), question)

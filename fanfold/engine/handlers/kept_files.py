@@ -30,9 +30,9 @@ def keep(work: Work, name: str, source: BinaryIO) -> File:
     return file
 
 
-def folded(work: Work, name: str, text: str) -> str:
+def folded(work: Work, name: str, text: str, limit: int | None = None) -> str:
     """The text itself, or a reference to the blob if it is too large for the database."""
-    limit = work._store.settings.inline_bytes
+    limit = work._store.settings.inline_bytes if limit is None else limit
     if len(text) * 4 <= limit or len(text.encode()) <= limit:
         return text
     return serial.dump({"$large": keep(work, name, BytesIO(text.encode()))}, name)

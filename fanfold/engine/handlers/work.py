@@ -7,6 +7,7 @@ import logging
 import shutil
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
 from io import BytesIO
 from pathlib import Path
@@ -19,6 +20,7 @@ from fanfold.engine.handlers.kept_files import folded, keep
 from fanfold.engine.handlers.streamed_output import StreamedOutput
 from fanfold.engine.worker.attempt.attempt_result import MESSAGE_LENGTH, clean
 from fanfold.errors import BadInput, Cancelled, JobFailed, LeaseLost, Permanent
+from fanfold.model.batch import DEADLINE, LANE, duration
 from fanfold.model.item import REDONE, Claimed
 from fanfold.model.pipelines.kept_types import NO_TYPES, KeptTypes
 from fanfold.model.plan import Kind
@@ -70,6 +72,7 @@ class Work:
         retries_left: int = 0,
         wait_limit: float = 600.0,
         grace_seconds: float = GRACE_SECONDS,
+        lane: str = "",
         attempt_of: Work | None = None,
         types: KeptTypes = NO_TYPES,
     ) -> None:
@@ -85,6 +88,9 @@ class Work:
         self.grace_seconds = grace_seconds
         """How long an attempt that is told to stop may wait for the start of an external job that is under way."""
         self._types = types
+        self.lane: str = lane if attempt_of is None else attempt_of.lane
+        """How the stage asks models: `live`, `batch`, `auto`, or empty if it does not say."""
+        self._asked: set[str] = set() if attempt_of is None else attempt_of._asked
         self._attempt_of = attempt_of
         """The item whose `task` this is: marks and usage belong to its attempt."""
 
@@ -123,9 +129,20 @@ class Work:
     @cached_property
     def options(self) -> dict[str, Any]:
         """The task's options, with what was said for this item laid over them."""
+        return {name: value for name, value in self._all_options.items() if name not in (LANE, DEADLINE)}
+
+    @cached_property
+    def _all_options(self) -> dict[str, Any]:
+        """The options with those that say how models are asked, which are not the handler's business."""
         own, said = typed_values.options(self, self._row.options), typed_values.options(self, self._claimed.options)
         said.pop(REDONE, None)
         return laid_over(own, said)
+
+    @property
+    def wanted_by(self) -> datetime | None:
+        """When the answers of this task are wanted at the latest, if it has a deadline."""
+        seconds = self._all_options.get(DEADLINE)
+        return None if seconds is None else self._row.created_at + timedelta(seconds=duration(seconds))
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -269,6 +286,7 @@ class Work:
         model: str | None = None,
         fallback: Sequence[str] | None = None,
         check: Check | None = None,
+        lane: str | None = None,
         **parameters: Any,
     ) -> Answer:
         """Ask a model. The answer is checked and cached, so the same question is not paid for again.
@@ -278,6 +296,9 @@ class Work:
         ``check`` gets the text and returns it, cleaned, or raises BadAnswer. Rate limits do not use up retries, and a
         refused key pauses the task. An answer from a fallback model marks the result as degraded. Raises NoAnswer if no
         model gave an acceptable answer.
+
+        ``lane="batch"`` (or the option `lane`, or the stage's rule) asks at the service's batch price: the attempt ends, the item
+        waits without a worker, and the handler is called again from its start once there is an answer.
         """
         return await ask(
             self,
@@ -287,6 +308,7 @@ class Work:
             model=model,
             fallback=fallback,
             check=check,
+            lane=lane,
             parameters=parameters,
         )
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from fanfold.engine.tasks.moving.advance import unfinished_stage
+from fanfold.model.batch import NONE_BATCHED, LaneCounts
 from fanfold.model.item import HELD_FROM, Item
 from fanfold.model.lifecycle import ItemState, TaskState
 from fanfold.model.plan import Kind, Plan
@@ -35,6 +36,7 @@ class TaskFigures:
     held: Held
     spending: Mapping[int, Spending]
     marks: Mapping[int, Marks]
+    batched: Mapping[int, LaneCounts]
     served: Collection[tuple[str, str]]
     """The (pipeline, stage) pairs that a live worker serves."""
     read_only: bool
@@ -61,6 +63,7 @@ def _known(store: Store, tx: Transaction, rows: Sequence[TaskRow]) -> TaskFigure
         held=tx.reading.held(timed) if timed else {},
         spending=tx.calls.of_tasks(numbers),
         marks=tx.counting.marks(worked),
+        batched=tx.batched.counts(timed) if timed else {},
         served=served,
         read_only=unserved and tx.is_read_only(),
     )
@@ -97,6 +100,7 @@ def _task(tx: Transaction, row: TaskRow, known: TaskFigures) -> Task:
         retries=known.retries.get(row.number, 0),
         started_at=row.started_at or tx.items.first_started_at(row.number, row.plan.stages[0].name),
         held=held[0],
+        batched=known.batched.get(row.number, NONE_BATCHED),
         degraded=marks.degraded,
         accepted=marks.accepted,
         item_words=dict(row.plan.item_words),
@@ -155,6 +159,7 @@ def _facts(
         sum(counts[ItemState.DONE] for counts in settled),
         marks.accepted,
         gathers,
+        known.batched.get(row.number, NONE_BATCHED),
     )
 
 

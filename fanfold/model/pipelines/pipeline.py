@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, Generic, ParamSpec, TypeVar, Unpack, overload
 
 from fanfold.errors import BadPipeline
+from fanfold.model.batch import LANES
 from fanfold.model.pipelines.alone import Alone
 from fanfold.model.pipelines.declarations import Declarations
 from fanfold.model.pipelines.handler_checks import ARGUMENT, check_declared_types, check_output, check_parameters
@@ -38,6 +39,7 @@ class Stage:
     limit: int | None = None
     isolate: bool = False
     wait_limit: float = 600.0
+    lane: str = ""
 
     @cached_property
     def name(self) -> str:
@@ -259,6 +261,8 @@ def make_stage(kind: Kind, handler: Callable[..., Any], rules: dict[str, Any]) -
         raise BadPipeline(f"Stage {name} has quiet_seconds={rules['quiet_seconds']}: a merge can have them, 0 or more.")
     if rules.get("tolerate", 0) < 0:
         raise BadPipeline(f"Stage {name} has tolerate={rules['tolerate']}; give a share below 1, or a number of items.")
+    if rules.get("lane", "") not in ("", *LANES):
+        raise BadPipeline(f"Stage {name} has lane={rules['lane']!r}; there are {', '.join(LANES)}.")
     if rules.get("isolate") and "<" in handler.__qualname__:
         raise BadPipeline(
             f"Stage {name} is isolated, so its handler must be a function of a module, not {handler.__qualname__}."

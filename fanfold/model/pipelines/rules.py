@@ -28,6 +28,8 @@ class RunRules(TypedDict, total=False):
     """Whether each call runs in a child process, which can be killed and whose crash costs only that item."""
     wait_limit: float
     """Seconds that an external job may take before its item fails."""
+    lane: str
+    """How its questions to models are asked: `live`, `batch` (half price, within a day) or `auto`; a task's option wins."""
 
 
 class StageRules(RunRules, total=False):

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Protocol
 
 from fanfold.model.text.sentences import say
@@ -34,6 +35,8 @@ class Question:
     salt: str = ""
     """Answers kept under another salt are not taken."""
     keep_raw: bool = False
+    lane: str = ""
+    """`live`, `batch` or `auto`; empty is live."""
     chosen: str = ""
     """The model that the options of the task or item name: an answer of it is what was asked for, wherever it is in the chain."""
 
@@ -64,6 +67,14 @@ class Asking(Protocol):
     first_lease: int
     """The lease of the item's first attempt since it was new, or since a person had it redone."""
     retries_left: int
+    wanted_by: datetime | None
+    """When the answer is wanted at the latest; questions in the batch lane are asked live from then on."""
+    asked: set[str]
+    """The keys of the questions that this attempt has asked in the batch lane."""
+
+    def fold(self, name: str, text: str, limit: int) -> str:
+        """The text itself, or where it is kept if it is longer than ``limit`` bytes."""
+        ...
 
 
 def laid_over(task: dict[str, Any], item: dict[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from urllib.parse import quote
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from fanfold.engine.tasks.submitting.submission import TITLE_LENGTH
+from fanfold.model.batch import LaneCounts
 from fanfold.model.item import Attempt, Item, ItemDetail, Result
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.task import StageView, Task
@@ -121,6 +122,7 @@ class TaskShape(BaseModel):
     finished_at: datetime | None
     inputs: list[JsonValue]
     spending: Spending
+    batched: LaneCounts = Field(description="Questions in the batch lane, while some of its items wait.")
     degraded: int = Field(description="Number of items that are done but degraded.")
     accepted: int = Field(description="Number of these that a person has accepted.")
     needs_you: str | None = Field(description="Why a person should look at it; null if nobody needs to.")

@@ -26,6 +26,8 @@ ASKED = "asked"
 """Outcome of a call that was sent and has no answer yet: it is in flight, or its process died."""
 NO_ANSWER = "no answer"
 """Outcome of a call that may have cost money but brought no answer: a timeout, or a broken connection."""
+BAD_ANSWER = "bad_answer"
+"""Outcome of a call whose answer was bad, where the reason has no code of its own."""
 USED = (TAKEN, CACHED)
 """Outcomes of calls whose answer is or was in the cache."""
 OUTCOMES = (*USED, ASKED, NO_ANSWER)
@@ -188,6 +190,11 @@ class Calls:
         found = sa.select(calls.c.outcome, calls.c.raw).where(calls.c.item == item, calls.c.lease >= first_lease, bad)
         row = self.connection.execute(found.order_by(calls.c.id.desc()).limit(1)).first()
         return None if row is None else Rejected(row.outcome, row.raw or "")
+
+    def reject(self, item: int, key: str, code: str, raw: str) -> None:
+        """An answer that was taken turned out to be bad: it is paid, and not given to this item again."""
+        mine = sa.and_(calls.c.item == item, calls.c.answer == key, calls.c.outcome == TAKEN)
+        self.connection.execute(sa.update(calls).where(mine).values(outcome=code[:100], raw=raw))
 
     def withdraw(self, call: int) -> None:
         """Delete a call that never reached the service or was refused: it cost nothing."""

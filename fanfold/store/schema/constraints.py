@@ -19,23 +19,24 @@ from fanfold.model.lifecycle import (
 from fanfold.store.dialects.dialect import Dialect
 
 
-def _listed(values: Iterable[str]) -> str:
+def listed(values: Iterable[str]) -> str:
+    """The values as a list of SQL texts."""
     return ", ".join(f"'{value}'" for value in values)
 
 
 ITEM_CHECKS = {
-    "state_known": f"state IN ({_listed(ItemState)})",
+    "state_known": f"state IN ({listed(ItemState)})",
     "running_has_worker": "(state = 'running') = (worker IS NOT NULL)",
-    "timed_has_time": f"(state IN ({_listed(TIMED_ITEMS)})) = (available_at IS NOT NULL)",
-    "settled_has_time": f"(state IN ({_listed(SETTLED_ITEMS)})) = (finished_at IS NOT NULL)",
+    "timed_has_time": f"(state IN ({listed(TIMED_ITEMS)})) = (available_at IS NOT NULL)",
+    "settled_has_time": f"(state IN ({listed(SETTLED_ITEMS)})) = (finished_at IS NOT NULL)",
     "leased_once_run": "state NOT IN ('running', 'done') OR lease > 0",
 }
 TASK_CHECKS = {
-    "state_known": f"state IN ({_listed(TaskState)})",
-    "finished_has_time": f"(state IN ({_listed(FINISHED_TASKS)})) = (finished_at IS NOT NULL)",
-    "ending_known": f"ending IS NULL OR ending IN ({_listed((TaskState.FAILED, TaskState.CANCELLED))})",
+    "state_known": f"state IN ({listed(TaskState)})",
+    "finished_has_time": f"(state IN ({listed(FINISHED_TASKS)})) = (finished_at IS NOT NULL)",
+    "ending_known": f"ending IS NULL OR ending IN ({listed((TaskState.FAILED, TaskState.CANCELLED))})",
 }
-DECISION_CHECKS = {"verdict_known": f"verdict IN ({_listed(DecisionVerdict)})"}
+DECISION_CHECKS = {"verdict_known": f"verdict IN ({listed(DecisionVerdict)})"}
 
 
 def trigger_statements(dialect: Dialect) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from sqlalchemy import Index
 
 from fanfold.store.dialects.schema import OFTEN_CHANGED, covering, if_indexes_end_with_id, only_where
+from fanfold.store.schema.batch_tables import COLLECTED, OPEN_BATCH, SENT, batch_members, batches
 from fanfold.store.schema.money import budgets
 from fanfold.store.schema.tables import (
     ACTIVE,
@@ -76,3 +77,10 @@ Index("answers_age", answers.c.answered_at)
 Index("calls_task", calls.c.task)
 Index("calls_item", calls.c.item)
 Index("calls_answer", calls.c.answer)
+Index("batches_open", batches.c.look_at, **only_where(OPEN_BATCH))
+Index("batch_members_item", batch_members.c.item, batch_members.c.key, unique=True)
+Index("batch_members_key", batch_members.c.key)
+Index("batch_members_sent", batch_members.c.key, unique=True, **only_where(SENT))
+Index("batch_members_batch", batch_members.c.batch)
+Index("batch_members_task", batch_members.c.task)
+Index("batch_members_collected", batch_members.c.provider, batch_members.c.model, **only_where(COLLECTED))

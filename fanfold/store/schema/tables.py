@@ -15,15 +15,11 @@ from fanfold.model.lifecycle import (
 from fanfold.store.dialects.clock import UtcTime
 from fanfold.store.dialects.dialect import Dialect
 from fanfold.store.dialects.schema import COUNTED_UP, Number
+from fanfold.store.schema.batch_tables import batch_members, batches
 from fanfold.store.schema.constraints import DECISION_CHECKS, ITEM_CHECKS, TASK_CHECKS
+from fanfold.store.schema.metadata import metadata
 
-metadata = sa.MetaData(
-    naming_convention={
-        "ck": "ck_%(table_name)s_%(constraint_name)s",
-        "pk": "pk_%(table_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_name)s",
-    }
-)
+__all__ = ["batch_members", "batches", "metadata"]
 
 tasks = Table(
     "tasks",

@@ -35,6 +35,7 @@ HISTORY: tuple[Revision, ...] = (
     Revision("0010", "0001", adds=("drafts", "deleted_tasks", "externals", "resets", "reset_items", "decisions")),
     Revision("0020", "0001", adds=("budgets", "usage_history")),
     Revision("0030", "0001", adds=("rate_limits", "rate_limit_holders")),
+    Revision("0040", "0001", adds=("batches", "batch_members")),
 )
 """Every revision this version knows, oldest first. Tests compare it with the migrations."""
 REVISIONS = tuple(revision.name for revision in HISTORY)

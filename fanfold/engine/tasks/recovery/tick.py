@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from fanfold.engine.discovery import beside_service
 from fanfold.engine.tasks.recovery.sweep import close, recover, take_duty
 from fanfold.engine.worker.loop import Worker
 from fanfold.errors import BadInput
@@ -85,6 +87,7 @@ def tick(
         tasks_per_stage=tasks_per_stage,
         fits=lambda stage: fits(stage, end - time.monotonic()),
     )
+    _carry_batches(store)
     worker.run(drain=True, seconds=max(0.0, end - time.monotonic()), signals=True, exit_code=exit_code)
     ended = worker.endings
     return TickReport(
@@ -94,6 +97,14 @@ def tick(
         next_due_seconds=worker.claimer.seconds_to_next, seconds=time.monotonic() - started,
         too_long=worker.claimer.waiting_in(lambda stage: stage.takes > usable),
     )  # fmt: skip
+
+
+def _carry_batches(store: Store) -> None:
+    """Send, look at and fetch batches of questions, before the items that wait for them are looked for."""
+    with store.read() as tx:
+        is_due = tx.batches.is_anything_due()
+    if is_due:
+        beside_service("ask", "carry_batches")(store, f"tick-{os.getpid()}")
 
 
 def fits(stage: Stage, seconds_left: float) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 from fanfold.engine.discovery import beside_service
 from fanfold.engine.tasks.submitting.inputs import Upload
 from fanfold.errors import BadInput, BadOption, BadPipeline, HandlerError
+from fanfold.model.batch import DEADLINE, LANE, LANES, duration
 from fanfold.model.pipelines.options import LOCAL, MODEL, PROVIDER, read_options
 from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.model.text.sentences import say
@@ -21,6 +22,7 @@ def check_options(pipeline: Pipeline, options: dict[str, Any]) -> None:
 
     First each against its declaration, then the application's own rules about all of them.
     """
+    options = _without_lane(options)
     check_declared(pipeline, options)
     if pipeline.check_options is None:
         return
@@ -47,6 +49,15 @@ def check_types(
             types.check(
                 serial.dump(value, "The input"), types.argument(position) if types.has_arguments else one, "The input"
             )
+
+
+def _without_lane(options: dict[str, Any]) -> dict[str, Any]:
+    """The options without those that every pipeline has, which are checked here."""
+    if LANE in options and options[LANE] not in LANES:
+        raise BadOption(say("no_lane", lane=str(options[LANE])[:100]), field=LANE)
+    if options.get(DEADLINE) is not None:
+        duration(options[DEADLINE])
+    return {name: value for name, value in options.items() if name not in (LANE, DEADLINE)}
 
 
 def check_declared(pipeline: Pipeline, options: dict[str, Any]) -> None:

@@ -58,6 +58,8 @@ class Settlement(NamedTuple):
     """For an item that is handed back because a tick is over."""
     by: str | None = None
     """The service to wait for, if the failure does not count."""
+    in_batch: bool = False
+    """Whether a postponed item waits for a batch of questions."""
     short: bool = False
     """Whether the machine was short of open files or disk space."""
 

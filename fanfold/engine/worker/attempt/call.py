@@ -28,6 +28,7 @@ from fanfold.engine.worker.processes.child import OUT_OF_MEMORY
 from fanfold.engine.worker.processes.forks import end_copy, in_one_process
 from fanfold.engine.worker.processes.main_script import Unguarded
 from fanfold.errors import BadInput, Cancelled, ChildDied, HoldItem, PauseTask, Permanent, Temporary, Unreadable
+from fanfold.model.batch import AwaitBatch
 from fanfold.model.endings import Ending
 from fanfold.model.item import Claimed, Later
 from fanfold.model.pipelines.pipeline import Pipeline, Stage
@@ -74,6 +75,7 @@ class Call:
             run_in_child=None if run_in_child is None else self.run_in_child,
             retries_left=max(0, limit - claimed.failures),
             wait_limit=stage.wait_limit,
+            lane=stage.lane,
             grace_seconds=grace_seconds,
             types=self.types,
         )
@@ -162,6 +164,8 @@ class Call:
             return self.release()
         if isinstance(error, LookLater):
             return Settlement(self.claimed, Ending.POSTPONE, delay=error.seconds, **self._cost())
+        if isinstance(error, AwaitBatch):
+            return Settlement(self.claimed, Ending.POSTPONE, delay=error.seconds, in_batch=True, **self._cost())
         if isinstance(error, PauseTask):
             return self.release(pause=clean(said_by(error) or say("no_reason_given"), 1_000))
         if isinstance(error, Unreadable):

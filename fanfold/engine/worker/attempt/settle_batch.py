@@ -129,6 +129,8 @@ def _keep(tx: Transaction, ending: Ending, group: Sequence[Settlement], worker: 
         group = [one for one in group if _is_kept(one)]
     if ending is Ending.HOLD:
         tx.settling.put_data([{"item": one.claimed.id, "hold": one.hold} for one in group])
+    if batched := [one.claimed.id for one in group if one.in_batch]:
+        tx.batched.settle_waits(batched)
     if ending.warns:
         tx.events.add([_event(one, ending, worker) for one in group])
     tx.calls.add([call for one in group if one.usage and (call := _own_call(one, ending))])

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from fanfold.engine.discovery import beside_service
 from fanfold.engine.tasks.moving.transitions import Pipelines
 from fanfold.engine.tasks.recovery.sweep import clean_if_due, recover_if_due, recover_now
 from fanfold.engine.worker.beside.restart import keep_running
@@ -38,7 +39,12 @@ class Services:
         self._look: Callable[..., bool] = recover_now
         self._threads = [
             threading.Thread(target=self._keep, args=(run, what), daemon=True, name=f"{name}-{what}")
-            for run, what in ((self._listen, "hints"), (self._sweep, "sweep"), (self._clean, "cleaning"))
+            for run, what in (
+                (self._listen, "hints"),
+                (self._sweep, "sweep"),
+                (self._clean, "cleaning"),
+                (self._carry_batches, "batches"),
+            )
         ]
 
     def start(self) -> None:
@@ -89,3 +95,12 @@ class Services:
         while not self.over.is_set():
             clean_if_due(self.store, f"cleaning of {self._worker()}")
             self.over.wait(CLEAN_LOOK_SECONDS)
+
+    def _carry_batches(self) -> None:
+        """In a thread of its own: sending a batch may take minutes. Nothing is loaded for it while there are no batches."""
+        self.store.database.own_connections()
+        while not self.over.wait(self.store.settings.sweep_seconds):
+            with self.store.read() as tx:
+                is_due = tx.batches.is_anything_due()
+            if is_due:
+                beside_service("ask", "carry_batches")(self.store, self._worker())

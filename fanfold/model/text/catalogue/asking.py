@@ -18,6 +18,13 @@ SENTENCES: dict[str, str] = {
     "put_right": "{why} Put that right, then resume.",
     "answer_not_taken": "The answer of {model} cannot be taken: {why:bare}.",
     "no_answer": "{reasons:;}.",
+    "batch_refused": "{service} refused the batch: {said:ended}",
+    "batch_may_be_ours": "has a batch {job} that may be ours; it can be told apart once it is over",
+    "batch_question_changed": "The handler asked another question than in the attempt before, whose question was answered in "
+    "a batch. In the batch lane it is called again from its start and must ask the same again: leave times and random "
+    'numbers out of the question, or use lane="live".',
+    "batch_without_answer": "gave no answer to this question of a batch",
+    "bad_duration": "'{value}' is no length of time. Write seconds, or a number with a unit: 90s, 30m, 6h, 2d.",
     "answer_repeats": "it repeats itself without end",
     "answer_cut_off": "it was cut off",
     "answer_filtered": "the service's filter held it back",

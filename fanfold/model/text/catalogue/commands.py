@@ -1,6 +1,9 @@
 """Why a command of a person is refused."""
 
 SENTENCES: dict[str, str] = {
+    "no_lane": "There is no lane '{lane}': it is live, batch or auto.",
+    "lane_of_finished": "Task {task} is {state}: only a task that is not finished can change its lane.",
+    "lane_changed": "models are asked {lane} from now on",
     "refused": "Task {task} is {state:word}: {problem}.[[ Possible now: {ways}]]",
     "refused_for_good": "Task {task} is {state:word}: {problem}. Nothing can be done with it now.",
     "needs_state": "{verb:word} needs {states:a} task",

@@ -21,6 +21,8 @@ SENTENCES: dict[str, str] = {
     "quota_used_up": "the daily quota of {service} is used up",
     "next_try_at": "next try at {at:clock}",
     "trying_now": "trying now",
+    "waits_for_batch": "waits for batches, which may take a day: {sent} {sent:question|questions} at the service, {collected} "
+    "to be sent",
     "waits_external": "waits for an external job",
     "waits_external_until": "waits for an external job at {at:clock}",
     "waits_next_try": "waits for the next try",

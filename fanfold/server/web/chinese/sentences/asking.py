@@ -18,6 +18,13 @@ SENTENCES: dict[str, str] = {
     "put_right": "{why}请先解决，然后继续任务。",
     "answer_not_taken": "{model} 的回答不能采用：{why:bare}。",
     "no_answer": "{reasons:;}。",
+    "batch_refused": "{service} 拒绝了该批次：{said:ended}",
+    "batch_may_be_ours": "有一个可能属于我们的批次 {job}；结束后才能辨认",
+    "batch_question_changed": "处理函数提出的问题与上一次尝试不同，而上一次的问题已在批次中得到回答。"
+    "批量通道中处理函数会从头再次调用，"
+    '必须提出同样的问题：请不要在问题中使用时间或随机数，或使用 lane="live"。',
+    "batch_without_answer": "没有回答批次中的这个问题",
+    "bad_duration": "“{value}”不是时间长度。请写秒数，或带单位的数字：90s、30m、6h、2d。",
     "answer_repeats": "它无休止地重复",
     "answer_cut_off": "它被截断",
     "answer_filtered": "被服务的过滤器拦下",

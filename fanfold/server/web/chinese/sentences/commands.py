@@ -1,6 +1,9 @@
 """Why a command is refused, in Chinese."""
 
 SENTENCES: dict[str, str] = {
+    "no_lane": "没有通道“{lane}”：可用 live、batch 或 auto。",
+    "lane_of_finished": "任务 {task} 的状态为 {state}：只有未结束的任务才能更换通道。",
+    "lane_changed": "此后模型提问方式为 {lane}",
     "refused": "任务 {task} 目前{state:word}：{problem}。[[现在可以：{ways}]]",
     "refused_for_good": "任务 {task} 目前{state:word}：{problem}。现在无法对它做任何操作。",
     "needs_state": "“{verb:word}”需要{states:a}的任务",

@@ -21,6 +21,7 @@ SENTENCES: dict[str, str] = {
     "quota_used_up": "{service} 的每日配额已用完",
     "next_try_at": "{at:clock} 再次尝试",
     "trying_now": "正在重试",
+    "waits_for_batch": "等待批次，可能需要一天：服务端 {sent} 个问题，待发送 {collected} 个",
     "waits_external": "等待外部作业",
     "waits_external_until": "等待外部作业，下次查看：{at:clock}",
     "waits_next_try": "等待下一次重试",

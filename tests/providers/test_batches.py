@@ -1,0 +1,248 @@
+"""Tests of the batch lane: questions are answered in batches at half price, once each, whatever happens meanwhile."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fanfold as ff
+from tests.ai_server import AIServer
+from tests.engine.live import Live
+from tests.engine.pipelines import batch
+from tests.waiting import eventually
+
+QUICK = {"batch_quiet_seconds": 0.3, "batch_poll_seconds": 0.2, "batch_trial": 0}
+
+
+@pytest.fixture
+def live(database_url: str, tmp_path: Path) -> Iterator[Live]:
+    """An installation with real workers, whose batches are sent soon."""
+    made = Live(database_url, tmp_path, **QUICK)
+    yield made
+    made.store.close()
+
+
+@pytest.fixture(autouse=True)
+def fake_has_batches(ai: AIServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FANFOLD_PROVIDERS_FAKE_BATCH", "1")
+    ai.answer(lambda call: f"You said {call.prompt}")
+
+
+async def ask(item: Any) -> str:
+    """What most handlers do."""
+    answer = await item.ask(str(item.input))
+    return str(answer.text)
+
+
+def run(live: Live, items: list[Any], state: str = "completed", handler: Any = ask, **options: Any) -> ff.Task:
+    options = {"lane": "batch", **options}
+    task = live.client.submit(live.know(batch(handler=handler)), items=items, options=options)
+    with live.working(concurrency=8):
+        return live.until(task, state)
+
+
+def test_questions_are_answered_in_one_batch_at_half_price(live: Live, ai: AIServer) -> None:
+    task = run(live, ["one", "two", "three"])
+    assert live.client.result(task.id) == ["You said one", "You said two", "You said three"]
+    assert len(ai.batches.batches) == 1
+    assert ai.batches.paid == {"one": 1, "two": 1, "three": 1}
+    assert ai.calls == []
+    assert task.spending.calls == 3
+    assert task.spending.cost == pytest.approx(1.5, abs=0.1)
+    assert [call.outcome for call in live.client.calls(task.id)] == ["taken"] * 3
+    assert ai.batches.files == {}
+
+
+def test_a_waiting_question_holds_no_worker_and_the_handler_runs_again_from_its_start(live: Live, ai: AIServer) -> None:
+    ai.batches.held = True
+    runs: list[str] = []
+
+    async def counted(item: Any) -> str:
+        runs.append(item.key)
+        return await ask(item)
+
+    task = live.client.submit(live.know(batch(handler=counted)), items=["one"], options={"lane": "batch"})
+    with live.working(concurrency=1):
+        eventually(lambda: [one.state for one in live.client.batches()] == ["running"])
+        live.item_is(task, "waiting")
+        assert live.client.get(task.id).batched.sent == 1
+        ai.batches.held = False
+        live.until(task, "completed")
+    assert len(runs) == 2
+
+
+def test_two_questions_of_one_handler_take_two_batches(live: Live, ai: AIServer) -> None:
+    async def twice(item: Any) -> str:
+        first = await item.ask(f"first {item.input}")
+        second = await item.ask(f"second {first.text}")
+        return str(second.text)
+
+    task = run(live, ["x", "y"], handler=twice)
+    assert live.client.result(task.id) == ["You said second You said first x", "You said second You said first y"]
+    assert len(ai.batches.batches) == 2
+    assert set(ai.batches.paid.values()) == {1}
+
+
+def test_the_same_question_of_several_items_is_paid_once(live: Live, ai: AIServer) -> None:
+    task = run(live, ["same"] * 5 + ["other"])
+    assert live.client.result(task.id) == ["You said same"] * 5 + ["You said other"]
+    assert ai.batches.paid == {"same": 1, "other": 1}
+
+
+def test_expired_questions_go_into_the_next_batch(live: Live, ai: AIServer) -> None:
+    expired: set[str] = set()
+
+    def expires(prompt: str) -> bool:
+        is_first = prompt not in expired
+        expired.add(prompt)
+        return is_first and prompt in ("two", "three")
+
+    ai.batches.expires = expires
+    task = run(live, ["one", "two", "three"])
+    assert live.client.result(task.id) == ["You said one", "You said two", "You said three"]
+    assert len(ai.batches.batches) == 2
+    assert ai.batches.paid == {"one": 1, "two": 1, "three": 1}
+
+
+def test_a_refused_question_fails_with_the_services_reason_and_the_others_go_on(live: Live, ai: AIServer) -> None:
+    ai.batches.refuses = lambda prompt: {"message": "too long", "code": "too_long"} if prompt == "bad" else None
+    task = run(live, ["good", "bad"], state="partial")
+    assert ai.batches.paid == {"good": 1}
+    [failed] = [item for item in live.client.items(task.id) if item.state == "failed"]
+    assert "too long" in (failed.error_message or "")
+
+
+def test_a_bad_answer_is_asked_again_with_changed_parameters_in_the_next_batch(live: Live, ai: AIServer) -> None:
+    def once(text: str) -> str:
+        if text == "bad":
+            raise ff.BadAnswer("not this one")
+        return text
+
+    async def checked(item: Any) -> str:
+        answer = await item.ask(str(item.input), check=once)
+        return str(answer.text)
+
+    ai.answer(lambda call: "good" if call.parameters.get("temperature") else "bad")
+    task = run(live, ["one"], handler=checked)
+    assert live.client.result(task.id) == ["good"]
+    assert ai.batches.paid == {"one": 2}
+    assert [call.outcome for call in live.client.calls(task.id)] == ["bad_answer", "taken"]
+
+
+def test_a_handler_that_asks_something_else_fails_and_starts_no_second_batch(live: Live, ai: AIServer) -> None:
+    numbers = iter(range(100))
+
+    async def changing(item: Any) -> str:
+        return str((await item.ask(f"{item.input} {next(numbers)}")).text)
+
+    task = run(live, ["one"], state="failed", handler=changing)
+    assert sum(ai.batches.paid.values()) == 1
+    [item] = live.client.items(task.id)
+    assert item.error_code == "question_changed"
+    assert "must ask the same again" in (item.error_message or "")
+
+
+def test_a_connection_cut_after_create_makes_no_second_batch(
+    live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fanfold.providers.batches.carry.AGAIN_SECONDS", 0.2)
+    ai.batches.faults.append(("POST /v1/batches", "reset"))
+    task = run(live, ["one", "two"])
+    assert len(ai.batches.batches) == 1
+    assert ai.batches.paid == {"one": 1, "two": 1}
+    assert live.client.result(task.id) == ["You said one", "You said two"]
+
+
+def test_a_batch_that_is_too_large_is_sent_in_smaller_ones(live: Live, ai: AIServer) -> None:
+    ai.batches.token_limit = 1_200
+    items = [f"{number} " + "x" * 100 for number in range(8)]
+    run(live, items)
+    assert len(ai.batches.batches) > 2
+    assert all(ai.batches.paid[item] == 1 for item in items)
+
+
+def test_after_the_deadline_questions_are_asked_live(live: Live, ai: AIServer) -> None:
+    ai.batches.expires = lambda prompt: True
+    task = run(live, ["one", "two"], deadline="2s")
+    assert live.client.result(task.id) == ["You said one", "You said two"]
+    assert len(ai.paid) == 2
+    assert ai.batches.paid == {}
+
+
+def test_the_rest_of_a_running_task_can_be_switched_to_live(live: Live, ai: AIServer) -> None:
+    ai.batches.held = True
+    task = live.client.submit(live.know(batch(handler=ask)), items=["one", "two"], options={"lane": "batch"})
+    with live.working(concurrency=8):
+        eventually(lambda: [one.state for one in live.client.batches()] == ["running"])
+        live.client.set_lane(task.id, "live")
+        done = live.until(task, "completed")
+    assert live.client.result(task.id) == ["You said one", "You said two"]
+    [sent] = ai.batches.batches.values()
+    assert sent.status == "cancelled"
+    assert sorted(call.prompt for call in ai.paid) == ["one", "two"]
+    assert ai.batches.paid == {}
+    assert done.options["lane"] == "live"
+
+
+def test_a_cancelled_task_cancels_its_batch_at_the_service(live: Live, ai: AIServer) -> None:
+    ai.batches.held = True
+    task = live.client.submit(live.know(batch(handler=ask)), items=["one"], options={"lane": "batch"})
+    with live.working():
+        eventually(lambda: [one.state for one in live.client.batches()] == ["running"])
+        live.client.cancel(task.id)
+        eventually(lambda: [one.status for one in ai.batches.batches.values()] == ["cancelled"])
+        eventually(lambda: [one.state for one in live.client.batches()] == ["done"])
+
+
+def test_pause_and_resume_keep_the_batch(live: Live, ai: AIServer) -> None:
+    ai.batches.held = True
+    task = live.client.submit(live.know(batch(handler=ask)), items=["one"], options={"lane": "batch"})
+    with live.working():
+        eventually(lambda: [one.state for one in live.client.batches()] == ["running"])
+        live.client.pause(task.id)
+        ai.batches.held = False
+        eventually(lambda: [one.state for one in live.client.batches()] == ["done"])
+        live.client.resume(task.id)
+        live.until(task, "completed")
+    assert ai.batches.paid == {"one": 1}
+
+
+def test_a_large_batch_is_tried_with_one_question_first(database_url: str, tmp_path: Path, ai: AIServer) -> None:
+    live = Live(database_url, tmp_path, **{**QUICK, "batch_trial": 5})
+    task = run(live, [str(number) for number in range(12)])
+    assert len(ai.paid) == 1
+    assert sum(ai.batches.paid.values()) == 11
+    assert task.spending.calls == 12
+    live.store.close()
+
+
+def test_a_trial_that_is_refused_pauses_the_task_and_sends_no_batch(
+    database_url: str, tmp_path: Path, ai: AIServer
+) -> None:
+    live = Live(database_url, tmp_path, **{**QUICK, "batch_trial": 5})
+    ai.always("401")
+    task = run(live, [str(number) for number in range(12)], state="paused")
+    assert ai.batches.batches == {}
+    assert ai.paid == []
+    assert "Incorrect API key" in (live.client.get(task.id).wait_reason or "")
+    live.store.close()
+
+
+def test_large_requests_leave_no_files_behind(live: Live, ai: AIServer) -> None:
+    ai.answer("short")
+    long = "x" * 100_000
+    task = run(live, [long])
+    assert ai.batches.paid == {long: 1}
+    eventually(lambda: not list(live.store.settings.data_folder.rglob("*question-*")))
+    with live.store.read() as tx:
+        assert tx.removal.files(tx.tasks.resolve(task.id, None).number) == []
+
+
+def test_lanes_and_deadlines_that_do_not_exist_are_refused_before_anything_begins(live: Live) -> None:
+    with pytest.raises(ff.BadInput, match="live, batch or auto"):
+        live.client.submit(batch(handler=ask), items=["x"], options={"lane": "fast"})
+    with pytest.raises(ff.BadInput, match="no length of time"):
+        live.client.submit(batch(handler=ask), items=["x"], options={"deadline": "soon"})
+    with pytest.raises(ff.BadPipeline, match="live, batch, auto"):
+        batch(handler=ask, lane="fast")
