@@ -34,8 +34,25 @@ def states() -> str:
         "Made from the table of moves in `fanfold/model/lifecycle.py`. The [glossary](../glossary.md) explains the words.",
     ]
     for title, moves in (("Tasks", TASK_MOVES), ("Items", ITEM_MOVES)):
-        parts += [f"## {title}", f"```mermaid\n{diagram(moves)}\n```", move_table(moves)]
+        parts += [f"## {title}", matrix(moves), move_table(moves), f"```mermaid\n{diagram(moves)}\n```"]
     return "\n\n".join([*parts, "## How an attempt ends", ending_table()])
+
+
+def matrix(moves: tuple[Move, ...]) -> str:
+    """The verbs that lead from each state to each other one."""
+    states = list(dict.fromkeys(state for move in moves for state in (*move.sources, *move.targets)))
+    rows = [
+        f"| **{source}** | " + " | ".join(", ".join(verbs(moves, source, target)) for target in states) + " |"
+        for source in states
+    ]
+    head = "| from ↓ to → | " + " | ".join(states) + " |"
+    return "\n".join([head, "|---" * (len(states) + 1) + "|", *rows])
+
+
+def verbs(moves: tuple[Move, ...], source: str, target: str) -> list[str]:
+    """The verbs of the moves from one state to another."""
+    fitting = (move.verb for move in moves if source in move.sources and target in move.targets)
+    return list(dict.fromkeys(f"`{verb}`" for verb in fitting))
 
 
 def move_table(moves: tuple[Move, ...]) -> str:
