@@ -76,7 +76,6 @@ class Engine:
         self._worker: SteppedWorker | None = None
         self._crashed: list[SteppedWorker] = []
         self._points: list[Point] = []
-        self._swept_at = self.clock.now
         self._script = Script(self._crash_here)
         for pipeline in pipelines:
             self.know(pipeline)
@@ -162,6 +161,8 @@ class Engine:
         after so many ``attempts``.
         """
         refuse_in_loop("Engine.run", "await asyncio.to_thread(engine.run)")
+        if self._worker is not None:
+            self._worker.claimer.look_again()
         for _ in range(attempts):
             if not self._attempt() and not self._go_on(turn_clock):
                 return
@@ -192,13 +193,11 @@ class Engine:
         """Recover what is lost, as every worker does now and then, and turn the clock; False when there is nothing left."""
         worker = self._worker
         assert worker is not None, "nothing was due for a worker"
-        if self._crashed and self._sweep(worker):
+        if self._crashed and self._recover(worker):
             return True
         if turn_clock and self._turn_clock(worker):
             return True
-        if self.clock.now == self._swept_at:  # Nothing has become due since: only a task that nobody has moved on.
-            return close(worker.store, self._pipelines, worker.name) > 0
-        return self._sweep(worker)
+        return close(worker.store, self._pipelines, worker.name) > 0  # A move that the pipeline's on_move has refused.
 
     def _reach(self, moment: str, row: TaskRow, claimed: Claimed) -> None:
         for point in self._points:
@@ -219,8 +218,7 @@ class Engine:
             self._worker.end()
             self._worker = None
 
-    def _sweep(self, worker: SteppedWorker) -> bool:
-        self._swept_at = self.clock.now
+    def _recover(self, worker: SteppedWorker) -> bool:
         worker.beat()
         return recover_if_due(worker.store, self._pipelines, worker.name, force=True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 
 from fanfold.engine.worker.attempt.attempt_result import Settlement
 from fanfold.engine.worker.attempt.call import Call
@@ -50,6 +51,26 @@ class WorkerStore(Store):
             raise WorkerCrashed
 
 
+class SteppedClaimer(Claimer):
+    """Looks for work when it knows of none, or when the clock was turned: always at the same steps of a test."""
+
+    def __init__(self, store: Store, pipelines: dict[str, Pipeline], clock: Clock) -> None:
+        super().__init__(store, pipelines)
+        self.candidates.hurry()
+        self._clock = clock
+        self._looked_at: datetime | None = None
+
+    def look(self, hinted: bool, *, now: bool = False, room: Room | None = None) -> None:
+        """Look, unless there is known work and nothing else can have become due."""
+        if now or not self.can_claim or self._looked_at != self._clock.now:
+            super().look(hinted, now=True, room=room)
+            self._looked_at = self._clock.now
+
+    def look_again(self) -> None:
+        """Look at the next step: there may be work that nobody has seen."""
+        self._looked_at = None
+
+
 class SteppedWorker:
     """Claims one item at a time, in order, calls its handler here and now, and settles it."""
 
@@ -59,8 +80,7 @@ class SteppedWorker:
         self.store = store
         self.name = name
         self.pipelines = pipelines
-        self.claimer = Claimer(store, pipelines)
-        self.claimer.candidates.hurry()
+        self.claimer = SteppedClaimer(store, pipelines, clock)
         self.crashed_at = 0.0
         self._clock = clock
         self._script = script
