@@ -15,7 +15,7 @@ from fanfold_counting.pipeline import OPTIONS, counting
 @click.argument("path", metavar="FILE")
 @click_options(OPTIONS)
 @click.pass_obj
-def command(invocation: Invocation, path: str, **given: Any) -> None:
+def command(invocation: Invocation, /, path: str, **given: Any) -> None:
     """Count the words of FILE, here and now; run it again and it goes on."""
     import fanfold as ff
 

@@ -1,0 +1,1 @@
+"""Books that are translated page by page."""
