@@ -1,18 +1,18 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-# Two workers more than there are cores, since tests wait more than they compute; real processes stay together on three of them.
+# Two more workers than cores, since tests wait more than they compute. Tests with real processes share three of them.
 PYTEST := $(BIN)/python -m pytest -n $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 2 ))) --dist loadgroup --durations=25
 
-# The tests start hundreds of processes: without compiled files each of them compiles the package again, 0.4 s every time.
+# The tests start hundreds of processes. Without compiled files, each would compile the package again, which takes 0.4 s.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test quick check fix simulate chaos mutants bench docs site lock clean
 
-help: ## Print what make can do
+help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
 
-demo: .venv/.runtime ## Convert the PDF that comes with it to Markdown, and show its beginning
+demo: .venv/.runtime ## Convert the sample PDF to Markdown and print its beginning
 	@rm -rf .demo && mkdir .demo
 	@$(BIN)/python -m fanfold.apps.pdf.sample .demo/sample.pdf
 	@env -u FANFOLD_DATABASE FANFOLD_DATA="$(CURDIR)/.demo/data" $(BIN)/fanfold convert .demo/sample.pdf
@@ -30,20 +30,20 @@ check: .venv/.dev ## Check format, lint, types and import directions
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-fix: .venv/.dev ## Format the code and repair what a tool can repair
+fix: .venv/.dev ## Format the code and apply automatic fixes
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
 SEEDS ?= 1000
 DATABASE ?= sqlite
 
-simulate: .venv/.dev ## Play random histories full of crashes: make simulate SEEDS=10000 DATABASE=postgresql
+simulate: .venv/.dev ## Simulate random histories full of crashes: make simulate SEEDS=10000 DATABASE=postgresql
 	@$(BIN)/python -m tests.simulation --seeds $(SEEDS) --database $(DATABASE)
 
 chaos: .venv/.dev ## Run every scenario of trouble at full length, and write docs/explanation/chaos.md
 	@$(BIN)/python -m tests.chaos
 
-bench: .venv/.dev ## Fanfold, its peers and the bare statements side by side; a quarter of an hour. BENCH="--quick" for a first idea
+bench: .venv/.dev ## Benchmark Fanfold, its peers and the bare statements, in a quarter of an hour; BENCH="--quick" is faster
 	@$(BIN)/python -m benchmarks.engines $(BENCH)
 
 mutants: .venv/.dev ## Remove one guard of the code after the other: some test or seed must fail each time
@@ -59,23 +59,23 @@ site: .venv/.dev ## Build the documentation as a site in site/; a dead link or a
 COMPILE := uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url \
 	--no-emit-find-links --python-version 3.11 --group build pyproject.toml
 
-lock: ## Pin the newest allowed dependencies again (needs uv)
+lock: ## Pin the newest allowed dependencies (needs uv)
 	$(COMPILE) --upgrade --extra dev --output-file requirements-dev.lock
 	$(COMPILE) --upgrade --extra postgres --extra ocr --extra server --constraint requirements-dev.lock --output-file requirements.lock
 
 clean: ## Remove what make has made
 	rm -rf .venv .demo .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .cache dist site
 
-# The locks pin everything with its hash, also what builds the package; so nothing is fetched beside them.
+# The locks pin everything with its hash, including the build tools, so nothing else is fetched.
 .venv/.runtime: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Fanfold needs Python 3.11 or newer")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@echo "Installing what Fanfold needs into .venv ..."
+	@echo "Installing Fanfold's dependencies into .venv ..."
 	@$(INSTALL) --require-hashes -r requirements.lock
 	@$(INSTALL) --no-deps --no-build-isolation -e .
 	@touch $@
 
 .venv/.dev: .venv/.runtime requirements-dev.lock
-	@echo "Installing what its tests and checks need ..."
+	@echo "Installing the tools for tests and checks ..."
 	@$(INSTALL) --require-hashes -r requirements-dev.lock
 	@touch $@

@@ -1,8 +1,8 @@
-"""What can go wrong? One family of errors, each with a stable code, a fact and a way out.
+"""The errors of Fanfold. Each has a stable code, and its message states a fact and what to do.
 
 FanfoldError
 ├── NotFound            an unknown task, item, pipeline or file
-├── Ambiguous           a shortened id fits several tasks
+├── Ambiguous           a shortened id matches several tasks
 ├── IllegalMove         the command is not possible in the task's state
 ├── BadInput            an option, key, file or value that cannot be used
 │   └── BadOption       an option that the pipeline does not have, or a value that it cannot be
@@ -11,21 +11,21 @@ FanfoldError
 ├── KeyReused           the idempotency key belongs to a task with other work
 ├── BadPipeline         the definition of a pipeline makes no sense
 ├── DatabaseProblem     malformed URL, no connection, wrong version
-├── TaskStopped         the task one waited for ended without a result
+├── TaskStopped         the awaited task ended without a result
 ├── FormFailed          the application cannot make this form of the result
 ├── ActionFailed        the application could not carry out this action
 └── LeaseLost           this attempt no longer owns its item
 
 HandlerError            what a handler may raise on purpose
-├── Permanent           do not try again
-│   └── NoAnswer        no model of the chain gave an answer that could be taken
-├── Temporary           try again, after a while
-│   └── JobFailed       an external job came to a bad end: start another one
-├── PauseTask           nothing of this task can go well now: pause it for a person
-├── HoldItem            this item cannot go on without a person; the others can
-├── BadAnswer           a model's answer that must not be taken
+├── Permanent           do not retry
+│   └── NoAnswer        no model of the chain gave an acceptable answer
+├── Temporary           retry after a while
+│   └── JobFailed       an external job failed: start another one
+├── PauseTask           every item would fail for the same reason: pause the task for a person
+├── HoldItem            this item cannot continue without a person; the others can
+├── BadAnswer           a model's answer is not acceptable
 ├── ChildDied           the child process that ran it died
-└── Cancelled           raised inside a handler whose task was paused, cancelled or handed on
+└── Cancelled           raised in a handler whose result is no longer wanted
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from typing import Any
 
 
 class FanfoldError(Exception):
-    """The base of everything Fanfold raises to the people who use it."""
+    """The base class of the errors that Fanfold raises to its users."""
 
     code = "error"
 
@@ -46,7 +46,7 @@ class FanfoldError(Exception):
 
     @property
     def sentence(self) -> Any:
-        """The message with its ``code`` and ``parameters``, if it was made from them; else None."""
+        """The message with its ``code`` and ``parameters``, if it was made from them; otherwise None."""
         return self.message if hasattr(self.message, "parameters") else None
 
 
@@ -57,13 +57,13 @@ class NotFound(FanfoldError):
 
 
 class Ambiguous(FanfoldError):
-    """A shortened id fits more than one task."""
+    """A shortened id matches more than one task."""
 
     code = "ambiguous"
 
 
 class IllegalMove(FanfoldError):
-    """The table of moves does not allow this command now; ``available_commands`` are those that it does allow."""
+    """The command is not possible in the task's state; ``available_commands`` lists those that are."""
 
     code = "illegal_move"
 
@@ -73,7 +73,7 @@ class IllegalMove(FanfoldError):
 
 
 class BadInput(FanfoldError):
-    """What was given cannot be used; nothing was changed."""
+    """An argument cannot be used; nothing was changed."""
 
     code = "bad_input"
 
@@ -101,19 +101,19 @@ class KeyTaken(FanfoldError):
 
 
 class KeyReused(FanfoldError):
-    """The idempotency key belongs to a task with another pipeline, other options, inputs or items."""
+    """The idempotency key belongs to a task with a different pipeline, options, inputs or items."""
 
     code = "key_reused"
 
 
 class BadPipeline(FanfoldError):
-    """A pipeline's definition makes no sense."""
+    """A pipeline's definition is not valid."""
 
     code = "bad_pipeline"
 
 
 class DatabaseProblem(FanfoldError):
-    """The database cannot be used as it is. ``public`` is what a stranger may know: nothing of where it is, or nothing at all."""
+    """The database cannot be used as it is. ``public`` is the message for strangers, without its address."""
 
     code = "database"
 
@@ -123,28 +123,28 @@ class DatabaseProblem(FanfoldError):
 
 
 DATABASE_CODES = {
-    "unreachable": "It does not answer, or takes no writes for now. Workers wait for it and keep their results in hand.",
+    "unreachable": "It does not answer, or currently refuses writes. Workers wait for it and keep their results.",
     "refused": "It refused a value, such as one that is too large.",
-    "misfit": "A statement does not fit its tables: they are of another version, or rights are missing.",
-    "damaged": "Its file is broken.",
+    "misfit": "A statement does not fit its tables: they belong to another version, or permissions are missing.",
+    "damaged": "Its file is corrupt.",
     "data_folder": "The data folder cannot be written to.",
     "read_only": "It is read-only for this account.",
     "foreign_database": "It has tables that are not Fanfold's.",
-    "half_made": "Only some of its tables are there.",
-    "unreleased_database": "It is of a revision that only development versions had.",
-    "older_database": "It is of an older revision: upgrade it first.",
+    "half_made": "Some of its tables are missing.",
+    "unreleased_database": "It has a revision that only development versions had.",
+    "older_database": "It has an older revision: upgrade it first.",
     "newer_database": "It was made by a newer version of Fanfold.",
-    "outdated": "It was upgraded meanwhile, and this version of Fanfold cannot go on with it.",
+    "outdated": "It was upgraded meanwhile, and this version of Fanfold can no longer use it.",
     "locked": "An upgrade did not get the locks it needs; nothing was changed.",
-    "workers_alive": "Workers are alive that could not go on after the upgrade; nothing was changed.",
+    "workers_alive": "Workers are alive that could not continue after the upgrade; nothing was changed.",
     "no_database": "There is no database to copy.",
     "copy": "It could not be copied.",
 }
-"""The codes of a DatabaseProblem that tell more than `database`, and what they mean."""
+"""Codes of a DatabaseProblem that say more than `database`, and their meaning."""
 
 
 class TaskStopped(FanfoldError):
-    """A task that was waited for ended, or stopped, without a result."""
+    """An awaited task ended or stopped without a result."""
 
     code = "task_stopped"
 
@@ -156,13 +156,13 @@ class TaskStopped(FanfoldError):
 
 
 class FormFailed(FanfoldError):
-    """The application's own code could not make a form of the result; the result itself is as it was."""
+    """The application's code could not make a form of the result; the result itself is unchanged."""
 
     code = "form_failed"
 
 
 class ActionFailed(FanfoldError):
-    """The application's own code could not carry out an action; the event of the task says so too."""
+    """The application's code could not carry out an action; an event of the task says so too."""
 
     code = "action_failed"
 
@@ -174,7 +174,7 @@ class LeaseLost(FanfoldError):
 
 
 class HandlerError(Exception):
-    """The base of what a handler raises on purpose."""
+    """The base class of errors that a handler raises on purpose."""
 
     code = "error"
 
@@ -186,16 +186,16 @@ class HandlerError(Exception):
 
 
 class Permanent(HandlerError):
-    """Trying again would not help: the item fails now."""
+    """A retry would not help: the item fails now."""
 
     code = "permanent"
 
 
 class Temporary(HandlerError):
-    """Trying again may help: the item waits (``after`` seconds, or the stage's back-off) and runs again.
+    """A retry may help: the item waits (``after`` seconds, or the stage's back-off) and runs again.
 
-    ``counts=False`` says that nothing was tried, as after a 429: the item's retries are not used up. ``by`` names the service
-    that is waited for, for the people who look at the task.
+    ``counts=False`` means that nothing was tried, as after a 429: no retry is used up. ``by`` names the service to wait for,
+    for people who look at the task.
     """
 
     code = "temporary"
@@ -216,9 +216,9 @@ class Temporary(HandlerError):
 
 
 class JobFailed(Temporary):
-    """What ``look`` raises for an external job that came to a bad end: the next attempt starts a new one, with a new key.
+    """Raised by ``look`` when an external job has failed: the next attempt starts a new one, with a new key.
 
-    It counts as a failure of the item. ``Permanent`` says the same, but without another attempt.
+    It counts as a failure of the item. Raise ``Permanent`` instead to prevent another attempt.
     """
 
     code = "job_failed"
@@ -227,14 +227,14 @@ class JobFailed(Temporary):
 class PauseTask(HandlerError):
     """Every other item would fail for the same reason (a refused key, an empty account): pause the task and say why.
 
-    The item is handed back unharmed; a person resumes the task when the reason is gone.
+    The item is handed back without a failure counted; a person resumes the task when the reason is gone.
     """
 
     code = "pause"
 
 
 class HoldItem(HandlerError):
-    """This item cannot go on until a person has done something; the other items of the task go on.
+    """This item cannot continue until a person has acted; the other items of the task continue.
 
     The item waits, with the message as the reason that people see, until somebody retries it. No retry is used up.
     """
@@ -243,13 +243,13 @@ class HoldItem(HandlerError):
 
 
 class BadAnswer(HandlerError):
-    """An answer that must not be taken; ``ask`` then tries changed parameters, and the next model of the chain."""
+    """The answer is not acceptable; ``ask`` then tries changed parameters and the next model of the chain."""
 
     code = "bad_answer"
 
 
 class NoAnswer(Permanent):
-    """No model of the chain gave an answer that could be taken; ``reasons`` has one sentence for each that was tried."""
+    """No model of the chain gave an acceptable answer; ``reasons`` has one sentence for each model tried."""
 
     code = "no_answer"
 
@@ -259,12 +259,12 @@ class NoAnswer(Permanent):
 
 
 class ChildDied(HandlerError):
-    """The child process ended before it answered; the item counts as lost with it, and runs again a few times."""
+    """The child process died before it answered; the item counts as lost with it, and runs again a few times."""
 
     code = "crash"
 
 
 class Cancelled(HandlerError):
-    """The task was paused or cancelled, or the item was handed on; let it pass through."""
+    """The task was paused or cancelled, or another worker has the item; do not catch it."""
 
     code = "cancelled"

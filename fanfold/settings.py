@@ -1,4 +1,4 @@
-"""How should it run here? Settings from the environment and ``fanfold.toml``, each with a default that works."""
+"""Reads settings from the environment and ``fanfold.toml``. Every setting has a working default."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def default_data_folder() -> str:
 
 @dataclass(frozen=True)
 class Settings:
-    """Every setting, its meaning in ``MEANINGS`` below; the environment variable is ``FANFOLD_`` and the name in capitals."""
+    """All settings; ``MEANINGS`` explains them. The environment variable is ``FANFOLD_`` plus the name in capitals."""
 
     database: str = ""
     direct_database: str = ""
@@ -61,7 +61,7 @@ class Settings:
 
     @property
     def data_folder(self) -> Path:
-        """Where blobs, scratch files and the embedded database live."""
+        """Folder of blobs, scratch files and the embedded database."""
         return Path(self.data or default_data_folder()).expanduser()
 
     @property
@@ -71,7 +71,7 @@ class Settings:
 
     @cached_property
     def weights(self) -> Mapping[str, float]:
-        """``owner_weights`` by owner; an owner that is not named has the weight 1."""
+        """``owner_weights`` by owner; other owners have weight 1."""
         text = self.owner_weights.strip()
         try:
             if text.startswith("{"):
@@ -93,20 +93,20 @@ MEANINGS = {
     "direct_database": "URL of the same PostgreSQL without the pooler, for notifications; only needed behind one.",
     "data": "Data folder for blobs, scratch files and the embedded database; default: the user's data directory.",
     "concurrency": "Items one worker runs at the same time; 0: as many as its stages allow, at least 8.",
-    "children": "Child processes a worker runs parts of handlers in (`in_child`) at the same time; 0: one per core.",
-    "child_memory_bytes": "Memory a child process may take before it is ended; 0: a quarter of the machine's, at least 1 GB.",
-    "child_start_seconds": "How long a child process may take to start and to import what it needs.",
-    "poll_seconds": "How long an idle worker waits before it looks for work without having been told.",
-    "heartbeat_seconds": "How often a worker says that it lives.",
-    "lease_seconds": "A worker not heard of for so long has lost its items to the others.",
-    "look_seconds": "How often a worker checks whether what it runs was paused, cancelled or taken away.",
-    "sweep_seconds": "How often lost items are recovered and unfinished moves are closed, by one worker at a time.",
+    "children": "Child processes that run functions of handlers (`in_child`) at the same time, per worker; 0: one per core.",
+    "child_memory_bytes": "Memory a child process may use before it is killed; 0: a quarter of the machine's, at least 1 GB.",
+    "child_start_seconds": "How long a child process may take to start and import its modules.",
+    "poll_seconds": "How often an idle worker polls for work if no notification arrives.",
+    "heartbeat_seconds": "How often a worker sends a heartbeat.",
+    "lease_seconds": "A worker without a heartbeat for this long loses its items to other workers.",
+    "look_seconds": "How often a worker checks whether its running items were paused, cancelled or taken away.",
+    "sweep_seconds": "How often lost items are recovered and stalled tasks advanced, by one worker at a time.",
     "grace_seconds": "How long a stopping worker lets running handlers finish before it hands them back.",
-    "crash_limit": "An item lost with its worker this many times without getting further fails as poison.",
-    "owner_weights": "Shares of owners whose tasks wait at the same time, as `alice=3, bob=0.5`; 1 for everyone else.",
-    "hand_back_limit": "An item that was cut off so many times by the end of a tick waits for a person.",
-    "inline_bytes": "Larger inputs and results are kept as blobs instead of in the database's row.",
-    "result_bytes": "The largest result a handler may return; larger ones belong into a file.",
+    "crash_limit": "An item whose worker died this many times without progress in between fails as poison.",
+    "owner_weights": "Weights of owners whose tasks compete for workers, as `alice=3, bob=0.5`; 1 for everyone else.",
+    "hand_back_limit": "An item that the end of a tick cut off this many times in a row waits for a person.",
+    "inline_bytes": "Larger inputs and results are stored as blobs instead of in the database.",
+    "result_bytes": "The largest result a handler may return; put larger ones into a file.",
     "retention_days": "Finished tasks older than this are pruned with their files; 0 keeps them forever.",
     "answer_days": "Answers of models are kept so long, so that the same question is not paid twice; 0 keeps them forever.",
     "batch_quiet_seconds": "A batch is sent when no question has joined it for this long.",
@@ -115,9 +115,9 @@ MEANINGS = {
     "batch_trial": "Batches of at least this many questions are sent only after one of them was answered live; 0: never try.",
     "stale_hours": "Scratch files and blobs that nothing refers to are removed after so long.",
     "sqlite_synchronous": "SQLite's synchronous pragma: FULL survives a power cut, NORMAL may lose the last moments.",
-    "host": "The address the server listens on; any other than a loopback address demands tokens.",
+    "host": "The address the server listens on; any address other than loopback requires tokens.",
     "port": "The port the server listens on; 0 takes a free one.",
-    "allowed_hosts": "Names, separated by commas, under which the server may be called besides its own address.",
+    "allowed_hosts": "Host names, separated by commas, that the server accepts besides its own address.",
     "upload_bytes": "The largest request that may be uploaded to the server.",
     "log": "How commands, workers and the server write log lines: `text`, or `json` with one object a line.",
     "telemetry": "`otel`: spans and metrics through OpenTelemetry, to the SDK that the program sets up; empty: none.",
@@ -125,7 +125,7 @@ MEANINGS = {
 
 
 def load(environment: Mapping[str, str] | None = None, folder: Path | None = None, **given: Any) -> Settings:
-    """Settings from, in falling order: ``given`` (when not None), the environment, ``fanfold.toml`` in ``folder``."""
+    """Settings from, in order of precedence: ``given`` (if not None), the environment, ``fanfold.toml`` in ``folder``."""
     values = _from_file((folder or Path.cwd()) / "fanfold.toml")
     values |= _from_environment(os.environ if environment is None else environment)
     values |= {name: value for name, value in given.items() if value is not None}
@@ -133,7 +133,7 @@ def load(environment: Mapping[str, str] | None = None, folder: Path | None = Non
 
 
 def tables(folder: Path | None = None) -> dict[str, dict[str, Any]]:
-    """The tables of ``fanfold.toml``, for the rooms that have settings of their own."""
+    """The tables of ``fanfold.toml``, for rooms with their own settings."""
     found = _read((folder or Path.cwd()) / "fanfold.toml")
     return {name: value for name, value in found.items() if isinstance(value, dict)}
 

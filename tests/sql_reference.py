@@ -81,7 +81,7 @@ STATEMENTS = (
             "fail": "running → failed",
             "back_off": "running → retrying",
             "postpone": "running → waiting",
-            "release": "running → pending, unharmed",
+            "release": "running → pending without a failure counted",
         }.items()
     ),
     Statement("probe", "Whether a stage has an open item left: `create.OPEN_PROBE`.", lambda _: create.OPEN_PROBE),

@@ -1,1 +1,1 @@
-"""What is it? Pure values and rules: no database, no clock, no network."""
+"""The model: pure values and rules, without database, clock or network."""

@@ -1,4 +1,4 @@
-"""What did a person decide about a part of a result? Decisions, and the keys by which parts are known again."""
+"""Decisions of people about parts of results, and the keys that identify a part after a redo."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from fanfold.model.values.codecs import TYPE_MARK, VALUE_MARK
 
 PART_LENGTH = 200
 DIGITS = 20
-"""Hexadecimal digits of a part key: two parts of one item never share one by chance."""
+"""Hexadecimal digits of a part key: enough that two parts of one item never collide by chance."""
 
 
 class DecisionVerdict(StrEnum):
-    """What is decided about a part; ``undo`` takes the decision back."""
+    """The verdict on a part; ``undo`` revokes the last decision."""
 
     ACCEPT = "accept"
     REJECT = "reject"
@@ -32,10 +32,10 @@ class DecisionVerdict(StrEnum):
 
 @dataclass(frozen=True)
 class NewDecision:
-    """A decision to be made: about which part of which item, and what is decided.
+    """A new decision about a part of an item.
 
-    ``value`` is what replaces the part, for ``replace`` alone; None replaces it by nothing. Without ``stage`` it is about an item
-    of the stage that the last merge reads.
+    ``value`` replaces the part, only for ``replace``; None replaces it with nothing. Without ``stage``, the item is one of the
+    stage that the last merge reads.
     """
 
     item: str
@@ -47,10 +47,10 @@ class NewDecision:
 
 @dataclass(frozen=True)
 class Decision:
-    """A decision as it is kept: the latest one about a part counts."""
+    """A stored decision. The latest one about a part counts."""
 
     number: int
-    """Counts the decisions of a task; the cursor of a list."""
+    """Sequence number within the task; also the cursor of a list."""
     stage: str
     item: str
     part: str
@@ -61,7 +61,7 @@ class Decision:
 
 
 def part_key(*content: Any) -> str:
-    """The key of a part, made from what it says, so that it is the same after a redo that yields the same part.
+    """The key of a part, made from its content, so that it is the same after a redo that yields the same part.
 
     Give everything that makes the part what it is, as values that can be kept: the text before and after a change, or the name
     of a field and its value. A part that says something else has another key, and so no decision.
@@ -80,7 +80,7 @@ def _without_types(found: Any) -> Any:
 
 
 def part_keys(contents: Iterable[Any]) -> list[str]:
-    """The keys of all parts of an item, in order; parts that say the same are numbered, so each has a key of its own."""
+    """The keys of all parts of an item, in order; equal parts are numbered, so that each has its own key."""
     seen: Counter[str] = Counter()
     keys = []
     for content in contents:
@@ -91,7 +91,7 @@ def part_keys(contents: Iterable[Any]) -> list[str]:
 
 
 def check_verdict(verdict: Any) -> DecisionVerdict:
-    """The verdict of that name; BadInput says which there are."""
+    """The verdict with this name; BadInput lists the valid ones."""
     try:
         return DecisionVerdict(verdict)
     except ValueError:

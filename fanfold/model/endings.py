@@ -1,7 +1,7 @@
-"""The ways an attempt can end, one row each: what becomes of the item, and the word for it in every record.
+"""The ways an attempt can end, one row each: the item's next state, and the word for it in every record.
 
 The worker settles by these names, the store takes the states from here, and events, the history of attempts, log lines, counts
-and the documentation take their words from here. Events and outcomes are stored: a new word would leave the old rows behind.
+and the documentation take their words from here. Events and outcomes are stored: if a word changed, old rows would not match.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from fanfold.model.lifecycle import DONE, PENDING, RETRYING, ItemState
 
 @dataclass(frozen=True, kw_only=True)
 class EndingFacts:
-    """What is known of an ending."""
+    """The attributes of an ending."""
 
     move: str | None
-    """The verb of ``ITEM_MOVES``; None where the item is not moved."""
+    """The verb of ``ITEM_MOVES``; None if the item does not move."""
     state: ItemState | None = None
-    """The state it leads to; None where that depends on the item, or nothing changes."""
+    """The state it leads to; None if that depends on the item, or if nothing changes."""
     event: str | None = None
-    """The verb of its event; None where it leaves none."""
+    """The verb of its event; None if there is no event."""
     outcome: str
-    """Its word in the history of attempts, and in the list of calls."""
+    """Its word in the history of attempts and in the list of calls."""
     log_word: str
-    """How its log line begins."""
+    """First word of its log line."""
     is_error: bool = False
-    """Whether the error and the attempt are kept."""
+    """Whether the error and the attempt are stored."""
     counts: bool = False
     """Whether it is a failure of the work, which uses up a retry unless the settlement says otherwise."""
     needs_task: bool = True
-    """Whether it is taken only while the task is active and stands in the item's stage."""
+    """Whether it is accepted only while the task is active and in the item's stage."""
     meaning: str
 
 
@@ -39,7 +39,7 @@ class Ending(StrEnum):
     """How one attempt at an item ends."""
 
     def __new__(cls, name: str, facts: EndingFacts) -> Ending:
-        """A string with what is known of it as attributes: it is looked at for every item."""
+        """A string with its facts as attributes, for fast access: it is read for every item."""
         self = str.__new__(cls, name)
         self._value_ = name
         self.move, self.state, self.event = facts.move, facts.state, facts.event
@@ -58,7 +58,7 @@ class Ending(StrEnum):
     needs_task: bool
     meaning: str
     warns: bool
-    """Whether people are told of it in the log."""
+    """Whether its log line is a warning."""
 
     FINISH = (
         "finish",
@@ -76,7 +76,7 @@ class Ending(StrEnum):
             log_word="Failed",
             is_error=True,
             counts=True,
-            meaning="the handler raised, and no retry is left or of use",
+            meaning="the handler raised, and no retry is left or would help",
         ),
     )
     BACK_OFF = (
@@ -89,7 +89,7 @@ class Ending(StrEnum):
             log_word="Failed",
             is_error=True,
             counts=True,
-            meaning="the handler raised: it is tried again after a while",
+            meaning="the handler raised: it is retried after a back-off",
         ),
     )
     POSTPONE = (
@@ -99,7 +99,7 @@ class Ending(StrEnum):
             state=ItemState.WAITING,
             outcome="postpone",
             log_word="Postponed",
-            meaning="an external job is under way: look again later",
+            meaning="an external job is running: poll again later",
         ),
     )
     HOLD = (
@@ -122,7 +122,7 @@ class Ending(StrEnum):
             outcome="release",
             log_word="Released",
             needs_task=False,
-            meaning="handed back unharmed; an event only where a tick was too short for it",
+            meaning="handed back without a failure counted; an event only if a tick was too short for it",
         ),
     )
     RECLAIM = (
@@ -144,6 +144,6 @@ class Ending(StrEnum):
             outcome="lost",
             log_word="Lost",
             needs_task=False,
-            meaning="its lease was lost: nothing changes, only what it has spent is counted",
+            meaning="its lease was lost: nothing changes except that its spending is counted",
         ),
     )

@@ -1,4 +1,4 @@
-"""An external job: work that another service does for an item, and for which somebody may have to pay."""
+"""External jobs: work that another service does for an item, possibly for money."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from enum import StrEnum
 from typing import Any
 
 EXTERNAL_COMMANDS = ("check", "lost", "resend")
-"""What a person may say of an external job."""
+"""A person's commands on external jobs."""
 
 
 class JobState(StrEnum):
-    """What is known of an external job."""
+    """State of an external job."""
 
     INTENDED = "intended"
-    """The call that starts it is under way, or its worker died meanwhile."""
+    """The call that starts it is in flight, or its worker died meanwhile."""
     UNKNOWN = "unknown"
-    """The call has ended without saying whether the job was started."""
+    """The call ended without telling whether the job was started."""
     STARTED = "started"
     RESEND = "resend"
-    """A person wants it to be started again, with the same key."""
+    """A person wants it started again with the same key."""
     OVER = "over"
-    """It came to a bad end, or a person says that it was lost. The next one gets a new key."""
+    """It failed, or a person says that it was lost. The next one gets a new key."""
 
 
 @dataclass(frozen=True)
 class JobRow:
-    """What the store knows of the job of an item."""
+    """The stored job of an item."""
 
     item: int
     name: str
@@ -38,7 +38,7 @@ class JobRow:
     seconds: float
     """How long it has been in this state."""
     in_flight: bool
-    """Whether a living worker may still be in the middle of the call that starts it."""
+    """Whether a live worker may still be in the call that starts it."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,10 @@ class ExternalJob:
     state: JobState
     key: str
     job: Any
-    """The id that the service gave it, once it is known."""
+    """The service's id of the job, once known."""
     intended_at: datetime
     updated_at: datetime
     held: str | None
     """Why its item waits for a person, if it does."""
     sentences: dict[str, Any] = field(default_factory=dict, compare=False)
-    """The codes and parameters of those texts that Fanfold or an application made, by field; filled in JSON."""
+    """Codes and parameters of the texts that have them, by field; filled in JSON."""

@@ -1,7 +1,7 @@
-"""Ends a child process that starts to work while it still imports.
+"""Ends a child process that starts work during its imports.
 
 A child process imports the main script of its parent. A script that runs its pipeline without `if __name__ == "__main__":` would
-run it again there: both would wait for each other, and what it submits would be submitted once more by every child.
+run it again there: parent and child would wait for each other, and every child would submit the same tasks again.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import threading
 
 CHILD_NAME = "fanfold-child"
 UNGUARDED_EXIT = 96
-"""The exit code of such a child: before it has imported everything it has no other way to tell its parent why."""
+"""Exit code of such a child: before its imports are done it has no other way to tell its parent why."""
 
 NOT_AT_ALL, IN_MAIN_THREAD, IN_ANY_THREAD = range(3)
-"""Where imports are under way. Threads that an earlier handler has left behind may work while the next one is imported."""
+"""Which threads are importing. Threads left over from an earlier handler may work while the next one is imported."""
 
 
 class _Imports:
@@ -23,7 +23,7 @@ class _Imports:
 
 
 def note(state: int) -> None:
-    """Say whether this child process is importing now."""
+    """Record whether this child process is importing now."""
     _Imports.state = state
 
 
@@ -38,6 +38,6 @@ def refuse_work() -> None:
 
 
 def _is_new_child() -> bool:
-    """Whether this process was started as a child; a new one imports the main script before anything else."""
+    """Whether this process was started as a child, which imports the main script before anything else."""
     processes = sys.modules.get("multiprocessing.process")
     return processes is not None and processes.current_process().name == CHILD_NAME

@@ -1,4 +1,4 @@
-"""What is an item? The values that stand for pieces of work, before, while and after they are done."""
+"""Items: the values that represent a piece of work before, during and after processing."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from fanfold.model.values.typed import In, Out
 
 HELD_SECONDS = 4_000 * 365 * 86_400.0
 HELD_FROM = datetime(4000, 1, 1, tzinfo=UTC)
-"""An item that waits for a person is due in 4000 years. Any other wait is capped at ten, so the time alone tells them apart."""
+"""Due time of items that wait for a person. Other waits are capped at ten years, so the time alone tells them apart."""
 
 REDONE = "$redone"
-"""Among the options of an item that had a good result and is done again: a text of its own. Handlers do not see it."""
+"""Option with a unique text, set when an item with a good result is redone. Handlers do not see it."""
 
 
 class _BeganAgain:
-    """Stands in a stream for the start of another attempt: what the item emitted before does not count any more."""
+    """Marks a new attempt in a stream: what the item emitted before no longer counts."""
 
     def __repr__(self) -> str:
         return "BEGAN_AGAIN"
@@ -42,18 +42,18 @@ class NewItem(Generic[In]):
 
 @dataclass(frozen=True)
 class Later:
-    """What a handler returns when an external job is under way: look again in so many seconds."""
+    """Return value of ``look`` while an external job is running: poll again in ``seconds``."""
 
     seconds: float
 
 
 def later(seconds: float) -> Later:
-    """Look again in ``seconds``; the item waits without holding a worker."""
+    """Poll again in ``seconds``; the item waits without occupying a worker."""
     return Later(max(0.0, float(seconds)))
 
 
 class Claimed(NamedTuple):
-    """An item a worker holds, with the lease it must show when it settles it. A tuple, as there are very many of them."""
+    """An item claimed by a worker, with the lease needed to settle it. A tuple, because there are very many."""
 
     id: int
     lease: int
@@ -70,11 +70,11 @@ class Claimed(NamedTuple):
     waiting_seconds: float
     has_permit: bool = False
     generation: int = 0
-    """Grows when an item is redone on purpose: attempts of one generation share their idempotency key."""
+    """Grows when a person has the item redone: attempts of one generation share their idempotency key."""
     task_generation: int = 0
-    """The generation of its task when it was claimed: what a worker knows of the task may be older."""
+    """The generation of its task at the claim; the worker's cached task row may be older."""
     lineage: str | None = None
-    """The generations of its task's splits that were done again (JSON): what a split makes anew is other work."""
+    """The generations of its task's redone splits (JSON): the items of a redone split are different work."""
 
 
 @dataclass(frozen=True)
@@ -100,15 +100,15 @@ class Item:
     usage: Any = None
     spending: Spending = NOTHING_SPENT
     degraded: str | None = None
-    """Why its result is not what was asked for; None when it is."""
+    """Why its result is degraded; None if it is not."""
     accepted: bool = False
-    """Whether a person keeps that degraded result as it is."""
+    """Whether a person accepted the degraded result."""
     word: str = ""
-    """Its state in the words of its application."""
+    """Its state in the application's words."""
     held: str | None = None
-    """Why it waits for a person, if it does; nothing claims it until somebody retries it."""
+    """Why it waits for a person, if it does; it is not claimed until somebody retries it."""
     sentences: dict[str, Any] = field(default_factory=dict, compare=False)
-    """The codes and parameters of those texts that Fanfold or an application made, by field; filled in JSON."""
+    """Codes and parameters of the texts that have them, by field; filled in JSON."""
 
 
 NONE_DECIDED: Mapping[str, Decision] = {}
@@ -127,13 +127,13 @@ class Result(NamedTuple, Generic[In, Out]):
     model: str | None = None
     usage: Any = None
     seconds: float | None = None
-    """How long the attempt that counts took."""
+    """Duration of the attempt that counts."""
     spending: Spending = NOTHING_SPENT
-    """What its models cost, over all attempts."""
+    """What its model calls cost, over all attempts."""
     degraded: str | None = None
-    """Why it is not what was asked for; None when it is."""
+    """Why it is degraded; None if it is not."""
     decisions: Mapping[str, Decision] = NONE_DECIDED
-    """What people have decided about its parts, by part key: the latest decision about each, without those taken back."""
+    """The latest decision about each of its parts, by part key, without undone ones."""
 
 
 @dataclass(frozen=True)
@@ -152,30 +152,30 @@ class Attempt:
     stage: str = ""
     key: str = ""
     sentences: dict[str, Any] = field(default_factory=dict, compare=False)
-    """The codes and parameters of those texts that Fanfold or an application made, by field; filled in JSON."""
+    """Codes and parameters of the texts that have them, by field; filled in JSON."""
 
 
 @dataclass(frozen=True)
 class ItemDetail:
-    """An item with everything that is kept of it."""
+    """An item with all its stored data."""
 
     item: Item
     input: Any
     output: Any
     options: dict[str, Any]
     previous: Any
-    """What it was before it was made again, as long as that is kept."""
+    """Its output before it was redone, while that is stored."""
     previous_model: str | None
     made_by: str | None
     """The worker that made the output."""
     error_detail: str | None
     attempts: tuple[Attempt, ...]
     before: str | None
-    """The key of the item before it in its stage."""
+    """The key of the previous item of its stage."""
     after: str | None
-    """The key of the item after it."""
+    """The key of the next item."""
 
 
 def position_of(key: str) -> int | None:
-    """The position that a key names when its item has none of its own; None for what is no plain number."""
+    """The position that a key stands for if its item has no key; None if it is not a plain number."""
     return int(key) if key.isascii() and key.isdigit() and len(key) < 10 and key[0] != "0" else None

@@ -1,4 +1,4 @@
-"""Which moves are legal? The one table of states and moves; everything else about them is made from it.
+"""The table of states and legal moves. Everything else about moves is derived from it.
 
 Error texts, CHECK constraints, the triggers that refuse an illegal move, the diagram in the documentation, the
 parametrised tests and the commands a page may offer all come from ``ITEM_MOVES`` and ``TASK_MOVES``.
@@ -14,7 +14,7 @@ from fanfold.model.text.sentences import Sentence, say
 
 
 class ItemState(StrEnum):
-    """What an item's row says."""
+    """State in an item's row."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -25,7 +25,7 @@ class ItemState(StrEnum):
 
 
 class TaskState(StrEnum):
-    """What a task's row says; people see the words of ``fanfold.model.words``, computed from it."""
+    """State in a task's row; people see the words of ``fanfold.model.words``, derived from it."""
 
     ACTIVE = "active"
     WAITING = "waiting"
@@ -46,7 +46,7 @@ class Actor(StrEnum):
 
 @dataclass(frozen=True)
 class Move:
-    """One row of the table: who may take what from where to where."""
+    """One row of the table: a verb, the states it leads from and to, and who may use it."""
 
     verb: str
     sources: tuple[str, ...]
@@ -62,12 +62,12 @@ PARTIAL, CANCELLED = TaskState.PARTIAL, TaskState.CANCELLED
 PERSON, WORKER, SWEEP = (Actor.PERSON,), (Actor.WORKER,), (Actor.SWEEP,)
 
 OPEN_ITEMS = (PENDING, RUNNING, RETRYING, ItemState.WAITING)
-"""Items that keep their stage from being over."""
+"""States of items that keep their stage open."""
 TIMED_ITEMS = (RETRYING, ItemState.WAITING)
-"""Items that become due at a time of their own."""
+"""States of items with a due time."""
 SETTLED_ITEMS = (DONE, ItemState.FAILED)
 FINISHED_TASKS = (COMPLETED, PARTIAL, TaskState.FAILED, CANCELLED)
-"""Tasks that move no further unless a person says so."""
+"""States of tasks that only a person can move further."""
 
 ITEM_MOVES = (
     Move(
@@ -75,7 +75,7 @@ ITEM_MOVES = (
         (PENDING, RETRYING, ItemState.WAITING),
         (RUNNING,),
         WORKER + PERSON,
-        "a worker takes the item, with a new lease; or a person who merges without it",
+        "a worker takes the item with a new lease, or a person merges without it",
     ),
     Move("finish", (RUNNING,), (DONE,), WORKER, "the handler returned a result"),
     Move(
@@ -85,35 +85,41 @@ ITEM_MOVES = (
         WORKER + PERSON,
         "the handler raised: back off, or give up; or a person merges without it",
     ),
-    Move("postpone", (RUNNING,), (ItemState.WAITING,), WORKER, "an external job is under way: look again later"),
-    Move("release", (RUNNING,), (PENDING,), WORKER + SWEEP, "handed back unharmed: pause, cancel or a stopping worker"),
+    Move("postpone", (RUNNING,), (ItemState.WAITING,), WORKER, "an external job is running: poll again later"),
+    Move(
+        "release",
+        (RUNNING,),
+        (PENDING,),
+        WORKER + SWEEP,
+        "handed back without a failure counted: pause, cancel or a stopping worker",
+    ),
     Move(
         "reclaim",
         (RUNNING,),
         (PENDING, ItemState.FAILED),
         SWEEP + WORKER,
-        "its worker died: run again, or fail as poison",
+        "its worker died: it runs again, or fails as poison",
     ),
     Move(
         "retry",
         (DONE, ItemState.FAILED, RETRYING, ItemState.WAITING),
         (PENDING,),
         PERSON,
-        "somebody wants it done again",
+        "a person wants it redone",
     ),
     Move(
         "advance",
         (DONE, ItemState.FAILED, RUNNING, *TIMED_ITEMS),
         (PENDING,),
         WORKER + SWEEP + PERSON,
-        "its stage begins again",
+        "its stage starts again",
     ),
     Move(
         "decide",
         (DONE,),
         (ItemState.WAITING,),
         PERSON + WORKER + SWEEP,
-        "a merge whose results were decided about: it is done again after a short quiet time",
+        "decisions about merged results: the merge runs again after a short quiet time",
     ),
 )
 
@@ -127,30 +133,30 @@ TASK_MOVES = (
         "a stage is over: the next one, a gate, or the end",
     ),
     Move(
-        "on_move", (ACTIVE,), (ACTIVE,), WORKER + SWEEP, "a move was rolled back as on_move failed: it is tried again"
+        "on_move", (ACTIVE,), (ACTIVE,), WORKER + SWEEP, "a move was rolled back because on_move failed: it is retried"
     ),
-    Move("pause", (ACTIVE,), (PAUSED,), PERSON + WORKER, "nothing new starts, what runs is handed back"),
-    Move("resume", (PAUSED, TaskState.WAITING), (ACTIVE,), PERSON, "go on; through the gate if it waits at one"),
+    Move("pause", (ACTIVE,), (PAUSED,), PERSON + WORKER, "nothing new starts, running items are handed back"),
+    Move("resume", (PAUSED, TaskState.WAITING), (ACTIVE,), PERSON, "continue; pass the gate if it waits at one"),
     Move(
         "merge",
         (ACTIVE, TaskState.WAITING, PARTIAL, COMPLETED),
         (ACTIVE, TaskState.WAITING),
         PERSON,
-        "go on to the next merge without what failed or waits for a person, or merge again with what there is",
+        "continue to the next merge without failed and held items, or merge again with the existing results",
     ),
     Move(
         "decide",
         (TaskState.WAITING, COMPLETED),
         (ACTIVE,),
         PERSON,
-        "decisions about results that are merged already: back into the last merge, and no other item is redone",
+        "decisions about merged results: back into the last merge; no other item is redone",
     ),
     Move(
         "decide",
         (ACTIVE,),
         (ACTIVE,),
         WORKER + SWEEP + PERSON,
-        "decisions came while it merged: it merges once more before it goes on",
+        "decisions came during the merge: it merges once more before it advances",
     ),
     Move(
         "cancel",
@@ -164,7 +170,7 @@ TASK_MOVES = (
         (ACTIVE, TaskState.WAITING, *FINISHED_TASKS),
         (ACTIVE,),
         PERSON,
-        "redo failed or named items, keep what is done",
+        "redo failed or named items, keep the rest",
     ),
     Move("retry", (PAUSED,), (PAUSED,), PERSON, "redo failed or named items once it is resumed"),
     Move(
@@ -179,16 +185,16 @@ TASK_MOVES = (
 )
 
 MOVED_ALONG = ("advance", "decide")
-"""Moves that a person causes, but not by naming the task alone: the end of a stage, a decision about a part of a result."""
+"""Moves that a person causes indirectly: at the end of a stage, or by a decision about a part of a result."""
 COMMANDS = tuple(
     dict.fromkeys(
         move.verb for move in TASK_MOVES if Actor.PERSON in move.by and move.sources and move.verb not in MOVED_ALONG
     )
 )
-"""The verbs a person may use on a task, in the order of the table."""
+"""Verbs that a person may use on a task, in the order of the table."""
 
 RETRIED_BY_NAME = (ACTIVE, TaskState.WAITING, PAUSED, COMPLETED)
-"""A task in one of these states that has no failed or held items is retried only with the names of the items to redo."""
+"""States in which a task without failed or held items can be retried only by naming the items to redo."""
 
 
 def legal(moves: Iterable[Move], source: str, verb: str) -> bool:
@@ -207,12 +213,12 @@ def targets(moves: Iterable[Move], verb: str) -> tuple[str, ...]:
 
 
 def pairs(moves: Iterable[Move]) -> tuple[tuple[str, str], ...]:
-    """Every legal change of state as (from, to), sorted; staying in a state is always legal."""
+    """Every legal change of state as (from, to), sorted. Staying in a state is always legal."""
     return tuple(sorted({(str(a), str(b)) for move in moves for a in move.sources for b in move.targets if a != b}))
 
 
 def diagram(moves: Iterable[Move]) -> str:
-    """The table as a Mermaid state diagram, one arrow for each change of state."""
+    """The table as a Mermaid state diagram, with one arrow per change of state."""
     arrows: dict[tuple[str, str], list[str]] = {}
     for move in moves:
         for source in move.sources or ("[*]",):
@@ -224,7 +230,7 @@ def diagram(moves: Iterable[Move]) -> str:
 
 
 def refusal(task_id: str, state: str, verb: str, possible: Sequence[str], fact: str = "") -> Sentence:
-    """The error for an illegal command: the fact, what the command needs, and the way out."""
+    """The error for an illegal command: the fact, what the command needs, and what is possible."""
     problem = fact or say("needs_state", verb=verb, states=sources(TASK_MOVES, verb))
     if not possible:
         return say("refused_for_good", task=task_id, state=state, problem=problem)

@@ -1,7 +1,7 @@
-"""What was agreed when the task was submitted? The stages of a pipeline as plain data, kept with the task.
+"""The plan of a task: the stages of its pipeline as plain data, stored with the task at submit.
 
-A task carries its plan, so that any process can advance it, show it or recover it without the pipeline's code, and so
-that new code deployed meanwhile does not change the road of work already under way.
+With its plan, any process can advance, show or recover a task without the pipeline's code, and new code deployed meanwhile
+does not change the stages of tasks in progress.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from fanfold.model.text.sentences import say
 
 
 class Kind(StrEnum):
-    """What a stage is: one item (step, split, merge), or N (each)."""
+    """Kind of a stage: one item (step, split, merge), or N (each)."""
 
     STEP = "step"
     SPLIT = "split"
@@ -31,7 +31,7 @@ ON_CANCELLED = "on_cancelled"
 
 @dataclass(frozen=True)
 class PlannedStage:
-    """What every process must know of a stage to move tasks through it and to show it."""
+    """The data about a stage that every process needs to move tasks through it and to show it."""
 
     name: str
     kind: Kind
@@ -42,17 +42,17 @@ class PlannedStage:
     fail_fast: bool = False
     weight: float = 5
     passed: int = 0
-    """How many failures a person has gone on without: as long as there are no more, the stage stays passed."""
+    """How many failures a person has accepted: unless there are more, the stage stays passed."""
     crash_limit: int | None = None
-    """How often an item may be lost with its process without getting further; None: as the settings say."""
+    """How often an item may be lost with its process without progress; None: as in the settings."""
     takes: float = 0
-    """Seconds that a call usually needs; a tick with less left does not start one."""
+    """Seconds that a call usually takes; a tick with less time left does not start one."""
     retrying: str = "retrying"
-    """The word for a task whose one item of this stage waits for its next try."""
+    """The word for a task whose only item of this stage waits for its next try."""
     phase: str = ""
-    """What the application calls this part of the work; by default the stage's name."""
+    """The application's name for this part of the work; by default the stage's name."""
     quiet_seconds: float = 0.5
-    """A merge that decisions make due again begins this long after the last of them."""
+    """How long after the last decision a merge runs again."""
 
     def tolerated(self, total: int) -> int:
         """How many of ``total`` items may fail without stopping the task: a share below 1, a number otherwise."""
@@ -69,13 +69,13 @@ class Plan:
     on_cancelled: bool = False
     mirrored: bool = False
     task_words: tuple[tuple[str, str], ...] = ()
-    """The application's words for a task, each behind the usual one."""
+    """Pairs of the usual word for a task and the application's word."""
     item_words: tuple[tuple[str, str], ...] = ()
     """The application's words for the states of items."""
     done_phase: str = "done"
 
     def stage(self, name: str) -> PlannedStage:
-        """The stage of that name, compensations included."""
+        """The stage with this name, including compensations."""
         for stage in self.stages:
             if stage.name == name:
                 return stage
@@ -84,7 +84,7 @@ class Plan:
         raise NotFound(say("no_stage", stage=name, stages=[one.name for one in self.stages]))
 
     def after(self, name: str) -> PlannedStage | None:
-        """The stage that follows, or None after the last one and after a compensation."""
+        """The next stage, or None after the last one and after a compensation."""
         names = [stage.name for stage in self.stages]
         if name not in names:
             return None
@@ -92,33 +92,33 @@ class Plan:
         return self.stages[follower] if follower < len(names) else None
 
     def before(self, name: str) -> PlannedStage | None:
-        """The stage that precedes it, or None for the first one and for a compensation."""
+        """The previous stage, or None for the first one and for a compensation."""
         names = [stage.name for stage in self.stages]
         if name not in names or names.index(name) == 0:
             return None
         return self.stages[names.index(name) - 1]
 
     def last_each(self, name: str) -> PlannedStage | None:
-        """The nearest `each` stage before ``name``: the one whose results a merge binds."""
+        """The nearest `each` stage before ``name``: the one whose results a merge reads."""
         stage = self.before(name)
         while stage is not None and stage.kind is not Kind.EACH:
             stage = self.before(stage.name)
         return stage
 
     def next_merge(self, name: str) -> PlannedStage | None:
-        """The first merge behind a stage, if there is one."""
+        """The first merge after a stage, if any."""
         behind = self.stages[self.index(name) + 1 :]
         return next((stage for stage in behind if stage.kind is Kind.MERGE), None)
 
     def last_merge(self) -> PlannedStage | None:
-        """The last merge, if there is one."""
+        """The last merge, if any."""
         return next((stage for stage in reversed(self.stages) if stage.kind is Kind.MERGE), None)
 
     def merge_to_repeat(self, name: str) -> PlannedStage | None:
-        """The merge that is done again when results are decided about while a task stands in a stage, or has ended there.
+        """The merge to repeat after decisions, for a task that is in stage ``name`` or ended there.
 
-        A merge is repeated itself. From behind the last merge the task goes back to it if nothing but steps follows it:
-        items that were made from its result would have to be made again. Before it, the merge is yet to come.
+        In a merge, it is that merge. After the last merge, the task goes back to it if only steps follow: items made from its
+        result would have to be redone. Before it, none: the merge is yet to come.
         """
         if self.stage(name).kind is Kind.MERGE:
             return self.stage(name)
@@ -129,23 +129,23 @@ class Plan:
         return last if all(stage.kind is Kind.STEP for stage in behind) else None
 
     def followers(self, name: str) -> list[str]:
-        """The `each` stages whose items are made from those of the `each` stage ``name``, one from one."""
+        """The `each` stages whose items are made one-to-one from those of the `each` stage ``name``."""
         behind = self.stages[self.index(name) + 1 :] if self.stage(name).kind is Kind.EACH else ()
         return [stage.name for stage in takewhile(lambda stage: stage.kind is Kind.EACH, behind)]
 
     def chains(self, until: str | None = None) -> list[list[str]]:
-        """The names of `each` stages in runs that follow each other directly, of the stages before ``until``."""
+        """Runs of consecutive `each` stages before ``until``, as lists of names."""
         before = self.stages if until is None else self.stages[: self.index(until)]
         runs = groupby(before, key=lambda stage: stage.kind is Kind.EACH)
         return [[stage.name for stage in run] for is_each, run in runs if is_each]
 
     def leading_to(self, each: str) -> list[str]:
-        """The `each` stages that lead directly to this one, whose items it goes on with."""
+        """The `each` stages that lead directly to this one, and whose items it continues."""
         [chain] = [chain for chain in self.chains() if each in chain]
         return chain[: chain.index(each)]
 
     def passing(self, failed: Mapping[str, int]) -> Plan:
-        """The same plan, in which the stages named are passed with that many failures."""
+        """The same plan with these numbers of failures accepted in the named stages."""
         kept = (replace(stage, passed=failed.get(stage.name, stage.passed)) for stage in self.stages)
         return replace(self, stages=tuple(kept))
 
@@ -155,16 +155,16 @@ class Plan:
         return names.index(name) if name in names else len(names)
 
     def without_gates(self) -> Plan:
-        """The same plan, run straight through."""
+        """The same plan without gates."""
         return replace(self, stages=tuple(replace(stage, gate=False) for stage in self.stages))
 
     def to_json(self) -> str:
-        """The plan as it is kept in the task's row."""
+        """The plan as stored in the task's row."""
         return json.dumps(asdict(self), separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> Plan:
-        """The plan that ``to_json`` wrote; fields that a newer version added are passed over."""
+        """The plan that ``to_json`` wrote; fields added by a newer version are ignored."""
         found = json.loads(text)
         known = PlannedStage.__dataclass_fields__
         stages = tuple(

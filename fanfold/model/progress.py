@@ -1,4 +1,4 @@
-"""How far is it? Progress from 0 to 100 out of the stages' weights and the counts of item states."""
+"""Computes progress from 0 to 100 from the stages' weights and the counts of item states."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Counts:
 
     by_state: Mapping[str, int] = field(default_factory=dict)
     share: float = 0.0
-    """How far the one item of a single-item stage says it is, from 0 to 1."""
+    """Reported progress of the item of a single-item stage, from 0 to 1."""
 
     def __getitem__(self, state: str) -> int:
         return self.by_state.get(state, 0)
@@ -37,7 +37,7 @@ class Counts:
 
 
 def percent(plan: Plan, state: str, stage: str, counts: Counts) -> float:
-    """Progress of a task that stands in ``stage``. It never goes back except when a person retries."""
+    """Progress of a task in ``stage``. It never decreases except when a person retries."""
     if state == TaskState.COMPLETED:
         return 100.0
     weights = [planned.weight for planned in plan.stages]

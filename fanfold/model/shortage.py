@@ -1,6 +1,6 @@
-"""Recognises errors of a machine that is short of open files or disk space: nobody's fault, and over by itself one day.
+"""Recognises errors caused by a lack of file descriptors or disk space, which are not the item's fault and may pass.
 
-An item that meets such an error waits without using up a retry. What a person can do is said in a sentence.
+An item that meets such an error waits without using up a retry, and a sentence says what a person can do.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ DISK = (errno.ENOSPC, errno.EDQUOT)
 FILES = (errno.EMFILE, errno.ENFILE)
 FREE_SPACE, MORE_FILES, MAKE_FOLDER = say("free_space"), say("more_files"), say("make_temporary_folder")
 NO_TEMPORARY_FOLDER = "No usable temporary directory found"
-"""What Python says when none of the usual folders can be written to."""
+"""Python's message when none of the usual folders is writable."""
 IN_RUST = re.compile(r"\(os error (\d+)\)")
-"""How libraries that are written in Rust name the system's error."""
+"""The system's error number as libraries written in Rust print it."""
 DEEPEST = 20
-"""How many causes of causes are looked at."""
+"""Most causes of causes that are followed."""
 
 
 def shortage(error: BaseException) -> str | None:
-    """What to do about the shortage behind an error; None when there is none.
+    """What to do about the shortage behind an error; None if there is none.
 
-    Libraries wrap the system's error in one of their own, so its causes are looked at as well.
+    Libraries wrap the system's error in their own, so its causes are checked too.
     """
     return next((advice for one in _causes(error) if (advice := _advice(one)) is not None), None)
 
 
 def told(error: BaseException) -> str | None:
-    """An error for people, with what to do about it; None when no shortage is behind it."""
+    """The error's text with what to do about it; None if no shortage caused it."""
     advice = shortage(error)
     return None if advice is None else say("with_advice", what=str(error), advice=advice)
 
@@ -50,10 +50,10 @@ def _advice(error: BaseException) -> str | None:
 
 
 def _number_in(error: BaseException) -> int | None:
-    """The system's number of an error that has it only in its text, as libraries written in Rust and the loader give it."""
+    """The system's error number, taken from the text, as libraries written in Rust and the loader print it."""
     try:
         text = str(error)
-    except Exception:  # An error of a handler may have no text that can be shown; then it says nothing of a shortage.
+    except Exception:  # A handler's error may have no printable text, and then it is not a shortage.
         return None
     if isinstance(error, ImportError):
         return next((number for number in FILES if os.strerror(number) in text), None)
@@ -71,7 +71,7 @@ def _lacks_temporary_folder(error: OSError) -> bool:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The error and what it came from, each once."""
+    """The error and its causes, each once."""
     waiting, seen = [error], 0
     while waiting and seen < DEEPEST:
         one = waiting.pop()

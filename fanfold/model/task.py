@@ -1,4 +1,4 @@
-"""What is a task? The record that people see."""
+"""Tasks: the stored row and the public view."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class TaskOrder(StrEnum):
 
 @dataclass(frozen=True)
 class TaskRow:
-    """A task as the store keeps it."""
+    """A task as stored."""
 
     number: int
     id: str
@@ -51,15 +51,15 @@ class TaskRow:
     started_at: datetime | None
     finished_at: datetime | None
     generation: int = 0
-    """Grows with each rerun, and with each retry after a compensation: what was done before belongs to an earlier one."""
+    """Grows with each rerun, and with each retry after a compensation: earlier work belongs to an earlier generation."""
     fingerprint: str | None = None
     """A hash of everything that was submitted: the same idempotency key must mean the same work."""
     lineage: str | None = None
-    """The generations of splits that were done again, by stage (JSON); none in most tasks."""
+    """The generations of redone splits, by stage (JSON); None in most tasks."""
     resetting: str | None = None
-    """The token of a reset of many items that is decided, but not yet carried out; nothing is claimed meanwhile."""
+    """The token of a decided reset of many items that is not carried out yet; nothing is claimed meanwhile."""
     decided: int | None = None
-    """The number of the last decision about its results; None when there is none."""
+    """The number of the last decision about its results; None if there is none."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class StageView:
 
 @dataclass(frozen=True)
 class Task:
-    """A task as people see it: the row, its words, its progress and what may be done with it."""
+    """The public view of a task: the row, its words, its progress and the possible commands."""
 
     id: str
     pipeline: str
@@ -111,44 +111,44 @@ class Task:
     batched: LaneCounts = NONE_BATCHED
     """How many of its questions are in the batch lane, while some of its items wait."""
     degraded: int = 0
-    """How many of its items are done, but not as they were asked for."""
+    """How many of its items are done with a degraded result."""
     accepted: int = 0
-    """How many of these a person keeps as they are."""
+    """How many of these a person has accepted."""
     held: int = 0
     """How many items of its stage wait for a person."""
     needs_you: str | None = None
-    """Why a person should look at it; None when it gets on without one."""
+    """Why it needs a person; None if it does not."""
     word: str = ""
-    """Its state in the words of its application; ``status`` is the same."""
+    """Its state in the application's words; same as ``status``."""
     phase: str = ""
-    """The part of the work that it is in, in the words of its application."""
+    """The current part of the work, in the application's words."""
     item_words: dict[str, str] = field(default_factory=dict)
-    """What its application calls the states of items, where that is not the state's own name."""
+    """The application's words for item states, where they differ from the state's name."""
     cursor: str = ""
-    """Its place in the list, for ``after``; unlike its id it still names that place when the task was deleted."""
+    """Its position in the list, for ``after``; unlike its id, valid even after the task is deleted."""
     counted: str = ""
     """The stage whose items ``total``, ``done``, ``failed`` and ``open`` count: before a split is done, the split itself."""
     sentences: dict[str, Any] = field(default_factory=dict, compare=False)
-    """The codes and parameters of those texts that Fanfold or an application made, by field; filled in JSON."""
+    """Codes and parameters of the texts that have them, by field; filled in JSON."""
 
     @property
     def counts_items(self) -> bool:
-        """Whether the counts are of what people call items, such as pages, and not of a step by itself."""
+        """Whether the counts are of real items, such as pages, and not of a single step."""
         return any(stage.name == self.counted and stage.kind == Kind.EACH for stage in self.stages)
 
     @property
     def failed_step(self) -> str:
-        """The stage that failed as a whole, such as a split: how many items there are is not known then; else empty."""
+        """The stage that failed as a whole, such as a split (then the number of items is unknown); otherwise empty."""
         return self.counted if self.failed and not self.counts_items else ""
 
     @property
     def finished(self) -> bool:
-        """Whether it moves no further unless a person says so."""
+        """Whether only a person can move it further."""
         return self.state in FINISHED_TASKS
 
     @property
     def plain_commands(self) -> tuple[str, ...]:
-        """Those of ``available_commands`` that need nothing but the task: to redo done items, a retry needs their names."""
+        """The ``available_commands`` that need only the task. A retry of done items needs their names."""
         retries = self.held or any(stage.counts.get(ItemState.FAILED) for stage in self.stages)
         by_name = self.state in RETRIED_BY_NAME and not retries
         return tuple(verb for verb in self.available_commands if verb != "retry" or not by_name)
@@ -160,7 +160,7 @@ class Task:
 
     @property
     def stalled(self) -> bool:
-        """Whether it is active, but all that is left of its stage waits for a person."""
+        """Whether it is active but all open items of its stage wait for a person."""
         if self.state is not TaskState.ACTIVE or not self.held:
             return False
         counts = next((stage.counts for stage in self.stages if stage.name == self.stage), {})
@@ -169,7 +169,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Change:
-    """A task's move, as told to a mirror function inside the same transaction."""
+    """A task's move, as passed to on_move inside the same transaction."""
 
     task_id: str
     pipeline: str
@@ -185,7 +185,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened to a task: a move, a command, or an item's mishap."""
+    """Something that happened to a task: a move, a command, or an item's failure."""
 
     id: int
     task_id: str
@@ -198,14 +198,14 @@ class Event:
     item: str | None
     reason: str | None
     sentences: dict[str, Any] = field(default_factory=dict, compare=False)
-    """The codes and parameters of those texts that Fanfold or an application made, by field; filled in JSON."""
+    """Codes and parameters of the texts that have them, by field; filled in JSON."""
 
 
 @dataclass(frozen=True)
 class Cells:
-    """The items of a stage in order, one letter for the state of each; or of each run of ``width`` items, for large stages.
+    """The states of a stage's items in order, one letter each; in large stages one letter for each run of ``width`` items.
 
-    The letter of an item that is done, but not as it was asked for, is ``g``.
+    The letter of a done item with a degraded result is ``g``.
     """
 
     stage: str
@@ -216,7 +216,7 @@ class Cells:
 
 @dataclass(frozen=True)
 class StageSpan:
-    """How long a task was in a stage; a stage that was entered again has several spans."""
+    """A period in which a task was in a stage; a stage that was entered again has several."""
 
     stage: str
     started_at: datetime
@@ -225,7 +225,7 @@ class StageSpan:
 
 @dataclass(frozen=True)
 class WorkerPace:
-    """What one worker has settled in each span of time, the earliest first."""
+    """How many items one worker settled in each span of time, the earliest first."""
 
     worker: str | None
     done: tuple[int, ...]
@@ -234,7 +234,7 @@ class WorkerPace:
 
 @dataclass(frozen=True)
 class Timeline:
-    """How a task went: its stages, what its workers have settled when, and the attempts that failed or were lost."""
+    """The history of a task: its stages, its workers' throughput, and the attempts that failed or were lost."""
 
     started_at: datetime
     ended_at: datetime

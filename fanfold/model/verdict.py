@@ -1,4 +1,4 @@
-"""Is the stage over, and how did it go? The rule, as a pure function of counts."""
+"""Decides whether a stage is over and how it ended, as a pure function of counts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fanfold.model.progress import Counts
 
 
 class Verdict(StrEnum):
-    """What becomes of a task whose stage is looked at."""
+    """What happens to a task after its stage was checked."""
 
     OPEN = "open"
     GO_ON = "go on"
@@ -19,7 +19,7 @@ class Verdict(StrEnum):
 
 
 def verdict(stage: PlannedStage, counts: Counts) -> Verdict:
-    """All done, or few enough failed: go on. Some done, too many failed: partial. None done, or failing fast: failed."""
+    """All done, or few enough failed: continue. Some done, too many failed: partial. None done, or failing fast: failed."""
     failed = counts[ItemState.FAILED]
     too_many = failed > stage.tolerated(counts.total)
     if stage.fail_fast and too_many:

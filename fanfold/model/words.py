@@ -1,4 +1,4 @@
-"""What does a person see, and what may they do? State words, wait reasons and commands, computed from the table."""
+"""Derives what people see of a task: state words, wait reasons and possible commands."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ RATE_LIMITED, UNREACHABLE, QUOTA = "rate_limited", "unreachable", "quota_used_up
 SOON_SECONDS = 600.0
 """A next try within this time is told in seconds, a later one by the clock."""
 ACCEPT = "accept"
-"""The command that keeps degraded results as they are. It moves nothing, so the table of moves does not have it."""
+"""The command that accepts degraded results. It moves nothing, so it is not in the table of moves."""
 
 
 @dataclass(frozen=True)
 class Trouble:
-    """Why an item that waits for its next try failed the last time, and how long it has been waiting."""
+    """Why an item that waits for its next try last failed, and how long it has been waiting."""
 
     message: str | None
     code: str | None = None
     by: str | None = None
-    """The service that it waits for, where that is known."""
+    """The service that it waits for, if known."""
     since: datetime | None = None
-    """Since when it has been waiting for what is no fault of its own."""
+    """Since when it has been waiting through no fault of its own."""
     stuck_since: datetime | None = None
-    """The same of an item that has been waiting for longer than a person's patience; None when there is none."""
+    """The same for an item that has waited longer than PATIENCE_SECONDS; None if there is none."""
     others_move: bool = False
-    """Whether an item is running that does not wait like this."""
+    """Whether another item, which does not wait like this, is running."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a task when its words are chosen."""
+    """The facts about a task from which its words are chosen."""
 
     state: TaskState
     stage: str
@@ -51,7 +51,7 @@ class Facts:
     next_due_at: datetime | None = None
     served: bool = True
     trouble: Trouble | None = None
-    """What became of the item that is tried again next."""
+    """The last failure of the item that is retried next."""
     held: int = 0
     """How many items of the stage wait for a person."""
     hold: str | None = None
@@ -59,13 +59,13 @@ class Facts:
     now: datetime | None = None
     """The database's time."""
     degraded: int = 0
-    """How many items of the task are done, but not as they were asked for."""
+    """How many items of the task are done with a degraded result."""
     read_only: bool = False
-    """Whether the database takes no writes now, as after a failover: then no worker can be seen either."""
+    """Whether the database refuses writes, as after a failover; then no worker can report either."""
     done_items: int = 0
-    """How many items are done, in all stages: they can be redone when they are named."""
+    """How many items are done, in all stages: they can be redone by name."""
     accepted: int = 0
-    """How many of the degraded items a person keeps as they are."""
+    """How many of the degraded items a person has accepted."""
     gathers_decisions: bool = False
     """Whether its merge is due again, in a moment: more decisions may come."""
     batched: LaneCounts = NONE_BATCHED
@@ -78,13 +78,13 @@ class Facts:
 
 
 def state_word(facts: Facts) -> str:
-    """The word for a task's state, as its application says it."""
+    """The application's word for a task's state."""
     usual = usual_word(facts)
     return dict(facts.plan.task_words).get(usual, usual)
 
 
 def phase(facts: Facts) -> str:
-    """The part of the work that the task is in, in the application's words; of a completed one, its last phase."""
+    """The current part of the work, in the application's words; for a completed task, its last phase."""
     if facts.state is TaskState.COMPLETED:
         return facts.plan.done_phase
     stage = facts.plan.stage(facts.stage)
@@ -108,9 +108,9 @@ def usual_word(facts: Facts) -> str:
 
 
 def available_commands(facts: Facts) -> tuple[str, ...]:
-    """The commands that are possible now, in the order of the table; last the one that moves nothing.
+    """The commands that are possible now, in the order of the table, and last the one that moves nothing.
 
-    With a retry of done items, which must be named.
+    Includes a retry of done items, which must be named.
     """
     named = replace(facts, failed_items=facts.failed_items or facts.done_items)
     moves = (verb for verb in COMMANDS if legal(TASK_MOVES, facts.state, verb) and not objection(named, verb))
@@ -118,12 +118,12 @@ def available_commands(facts: Facts) -> tuple[str, ...]:
 
 
 def plain_commands(facts: Facts) -> tuple[str, ...]:
-    """Those of the possible commands that need nothing but the task: a retry only if there is something to retry."""
+    """The possible commands that need only the task: a retry only if there is something to retry."""
     return tuple(verb for verb in available_commands(facts) if verb == ACCEPT or not objection(facts, verb))
 
 
 def objection(facts: Facts, verb: str) -> str:
-    """Why a command that the table allows in this state makes no sense for this task; empty if it does."""
+    """Why a command that the table allows is not possible for this task; empty if it is possible."""
     if facts.ending and facts.state is TaskState.ACTIVE and verb in ("pause", "cancel", "retry", "merge"):
         if verb == "retry" and facts.held:
             return ""
@@ -155,7 +155,7 @@ def _merge_objection(facts: Facts) -> str:
 
 
 def wait_reason(facts: Facts) -> str | None:
-    """Why nothing happens right now, or what waits for a person; None when all goes well."""
+    """Why nothing happens right now, or what waits for a person; None if all is well."""
     counts = facts.counts
     if facts.state is TaskState.WAITING:
         return say("waits_before", stage=facts.stage)
@@ -219,12 +219,12 @@ def _hold(facts: Facts) -> Sentence:
 
 
 def _is_due(facts: Facts) -> bool:
-    """Whether the next timed item could run now. Until then nobody is missed: a timer may start a tick when it is time."""
+    """Whether the next timed item could run now. Until then no worker is missing: a timer may start a tick in time."""
     return facts.next_due_at is None or facts.now is None or facts.next_due_at <= facts.now
 
 
 def needs_you(facts: Facts) -> str | None:
-    """Why a person should look at the task; None when it gets on without one."""
+    """Why the task needs a person; None if it does not."""
     if facts.state in (TaskState.WAITING, TaskState.PAUSED, TaskState.PARTIAL) or facts.held:
         return wait_reason(facts)
     if facts.state is TaskState.ACTIVE and facts.reason:

@@ -1,4 +1,4 @@
-"""Writes numbers beside what they count, for every room that says how many there are of something."""
+"""Formats a number with its noun in the singular or plural."""
 
 from __future__ import annotations
 

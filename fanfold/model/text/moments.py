@@ -1,4 +1,4 @@
-"""How is a time told to people? In one way everywhere: with its time zone, and with the date unless it is today."""
+"""Formats times for people, the same way everywhere: with the time zone, and with the date unless it is today."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from datetime import UTC, datetime, tzinfo
 
 
 def told_at(moment: datetime, now: datetime | None, *, seconds: bool = False, zone: tzinfo | None = UTC) -> str:
-    """A time in a sentence or table: `14:02 UTC`, or `2030-01-01 14:02 UTC` when ``now`` is on another day or not known.
+    """A time in a sentence or table: `14:02 UTC`, or `2030-01-01 14:02 UTC` if ``now`` is on another day or unknown.
 
-    A ``zone`` of None is the one of this machine.
+    ``zone`` None means this machine's time zone.
     """
     there = moment.astimezone(zone)
     is_today = now is not None and now.astimezone(zone).date() == there.date()

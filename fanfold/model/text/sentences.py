@@ -1,8 +1,8 @@
-"""What Fanfold says: a code and parameters, and the English text made from them. Another language is rendered at the edge.
+"""Sentences with a code and parameters: English text that can be rendered in another language when it is shown.
 
-A ``Sentence`` is text, so whatever shows, compares or stores text goes on doing so. Its code and parameters travel with it, and
+A ``Sentence`` is a str, so code that shows, compares or stores text works unchanged. Its code and parameters travel with it and
 are stored beside the text (``kept``), so that a reader can render another language. Text that a handler or a person wrote has no
-code, and is shown as it is.
+code and is shown as it is.
 
 Templates are format strings with named gaps. ``[[…]]`` marks what only helps at a terminal, such as a command to type. Besides
 the usual formats a gap may have one of these:
@@ -33,7 +33,7 @@ from fanfold.model.text.moments import told_at
 
 TYPED, END = "[[", "]]"
 NOW = "now"
-"""The parameter that any sentence may have beside those of its template: the moment at which it is said."""
+"""Parameter that any sentence may have besides those of its template: the current time."""
 STOPS = " .;。；"
 PARAMETER_LENGTH = 1_000
 LIST_LENGTH = 50
@@ -42,7 +42,7 @@ KEPT_LENGTH = 10_000
 
 
 class Sentence(str):
-    """A text that Fanfold or an application made, with the code and the parameters that it was made from."""
+    """A text with the code and parameters that it was made from."""
 
     code: str
     parameters: Mapping[str, Any]
@@ -57,17 +57,17 @@ class Sentence(str):
 
     @property
     def data(self) -> dict[str, Any]:
-        """The code and the parameters, as JSON has them."""
+        """The code and parameters, as JSON values."""
         return {"code": self.code, "parameters": dict(self.parameters)}
 
     def changed(self, change: Callable[[str], str]) -> Sentence:
-        """The same with every text in it changed, such as by taking out keys; what is very long is cut."""
+        """The same sentence with every text in it changed, for instance to remove keys; very long texts are cut."""
         return Sentence(change(str(self)), self.code, _changed(self.parameters, change))
 
 
 @dataclass(frozen=True)
 class Language:
-    """How a language says things: its templates by code, and what stands between the parts of a list."""
+    """A language: its templates by code, and the separators of lists."""
 
     templates: Mapping[str, str]
     comma: str = ", "
@@ -82,7 +82,7 @@ class Language:
 class Catalogue:
     """The sentences of an application: English templates by code, and the same codes in other languages.
 
-    Calling it makes a sentence. Its code gets the application's name in front: ``pdf.encrypted``.
+    Calling it makes a sentence, whose code is prefixed with the application's name: ``pdf.encrypted``.
     """
 
     def __init__(
@@ -98,9 +98,11 @@ class Catalogue:
                     raise BadPipeline(f"The sentence {code} has other gaps in {language} than in English.")
 
     def __call__(self, code: str, /, **parameters: Any) -> Sentence:
-        """The sentence of this code; KeyError for an unknown code or a missing parameter."""
+        """The sentence with this code; KeyError for an unknown code or a missing parameter."""
         code = f"{self.name}.{code}" if self.name else code
-        if not parameters and code in self._plain:  # Objections to commands are made for every task of a list.
+        if (
+            not parameters and code in self._plain
+        ):  # A fast path: objections to commands are made for every task of a list.
             return self._plain[code]
         known = {name: _plain(value) for name, value in parameters.items()}
         made = Sentence(_filled(self.english[code], known, Language(self.english)), code, known)
@@ -119,7 +121,7 @@ ENGLISH = Language(catalogue.ENGLISH)
 
 
 def joined(sentences: Iterable[str]) -> str | None:
-    """Several reasons as one text, each once; None when there are none."""
+    """Several reasons as one text, each once; None if there are none."""
     each = list(dict.fromkeys(sentences))
     if len(each) < 2:
         return each[0] if each else None
@@ -127,9 +129,9 @@ def joined(sentences: Iterable[str]) -> str | None:
 
 
 def render(sentence: str | None, language: Language, *, typed: bool = False) -> str:
-    """The text in that language; as it is, where it has no code or the language does not know it.
+    """The text in that language; unchanged if it has no code, or if the language does not have it.
 
-    What only helps at a terminal is left out unless it is to be ``typed``.
+    What only helps at a terminal is left out unless ``typed``.
     """
     if not isinstance(sentence, Sentence):
         return sentence or ""
@@ -137,7 +139,7 @@ def render(sentence: str | None, language: Language, *, typed: bool = False) -> 
 
 
 def read_in(sentence: Sentence, language: Language) -> Sentence:
-    """The same sentence for readers without a terminal: its texts in that language, without what is only to be typed."""
+    """The same sentence for readers without a terminal: in that language, without commands to type."""
     text = _rendered(sentence.code, sentence.parameters, str(sentence), language, typed=False)
     return Sentence(text, sentence.code, _read(sentence.code, sentence.parameters, language))
 
@@ -164,10 +166,10 @@ def gaps(template: str) -> set[str]:
 
 
 def kept(text: str | None, shown: str | None = None) -> str | None:
-    """The code and the parameters of a text as they are stored beside it; None for other texts.
+    """The code and parameters of a text, as stored beside it; None for other texts.
 
-    The check sum is that of the text as stored (``shown``, where it was cut). Older versions write a text without its sentence:
-    what is left of an earlier one is recognised by it.
+    The checksum is that of the stored text (``shown``, if it was cut). Older versions write a text without its sentence, and
+    the checksum shows that the stored sentence belongs to an earlier text.
     """
     if not isinstance(text, Sentence):
         return None
@@ -176,7 +178,7 @@ def kept(text: str | None, shown: str | None = None) -> str | None:
 
 
 def restored(text: str | None, stored: str | None) -> str | None:
-    """A text with the code and the parameters that were stored beside it, if they are its own."""
+    """A text with the code and parameters stored beside it, if they belong to it."""
     if text is None or not stored:
         return text
     found = json.loads(stored)
@@ -184,7 +186,7 @@ def restored(text: str | None, stored: str | None) -> str | None:
 
 
 def sentences_in(record: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The codes and parameters of those fields of a record that are sentences."""
+    """The codes and parameters of the fields of a record that are sentences."""
     return {name: value.data for name, value in record.items() if isinstance(value, Sentence)}
 
 
@@ -193,7 +195,7 @@ def _sum(text: str) -> int:
 
 
 def _plain(value: Any) -> Any:
-    """A parameter as JSON has it."""
+    """A parameter as a JSON value."""
     if isinstance(value, Sentence):
         return {**value.data, "text": str(value)}
     if isinstance(value, Enum):
@@ -223,7 +225,7 @@ def _rendered(code: str, parameters: Mapping[str, Any], text: str, language: Lan
         return text
     try:
         return _filled(template, parameters, language, typed=typed)
-    except (KeyError, ValueError, TypeError):  # Another version gave it other parameters.
+    except (KeyError, ValueError, TypeError):  # Written by a version with other parameters.
         return text
 
 

@@ -1,4 +1,4 @@
-"""Which text can be kept? Text without NUL characters and half surrogate pairs, which no database takes."""
+"""Checks that text can be stored: without NUL characters and lone surrogates, which databases refuse."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ SHOWN_LENGTH = 100
 
 
 def is_storable(text: str) -> bool:
-    """Whether every database can keep and compare this text. What cannot be kept names nothing that is there."""
+    """Whether every database can store and compare this text. A key that cannot be stored matches nothing."""
     return _flaw(text) is None
 
 
 def check_text(value: Any, what: str, *, least: int = 0, most: int | None = None) -> str:
-    """``value``, which must be text of so many characters; BadInput says what is wrong with ``what``."""
+    """``value``, if it is text of ``least`` to ``most`` characters; BadInput says what is wrong with ``what``."""
     if not isinstance(value, str):
         raise BadInput(say("not_text", what=what, value=shown(value)))
     if len(value) < least or (most is not None and len(value) > most):
@@ -28,7 +28,7 @@ def check_text(value: Any, what: str, *, least: int = 0, most: int | None = None
 
 
 def check_keys(keys: Any, what: str) -> tuple[str, ...]:
-    """Keys of items; BadInput for text alone, which would be taken for a list of letters, and for what is no list of text."""
+    """Keys of items; BadInput for a plain text, which would count as a list of letters, and for anything but a list of text."""
     if isinstance(keys, str | bytes) or not hasattr(keys, "__iter__"):
         raise BadInput(say("not_key_list", what=what, value=shown(keys)))
     found = tuple(keys)
@@ -39,16 +39,16 @@ def check_keys(keys: Any, what: str) -> tuple[str, ...]:
 
 
 def check_reason(reason: Any) -> None:
-    """What a person gives as the reason of a command; it is kept with the events."""
+    """Check a person's reason for a command; it is stored with the event."""
     if reason is not None:
         check_text(reason, "The reason")
 
 
 def shown(value: Any) -> str:
-    """A value as a refusal quotes it."""
+    """A value as quoted in an error."""
     try:
         text = repr(value)
-    except Exception:  # Such as an integer of more digits than Python prints.
+    except Exception:  # For instance an integer with more digits than Python prints.
         return f"a value of type {type(value).__name__}"
     return text if len(text) <= SHOWN_LENGTH else text[:SHOWN_LENGTH] + "…"
 
