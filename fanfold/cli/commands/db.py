@@ -176,7 +176,7 @@ def tell(planned: UpgradePlan, database: Database) -> None:
 
 
 def row(worker: Present) -> tuple[str, ...]:
-    """A worker as a line of the table."""
+    """A worker as a table row."""
     then = "keeps running" if worker.may_go_on else "incompatible"
     return worker.id, str(worker.pid), str(worker.running), worker.host, then
 

@@ -60,7 +60,7 @@ def command(
 
 
 def row(one: Decision) -> tuple[str, ...]:
-    """A decision as a line of the table."""
+    """A decision as a table row."""
     shown = one.value if isinstance(one.value, str) else json.dumps(one.value, ensure_ascii=False)
     value = printing.one_line(shown) if one.verdict == DecisionVerdict.REPLACE else ""
     return str(one.number), printing.short_time(one.at), one.actor, one.item, one.part, one.verdict.value, value

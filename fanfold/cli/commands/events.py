@@ -53,7 +53,7 @@ def show(event: Event, *, as_json: bool) -> None:
 
 
 def row(event: Event) -> tuple[str, ...]:
-    """An event as a line of the table."""
+    """An event as a table row."""
     change = f"{event.source or ''} → {event.target or 'gone'}" if event.source or event.target else ""
     where = " ".join(filter(None, (event.stage, event.item)))
     what = f"{event.verb} ({change.strip()})" if change else event.verb

@@ -56,7 +56,7 @@ def command(
 
 
 def row(job: ExternalJob) -> tuple[str, ...]:
-    """A job as a line of the table."""
+    """A job as a table row."""
     known = "" if job.job is None else job.job if isinstance(job.job, str) else json.dumps(job.job, ensure_ascii=False)
     since = printing.short_time(job.updated_at)
     return job.item, job.stage, job.name, job.state.value, known, since, job.key

@@ -70,7 +70,7 @@ def cost(item: Item) -> str:
 
 
 def row(item: Item) -> tuple[str, ...]:
-    """An item as a line of the table."""
+    """An item as a table row."""
     took = ""
     if item.started_at is not None and item.finished_at is not None:
         took = printing.duration((item.finished_at - item.started_at).total_seconds())

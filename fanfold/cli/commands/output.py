@@ -20,7 +20,7 @@ from fanfold.running.terminal.invocation import Command, Invocation
 def command(
     invocation: Invocation, task_id: str, key: str, stage: str | None, target_file: str | None, earlier: bool
 ) -> None:
-    """Get the output of one item that is done."""
+    """Get the output of one finished item."""
     value = invocation.client().output(task_id, key, stage, earlier=earlier)
     if target_file is not None:
         results.write_result(value, target_file)

@@ -79,7 +79,7 @@ def took(task: Task) -> str:
 
 
 def stage_row(stage: Any) -> tuple[str, ...]:
-    """A stage as a line of the table."""
+    """A stage as a table row."""
     return (
         stage.name,
         stage.kind,

@@ -81,7 +81,7 @@ def command(
 
 
 def row(task: Task) -> tuple[str, ...]:
-    """A task as a line of the table."""
+    """A task as a table row."""
     done = f"{task.done}/{task.total}" if task.total > 1 else ""
     created = printing.short_time(task.created_at)
     return (

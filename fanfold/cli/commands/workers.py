@@ -29,7 +29,7 @@ def command(invocation: Invocation) -> None:
 
 
 def row(worker: WorkerRow) -> tuple[str, ...]:
-    """A worker as a line of the table."""
+    """A worker as a table row."""
     state = ("stopping" if worker.stopping else "alive") if worker.alive else "lost"
     serves = ", ".join(f"{pipeline}.{stage}" for pipeline, stage in worker.serves)
     moments = (worker.started_at, worker.seen_at, worker.swept_at)

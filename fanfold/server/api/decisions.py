@@ -37,7 +37,7 @@ class DecisionShape(BaseModel):
 
     @classmethod
     def of(cls, decision: Decision) -> DecisionShape:
-        """The decision for a program."""
+        """The decision as JSON."""
         return cls.model_construct(**shallow(decision))
 
 

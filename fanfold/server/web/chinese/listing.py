@@ -53,7 +53,7 @@ WORDS: dict[str, str] = {
     "(no key)": "（未设密钥）",
     "local": "本地",
     "Model": "模型",
-    "its own": "默认",
+    "default": "默认",
     "Pages": "页码",
     "all": "全部",
     "Start": "开始",

@@ -1,1 +1,1 @@
-"""What every page shares: templates, languages, static files, Markdown."""
+"""Parts shared by every page: templates, languages, static files, Markdown."""

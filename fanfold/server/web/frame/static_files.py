@@ -38,7 +38,7 @@ class KeptFiles:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer with one of the files."""
-        if scope["method"] != "GET":  # HEAD comes as GET, see `Answers`.
+        if scope["method"] != "GET":  # HEAD arrives here as GET, see `CachedResponses`.
             raise HTTPException(405, headers={"allow": "GET, HEAD"})
         name = scope["path"].removeprefix(scope.get("root_path", "")).lstrip("/")
         if name not in self.files:
