@@ -37,6 +37,7 @@ class Call:
     images: tuple[str, ...] = ()
     """SHA-256 of the bytes of each picture, in hex."""
     parameters: Json = field(default_factory=dict)
+    idempotency_key: str | None = None
     given: str = ""
     """``answer`` or the name of the fault; empty until the reply is chosen."""
     paid: bool = False
@@ -63,6 +64,11 @@ class Reply:
     body: Json | None = None
     """What is sent instead of an answer, with the status 200."""
     dropped: bool = False
+    reset: bool = False
+    """Whether the work is done and paid, and the connection is then cut without a reply."""
+    lost: bool = False
+    """Whether the work is done and paid, and a gateway answers with an error in place of it."""
+    headers: tuple[tuple[str, str], ...] = ()
     input_tokens: int = 1_000
     output_tokens: int | None = None
     cached_tokens: int = 0
@@ -102,6 +108,11 @@ def slow(seconds: float) -> Fault:
     return lambda good: good.fault("slow", after_seconds=seconds)
 
 
+def throttled(good: Reply) -> Reply:
+    """A refusal in the body of a reply with the status 200."""
+    return good.fault("throttled", body={"error": {"message": "Too many requests, please slow down"}})
+
+
 FAULTS: Mapping[str, Fault] = {
     "answer": lambda good: good,
     "429": too_many_requests(),
@@ -124,6 +135,10 @@ FAULTS: Mapping[str, Fault] = {
     "empty": lambda good: good.fault("empty", text=""),
     "broken_json": lambda good: good.fault("broken_json", broken_json=True),
     "drop": lambda good: good.fault("drop", dropped=True),
+    "reset": lambda good: good.fault("reset", reset=True),
+    "502-paid": lambda good: refused("502-paid", 502, "Bad gateway")(replace(good, lost=True)),
+    "504-paid": lambda good: refused("504-paid", 504, "Gateway time-out")(replace(good, lost=True)),
+    "throttled": throttled,
 }
 
 
@@ -155,6 +170,7 @@ def understood(number: int, path: str, headers: Mapping[str, str], body: Json) -
         prompt="\n".join(part["text"] for part in parts if part["type"] == "text"),
         images=tuple(hashlib.sha256(picture).hexdigest() for picture in pictures),
         parameters={name: value for name, value in body.items() if name not in ("model", "messages", "system")},
+        idempotency_key=headers.get("idempotency-key"),
     )
 
 
@@ -180,6 +196,7 @@ def rendered(call: Call, reply: Reply, models: list[str]) -> bytes:
     headers = [f"HTTP/1.1 {reply.status} Reply", "Content-Type: application/json", f"Content-Length: {len(body)}"]
     if reply.retry_after_seconds is not None:
         headers.append(f"Retry-After: {reply.retry_after_seconds:g}")
+    headers += [f"{name}: {value}" for name, value in reply.headers]
     return "\r\n".join([*headers, "", ""]).encode() + body
 
 

@@ -4,8 +4,10 @@ import asyncio
 import json
 import random
 import threading
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
@@ -23,6 +25,8 @@ from tests.ai_protocol import (
     named,
     refused,
     rendered,
+    throttled,
+    too_many_requests,
     understood,
 )
 
@@ -37,6 +41,8 @@ class AIServer:
         self._waiting = 0
         self._lock = threading.Lock()
         self._calls: list[Call] = []
+        self.limit: HiddenLimit | None = None
+        self._keys: set[str] = set()
         self._answer: Answer = markdown_for
         self._queue: deque[Fault] = deque()
         self._draw: Callable[[], Fault] = lambda: FAULTS["answer"]
@@ -166,10 +172,13 @@ class AIServer:
             while reply.held and not self._released.is_set():
                 await client_stays(reader, 0.01)
             # Before it is sent: who has the answer finds it on the bill.
-            call.paid = reply.status == 200 and not reply.dropped and reply.body is None
+            served = reply.lost or (reply.status == 200 and not reply.dropped and reply.body is None)
+            call.paid = served and not self._is_repeated(call)
         finally:
             with self._lock:
                 self._waiting -= 1
+        if reply.reset:
+            return False
         payload = rendered(call, reply, self.models)
         writer.write(payload[: -len(reply.text) // 2 - 1] if reply.dropped else payload)
         await writer.drain()
@@ -204,9 +213,62 @@ class AIServer:
             return refused("404", 404, f"Unknown path {call.path}")(Reply())
         if call.path == MODELS_PATH:
             return (self._queue.popleft() if self._queue else FAULTS["answer"])(Reply())
+        if self.limit is not None and (limited := self.limit.refusal()) is not None:
+            return limited
         good = self._answer(call)
         fault = self._queue.popleft() if self._queue else self._draw()
-        return fault(good if isinstance(good, Reply) else Reply(text=good))
+        reply = fault(good if isinstance(good, Reply) else Reply(text=good))
+        return reply if self.limit is None else replace(reply, headers=self.limit.headers())
+
+    def _is_repeated(self, call: Call) -> bool:
+        """Whether a call has the idempotency key of one that was served: then it gets the same answer for the same money."""
+        if call.idempotency_key is None:
+            return False
+        with self._lock:
+            is_known = call.idempotency_key in self._keys
+            self._keys.add(call.idempotency_key)
+        return is_known
+
+
+class HiddenLimit:
+    """A limit of the service: a bucket for the calls of three seconds, told in headers if wanted, and kept by refusals."""
+
+    def __init__(self, per_minute: float, *, tells: bool = True, style: str = "429") -> None:
+        self.per_minute = per_minute
+        self.tells = tells
+        self.style = style
+        """How it refuses: `429`, or `throttled` inside a reply with the status 200."""
+        self.refused = 0
+        self.allowed = 0
+        self._most = 3 * per_minute / 60
+        self._level = self._most
+        self._at = time.monotonic()
+
+    def refusal(self) -> Reply | None:
+        """What a call gets for which nothing is left; None when there is."""
+        now = time.monotonic()
+        self._level = min(self._most, self._level + (now - self._at) * self.per_minute / 60)
+        self._at = now
+        if self._level >= 1:
+            self._level -= 1
+            self.allowed += 1
+            return None
+        self.refused += 1
+        if self.style == "throttled":
+            return throttled(Reply())
+        seconds = (1 - self._level) * 60 / self.per_minute
+        return replace(too_many_requests(round(seconds, 3))(Reply()), headers=self.headers())
+
+    def headers(self) -> tuple[tuple[str, str], ...]:
+        """What it tells of itself, in OpenAI's words."""
+        if not self.tells:
+            return ()
+        missing = (self._most - self._level) * 60 / self.per_minute
+        return (
+            ("x-ratelimit-limit-requests", f"{self.per_minute:g}"),
+            ("x-ratelimit-remaining-requests", f"{int(self._level)}"),
+            ("x-ratelimit-reset-requests", f"{missing:.3f}s"),
+        )
 
 
 async def client_stays(reader: asyncio.StreamReader, seconds: float | None) -> None:

@@ -167,7 +167,8 @@ class Desk:
         parameters = inquiry.parameters(changes)
         service = await rate_limit.connected()
         started = self._now()
-        request = Request(inquiry.model, question.prompt, question.images, question.system, parameters)
+        headers = {inquiry.provider.idempotency_header: key} if inquiry.provider.idempotency_header else {}
+        request = Request(inquiry.model, question.prompt, question.images, question.system, parameters, headers)
         try:
             # The libraries' own limits are for each read: a service that sends a byte now and then would never be late.
             with model_call(self.store.settings, inquiry.provider.name, inquiry.model) as tell:
@@ -186,11 +187,13 @@ class Desk:
             outcome = BAD_ANSWER if bad.code in OUTCOMES else bad.code
             row = _row(inquiry, key, outcome, reply.usage, seconds, reply.text)
             await self._persistently(self._settle, begun, row)
+            await self._persistently(self._reconcile, begun, inquiry, key)
             raise
         answer = Answer(_storable(text), inquiry.provider.name, inquiry.model, reply.usage, seconds)
         raw = reply.text if question.keep_raw else None
         row = _row(inquiry, key, TAKEN, reply.usage, answer.seconds, raw)
         await self._persistently(self._keep, begun, row, key, answer)
+        await self._persistently(self._reconcile, begun, inquiry, key)
         return answer
 
     async def _persistently(self, write: Callable[..., None], *values: Any) -> None:
@@ -248,7 +251,7 @@ class Desk:
                     self.store.settings.lease_seconds,
                 ):
                     if tx.calls.rejected(inquiry.asking.item, inquiry.asking.first_lease, key) is None:
-                        call = tx.calls.begin(_row(inquiry, None, ASKED, NOT_TOLD, 0.0, None))
+                        call = tx.calls.begin(_row(inquiry, key, ASKED, NOT_TOLD, 0.0, None))
                         self.budget.reserve(tx, plan)
                         return BegunCall(call, plan)
                     tx.answers.give_up(key, self.asker)
@@ -265,7 +268,7 @@ class Desk:
             if trouble is None:
                 return
             if begun.call is not None and trouble.unknown:
-                tx.calls.settle(begun.call, _row(inquiry, None, NO_ANSWER, NOT_TOLD, round(seconds, 3), None))
+                tx.calls.settle(begun.call, _row(inquiry, key, NO_ANSWER, NOT_TOLD, round(seconds, 3), None))
             elif begun.call is not None:
                 tx.calls.withdraw(begun.call)
             if trouble.unknown:
@@ -290,6 +293,12 @@ class Desk:
             else:
                 tx.answers.drop(key)  # Its task was deleted meanwhile, and leaves nothing of its texts behind.
             self.budget.settle(tx, begun.plan, row)
+
+    def _reconcile(self, begun: BegunCall, inquiry: Inquiry, key: str) -> None:
+        """Where the service knows idempotency keys, this answer is also that of earlier calls with the same key."""
+        if inquiry.provider.idempotency_header and begun.call is not None:
+            with self.store.write() as tx:
+                tx.calls.withdraw_repeated(begun.call, inquiry.asking.item, key)
 
     def account(
         self,

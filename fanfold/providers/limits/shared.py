@@ -110,6 +110,8 @@ class SharedLimit:
         self._closed_until = float("-inf")
         self._refusals: list[Refusal] = []
         self._told: dict[Dimension, ToldLimit] = {}
+        self._is_learning = False
+        """Whether a limit was told that is not in the rows yet: until it is, no more calls go."""
         self._speed = Speed(now())
         self._idle_since = now()
         self._wake = asyncio.Event()
@@ -174,6 +176,7 @@ class SharedLimit:
             if is_new or (is_low and self._now() > self._told_at + LOOK_SECONDS[0]):
                 self._told[one.dimension] = one
                 self._told_at = self._now()
+                self._is_learning = self._is_learning or is_new
         if self._told:
             self._tend()
 
@@ -188,9 +191,10 @@ class SharedLimit:
 
     def _admits(self, need: Need) -> bool:
         now = self._now()
-        if self._held is None or self._busy >= self._held.held or now < self._closed_until:
+        if self._held is None or self._busy >= self._held.held or now < self._closed_until or self._is_learning:
             return False
-        return self._blocks.cover(need, now)
+        is_fresh = now < self._looked_at + self._every(LOOK_SECONDS)  # Somebody may have closed it meanwhile.
+        return is_fresh and self._blocks.cover(need, now)
 
     def _go(self, need: Need) -> None:
         self._busy += 1
@@ -258,7 +262,7 @@ class SharedLimit:
 
     async def _visit(self) -> None:
         visit, sent_at = self._wanted(), self._now()
-        self._refusals, self._told = [], {}
+        self._refusals, self._told, self._is_learning = [], {}, False
         self.visits += 1
         try:
             lease = await asyncio.to_thread(self.rows.visit, visit)

@@ -200,6 +200,11 @@ class Calls:
         """Delete a call that never reached the service or was refused: it cost nothing."""
         self.connection.execute(sa.delete(calls).where(calls.c.id == call))
 
+    def withdraw_repeated(self, call: int, item: int, key: str) -> None:
+        """Forget the calls of an item without an answer that had the same idempotency key: the service took them for one."""
+        unknown = sa.and_(calls.c.outcome.in_((ASKED, NO_ANSWER)), calls.c.answer == key, calls.c.id != call)
+        self.connection.execute(sa.delete(calls).where(calls.c.item == item, unknown))
+
     def of_tasks(self, tasks: Sequence[int]) -> dict[int, Spending]:
         """What each task has spent."""
         if len(tasks) == 1 and not self.exist(tasks[0]):
