@@ -246,3 +246,28 @@ def test_lanes_and_deadlines_that_do_not_exist_are_refused_before_anything_begin
         live.client.submit(batch(handler=ask), items=["x"], options={"deadline": "soon"})
     with pytest.raises(ff.BadPipeline, match="live, batch, auto"):
         batch(handler=ask, lane="fast")
+
+
+def test_questions_in_a_batch_count_in_the_budget_at_half_price(live: Live, ai: AIServer) -> None:
+    task = live.client.submit(
+        live.know(batch(handler=ask)), items=["one", "two"], options={"lane": "batch"}, budget=100.0
+    )
+    with live.working(concurrency=8):
+        live.until(task, "completed")
+    budget = live.client.budget(task.id)
+    assert budget is not None
+    assert budget.spent == pytest.approx(1.0, abs=0.1)
+    assert budget.reserved == 0
+
+
+def test_a_budget_that_is_spent_pauses_the_task_before_more_questions_are_sent(
+    live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fanfold.providers.batches.question_lane.BUDGET_SECONDS", 1.0)
+    pipeline = live.know(batch(handler=ask, concurrency=1))
+    items = [f"question {number}" for number in range(20)]
+    task = live.client.submit(pipeline, items=items, options={"lane": "batch"}, budget=1.2)
+    with live.working(concurrency=1):
+        paused = live.until(task, "paused", 100)
+    assert 0 < sum(ai.batches.paid.values()) < 20
+    assert "budget" in (paused.wait_reason or "").lower()

@@ -30,7 +30,7 @@ from fanfold.providers.configuration import Provider, load
 from fanfold.providers.services import ServiceTrouble, TroubleKind
 from fanfold.store.rows.batched_questions import Group, MemberRow
 from fanfold.store.rows.batches import BatchRow
-from fanfold.store.store import Store
+from fanfold.store.store import Store, Transaction
 
 log = logging.getLogger("fanfold.batches")
 HOLD_SECONDS = 900.0
@@ -63,7 +63,7 @@ class Carrier:
 
     async def run(self) -> None:
         """Send what is collected, then look at what is due."""
-        self.store.transact(lambda tx: tx.batched.late_collected(PAGE))
+        self.store.transact(_ask_late_ones_live)
         self.store.transact(lambda tx: tx.batches.cancel_unwanted())
         try:
             with self.store.read() as tx:
@@ -259,6 +259,7 @@ class Carrier:
         def give_back(tx: Any) -> int:
             live, again = tx.batched.give_back(batch.id, PAGE)
             tx.batched.wake(live)
+            tx.batched.free_budgets()
             return len(live) + len(again)
 
         while self.store.transact(give_back):
@@ -274,6 +275,11 @@ class Carrier:
         self._end(batch, BatchState.FAILED, reason=status.refusal, code=status.code)
 
 
+def _ask_late_ones_live(tx: Transaction) -> None:
+    tx.batched.late_collected(PAGE)
+    tx.batched.free_budgets()
+
+
 class _Overtaken(Exception):
     """Somebody else has taken a question meanwhile."""
 
@@ -284,6 +290,7 @@ def _refuse(tx: Any, members: Sequence[MemberRow], status: BatchStatus) -> None:
     reason = status.refusal or say("batch_without_answer")
     tx.batched.settle([member.id for member in open_ones], MemberState.FAILED, str(kind), reason)
     tx.batched.wake([member.item for member in open_ones])
+    tx.batched.free_budgets()
 
 
 def _slowness(looks: int) -> float:

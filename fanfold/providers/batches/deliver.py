@@ -9,10 +9,11 @@ from fanfold.errors import BadAnswer
 from fanfold.model.batch import MemberState
 from fanfold.model.values import serial
 from fanfold.model.values.files import File
-from fanfold.model.values.questions import Answer
+from fanfold.model.values.questions import Answer, Usage
 from fanfold.model.values.usage import ledger
 from fanfold.providers.answer_checks import judge
 from fanfold.providers.batches.batch_service import MemberResult
+from fanfold.providers.batches.trial import charge
 from fanfold.providers.configuration import Provider
 from fanfold.providers.desk import packed
 from fanfold.providers.services import Reply
@@ -67,10 +68,12 @@ class Delivery:
         waiting = tx.batched.open_among(list(results))
         known = {member.id: member for member in tx.batched.by_ids(list(results))}
         settled: list[MemberRow] = []
+        passed_over: set[int] = set()
         for id_, member in known.items():
             if (reply := results[id_].reply) is not None:
                 outcome, text = judged[id_]
                 if not tx.calls.add([self._call(member, outcome, reply)]):
+                    passed_over.add(id_)
                     continue
                 if text is not None:
                     tx.answers.keep(member.key, packed(Answer(text, self.batch.provider, self.batch.model)))
@@ -84,10 +87,13 @@ class Delivery:
                 tx.batched.settle([one.id for one in same], MemberState.FAILED, *reason)
             settled += same
         tx.batched.wake([member.item for member in settled])
+        tx.batched.free_budgets()
+        for id_, member in known.items():
+            if (reply := results[id_].reply) is not None and id_ not in passed_over:
+                charge(tx, member, self._at_batch_price(reply.usage))
         return [member.request for member in settled if member.request]
 
     def _call(self, member: MemberRow, outcome: str, reply: Reply) -> dict[str, Any]:
-        cost = None if reply.usage.cost is None else reply.usage.cost * self.provider.batch_price
         return {
             "item": member.item,
             "lease": member.lease,
@@ -97,8 +103,11 @@ class Delivery:
             "seconds": 0.0,
             "answer": member.key,
             "raw": None if outcome == TAKEN else reply.text.replace("\0", "\N{REPLACEMENT CHARACTER}"),
-            **ledger(asdict(replace(reply.usage, cost=cost))),
+            **ledger(asdict(self._at_batch_price(reply.usage))),
         }
+
+    def _at_batch_price(self, usage: Usage) -> Usage:
+        return usage if usage.cost is None else replace(usage, cost=usage.cost * self.provider.batch_price)
 
     def _remove_files(self, requests: list[str]) -> None:
         found = [serial.load(text, self.store.bind) for text in requests if text.startswith('{"$large"')]

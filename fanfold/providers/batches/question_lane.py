@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from fanfold.errors import BadAnswer, Permanent
+from fanfold.errors import BadAnswer, Permanent, Temporary
 from fanfold.model.batch import AUTO, BATCH, LANE, LIVE, AwaitBatch, MemberState
 from fanfold.model.text.sentences import say
 from fanfold.model.values import serial
@@ -19,6 +19,7 @@ from fanfold.model.values.questions import NOT_TOLD, Answer
 from fanfold.model.values.tokens import TOKENS_PER_IMAGE, guessed_tokens
 from fanfold.providers.answer_checks import judge_again
 from fanfold.providers.batches.batch_service import packed_request
+from fanfold.providers.call_budget import BudgetFull, BudgetSpent
 from fanfold.providers.desk import Desk, unpacked
 from fanfold.providers.inquiry import Inquiry
 from fanfold.providers.services import Request, ServiceTrouble, TroubleKind
@@ -29,6 +30,10 @@ LOOK_AGAIN_SECONDS = 6 * 3_600.0
 """An item is woken when its question is answered. In case that is missed, it looks by itself this often."""
 SHORTEST_BATCH_SECONDS = 3_600.0
 """The lane `auto` asks live when the deadline is nearer than this; most batches end within an hour."""
+BUDGET_SECONDS = 300.0
+"""How long a question waits before it looks again whether the budget has room."""
+RESERVED_SECONDS = 26 * 3_600.0
+"""How long a batch may take at the most, and with it what its questions reserve."""
 INLINE_BYTES = 64_000
 """Longer requests, such as pictures, are kept in files until they are sent."""
 PASSING = (TroubleKind.BUSY, TroubleKind.LATE, TroubleKind.LIMITED, TroubleKind.UNREACHABLE)
@@ -64,7 +69,9 @@ async def batched_answer(here: Desk, inquiry: Inquiry, changes: dict[str, Any]) 
     if member is not None and member.state is MemberState.FAILED and member.lease >= inquiry.asking.first_lease:
         await _fail(here, inquiry, member)
     if member is None or member.state in (MemberState.ANSWERED, MemberState.FAILED):
-        await asyncio.to_thread(_register, here, inquiry, key, changes, member is not None)
+        full = await asyncio.to_thread(_register, here, inquiry, key, changes, member is not None)
+        if full is not None:
+            await _wait_for_budget(here, full)
     raise AwaitBatch(LOOK_AGAIN_SECONDS)
 
 
@@ -115,18 +122,54 @@ def _forget(here: Desk, item: int, key: str) -> None:
         tx.batched.forget(item, key)
 
 
-def _register(here: Desk, inquiry: Inquiry, key: str, changes: dict[str, Any], is_again: bool) -> None:
-    """Put the question into the lane; Permanent when the handler no longer asks what it asked before."""
+async def _wait_for_budget(here: Desk, full: BudgetFull) -> None:
+    """Pause the task when its budget is spent; look again in a while when batches or calls under way may leave some of it."""
+    try:
+        await here.budget.until_room(full.plan, full.scope, 0.0)
+    except Temporary as problem:
+        raise Temporary(problem.message, after=BUDGET_SECONDS, code=problem.code, counts=False) from None
+    raise Temporary(say("budget_waits"), after=1.0, code=BudgetSpent.code, counts=False)
+
+
+def _register(here: Desk, inquiry: Inquiry, key: str, changes: dict[str, Any], is_again: bool) -> BudgetFull | None:
+    """Put the question into the lane, with its cost reserved; the budget that is full, if one is.
+
+    Permanent when the handler no longer asks what it asked before.
+    """
     asking, question = inquiry.asking, inquiry.question
     parameters = inquiry.parameters(changes)
     request = Request(inquiry.model, question.prompt, question.images, question.system, parameters)
     text = packed_request(request)
     tokens = guessed_tokens(question.prompt, question.system) + len(question.images) * TOKENS_PER_IMAGE
     folded = asking.fold(f"question-{key[:16]}.json", text, INLINE_BYTES)
-    new = NewMember(key, inquiry.provider.name, inquiry.model, folded, len(text.encode()), tokens, asking.wanted_by)
+    plan = here.budget.plan(inquiry, parameters)
+    reserved, size = int(plan.amount * inquiry.provider.batch_price), len(text.encode())
+    provider, scopes = inquiry.provider.name, plan.rules.scopes
+    new = NewMember(key, provider, inquiry.model, folded, size, tokens, asking.wanted_by, reserved, scopes)
+    try:
+        _write(here, inquiry, new, is_again)
+    except _Full as full:
+        return BudgetFull(plan, full.scope)
+    return None
+
+
+def _write(here: Desk, inquiry: Inquiry, new: NewMember, is_again: bool) -> None:
+    asking = inquiry.asking
     with here.store.write() as tx:
         if tx.batched.answered_keys(asking.item, asking.first_lease) - asking.asked:
             raise Permanent(say("batch_question_changed"), code="question_changed")
         if is_again:
-            tx.batched.forget(asking.item, key)
-        tx.batched.register(asking.item, asking.lease, new)
+            tx.batched.forget(asking.item, new.key)
+        if not tx.batched.register(asking.item, asking.lease, new):
+            return
+        full = tx.budgets.reserve(new.scopes, new.reserved, RESERVED_SECONDS)
+        if full is not None:
+            raise _Full(full)
+
+
+class _Full(Exception):
+    """A budget has no room; the transaction is rolled back."""
+
+    def __init__(self, scope: str) -> None:
+        super().__init__(scope)
+        self.scope = scope

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -9,6 +10,7 @@ from typing import Any
 
 from fanfold.errors import BadAnswer
 from fanfold.model.batch import MemberState
+from fanfold.model.values.money import parts_of
 from fanfold.model.values.questions import NOT_TOLD, Answer, Usage
 from fanfold.model.values.usage import ledger
 from fanfold.providers.answer_checks import judge
@@ -57,6 +59,8 @@ async def passes_trial(store: Store, connection: Connection, provider: Provider,
             tx.answers.keep(found.key, packed(Answer(text, provider.name, found.model)))
         tx.batched.settle([member.id for member in waiting], MemberState.ANSWERED)
         tx.batched.wake([member.item for member in waiting])
+        tx.batched.free_budgets()
+        charge(tx, found, reply.usage)
 
     store.transact(keep)
     return False
@@ -76,6 +80,14 @@ def _failed(
         waiting = tx.batched.open_among([member.id for member in members])
         tx.batched.settle([member.id for member in waiting], MemberState.FAILED, str(trouble.kind), trouble.message)
         tx.batched.wake([member.item for member in waiting])
+        tx.batched.free_budgets()
+
+
+def charge(tx: Transaction, member: MemberRow, usage: Usage) -> None:
+    """Count what an answer has cost in the budgets that its question reserved in; the last of its transaction."""
+    if member.scopes:
+        unpriced = int(usage.cost is None)
+        tx.budgets.settle(json.loads(member.scopes), 0, parts_of(usage.cost or 0.0), unpriced=unpriced)
 
 
 def _row(provider: Provider, member: MemberRow, outcome: str, usage: Usage) -> dict[str, Any]:

@@ -5,6 +5,8 @@ Items are locked before questions, as the settlement of an attempt does it, so t
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,6 +20,7 @@ from fanfold.model.lifecycle import ItemState
 from fanfold.model.text.sentences import kept, restored
 from fanfold.store.dialects.clock import Clock, UtcTime
 from fanfold.store.items.locks import lock_items
+from fanfold.store.rows.budgets import Budgets
 from fanfold.store.schema.batch_tables import COLLECTED, SENT, batch_members
 from fanfold.store.schema.tables import item_data, items, tasks
 
@@ -35,6 +38,9 @@ class NewMember:
     bytes: int
     tokens: int
     wanted_by: datetime | None = None
+    reserved: int = 0
+    """What its answer may cost, as it is reserved in the budgets of ``scopes``."""
+    scopes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,7 @@ class MemberRow:
     tries: int
     code: str | None
     reason: str | None
+    scopes: str | None = None
 
 
 @dataclass(frozen=True)
@@ -74,12 +81,14 @@ class BatchedQuestions:
     def __init__(self, connection: sa.Connection, clock: Clock) -> None:
         self.connection = connection
         self.clock = clock
+        self._freed: Counter[tuple[str, ...]] = Counter()
 
     def register(self, item: int, lease: int, new: NewMember) -> bool:
-        """Put a question of an attempt into the lane, once per item; False when the lease was lost."""
+        """Put a question of an attempt into the lane; False when it is there already, or when the lease was lost."""
         values = {
             "lease": lease, "key": new.key, "provider": new.provider, "model": new.model[:200],
-            "state": MemberState.COLLECTED.value, "request": new.request, "bytes": new.bytes, "tokens": new.tokens,
+            "state": MemberState.COLLECTED.value, "request": new.request, "reserved": new.reserved,
+            "scopes": json.dumps(new.scopes) if new.scopes else None, "bytes": new.bytes, "tokens": new.tokens,
         }  # fmt: skip
         columns = [sa.literal(value).label(name) for name, value in values.items()]
         wanted = sa.literal(new.wanted_by, UtcTime).label("wanted_by")
@@ -88,10 +97,8 @@ class BatchedQuestions:
         if self.connection.execute(mine.with_for_update(read=True, key_share=True, of=items)).first() is None:
             return False
         names = ["task", "item", *values, "at", "wanted_by"]
-        self.connection.execute(
-            self.clock.dialect.insert(batch_members).from_select(names, mine).on_conflict_do_nothing()
-        )
-        return True
+        made = self.clock.dialect.insert(batch_members).from_select(names, mine).on_conflict_do_nothing()
+        return self.connection.execute(made.returning(batch_members.c.id)).first() is not None
 
     def of_question(self, item: int, key: str) -> MemberRow | None:
         """What became of an item's question."""
@@ -178,10 +185,19 @@ class BatchedQuestions:
     def settle(
         self, ids: Sequence[int], state: MemberState, code: str | None = None, reason: str | None = None
     ) -> None:
-        """Open questions have come to an end; their requests are not needed any more."""
+        """Open questions have come to an end; their requests are not needed any more, nor what they reserved."""
         ended = sa.update(batch_members).where(batch_members.c.id.in_(ids), OPEN)
         told = {"code": code, "reason": reason, "reason_sentence": kept(reason)}
-        self.connection.execute(ended.values(state=state.value, request=None, **told))
+        values = ended.values(state=state.value, request=None, **told)
+        for row in self.connection.execute(values.returning(batch_members.c.scopes, batch_members.c.reserved)):
+            if row.scopes:
+                self._freed[tuple(json.loads(row.scopes))] += row.reserved or 0
+
+    def free_budgets(self) -> None:
+        """Give back what the questions that were settled here had reserved; the last of a transaction, as for live calls."""
+        for scopes, amount in sorted(self._freed.items()):
+            Budgets(self.connection, self.clock).settle(scopes, amount, 0)
+        self._freed.clear()
 
     def give_back(self, batch: int, limit: int) -> tuple[list[int], list[int]]:
         """Questions of an ended batch without a result: the items to be asked live, and those left for the next batch."""

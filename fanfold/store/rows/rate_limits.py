@@ -159,7 +159,11 @@ class RateLimits:
 
     def use_up_day(self, key: str, seconds: float) -> None:
         """The service says that the day's quota is used up, for so many seconds."""
-        spent: dict[str, Any] = {"level": 0.0, "closed_until": self.clock.after(seconds), "closed_by": Closing.QUOTA.value}
+        spent: dict[str, Any] = {
+            "level": 0.0,
+            "closed_until": self.clock.after(seconds),
+            "closed_by": Closing.QUOTA.value,
+        }
         made = self._new(key, Dimension.REQUESTS_DAY, rate=0.0, burst=UNKNOWN_SIZE, **spent)
         self.connection.execute(made.on_conflict_do_update(index_elements=["key", "dimension"], set_=spent))
 

@@ -58,6 +58,8 @@ batch_members = Table(
     Column("tries", Integer, nullable=False, server_default="0"),
     Column("at", UtcTime, nullable=False),
     Column("wanted_by", UtcTime),
+    Column("reserved", sa.BigInteger),
+    Column("scopes", Text),
     Column("code", String(100)),
     Column("reason", Text),
     Column("reason_sentence", Text),

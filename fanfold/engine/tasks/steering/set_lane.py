@@ -34,3 +34,4 @@ def _set(tx: Transaction, number: int, lane: str, actor: str) -> None:
         tx.batches.cancel_unwanted()
     reason = say("lane_changed", lane=lane)
     tx.events.add([{"task": number, "actor": actor, "verb": "lane", "stage": row.stage, "reason": reason}])
+    tx.batched.free_budgets()

@@ -71,6 +71,8 @@ def _add_members() -> None:
         sa.Column("tries", sa.Integer(), nullable=False, server_default="0"),
         sa.Column("at", UtcTime(), nullable=False),
         sa.Column("wanted_by", UtcTime()),
+        sa.Column("reserved", sa.BigInteger()),
+        sa.Column("scopes", sa.Text()),
         sa.Column("code", sa.String(length=100)),
         sa.Column("reason", sa.Text()),
         sa.Column("reason_sentence", sa.Text()),
