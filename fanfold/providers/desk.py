@@ -355,19 +355,23 @@ def unpacked(body: str) -> Answer:
 _desks: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[Desk, AsyncGenerator[None]]] = WeakKeyDictionary()
 
 
+_makers: WeakKeyDictionary[Store, Callable[[Store], Desk]] = WeakKeyDictionary()
+
+
 async def desk(store: Store) -> Desk:
     """The desk of this event loop; its connections are closed when the loop ends."""
     loop = asyncio.get_running_loop()
     if loop not in _desks:
-        await open_desk(Desk(store))
+        made = _makers.get(store, Desk)(store)
+        keeper = _until_the_loop_ends(made)
+        _desks[loop] = (made, keeper)
+        await anext(keeper)
     return _desks[loop][0]
 
 
-async def open_desk(made: Desk) -> None:
-    """Have the questions of this event loop asked at this desk."""
-    keeper = _until_the_loop_ends(made)
-    _desks[asyncio.get_running_loop()] = (made, keeper)
-    await anext(keeper)
+def make_desks(store: Store, make: Callable[[Store], Desk]) -> None:
+    """From now on have the questions of this store asked at desks made by ``make``, in every event loop."""
+    _makers[store] = make
 
 
 async def finish(seconds: float) -> None:

@@ -15,7 +15,7 @@ from fanfold.engine.worker.turn import Turn, take_turn
 from fanfold.model.item import Claimed
 from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.model.task import TaskRow
-from fanfold.providers.desk import Desk, open_desk
+from fanfold.providers.desk import Desk, make_desks
 from fanfold.settings import Settings
 from fanfold.store.database import Database
 from fanfold.store.store import Store, Transaction
@@ -83,7 +83,7 @@ class SteppedWorker:
         self.claimer = SteppedClaimer(store, pipelines, clock)
         self.crashed_at = 0.0
         self._clock = clock
-        self._script = script
+        make_desks(store, lambda store: Desk(store, scripted_providers(), TEST_PROVIDER, script.connect))
         self._loop: TurnedLoop | None = None
         self._unsettled: list[Settlement] = []
         self.beat()
@@ -124,14 +124,10 @@ class SteppedWorker:
 
     @property
     def loop(self) -> TurnedLoop:
-        """The event loop of this worker, with the scripted answers."""
+        """The event loop of this worker."""
         if self._loop is None:
             self._loop = TurnedLoop(self._clock)
-            self._loop.run_until_complete(self._open_desk())
         return self._loop
-
-    async def _open_desk(self) -> None:
-        await open_desk(Desk(self.store, scripted_providers(), TEST_PROVIDER, self._script.connect))
 
     def holds_items(self, store: Store) -> bool:
         """Whether the database thinks that this worker runs something."""

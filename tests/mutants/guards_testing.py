@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.mutants.mutant import Edit, mutant
 
 MEMORY = "fanfold/store/dialects/sqlite_parts/sqlite_memory.py"
-ENGINE, WORKER, CLOCK = "fanfold/testing/engine.py", "fanfold/testing/worker.py", "fanfold/testing/clock.py"
+STEPS, WORKER, CLOCK = "fanfold/testing/steps.py", "fanfold/testing/worker.py", "fanfold/testing/clock.py"
 MUTANTS = (
     mutant(
         "threads take turns on the one connection of a database in memory",
@@ -29,13 +29,23 @@ MUTANTS = (
     ),
     mutant(
         "the lease of a crashed worker ends on the clock of a test",
-        Edit(ENGINE, "        seconds += [dead.crashed_at", "        [dead.crashed_at"),
+        Edit(STEPS, "        seconds += [dead.crashed_at", "        [dead.crashed_at"),
         test="testing/test_points.py::test_a_worker_that_dies_before_it_settles_leaves_an_item_that_runs_again",
     ),
     mutant(
         "a question without a scripted answer ends the run",
-        Edit(ENGINE, "                raise problem\n", "                continue\n"),
+        Edit(STEPS, "                    raise problem\n", "                    continue\n"),
         test="testing/test_answers.py::test_a_question_without_an_answer_ends_the_run",
+    ),
+    mutant(
+        "a plain handler of a test asks nobody but the script",
+        Edit("fanfold/providers/desk.py", "_makers.get(store, Desk)(store)", "Desk(store)"),
+        test="testing/test_answers.py::test_a_plain_handler_that_asks_in_a_loop_of_its_own_gets_scripted_answers",
+    ),
+    mutant(
+        "every run of a test is the same",
+        Edit(STEPS, "        random.setstate(self._chance)\n", ""),
+        test="testing/test_engine.py::test_every_run_of_a_test_is_the_same",
     ),
     mutant(
         "the clock of a test is not turned while a thread is awaited",

@@ -1,5 +1,7 @@
 """Scripted answers go through everything that real ones do: checks, retries, rate limits, the cache and the ledger."""
 
+import asyncio
+
 import pytest
 import sqlalchemy as sa
 
@@ -67,6 +69,19 @@ def test_the_default_provider_of_the_machine_is_not_asked(engine: Engine, monkey
     task = engine.submit(book, NOVEL)
     engine.run()
     assert {call.provider for call in engine.calls(task)} == {"test"}
+
+
+def test_a_plain_handler_that_asks_in_a_loop_of_its_own_gets_scripted_answers(engine: Engine) -> None:
+    plain = ff.Pipeline("plain")
+
+    @plain.step
+    def ask(task: ff.TaskWork) -> str:
+        return asyncio.run(task.ask("What is it?", model="openai:large")).text
+
+    engine.answer("scripted", model="large")
+    task = engine.submit(plain)
+    engine.run()
+    assert engine.result(task) == "scripted"
 
 
 def test_a_question_without_an_answer_ends_the_run(engine: Engine) -> None:

@@ -1,6 +1,7 @@
 """The engine for tests runs a pipeline as a worker would: same states, same events, same money, without waiting."""
 
 import asyncio
+import random
 import threading
 import time
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.testing import Engine, NeverAtRest, rate_limited
+from fanfold.testing import Engine, NeverAtRest, busy, rate_limited
 from tests.testing.translation import NOVEL, book
 
 
@@ -192,6 +193,62 @@ def test_settings_are_those_of_an_installation() -> None:
         task = engine.submit(book, NOVEL)
         engine.run()
         assert engine.item(task, "002").item.error_code == "poison"
+
+
+def test_every_run_of_a_test_is_the_same() -> None:
+    times = []
+    for number in range(3):
+        random.seed(number)
+        with Engine() as engine:
+            engine.answers(rate_limited(after=30), busy(), busy())
+            engine.answer("text")
+            engine.submit(book, NOVEL)
+            engine.run()
+            times.append((engine.clock.seconds, [request.prompt for request in engine.requests]))
+    assert times[0] == times[1] == times[2]
+
+
+def test_a_run_leaves_the_random_numbers_of_the_test_alone(engine: Engine) -> None:
+    random.seed(1)
+    expected = random.random()
+    random.seed(1)
+    engine.answer("text")
+    engine.submit(book, NOVEL)
+    engine.run()
+    assert random.random() == expected
+
+
+def test_an_engine_can_be_closed_twice() -> None:
+    engine = Engine()
+    engine.close()
+    engine.close()
+    with Engine() as one, Engine() as other:
+        assert one.store.database is not other.store.database
+
+
+def test_an_unknown_setting_is_refused() -> None:
+    with pytest.raises(TypeError, match="crash_limits"):
+        Engine(crash_limits=1)
+
+
+def test_a_move_that_on_move_refuses_is_made_later(engine: Engine) -> None:
+    mirrored = ff.Pipeline("mirrored")
+    refused: list[str] = []
+
+    @mirrored.step
+    def make(task: ff.TaskWork) -> str:
+        return "made"
+
+    @mirrored.on_move
+    def mirror(_connection: Any, change: ff.Change) -> None:
+        if change.target == "completed" and not refused:
+            refused.append(change.verb)
+            raise RuntimeError("the record is locked")
+
+    task = engine.submit(mirrored)
+    engine.run()
+    assert refused == ["advance"]
+    assert engine.task(task).state == "completed"
 
 
 def test_a_run_without_an_end_says_what_is_left(engine: Engine) -> None:

@@ -1,0 +1,147 @@
+"""The steps of a run: claim an item, call its handler, settle it; recover what a crash has left; turn the clock."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from fanfold.engine.tasks.recovery.sweep import close, recover_if_due
+from fanfold.model.item import Claimed
+from fanfold.model.pipelines.pipeline import Pipeline
+from fanfold.model.task import TaskRow
+from fanfold.store.store import Store
+from fanfold.testing.answers import Script
+from fanfold.testing.memory import MemoryDatabase
+from fanfold.testing.points import AFTER_SETTLE, BEFORE_HANDLER, BEFORE_SETTLE, Point, WorkerCrashed
+from fanfold.testing.worker import SteppedWorker, WorkerStore
+
+A_MOMENT = 0.001
+"""Seconds by which the clock is turned beyond a time that must be over."""
+
+
+class Steps:
+    """Takes the steps of one worker after the other, until nothing is left to do."""
+
+    def __init__(self, store: Store, memory: MemoryDatabase) -> None:
+        self.points: list[Point] = []
+        self.script = Script(self.crash)
+        self._store = store
+        self._clock = memory.clock
+        self._pipelines: dict[str, Pipeline] = {}
+        self._names = (f"worker-{number}" for number in itertools.count(1))
+        self._worker: SteppedWorker | None = None
+        self._crashed: list[SteppedWorker] = []
+        self._chance = random.Random(0).getstate()
+
+    def know(self, pipeline: Pipeline) -> None:
+        """Have workers serve a pipeline."""
+        if self._pipelines.get(pipeline.name) is not pipeline:
+            self._pipelines[pipeline.name] = pipeline
+            self.end_worker()
+
+    def crash(self) -> BaseException:
+        """The worker is dead from now on; gives what to raise where it dies."""
+        worker = self._worker
+        assert worker is not None, "a worker can only crash while it runs"
+        worker.store.crashed = True
+        return WorkerCrashed()
+
+    def run(self, turn_clock: bool, attempts: int) -> bool:
+        """Work until nothing is left to do; False when so many attempts were not enough."""
+        if self._worker is not None:
+            self._worker.claimer.look_again()
+        with self._same_chance():
+            for _ in range(attempts):
+                if not self._attempt() and not self._go_on(turn_clock):
+                    return True
+                if (problem := self.script.take_problem()) is not None:
+                    raise problem
+        return False
+
+    @contextmanager
+    def _same_chance(self) -> Iterator[None]:
+        """Back-offs are spread by chance; with the same numbers each time, a test is the same each time."""
+        before = random.getstate()
+        random.setstate(self._chance)
+        try:
+            yield
+        finally:
+            self._chance = random.getstate()
+            random.setstate(before)
+
+    def _attempt(self) -> bool:
+        """Claim an item, call its handler and settle it; False when nothing is due."""
+        worker = self._worker = self._worker or self._new_worker()
+        try:
+            claimed = worker.claim()
+            if claimed is None:
+                return False
+            self._reach(BEFORE_HANDLER, *claimed)
+            settlement = worker.call(*claimed)
+            if not worker.store.crashed:
+                self._reach(BEFORE_SETTLE, *claimed)
+                worker.settle(settlement, at_once=any(point.moment == AFTER_SETTLE for point in self.points))
+                self._reach(AFTER_SETTLE, *claimed)
+        except WorkerCrashed:
+            worker.store.crashed = True
+        if worker.store.crashed:
+            self._note_crash(worker)
+        return True
+
+    def _go_on(self, turn_clock: bool) -> bool:
+        """Recover what is lost, as every worker does now and then, and turn the clock; False when there is nothing left."""
+        worker = self._worker
+        assert worker is not None, "nothing was due for a worker"
+        if self._crashed and self._recover(worker):
+            return True
+        if turn_clock and self._turn_clock(worker):
+            return True
+        return self._move_on(worker, turn_clock)
+
+    def _move_on(self, worker: SteppedWorker, turn_clock: bool) -> bool:
+        """Move tasks that on_move has kept from moving, at once or as soon as it may be tried again."""
+        with self._store.read() as tx:
+            is_stuck = bool(tx.recovery.unclosed(1))
+        if not is_stuck or close(worker.store, self._pipelines, worker.name) > 0:
+            return is_stuck
+        self._clock.advance(self._store.settings.sweep_seconds if turn_clock else 0.0)
+        return turn_clock
+
+    def _reach(self, moment: str, row: TaskRow, claimed: Claimed) -> None:
+        for point in self.points:
+            point.reach(moment, row, claimed)
+
+    def _new_worker(self) -> SteppedWorker:
+        store = WorkerStore(self._store.settings, self._store.database)
+        return SteppedWorker(store, next(self._names), self._pipelines, self._clock, self.script)
+
+    def _note_crash(self, worker: SteppedWorker) -> None:
+        worker.end()
+        worker.crashed_at = self._clock.seconds
+        self._crashed.append(worker)
+        self._worker = None
+
+    def end_worker(self) -> None:
+        """Let the worker leave in peace."""
+        if self._worker is not None:
+            self._worker.end()
+            self._worker = None
+
+    def _recover(self, worker: SteppedWorker) -> bool:
+        worker.beat()
+        return recover_if_due(worker.store, self._pipelines, worker.name, force=True)
+
+    def _turn_clock(self, worker: SteppedWorker) -> bool:
+        """Turn the clock to the next moment at which something happens; False when nothing will."""
+        soon = worker.claimer.seconds_to_next
+        seconds = [] if soon is None else [soon]
+        self._crashed = [dead for dead in self._crashed if dead.holds_items(self._store)]
+        seconds += [
+            dead.crashed_at + self._store.settings.lease_seconds - self._clock.seconds for dead in self._crashed
+        ]
+        if not seconds:
+            return False
+        self._clock.advance(max(0.0, min(seconds)) + A_MOMENT)
+        return True
