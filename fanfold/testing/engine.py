@@ -27,6 +27,7 @@ from fanfold.model.pipelines.pipeline import Target, as_pipeline
 from fanfold.model.task import Event, Task
 from fanfold.providers.services import Request
 from fanfold.settings import Settings
+from fanfold.store.dialects.in_memory import MEMORY_URL
 from fanfold.store.rows.answers import CallRow
 from fanfold.store.store import Store
 from fanfold.testing import memory
@@ -65,7 +66,7 @@ class Engine:
     def __init__(self, *pipelines: Target, **settings: Any) -> None:
         given = Settings(**settings)
         self._folder = tempfile.TemporaryDirectory(prefix="fanfold-testing-")
-        self.settings = replace(given, database="sqlite://", data=self._folder.name)
+        self.settings = replace(given, database=MEMORY_URL, data=self._folder.name)
         self._memory = memory.take()
         self.store = Store(self.settings, database=self._memory.database)
         self.client = Client(store=self.store)

@@ -13,7 +13,7 @@ from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.model.task import TaskRow
 from fanfold.store.store import Store
 from fanfold.testing.answers import Script
-from fanfold.testing.memory import MemoryDatabase
+from fanfold.testing.memory import DatabaseAndClock
 from fanfold.testing.points import AFTER_SETTLE, BEFORE_HANDLER, BEFORE_SETTLE, Point, WorkerCrashed
 from fanfold.testing.worker import SteppedWorker, WorkerStore
 
@@ -24,7 +24,7 @@ A_MOMENT = 0.001
 class Steps:
     """Takes the steps of one worker after the other, until nothing is left to do."""
 
-    def __init__(self, store: Store, memory: MemoryDatabase) -> None:
+    def __init__(self, store: Store, memory: DatabaseAndClock) -> None:
         self.points: list[Point] = []
         self.script = Script(self.crash)
         self._store = store

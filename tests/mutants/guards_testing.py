@@ -14,7 +14,7 @@ MUTANTS = (
     ),
     mutant(
         "the database of a test is empty for the next one",
-        Edit("fanfold/testing/memory.py", "    _access(one.database).restore()\n", ""),
+        Edit("fanfold/testing/memory.py", "    one.database.clear()\n", ""),
         test="testing/test_engine.py::test_the_next_test_begins_with_nothing",
     ),
     mutant(
