@@ -4,6 +4,7 @@ import json
 import logging
 import sys
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -63,6 +64,14 @@ def test_lines_stay_text_unless_json_is_asked_for(shell: Shell, client: Client) 
     assert "] Failed child 1 of t-" in said
     assert "in thread with" in said
     assert '"message"' not in said
+
+
+def test_a_command_that_only_looks_logs_json_as_well(sqlite_shell: Shell) -> None:
+    Path(sqlite_shell.database.removeprefix("sqlite:///")).chmod(0o644)
+    process = sqlite_shell.start("tasks", FANFOLD_LOG="json")
+    _, said = process.communicate(timeout=200)
+    [one] = [json.loads(line) for line in said.splitlines() if "it is private now" in line]
+    assert (one["logger"], one["level"]) == ("fanfold.store", "warning")
 
 
 def test_a_line_has_its_time_its_level_its_logger_and_its_exception() -> None:

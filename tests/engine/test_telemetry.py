@@ -202,6 +202,27 @@ def test_an_sdk_that_fails_costs_no_work(
     assert "Telling failed" in caplog.text
 
 
+@pytest.mark.parametrize("kind", ["arun", "client"])
+def test_what_an_async_program_submits_is_in_its_trace(watched: Watched, kind: str) -> None:
+    place: dict[str, Any] = {"database": watched.settings.database, "data": watched.settings.data}
+    pages = batch("awaited")
+
+    async def program() -> int:
+        with trace.get_tracer("program").start_as_current_span("request") as request:
+            if kind == "arun":
+                await ff.arun(pages, items=["a"], progress=False, **place)
+            else:
+                async with ff.AsyncClient(**place) as client:
+                    await client.submit(pages, items=["a"])
+            return request.get_span_context().trace_id
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FANFOLD_TELEMETRY", "otel")
+        number = asyncio.run(program())
+    [submit] = watched.spans("submit awaited")
+    assert trace_of(submit) == number
+
+
 def test_a_trace_of_an_http_client_comes_with_the_metadata(watched: Watched) -> None:
     given = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     watched.run(batch("called"), items=["a"], metadata={"traceparent": given, "order": 5})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -116,7 +117,7 @@ class Command(click.Command):
     def invoke(self, context: click.Context) -> Any:
         """Run the command and close what it opened."""
         invocation = context.ensure_object(Invocation)
-        if invocation.verbose:
+        if invocation.verbose or os.environ.get("FANFOLD_LOG") == "json":
             invocation.log(logging.WARNING)
         try:
             return super().invoke(context)
