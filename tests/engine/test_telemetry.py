@@ -187,19 +187,29 @@ def test_a_key_that_a_service_quotes_is_in_no_span(
     assert KEY not in span.to_json()
 
 
+@pytest.mark.parametrize("moment", ["on_start", "on_end"])
 def test_an_sdk_that_fails_costs_no_work(
-    watched: Watched, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    watched: Watched, ai: AIServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
+    async def ask(item: ff.ItemWork) -> str:
+        return (await item.ask("a question")).text
+
     def refuse(_self: Any, _span: Any, *_rest: Any) -> None:
         raise RuntimeError("the exporter is broken")
 
     _warn_once.cache_clear()
-    quick = watched.know(batch())
-    task = watched.client.submit(quick, items=["a"])
-    monkeypatch.setattr(SimpleSpanProcessor, "on_start", refuse)
-    with watched.working():
-        watched.until(task, "completed")
+    monkeypatch.setattr(SimpleSpanProcessor, moment, refuse)
+    task = watched.run(batch(handler=ask), items=["a"])
+    assert [call.outcome for call in watched.client.calls(task.id)] == ["taken"]
     assert "Telling failed" in caplog.text
+
+
+def test_an_error_goes_through_a_span_unchanged(watched: Watched) -> None:
+    with pytest.raises(ff.BadInput, match="at least one item"):
+        watched.client.submit(watched.know(batch("empty")), items=[])
+    [span] = watched.spans("submit empty")
+    assert span.status.status_code is StatusCode.ERROR
+    assert (span.attributes or {})["error.type"] == "BadInput"
 
 
 @pytest.mark.parametrize("kind", ["arun", "client"])

@@ -55,7 +55,7 @@ MUTANTS = (
             "    except Exception as error:\n        _warn_once",
             "    except ZeroDivisionError as error:\n        _warn_once",
         ),
-        test=f"{TRACES}::test_an_sdk_that_fails_costs_no_work[sqlite]",
+        test=f"{TRACES}::test_an_sdk_that_fails_costs_no_work[sqlite-on_start]",
     ),
     mutant(
         "attempts are in the trace of the submission",

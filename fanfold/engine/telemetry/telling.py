@@ -28,7 +28,9 @@ Found = TypeVar("Found")
 
 def submitting(settings: Settings, pipeline: str, wanted: Submission) -> AbstractContextManager[Submission]:
     """The submission, with the trace that it is made in."""
-    return _spans().submitting(pipeline, wanted) if settings.telemetry else nullcontext(wanted)
+    return (
+        _guarded(lambda: _spans().submitting(pipeline, wanted), wanted) if settings.telemetry else nullcontext(wanted)
+    )
 
 
 def begun(call: Call, worker: str) -> Any:
@@ -50,7 +52,7 @@ def left_stage(settings: Settings, before: TaskRow, moved: TaskState | None) -> 
 
 def model_call(settings: Settings, provider: str, model: str) -> AbstractContextManager[Callable[[Usage], None]]:
     """Around one call to a model, which says what the answer took."""
-    return _spans().model_call(provider, model) if settings.telemetry else nullcontext(_not_told)
+    return _guarded(lambda: _spans().model_call(provider, model), _not_told) if settings.telemetry else _UNTOLD
 
 
 def carrier(settings: Settings) -> Carrier | None:
@@ -63,6 +65,23 @@ def carried_on(found: Carrier | None) -> Iterator[None]:
     """In a child process: below the trace of its parent."""
     with _spans().carried_on(found) if found else nullcontext():
         yield
+
+
+@contextmanager
+def _guarded(begin: Callable[[], AbstractContextManager[Found]], otherwise: Found) -> Iterator[Found]:
+    """A span around some work. What goes wrong at its beginning or its end never reaches the work, which may be paid for."""
+    span = _quietly(begin)
+    entered = None if span is None else _quietly(lambda: (span.__enter__(),))
+    if span is None or entered is None:
+        yield otherwise
+        return
+    try:
+        yield entered[0]
+    except BaseException as error:
+        said = (type(error), error, error.__traceback__)
+        _quietly(lambda: span.__exit__(*said))
+        raise
+    _quietly(lambda: span.__exit__(None, None, None))
 
 
 def _spans() -> Telemetry:
@@ -86,3 +105,6 @@ def _warn_once(kind: str, why: str) -> None:
 
 def _not_told(_usage: Usage) -> None:
     """Nobody listens."""
+
+
+_UNTOLD = nullcontext(_not_told)
