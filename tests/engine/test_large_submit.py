@@ -117,7 +117,7 @@ def test_a_large_submit_that_dies_between_chunks_shows_nothing_and_is_swept(
 def test_a_large_submit_that_is_refused_removes_what_it_wrote(installation: Installation, small_chunks: int) -> None:
     items = [ff.NewItem(f"k{n}", "x" * 1_100_000 if n == 2 else n) for n in range(9)] + [ff.NewItem("k1", 0)]
     before = installation.rows()
-    with pytest.raises(ff.BadInput, match="same key"):
+    with pytest.raises(ff.BadInput, match="have the key"):
         installation.client.submit(batch(), items=items)
     assert installation.rows() == before
     assert installation.blobs() == []

@@ -230,7 +230,7 @@ def test_arguments_of_a_function_are_its_inputs_and_options(installation: Instal
         ({"items": [1, ff.NewItem("k" * 201, 1)]}, "key of item 2 must have 1 to 200"),
         ({"items": [ff.NewItem("a\0", 1)]}, "no NUL"),
         ({"items": [ff.NewItem("\ud800", 1)]}, "key of item 1"),
-        ({"items": [ff.NewItem("same", 1), ff.NewItem("same", 2)]}, "same key"),
+        ({"items": [ff.NewItem("same", 1), ff.NewItem("same", 2)]}, "have the key .same."),
     ],
 )
 def test_bad_input_is_refused_with_the_reason_and_nothing_is_kept(

@@ -115,12 +115,17 @@ def proofread(item: ff.ItemWork[Page]) -> Page:
 
 
 @book.merge
-@isolated_book.merge(isolate=True)
 def bind(task: ff.TaskWork, results: ff.Results[Any, Page]) -> Book:
     """All pages."""
     pages = [result.output for result in results]
     assert all(type(page) is Page for page in pages)
     return Book(pages, time(9, 30), timedelta(days=14, microseconds=1))
+
+
+@isolated_book.merge(isolate=True)
+def bind_elsewhere(task: ff.TaskWork, results: ff.Results) -> Book:
+    """In a child process, and without a word about what the results are."""
+    return bind(task, results)
 
 
 @ff.task

@@ -137,7 +137,7 @@ def structural(kind: type[Any], name: str) -> Codec | None:
 def is_model(kind: type[Any]) -> bool:
     """Whether it is a pydantic model. Pydantic is not imported for that: without it there are none."""
     pydantic = sys.modules.get("pydantic")
-    return pydantic is not None and issubclass(kind, pydantic.BaseModel)
+    return pydantic is not None and issubclass(kind, pydantic.BaseModel) and hasattr(kind, "model_validate")
 
 
 def _fields(value: Any) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def _member(value: Enum) -> Any:
 
 
 def _dumped(value: Any) -> Any:
-    return value.model_dump(mode="json", round_trip=True)
+    return value.model_dump(mode="json", round_trip=True, by_alias=False)
 
 
 def _decimal(text: Any) -> Decimal:

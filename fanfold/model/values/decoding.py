@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -179,9 +180,7 @@ class Decoder:
                 return kind(**self._field_values(kind, content))
             if issubclass(kind, Enum):
                 return _member(kind, content)
-            return (
-                kind.model_validate(content, by_alias=True, by_name=True) if is_model(kind) else self._inside(content)
-            )
+            return _validated(kind, content) if is_model(kind) else self._inside(content)
         except Unreadable:
             raise
         except Exception as error:  # Checks of the class itself.
@@ -245,6 +244,12 @@ def _member(kind: type[Enum], content: Any) -> Enum:
         if isinstance(content, str) and content in kind.__members__:
             return kind[content]
         raise
+
+
+def _validated(kind: Any, content: Any) -> Any:
+    """A pydantic model, by the names of its fields or by their aliases; before pydantic 2.11 the model itself says which."""
+    takes_names = "by_name" in inspect.signature(kind.model_validate).parameters
+    return kind.model_validate(content, by_alias=True, by_name=True) if takes_names else kind.model_validate(content)
 
 
 def _misfit(kind: Any, content: Any, error: Exception | None = None) -> Unreadable:
