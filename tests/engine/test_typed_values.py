@@ -248,3 +248,22 @@ def test_keys_of_items_that_are_the_same_as_text_are_refused(installation: Insta
     blind.each(read_blindly)
     with pytest.raises(ff.BadInput, match="Two of the items have the key '1'; keys must differ, also as text"):
         installation.client.submit(installation.know(blind), items=same)
+
+
+def test_what_is_remembered_is_typed_in_the_next_attempt(installation: Installation, clock: HandClock) -> None:
+    seen: list[dict[str, Any]] = []
+    book = ff.Pipeline("remembering", types=[typed.Chapter])
+
+    @book.each
+    def read(item: ff.ItemWork[str]) -> None:
+        seen.append(item.memory)
+        if len(seen) == 1:
+            item.remember(chapter=CHAPTERS[0], price=Decimal("1.10"))
+            raise ff.Temporary("once more")
+
+    task = installation.client.submit(installation.know(book), items=["x"])
+    installation.work()
+    clock.advance(60)
+    installation.work()
+    assert installation.client.get(task.id).state == "completed"
+    assert seen == [{}, {"chapter": CHAPTERS[0], "price": Decimal("1.10")}]

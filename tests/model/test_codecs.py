@@ -246,6 +246,15 @@ def test_a_codec_can_read_an_earlier_shape() -> None:
     assert serial.load(kept, reading=Reading()) == Added("x", 3, "en")
 
 
+def test_an_error_does_not_quote_whole_objects() -> None:
+    for hint in (date, Footnote):
+        with pytest.raises(Unreadable, match=f"an object does not make a {hint.__name__}") as caught:
+            serial.load('{"text": 5, "password": "hidden"}', reading=READING, hint=hint)
+        assert "hidden" not in str(caught.value)
+    with pytest.raises(Unreadable, match=r"text: Input should be a valid string; added: Field required"):
+        serial.load('{"text": 5}', reading=READING, hint=Footnote)
+
+
 def test_a_renamed_class_is_read_by_the_annotation() -> None:
     kept = serial.dump(Before("x", 3), "It")
     assert serial.load(kept, reading=READING, hint=WithDefault) == WithDefault("x", 3, "en")

@@ -226,11 +226,8 @@ class Work:
         if isinstance(data, Path):
             with data.open("rb") as source:
                 return keep(self, name, source)
-        return keep(
-            self,
-            name,
-            BytesIO(data.encode() if isinstance(data, str) else data) if isinstance(data, str | bytes) else data,
-        )
+        raw = data.encode() if isinstance(data, str) else data
+        return keep(self, name, BytesIO(raw) if isinstance(raw, bytes) else raw)
 
     @property
     def scratch(self) -> Path:

@@ -27,7 +27,7 @@ from fanfold.model.values.hints import NOT_TEXT, arguments_of, bare, field_hints
 
 FILE_MARK = "$file"
 FILE_SHAPE = {"key": str, "name": str, "size": int}
-SHOWN_LENGTH = 80
+SHOWN_LENGTH, REASON_LENGTH = 80, 500
 JSON_WORDS: dict[type, tuple[type, ...]] = {str: (str,), int: (int,), float: (int, float), bool: (bool,)}
 TRUTH = {"true": True, "false": False}
 
@@ -253,7 +253,21 @@ def _validated(kind: Any, content: Any) -> Any:
 
 
 def _misfit(kind: Any, content: Any, error: Exception | None = None) -> Unreadable:
+    why = "" if error is None else f" ({_reason(error)})"[:REASON_LENGTH]
+    return Unreadable(say("not_of_type", value=_shown(content), type=getattr(kind, "__name__", str(kind)), why=why))
+
+
+def _shown(content: Any) -> str:
+    """A word of the content; objects and lists may hold anything, also what is nobody's business."""
+    if isinstance(content, dict | list):
+        return "an object" if isinstance(content, dict) else "a list"
     text = repr(content)
-    shown = text if len(text) <= SHOWN_LENGTH else text[:SHOWN_LENGTH] + "…"
-    why = f" ({type(error).__name__}: {error})"[:500] if error is not None else ""
-    return Unreadable(say("not_of_type", value=shown, type=getattr(kind, "__name__", str(kind)), why=why))
+    return text if len(text) <= SHOWN_LENGTH else text[:SHOWN_LENGTH] + "…"
+
+
+def _reason(error: Exception) -> str:
+    """What a class says against its content. Pydantic quotes the whole of it, so only its objections are taken."""
+    if type(error).__module__.partition(".")[0].startswith("pydantic") and hasattr(error, "errors"):
+        found = error.errors(include_url=False, include_input=False, include_context=False)
+        return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in found)
+    return f"{type(error).__name__}: {error}"
