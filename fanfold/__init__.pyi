@@ -64,6 +64,9 @@ from fanfold.model.task import Task as Task
 from fanfold.model.text.sentences import Catalogue as Catalogue
 from fanfold.model.values.budgets import Budget as Budget
 from fanfold.model.values.codecs import register_codec as register_codec
+from fanfold.model.values.estimates import Estimate as Estimate
+from fanfold.model.values.estimates import EstimateWork as EstimateWork
+from fanfold.model.values.estimates import ExpectedCall as ExpectedCall
 from fanfold.model.values.files import File as File
 from fanfold.model.values.questions import Answer as Answer
 from fanfold.model.values.questions import Check as Check

@@ -17,6 +17,7 @@ from fanfold.model.pipelines.view_names import VIEWS
 from fanfold.model.pipelines.vocabulary import BEYOND_STAGES
 from fanfold.providers.configuration import BUILT_IN, Provider
 from fanfold.providers.configuration import MEANINGS as PROVIDER_MEANINGS
+from fanfold.providers.shared_budgets import MEANINGS as BUDGET_MEANINGS
 from fanfold.running.terminal.exit_codes import MEANINGS as EXIT_MEANINGS
 from fanfold.settings import MEANINGS, Settings
 from tests.http_reference import escaped, http
@@ -88,7 +89,17 @@ def settings() -> str:
         for field in fields(Settings)
     ]
     table = ["| setting | environment | default | meaning |", "|---|---|---|---|", *rows]
-    return "\n".join([head, "", *table, "", providers()])
+    return "\n".join([head, "", *table, "", providers(), "", budgets()])
+
+
+def budgets() -> str:
+    """What an installation may spend."""
+    head = (
+        "## Budgets\n\nA table `[budgets]` in `fanfold.toml` says what calls to models may cost, in US dollars: a number for all "
+        'time, or `"20 per day"` or `"20 per month"`. It is read again when the file changes.'
+    )
+    rows = [f"| `{name}` | {meaning} |" for name, meaning in BUDGET_MEANINGS.items()]
+    return "\n".join([head, "", "| setting | meaning |", "|---|---|", *rows])
 
 
 def providers() -> str:

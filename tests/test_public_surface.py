@@ -12,9 +12,8 @@ from fanfold.engine.queries.page import PageQueries
 PROMISED = [
     "Action", "ActionFailed", "ActionOutcome", "ActionWork", "Ambiguous", "Answer", "AppCommand", "Application",
     "AsyncClient", "BEGAN_AGAIN", "BadAnswer", "BadInput", "BadOption", "BadPipeline", "Batch", "Budget", "Cancelled",
-    "Catalogue",
-    "Change",
-    "Check", "ChildDied", "Client", "DatabaseProblem", "Decision", "Event", "ExternalJob", "FanfoldError", "File", "Form",
+    "Catalogue", "Change", "Check", "ChildDied", "Client", "DatabaseProblem", "Decision", "Estimate", "EstimateWork", "Event",
+    "ExpectedCall", "ExternalJob", "FanfoldError", "File", "Form",
     "FormFailed", "FormFile", "FormWork", "HandlerError", "HoldItem", "IllegalMove", "Item", "ItemState", "ItemWork", "JobFailed",
     "JsonFormatter", "LeaseLost", "NewDecision", "NewItem", "NoAnswer", "NotFound", "Option", "PauseTask", "Permanent",
     "Pipeline", "Result", "Results", "Retry", "Spending", "Task", "TaskState", "TaskStopped", "TaskWork", "Temporary",

@@ -18,9 +18,37 @@ if TYPE_CHECKING:
     from fanfold.engine.installed import Brought
 
 SECTIONS = {
-    "Work": ("run", "submit", "worker", "serve", "tick"),
-    "Look": ("tasks", "show", "items", "events", "decisions", "calls", "wait", "result", "output", "stream", "top"),
-    "Steer": ("pause", "resume", "cancel", "retry", "accept", "decide", "rerun", "merge", "do", "external", "delete"),
+    "Work": ("run", "submit", "estimate", "worker", "serve", "tick"),
+    "Look": (
+        "tasks",
+        "show",
+        "items",
+        "events",
+        "decisions",
+        "calls",
+        "costs",
+        "batches",
+        "wait",
+        "result",
+        "output",
+        "stream",
+        "top",
+    ),
+    "Steer": (
+        "pause",
+        "resume",
+        "cancel",
+        "retry",
+        "accept",
+        "decide",
+        "rerun",
+        "merge",
+        "do",
+        "budget",
+        "lane",
+        "external",
+        "delete",
+    ),
     "Operate": ("pipelines", "providers", "limits", "workers", "metrics", "doctor", "prune", "tokens", "db"),
 }
 NAMES = tuple(name for names in SECTIONS.values() for name in names)

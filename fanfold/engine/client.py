@@ -8,8 +8,10 @@ from functools import wraps
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
+from fanfold.engine.estimates import Estimates
 from fanfold.engine.queries.batches import BatchQueries
 from fanfold.engine.queries.budgets import BudgetQueries
+from fanfold.engine.queries.costs import CostQueries
 from fanfold.engine.queries.decisions import DecisionQueries
 from fanfold.engine.queries.items import ItemQueries
 from fanfold.engine.queries.lookup import Lookup
@@ -100,6 +102,8 @@ class Client:
         self._decisions = DecisionQueries(self.lookup)
         self._batches = BatchQueries(self.lookup)
         self._budgets = BudgetQueries(self.lookup)
+        self._costs = CostQueries(self.lookup)
+        self._estimates = Estimates(self)
 
     get = _asks("_tasks", TaskQueries.get)
     list = _asks("_tasks", TaskQueries.list)
@@ -120,6 +124,8 @@ class Client:
     decisions = _asks("_decisions", DecisionQueries.decisions)
     batches = _asks("_batches", BatchQueries.batches)
     budget = _asks("_budgets", BudgetQueries.budget)
+    costs = _asks("_costs", CostQueries.costs)
+    estimate = _asks("_estimates", Estimates.estimate)
 
     def __enter__(self) -> Client:
         return self

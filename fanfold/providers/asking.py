@@ -14,12 +14,17 @@ from fanfold.model.values.questions import Answer, Asking, Question
 from fanfold.providers.batches.question_lane import batched_answer, goes_into_batch
 from fanfold.providers.configuration import Provider, unknown_model, unknown_provider
 from fanfold.providers.desk import Desk, desk
+from fanfold.providers.estimating import UNKNOWN, estimate, extrapolated
 from fanfold.providers.inquiry import Inquiry
 from fanfold.providers.rate_limit import LONGEST_WAIT, RateLimit
 from fanfold.providers.services import Reply, Request, ServiceTrouble, TroubleKind, connect, objection
+from fanfold.store.rows.answers import AGAIN as ASKED_AGAIN
+from fanfold.store.rows.answers import FALLBACK, RETRY
 from fanfold.store.store import Store
 
-__all__ = ["ask", "carry_batches", "try_once", "unknown_model", "unknown_provider"]
+__all__ = [
+    "UNKNOWN", "ask", "carry_batches", "estimate", "extrapolated", "try_once", "unknown_model", "unknown_provider",
+]  # fmt: skip
 log = logging.getLogger("fanfold.providers")
 AGAIN: dict[str, dict[str, Any]] = {
     "cut_off": {"max_tokens": 32_000},
@@ -45,7 +50,7 @@ async def ask(store: Store, asking: Asking, question: Question) -> Answer:
     for entry in question.models:
         provider, model = _chosen(entry, here)
         rate_limit = here.rate_limit(provider, model)
-        inquiry = Inquiry(asking, question, provider, model)
+        inquiry = Inquiry(asking, question, provider, model, _purpose(asking, is_first=entry == question.models[0]))
         try:
             answer = await _asked_twice(here, rate_limit, inquiry, tried)
             first = _source(question.models[0], here)
@@ -60,6 +65,13 @@ async def ask(store: Store, asking: Asking, question: Question) -> Answer:
         log.info("[%s] %s gave no answer that can be taken: %s", asking.task_id, provider.name, tried[-1])
     reasons = say("no_answer", reasons=list(dict.fromkeys(tried)))
     raise NoAnswer(reasons, code=code if len(question.models) == 1 else None, reasons=tuple(tried))
+
+
+def _purpose(asking: Asking, *, is_first: bool) -> str | None:
+    """Why a question is asked, if it is not for the first time."""
+    if not is_first:
+        return FALLBACK
+    return RETRY if asking.lease > asking.first_lease else None
 
 
 def _source(entry: str, here: Desk) -> str:
@@ -95,6 +107,7 @@ async def _asked_twice(here: Desk, rate_limit: RateLimit, inquiry: Inquiry, trie
             if last:
                 raise
             changes = AGAIN.get(bad.code, OTHERWISE)
+            inquiry = replace(inquiry, purpose=inquiry.purpose or ASKED_AGAIN)
     raise AssertionError("the second time ends in an answer or an error")
 
 

@@ -326,6 +326,7 @@ def _row(
         "seconds": seconds,
         "answer": key,
         "raw": None if raw is None else _storable(raw),
+        "purpose": inquiry.purpose,
         **ledger(asdict(usage)),
     }
 

@@ -17,6 +17,8 @@ class Inquiry:
     question: Question
     provider: Provider
     model: str
+    purpose: str | None = None
+    """Why it is asked, if it is not for the first time, for the books."""
 
     def key(self, changes: dict[str, Any]) -> str:
         """What the answer is kept under."""

@@ -40,12 +40,12 @@ def dearest(provider: Provider, model: str, input_tokens: int, output_tokens: in
     None when the price is not known. Looking up a price takes 0.2 ms, so it is kept for each size, rounded up.
     """
     size = max(1_024, 1 << max(0, input_tokens - 1).bit_length())
-    found = _unit_prices(provider, model, size)
+    found = unit_prices(provider, model, size)
     return None if found is None else found[0] * input_tokens + found[1] * output_tokens
 
 
 @lru_cache(maxsize=1_000)
-def _unit_prices(provider: Provider, model: str, size: int) -> tuple[float, float] | None:
+def unit_prices(provider: Provider, model: str, size: int) -> tuple[float, float] | None:
     """The price of an input and of an output token in a request of this size."""
     asked = cost_of(provider, model, Usage(size, 0)).cost
     answered = cost_of(provider, model, Usage(size, size)).cost

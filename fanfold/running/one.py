@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 from fanfold.engine.client import Client
 from fanfold.engine.tasks.recovery.sweep import close, recover
 from fanfold.engine.tasks.submitting import inputs as given
-from fanfold.engine.tasks.submitting.submission import check_items, check_mapping
+from fanfold.engine.tasks.submitting.submission import Submission, check_items, check_mapping
 from fanfold.engine.tasks.submitting.unlock import taken_out
 from fanfold.engine.worker.loop import Worker, refuse_in_loop
 from fanfold.engine.worker.processes.main_script import check_reachable
@@ -19,6 +19,8 @@ from fanfold.errors import BadPipeline, TaskStopped
 from fanfold.model.item import NewItem
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.pipelines.pipeline import Pipeline, Target, TaskFunction, as_pipeline
+from fanfold.model.values.budgets import BudgetWish, wish
+from fanfold.running.budgets import apply_budget
 from fanfold.running.follow import watch
 from fanfold.running.signatures import RunParameters, shows_parameters_of
 from fanfold.running.terminal.display import Display, display
@@ -46,6 +48,7 @@ class RunWish:
     fresh: bool = False
     concurrency: int | None = None
     straight_through: bool = False
+    budget: BudgetWish | None = None
 
     def key(self) -> str:
         """Idempotency key: the same pipeline, inputs and options find the same task."""
@@ -82,13 +85,18 @@ def prepared(
     concurrency: int | None = None,
     straight_through: bool = False,
     progress: bool = True,
+    budget: Any = None,
+    strict_budget: bool = False,
+    allow_unknown_cost: bool = False,
 ) -> Job:
     """Check the parameters shared by ``run`` and ``arun``."""
     check_reachable(as_pipeline(pipeline).stages.values())
     check_items(items)
     check_mapping({} if options is None else options, "options")
     known = None if items is None else list(items)
-    wanted = RunWish(as_pipeline(pipeline), inputs, known, options or {}, fresh, concurrency, straight_through)
+    spending = wish(budget, strict=strict_budget, allow_unknown_cost=allow_unknown_cost)
+    found = as_pipeline(pipeline)
+    wanted = RunWish(found, inputs, known, options or {}, fresh, concurrency, straight_through, spending)
     return Job(wanted, database, data, progress)
 
 
@@ -103,8 +111,9 @@ def run(*arguments: Any, **named: Any) -> Any:
     """Run a pipeline in this process and return its result. Interrupt it, call it again, and it resumes.
 
     The same pipeline, inputs and options mean the same task: a finished task returns its result again, and a task that
-    stopped with failures retries them. ``fresh=True`` starts a new task. TaskStopped says why there is no result, and the way
-    out. Blocks until the task is over; in a running event loop (a notebook, an `async def`) use ``await arun(…)``.
+    stopped with failures retries them. ``fresh=True`` starts a new task. ``budget`` is what models may cost, in US dollars.
+    TaskStopped says why there is no result, and the way out. Blocks until the task is over; in a running event loop (a
+    notebook, an `async def`) use ``await arun(…)``.
     """
     refuse_in_loop("fanfold.run", "await fanfold.arun(…), with the same arguments")
     return prepared(*arguments, **named).result(RunStop())
@@ -156,10 +165,11 @@ def begin(client: Client, wanted: RunWish, shown: Display) -> Task:
         with client.store.write() as tx:
             tx.tasks.drop_key(before.number)
     if before is None or wanted.fresh:
-        return client.submit(
-            wanted.pipeline, *wanted.inputs, items=wanted.items, options=wanted.options, key=key, owner="",
-            straight_through=wanted.straight_through,
+        submission = Submission(
+            wanted.inputs, wanted.items, wanted.options, key=key, straight_through=wanted.straight_through,
+            actor=client.actor, budget=wanted.budget,
         )  # fmt: skip
+        return client.submit_or_find(wanted.pipeline, submission)[0]
     task = client.get(before.id)
     gone = [stage.name for stage in before.plan.stages if wanted.pipeline.find(stage.name) is None]
     if gone and task.state is not TaskState.COMPLETED:
@@ -177,6 +187,7 @@ def go_on(client: Client, task: Task, wanted: RunWish, shown: Display) -> Task:
         return task
     if task.state is TaskState.WAITING and not wanted.straight_through:
         return task
+    task = apply_budget(client, task, wanted.budget)
     done = f", {task.done} of {task.total} done" if task.total > 1 else ""
     shown.say(f"Going on with {task.id}, {task.status}{done}")
     if task.state in (TaskState.PAUSED, TaskState.WAITING):
@@ -256,7 +267,8 @@ class RunWatcher(threading.Thread):
 def way_out(task: Task) -> str:
     """Why a run ended without a result, and what to do about it."""
     if task.state in (TaskState.WAITING, TaskState.PAUSED):
-        what = "is paused" if task.state is TaskState.PAUSED else str(task.wait_reason)
+        paused = f"is {task.wait_reason or 'paused'}".rstrip(".")
+        what = paused if task.state is TaskState.PAUSED else str(task.wait_reason)
         return f"Task {task.id} {what}. To continue: fanfold resume {task.id}, then run it again"
     if task.stalled:
         ways = [f"Once that is fixed: fanfold retry {task.id}, then run it again"]

@@ -28,6 +28,12 @@ class RunParameters(TypedDict, total=False):
     """Do not wait at gates."""
     progress: bool
     """Show progress on standard error."""
+    budget: Any
+    """What its calls to models may cost, in US dollars."""
+    strict_budget: bool
+    """Reserve the most that each call can cost."""
+    allow_unknown_cost: bool
+    """Ask models without a known price although there is a budget."""
 
 
 def shows_parameters_of(shown: Callable[..., object]) -> Callable[[Function], Function]:

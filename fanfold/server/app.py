@@ -9,7 +9,21 @@ from typing import Any
 from fastapi import FastAPI
 
 import fanfold
-from fanfold.server.api import actions, batches, decisions, external, items, limits, operating, results, streams, tasks
+from fanfold.server.api import (
+    actions,
+    batches,
+    budgets,
+    costs,
+    decisions,
+    estimates,
+    external,
+    items,
+    limits,
+    operating,
+    results,
+    streams,
+    tasks,
+)
 from fanfold.server.api.documented import completed
 from fanfold.server.app_state import AppState
 from fanfold.server.requests.conditional import CachedResponses
@@ -20,7 +34,9 @@ from fanfold.server.web import pages
 from fanfold.server.web.frame.languages import learn
 
 API = "/api/v1"
-MODULES = (tasks, actions, batches, decisions, external, items, results, streams, operating, limits)
+MODULES = (
+    tasks, actions, batches, budgets, costs, decisions, estimates, external, items, results, streams, operating, limits,
+)  # fmt: skip
 DESCRIPTION = """
 A task is split into items, each item is processed separately, and the results are merged.
 

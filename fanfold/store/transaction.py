@@ -26,6 +26,7 @@ from fanfold.store.rows.answers import Answers, Calls
 from fanfold.store.rows.batched_questions import BatchedQuestions
 from fanfold.store.rows.batches import Batches
 from fanfold.store.rows.budgets import Budgets
+from fanfold.store.rows.costs import Costs
 from fanfold.store.rows.decisions import Decisions
 from fanfold.store.rows.events import Events
 from fanfold.store.rows.health import HealthChecks
@@ -155,6 +156,11 @@ class Transaction:
     def budgets(self) -> Budgets:
         """What may be spent: reserve, settle."""
         return Budgets(self.connection, self.clock)
+
+    @cached_property
+    def costs(self) -> Costs:
+        """The books: the ledger, added up."""
+        return Costs(self.connection, self.clock)
 
     @cached_property
     def usage_history(self) -> UsageHistory:

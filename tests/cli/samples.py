@@ -179,3 +179,12 @@ def misbehave(item: ff.ItemWork) -> Any:
     if item.input == "silent":
         raise ValueError
     return {"nan": float("nan"), "nul": "a\0b", "object": object(), "huge": "x" * 100_000_000}.get(item.input, "fine")
+
+
+asks = ff.Pipeline("asks", title="Questions")
+
+
+@asks.each(retry=ff.Retry(limit=0))
+async def question(item: ff.ItemWork) -> str:
+    """What a model says about the input."""
+    return (await item.ask(str(item.input))).text

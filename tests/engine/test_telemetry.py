@@ -1,5 +1,6 @@
 """What the SDK of OpenTelemetry gets to see of a task: its spans below one trace, its metrics, and nothing when it is off."""
 
+import asyncio
 import subprocess
 import sys
 from collections.abc import Iterator

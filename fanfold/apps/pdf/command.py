@@ -14,7 +14,7 @@ from fanfold.apps.pdf.options import OPTIONS
 from fanfold.running.many_files import files
 from fanfold.running.many_files.sources import Endings
 from fanfold.running.terminal import models
-from fanfold.running.terminal.declared import click_options, said, secret
+from fanfold.running.terminal.declared import budget_options, budget_wish, click_options, estimate_options, said, secret
 from fanfold.running.terminal.exit_codes import Exit
 from fanfold.running.terminal.invocation import Command, Invocation
 from fanfold.running.terminal.lanes import chosen_lane, lane_options
@@ -49,6 +49,8 @@ ENDINGS = Endings((".pdf",), ".md", ("PDF", "PDFs"))
     help="Pages converted at the same time [default: one per core; 8 for models].",
 )
 @click.option("--fresh", is_flag=True, help="Start over and use no cached answers.")
+@budget_options
+@estimate_options
 @click.pass_obj
 def command(invocation: Invocation, /, paths: tuple[str, ...], output: str | None, **given: Any) -> Exit:
     """Convert PDFs to Markdown; run it again and it resumes.
@@ -82,6 +84,8 @@ def command(invocation: Invocation, /, paths: tuple[str, ...], output: str | Non
         given["fresh"],
         secret(given["password"], PASSWORD),
         LOCAL_PAGES if "provider" not in options else given["jobs"] or MODEL_PAGES,
+        budget_wish(given),
+        given["sample"] if given["estimate"] or given["sample"] else None,
     )
     return files.perform(invocation, asked, ENDINGS, file_command, partial(_processes, options, given["jobs"]))
 

@@ -77,6 +77,17 @@ async def convert(item: ff.ItemWork) -> dict[str, Any]:
     return await _asked(item, options, layer, picture)
 
 
+@pdf.estimate
+def expected_calls(work: ff.EstimateWork) -> list[ff.ExpectedCall]:
+    """One call with a picture for each page; none where the pages are read here."""
+    options = Options.of(work.options)
+    if options.is_local:
+        return []
+    known = {"limit_pages": options.limit_pages, "surveyed": False}
+    pages = sum(len(work.in_child(document.examine, path, options.pages, **known).pages) for path in work.files)
+    return [ff.ExpectedCall(options.wording, images=1, count=pages)]
+
+
 @pdf.merge(retrying="merging")
 def merge(task: ff.TaskWork, results: ff.Results) -> ff.File | dict[str, ff.File]:
     """Bind all pages in order into one Markdown file, optionally with one file per page and a JSON report."""

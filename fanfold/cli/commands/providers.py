@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.option("--model", metavar="MODEL", help="Model to test instead of the provider's default.")
 @click.pass_obj
 def command(invocation: Invocation, action: str | None, name: str | None, model: str | None) -> Exit:
-    """List the configured model services, or test one: fanfold providers test NAME.
+    """List the configured model services with their prices, or test one: fanfold providers test NAME.
 
     They come from [providers.NAME] in fanfold.toml and from the environment. A test makes one small call.
     """
@@ -43,12 +43,16 @@ def _list(invocation: Invocation, known: list[Provider]) -> None:
     if invocation.json:
         printing.print_json(rows)
         return
-    headings = ("name", "kind", "model", "key", "address")
+    headings = ("name", "kind", "model", "price", "price_source", "key", "address")
     printing.print_table(headings, [[row[heading] for heading in headings] for row in rows])
+    click.echo("\nPrices are US dollars per million tokens.")
 
 
 def _facts(provider: Provider) -> dict[str, Any]:
+    from fanfold.providers.price_list import listed_price
+
     key = f"{provider.key_env}: {'set' if provider.key else 'not set'}" if provider.key_env else "none needed"
+    price = listed_price(provider, provider.model)
     return {
         "name": provider.name,
         "kind": provider.kind,
@@ -57,6 +61,10 @@ def _facts(provider: Provider) -> dict[str, Any]:
         "address": provider.address,
         "concurrency": provider.concurrency,
         "timeout": provider.timeout,
+        "price": price.told,
+        "price_input": price.input,
+        "price_output": price.output,
+        "price_source": f"{price.source}, {price.dated}" if price.dated else price.source,
     }
 
 

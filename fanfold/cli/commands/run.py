@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from typing import IO
+from typing import IO, Any
 
 import click
 
 from fanfold.cli import parameters as given
+from fanfold.running.terminal import declared
 from fanfold.running.terminal import output_format as printing
 from fanfold.running.terminal import result_output as results
 from fanfold.running.terminal.exit_codes import Exit
@@ -24,6 +25,7 @@ from fanfold.running.terminal.lanes import chosen_lane, lane_options
 @lane_options
 @click.option("--concurrency", type=click.IntRange(min=1), metavar="N", help="Items to run at the same time.")
 @click.option("--straight-through", is_flag=True, help="Do not stop at gates.")
+@declared.budget_options
 @results.to_file
 @click.pass_obj
 def command(
@@ -37,7 +39,7 @@ def command(
     concurrency: int | None,
     straight_through: bool,
     target_file: str | None,
-    **lane: str | None,
+    **spending: Any,
 ) -> Exit:
     """Run a pipeline here; run it again and it resumes.
 
@@ -58,8 +60,8 @@ def command(
     client.pipelines[pipeline.name] = pipeline
     found = given.given(pipeline, inputs, items_file)
     items = None if found.items is None else list(found.items)
-    chosen = given.parse_options(options) | chosen_lane(lane)
-    wanted = RunWish(pipeline, found.inputs, items, chosen, fresh, concurrency, straight_through)
+    chosen, budget = given.parse_options(options) | chosen_lane(spending), declared.budget_wish(spending)
+    wanted = RunWish(pipeline, found.inputs, items, chosen, fresh, concurrency, straight_through, budget)
     task = run_task(client, wanted)
     value = client.result(task.id)
     if target_file is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import IO
+from typing import IO, Any
 
 import click
 
@@ -28,6 +28,7 @@ from fanfold.running.terminal.lanes import chosen_lane, lane_options
 @click.option("--title", help="Title of the task [default: the name of its first file].")
 @click.option("--retry-limit", type=int, metavar="N", help="Retries per item, instead of the stage's own limit.")
 @click.option("--straight-through", is_flag=True, help="Do not stop at gates.")
+@declared.budget_options
 @click.pass_obj
 def command(
     invocation: Invocation,
@@ -44,7 +45,7 @@ def command(
     title: str | None,
     retry_limit: int | None,
     straight_through: bool,
-    **lane: str | None,
+    **asked: Any,
 ) -> None:
     """Create a task for the workers and print its id.
 
@@ -56,10 +57,11 @@ def command(
 
     pipeline = load(target)
     found = given.given(pipeline, inputs, items_file)
-    chosen = given.parse_options(options) | given.secrets(password) | chosen_lane(lane)
+    chosen = given.parse_options(options) | given.secrets(password) | chosen_lane(asked)
     task = invocation.client().submit(
         pipeline, *found.inputs, items=found.items, options=chosen, key=key, priority=priority, tags=tags,
         owner=owner, title=title, retry_limit=retry_limit, straight_through=straight_through,
+        **declared.spending(asked),
     )  # fmt: skip
     if invocation.json:
         printing.print_json(task)

@@ -23,6 +23,12 @@ class BudgetQueries:
         with self.lookup.store.read() as tx:
             return budget_of(tx, row, view(self.lookup.store, tx, [row])[0])
 
+    def of(self, task: Task) -> Budget:
+        """The budget of a task that was just looked at: its items are not counted again."""
+        row = self.lookup.row(task.id)
+        with self.lookup.store.read() as tx:
+            return budget_of(tx, row, task)
+
 
 def budget_of(tx: Transaction, row: TaskRow, task: Task) -> Budget:
     """The budget of a task, with what it will have spent at its end."""

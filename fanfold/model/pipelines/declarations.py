@@ -37,8 +37,17 @@ class Declarations:
         """How the page shows what its items make: one of ``VIEWS``, or by the shape of the output."""
         self.actions: dict[str, Action] = {}
         """Its actions, by name, in the order of their definition."""
+        self.estimator: Callable[..., Any] | None = None
+        """Tells which calls to models a task will make, before it is submitted."""
         self.forms: dict[str, Form] = {}
         """The forms of its result, by name, in the order of their definition."""
+
+    def estimate(self, function: Function, /) -> Function:
+        """A function that says what a task will ask: it gets an ``EstimateWork`` and yields ``ExpectedCall``s."""
+        if self.estimator is not None:
+            raise BadPipeline(f"Pipeline {self.name} has an estimate already.")
+        self.estimator = function
+        return function
 
     def form(self, name: str, *, media_type: str, label: str = "", ending: str = "") -> Callable[[Function], Function]:
         """A way in which the result can be had: the function gets a ``FormWork`` and returns text, bytes, a path or a file.

@@ -38,6 +38,11 @@ def read_amount(value: Any) -> int:
     return int((found * PARTS).to_integral_value())
 
 
+def told_dollars(found: float) -> str:
+    """An amount in dollars as people read it."""
+    return told(parts_of(found))
+
+
 def told(amount: int) -> str:
     """An amount as people read it: `$2.00`, `$0.41`, `$0.0123`; very small ones with two digits that count."""
     found = amount / PARTS

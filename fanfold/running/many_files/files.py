@@ -19,6 +19,7 @@ from fanfold.running.terminal.output_format import print_json
 if TYPE_CHECKING:
     from fanfold.engine.client import Client
     from fanfold.engine.worker.processes.children import Children
+    from fanfold.model.values.budgets import BudgetWish
     from fanfold.running.many_files.many import Document, FileCommand
     from fanfold.running.many_files.saving import Saving
     from fanfold.running.terminal.invocation import Invocation
@@ -40,6 +41,9 @@ class Asked:
     fresh: bool = False
     secret: str | None = None
     concurrency: int = 8
+    budget: BudgetWish | None = None
+    sample: int | None = None
+    """Only estimate the cost, from so many items of each source; None to do the work."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,8 @@ def perform(
         _run(invocation, asked, command(), wanted, saving, children)
     finally:
         children.close()
+    if asked.sample is not None:
+        return Exit.PARTIAL if missed else Exit.OK
     return exit_code(wanted, missed)
 
 
@@ -120,12 +126,20 @@ def _run(
         children,
         summary.line,
         asked.secret,
+        asked.budget,
         brief=not invocation.json,
     )
     for document in wanted:
         document.problem = sources.objection(document.target) if document.target else None
         if document.problem is not None:
             run.finish(document)
+    if asked.sample is not None:
+        from fanfold.running.many_files.estimating import estimates
+        from fanfold.running.terminal.estimate_output import print_estimates
+
+        run.shown.close()
+        print_estimates(estimates(run, wanted, asked.sample), as_json=invocation.json)
+        return
     left = finished.pass_over(run, [document for document in wanted if document.problem is None])
     if left and not many.run_all(run, left):
         raise Interrupted(GO_ON)

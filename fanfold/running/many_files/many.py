@@ -16,15 +16,18 @@ from typing import Any
 from fanfold.engine.client import Client
 from fanfold.engine.tasks.recovery.sweep import close, recover
 from fanfold.engine.tasks.submitting import inputs
+from fanfold.engine.tasks.submitting.submission import Submission
 from fanfold.engine.worker.loop import Worker
 from fanfold.engine.worker.processes.children import Children
 from fanfold.engine.worker.signals import heeded
 from fanfold.errors import DatabaseProblem, FanfoldError, HandlerError, IllegalMove, KeyReused
-from fanfold.model.lifecycle import FINISHED_TASKS, TaskState
+from fanfold.model.lifecycle import TaskState
 from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.model.shortage import told
-from fanfold.model.task import Task, TaskRow
+from fanfold.model.task import Task
+from fanfold.model.values.budgets import BudgetWish
 from fanfold.running.follow import LostDatabase
+from fanfold.running.many_files.earlier_runs import go_on, is_done, leave
 from fanfold.running.many_files.saving import Placed, Saving, whole
 from fanfold.running.many_files.sources import Endings
 from fanfold.running.terminal.display import Display
@@ -108,6 +111,8 @@ class Run:
     children: Children | None = None
     describe: Callable[[FileCommand, Document], str] = field(default=lambda _, document: document.name)
     secret: str | None = None
+    budget: BudgetWish | None = None
+    """What each source may cost."""
     brief: bool = True
     """Whether to omit the engines of sources that were already done."""
     tasks: set[int] = field(default_factory=set)
@@ -220,12 +225,15 @@ def begin(run: Run, document: Document) -> Task:
         with client.store.read() as tx:
             before = tx.tasks.by_key("", key)
         if before is not None and run.fresh:
-            _leave(client, before)
+            leave(client, before)
         # The key is made from the content, so a task with this key is the right one.
         task = client.get(before.id) if before is not None and not run.fresh else _submitted(run, document, source, key)
     with client.store.read() as tx:
         run.tasks.add(tx.tasks.resolve(task.id).number)
-    return task if before is None or run.fresh else go_on(client, document, task)
+    if before is None or run.fresh:
+        return task
+    document.was_done_before = is_done(task)
+    return go_on(client, task, run.budget)
 
 
 def key_of(command: FileCommand, document: Document, *, prepared: bool = False) -> str:
@@ -239,10 +247,11 @@ def _submitted(run: Run, document: Document, source: Path, key: str) -> Task:
     """Submit a task for a source, or return the one that another process has just submitted for it."""
     options = document.options | ({"fresh": f"{time.time_ns():x}"} if run.fresh else {})
     try:
-        return run.client.submit(
-            run.command.pipeline, source, options=options, key=key, owner="",
+        wanted = Submission(
+            [source], options=options, key=key, budget=run.budget, actor=run.client.actor,
             title=inputs.shown_name(document.path), metadata={"source": document.name},
         )  # fmt: skip
+        return run.client.submit_or_find(run.command.pipeline, wanted)[0]
     except KeyReused:
         if (task := run.client.by_key(key, "")) is None:
             raise
@@ -268,27 +277,6 @@ def _prepared(run: Run, path: Path, used: ExitStack) -> Path:
         raise
     run.children.give_back(child)
     return target
-
-
-def _leave(client: Client, before: TaskRow) -> None:
-    """Abandon an earlier task: cancel it if unfinished and release its key."""
-    if before.state not in FINISHED_TASKS:
-        try:
-            client.cancel(before.id, "started over")
-        except IllegalMove:
-            pass  # It has just finished.
-    with client.store.write() as tx:
-        tx.tasks.drop_key(before.number)
-
-
-def go_on(client: Client, document: Document, task: Task) -> Task:
-    """Make an existing task runnable again so that only what is left is done."""
-    if task.state in (TaskState.PAUSED, TaskState.WAITING):
-        return client.resume(task.id)
-    if task.state is TaskState.COMPLETED and not task.failed:
-        document.was_done_before = True
-        return task
-    return client.retry(task.id) if task.finished else task
 
 
 def conclude(run: Run, document: Document) -> None:

@@ -11,12 +11,50 @@ import click
 
 from fanfold.errors import BadInput
 from fanfold.model.pipelines.options import CHOICE, FILE, FLAG, MODEL, NUMBER, PROVIDER, RANGE, SECRET, Option
+from fanfold.model.values.budgets import BudgetWish, wish
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 METAVARS = {RANGE: "RANGE", PROVIDER: "NAME", MODEL: "MODEL", NUMBER: "N", SECRET: "TEXT"}
+BUDGET = (
+    click.option("--budget", metavar="DOLLARS", help="Pause the task before its calls to models cost more than this."),
+    click.option("--strict-budget", is_flag=True, help="Reserve the most that each call can cost."),
+    click.option(
+        "--allow-unknown-cost", is_flag=True, help="Ask models without a known price although there is a budget."
+    ),
+)
+sample = click.option(
+    "--sample", type=click.IntRange(min=0), default=0, metavar="N",
+    help="Process N items for real to estimate from them; their results are kept.",
+)  # fmt: skip
+ESTIMATE = (click.option("--estimate", is_flag=True, help="Only say what it would cost."), sample)
 password = click.option(
     "--password", metavar="TEXT", help="Password of an encrypted file, never stored; - asks for it."
 )
+
+
+def budget_options(command: Command) -> Command:
+    """A decorator: what a task may spend on models. Every command that begins tasks has these options."""
+    for option in reversed(BUDGET):
+        command = option(command)
+    return command
+
+
+def estimate_options(command: Command) -> Command:
+    """A decorator for commands on files: say what it would cost, if wanted from a sample."""
+    for option in reversed(ESTIMATE):
+        command = option(command)
+    return command
+
+
+def spending(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What was said with ``budget_options``, as ``submit`` takes it."""
+    return {name: given[name] for name in ("budget", "strict_budget", "allow_unknown_cost")}
+
+
+def budget_wish(given: Mapping[str, Any]) -> BudgetWish | None:
+    """The budget that was asked for with ``budget_options``."""
+    allowed = bool(given.get("allow_unknown_cost"))
+    return wish(given.get("budget"), strict=bool(given.get("strict_budget")), allow_unknown_cost=allowed)
 
 
 def click_options(

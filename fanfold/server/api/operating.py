@@ -24,8 +24,10 @@ from fanfold.errors import BadInput
 from fanfold.model.pipelines.options import schema
 from fanfold.model.plan import PlannedStage
 from fanfold.providers import configuration
+from fanfold.providers.configuration import Provider
+from fanfold.providers.price_list import listed_price
 from fanfold.server.api.documented import may_answer
-from fanfold.server.api.shapes import NewTokenWish, Text
+from fanfold.server.api.shapes import Text
 from fanfold.server.api.submitting import pipeline_of
 from fanfold.server.requests.access import Asking, At, Looking, Managing, Overseeing
 from fanfold.server.requests.sentences import sentences_of
@@ -71,6 +73,25 @@ class ProviderShape(BaseModel):
     kind: str
     model: str
     ready: bool = Field(description="Whether its key, if it needs one, is set on the server.")
+    price_input: float | None = Field(description="US dollars per million input tokens of its model; null: unknown.")
+    price_output: float | None
+    price_source: str = Field(description="`settings`, the price list with its version, or `unknown`.")
+    price_dated: str | None = Field(description="The newest date that the price list names.")
+
+    @classmethod
+    def of(cls, provider: Provider) -> ProviderShape:
+        """The service for a program."""
+        price = listed_price(provider, provider.model)
+        return cls(
+            name=provider.name,
+            kind=provider.kind,
+            model=provider.model,
+            ready=not provider.lacks_key,
+            price_input=price.input,
+            price_output=price.output,
+            price_source=price.source,
+            price_dated=price.dated,
+        )
 
 
 class Me(BaseModel):
@@ -92,6 +113,17 @@ class Pruned(BaseModel):
     """Number of tasks removed."""
 
     removed: int
+
+
+class NewTokenWish(BaseModel):
+    """A token to be made."""
+
+    name: str = Field(min_length=1, max_length=100)
+    role: Literal["admin", "member", "viewer"] = "member"
+    owner: Text | None = Field(default=None, description="Whose tasks it sees; by default the token's name; `*`: all.")
+    days: float | None = Field(default=None, gt=0, le=36_500, description="Valid for so long; null: until revoked.")
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"name": "ann", "role": "member"}]})
 
 
 class MadeToken(BaseModel):
@@ -147,10 +179,7 @@ async def check_pipeline_options(place: At, _access: Asking, name: Text, wish: O
 @router.get("/providers", responses=may_answer())
 def list_providers(_access: Asking) -> list[ProviderShape]:
     """List the model services configured on the server."""
-    return [
-        ProviderShape(name=one.name, kind=one.kind, model=one.model, ready=not one.lacks_key)
-        for one in configuration.load().values()
-    ]
+    return [ProviderShape.of(one) for one in configuration.load().values()]
 
 
 @router.get("/labels", responses=may_answer())

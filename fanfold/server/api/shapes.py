@@ -228,6 +228,9 @@ class NewTask(BaseModel):
     retry_limit: int | None = Field(default=None, ge=0, le=1_000_000, strict=True)
     metadata: dict[str, JsonValue] = {}
     straight_through: bool = Field(default=False, description="Do not stop at gates.")
+    budget: float | Text | None = Field(default=None, description="What its calls to models may cost, in US dollars.")
+    strict_budget: bool = Field(default=False, description="Reserve the most that each call can cost.")
+    allow_unknown_cost: bool = Field(default=False, description="Ask models without a known price all the same.")
 
     model_config = ConfigDict(
         extra="forbid",
@@ -315,19 +318,6 @@ class BulkReport(BaseModel):
     more: bool = Field(
         default=False, description="Whether the filter matches more than the 1000 tasks handled at once."
     )
-
-
-class NewTokenWish(BaseModel):
-    """A token to create."""
-
-    name: str = Field(min_length=1, max_length=100)
-    role: Literal["admin", "member", "viewer"] = "member"
-    owner: Text | None = Field(
-        default=None, description="Owner whose tasks it sees; by default the token's name; `*`: all owners."
-    )
-    days: float | None = Field(default=None, gt=0, le=36_500, description="Days until it expires; null: until revoked.")
-
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"name": "ann", "role": "member"}]})
 
 
 def shallow(record: Any) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.model.task import Task
 from fanfold.model.text.sentences import say
 from fanfold.model.values import serial
+from fanfold.model.values.budgets import wish
 from fanfold.model.values.decoding import FILE_MARK
 from fanfold.server.api.shapes import GivenFile, NewTask
 from fanfold.server.api.uploading import read_upload
@@ -31,7 +32,10 @@ from fanfold.server.app_state import AppState
 from fanfold.server.requests.access import Access, NotAllowed
 
 SAID_LENGTH = 64_000
-JSON_FIELDS = ("inputs", "items", "options", "metadata", "tags", "priority", "retry_limit", "straight_through")
+JSON_FIELDS = (
+    "inputs", "items", "options", "metadata", "tags", "priority", "retry_limit", "straight_through", "budget", "strict_budget",
+    "allow_unknown_cost",
+)  # fmt: skip
 FORM = {
     "type": "object",
     "required": ["pipeline"],
@@ -163,6 +167,7 @@ def submitted(
         straight_through=wanted.straight_through,
         literal=True,
         actor=client.actor,
+        budget=wish(wanted.budget, strict=wanted.strict_budget, allow_unknown_cost=wanted.allow_unknown_cost),
     )
     return client.submit_or_find(pipeline, submission)
 

@@ -10,6 +10,7 @@ from starlette.responses import RedirectResponse, Response
 
 from fanfold.errors import FanfoldError
 from fanfold.server.requests.access import Access, access_of
+from fanfold.server.web import costs_page as costs
 from fanfold.server.web import login_page as login
 from fanfold.server.web import operating_pages as operating
 from fanfold.server.web.frame.languages import Words, language_of
@@ -18,9 +19,10 @@ from fanfold.server.web.frame.templating import here, page
 from fanfold.server.web.item import decide_form
 from fanfold.server.web.item import item_view as preview
 from fanfold.server.web.task import task_page as task
+from fanfold.server.web.task_list import estimate_view as estimating
 from fanfold.server.web.task_list import list_page as listing
 
-MODULES = (listing, task, preview, decide_form, operating, login)
+MODULES = (listing, estimating, task, preview, decide_form, costs, operating, login)
 router = APIRouter()
 for module in MODULES:
     router.include_router(module.router)

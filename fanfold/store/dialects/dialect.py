@@ -189,6 +189,10 @@ class Dialect(ABC):
     def whole(self, number: sa.ColumnElement[float]) -> sa.ColumnElement[Any]:
         """A number that is not negative, without its fraction."""
 
+    @abstractmethod
+    def day(self, moment: sa.ColumnElement[datetime]) -> sa.ColumnElement[str]:
+        """The day of a time in UTC, as `2026-11-17`."""
+
     def hidden(self, number: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
         """Keep the planner from using an index on this number, where it would choose the wrong index."""
         return number

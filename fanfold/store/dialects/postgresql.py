@@ -145,6 +145,11 @@ class Postgresql(Dialect):
         elements = sa.func.jsonb_array_elements(_quoted(sa.cast(document, postgresql.JSONB), "->", field))
         return elements.table_valued("value", joins_implicitly=True).render_derived(name=name)
 
+    def day(self, moment: sa.ColumnElement[datetime]) -> sa.ColumnElement[str]:
+        """The connection may be in any time zone. What is grouped by must have no parameters."""
+        there = sa.func.timezone(sa.literal_column("'UTC'"), moment)
+        return sa.func.to_char(there, sa.literal_column("'YYYY-MM-DD'"), type_=sa.Text())
+
     def json_field(self, value: sa.ColumnElement[Any], field: str) -> sa.ColumnElement[Any]:
         """The field as text."""
         return _quoted(value, "->>", field)

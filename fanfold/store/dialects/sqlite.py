@@ -203,6 +203,13 @@ class Sqlite(Dialect):
         """A cast cuts it off; `floor` is not in every build."""
         return sa.cast(number, sa.Integer())
 
+    def day(self, moment: sa.ColumnElement[datetime]) -> sa.ColumnElement[str]:
+        """Times are seconds since 1970."""
+        seconds = sa.type_coerce(moment, sa.Float())
+        return sa.func.strftime(
+            sa.literal_column("'%Y-%m-%d'"), seconds, sa.literal_column("'unixepoch'"), type_=sa.Text()
+        )
+
     def hidden(self, number: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
         """`+ 0` makes it an expression, which no index has."""
         return number + 0

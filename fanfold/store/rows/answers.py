@@ -28,6 +28,8 @@ NO_ANSWER = "no answer"
 """Outcome of a call that may have cost money but brought no answer: a timeout, or a broken connection."""
 BAD_ANSWER = "bad_answer"
 """Outcome of a call whose answer was bad, where the reason has no code of its own."""
+RETRY, AGAIN, FALLBACK = "retry", "again", "fallback"
+"""Why a call was made that is not the first: an earlier attempt failed, its answer was bad, or the model before gave none."""
 USED = (TAKEN, CACHED)
 """Outcomes of calls whose answer is or was in the cache."""
 OUTCOMES = (*USED, ASKED, NO_ANSWER)
@@ -45,6 +47,7 @@ COLUMNS: dict[str, sa.types.TypeEngine[Any]] = {
     "seconds": sa.Float(),
     "answer": sa.Text(),
     "raw": sa.Text(),
+    "purpose": sa.Text(),
 }
 
 
@@ -256,11 +259,7 @@ class Calls:
         if not wanted:
             return {}
         paid = calls.c.outcome.not_in((CACHED, ASKED, NO_ANSWER))
-        # If the attempt that sent the call still runs, the call is in flight.
-        sender = sa.select(items.c.id).where(
-            items.c.id == calls.c.item, items.c.lease == calls.c.lease, items.c.state == ItemState.RUNNING
-        )
-        lost = sa.or_(calls.c.outcome == NO_ANSWER, sa.and_(calls.c.outcome == ASKED, ~sender.exists()))
+        lost = is_lost()
         summed = sa.select(
             column.label("owner"),
             sa.func.sum(sa.case((paid, 1), else_=0)).label("calls"),
@@ -288,6 +287,14 @@ class Calls:
             )
             for row in rows
         }
+
+
+def is_lost() -> sa.ColumnElement[bool]:
+    """A call may have been paid, and brought no answer; one whose attempt still runs is under way."""
+    sender = sa.select(items.c.id).where(
+        items.c.id == calls.c.item, items.c.lease == calls.c.lease, items.c.state == ItemState.RUNNING
+    )
+    return sa.or_(calls.c.outcome == NO_ANSWER, sa.and_(calls.c.outcome == ASKED, ~sender.exists()))
 
 
 def _shortened(row: Row) -> dict[str, Any]:

@@ -356,6 +356,7 @@ calls = Table(
     Column("seconds", Float, nullable=False),
     Column("answer", String(64)),
     Column("raw", Text),
+    Column("purpose", String(16)),
     **COUNTED_UP,
 )
 

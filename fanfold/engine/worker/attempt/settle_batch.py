@@ -10,8 +10,10 @@ from fanfold.engine.worker.attempt.attempt_result import MESSAGE_LENGTH, Settlem
 from fanfold.model.endings import Ending
 from fanfold.model.lifecycle import ItemState
 from fanfold.model.text.sentences import say
+from fanfold.model.values.money import parts_of
 from fanfold.model.values.usage import ledger
 from fanfold.store.rows.answers import OWN, TAKEN
+from fanfold.store.rows.budgets import task_scope
 from fanfold.store.store import Transaction
 
 LONGEST_WAIT = 10 * 365 * 86_400.0
@@ -76,6 +78,18 @@ def _count_spent(tx: Transaction, lost: Sequence[Settlement]) -> None:
         known = tx.calls.own([item for item, _ in spent])
         rows = [_own_call(one, Ending.LOST) for pair, one in spent.items() if pair not in known]
         tx.calls.add([row for row in rows if row is not None])
+        _charge(tx, [one for pair, one in spent.items() if pair not in known])
+
+
+def _charge(tx: Transaction, spent: Sequence[Settlement]) -> None:
+    """Count what handlers say they have spent themselves in the budgets of their tasks, in the order of the tasks."""
+    sums: dict[int, int] = {}
+    for one in spent:
+        cost = ledger(json.loads(one.usage or "{}"))["cost"]
+        if cost:
+            sums[one.claimed.task] = sums.get(one.claimed.task, 0) + parts_of(cost)
+    for task, amount in sorted(sums.items()):
+        tx.budgets.settle([task_scope(task)], 0, amount)
 
 
 def _newest(batch: Sequence[Settlement]) -> Sequence[Settlement]:
@@ -134,6 +148,7 @@ def _keep(tx: Transaction, ending: Ending, group: Sequence[Settlement], worker: 
     if ending.warns:
         tx.events.add([_event(one, ending, worker) for one in group])
     tx.calls.add([call for one in group if one.usage and (call := _own_call(one, ending))])
+    _charge(tx, [one for one in group if one.usage])
     if ending.is_error or any(one.usage for one in group):
         tx.settling.add_attempts([_attempt(one, ending, worker) for one in group if ending.is_error or one.usage])
 

@@ -37,6 +37,27 @@ SENTENCES: dict[str, str] = {
     ),
     "budget_by_or_to": "A budget is raised by an amount or to an amount: name one of them.",
     "budget_now": "The budget is {cap} now",
+    "costs_group": "Costs cannot be added up by {value}. There are: {known}.",
+    "costs_time": "{value} is no day and no time: write it as 2026-11-17 or 2026-11-17T08:00:00+00:00.",
+    "sample_count": "{value} is no number of items for a sample: name 1 or more.",
+    "sampled": "A sample of {count} of {total} {total:item|items} was processed for an estimate. Resume to do the rest",
+    "estimate_no_calls": "No model is asked.",
+    "estimate_no_model": "No model is named, so nothing can be estimated. Name a provider or a model.",
+    "estimate_declared": (
+        "The pipeline declares {calls} {calls:call|calls}. None was measured yet: process a sample to know more."
+    ),
+    "estimate_declared_measured": (
+        "The pipeline declares {calls} {calls:call|calls}; their cost is measured on {before} earlier {before:call|calls}."
+    ),
+    "estimate_history": "Measured on {count} earlier {count:item|items} of this pipeline with this model.",
+    "estimate_sample": "Measured on {count} of {total} {total:item|items}, which are done; their results are kept.",
+    "estimate_sample_unknown": "The sample of {count} {count:item|items} has paid for nothing whose price is known.",
+    "estimate_price_unknown": "The price of {model} is not known.",
+    "estimate_unknown": (
+        "Unknown: {pipeline} declares no calls, and has not processed items with {model} that could be counted. Process a "
+        "sample to know.[[ To do so: --sample 3]]"
+    ),
+    "estimate_failed": "Unknown: {why}",
     "budgets_unknown": "fanfold.toml, [budgets]: unknown {names}. There are: {known}.",
     "budgets_no_table": "fanfold.toml: budgets.{name} must be a table: [budgets.{name}]",
     "budgets_period": "fanfold.toml, [budgets]: {value!r} names no period. Use {known:or}, such as '20 per day'.",

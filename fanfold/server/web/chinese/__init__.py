@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
-from fanfold.server.web.chinese import frame, listing, nouns, operating, task
+from fanfold.server.web.chinese import frame, listing, money, nouns, operating, task
 
-WORDS: dict[str, str] = {**frame.WORDS, **listing.WORDS, **operating.WORDS, **task.WORDS, **nouns.WORDS}
+WORDS: dict[str, str] = {
+    **frame.WORDS,
+    **listing.WORDS,
+    **operating.WORDS,
+    **task.WORDS,
+    **money.WORDS,
+    **nouns.WORDS,
+}

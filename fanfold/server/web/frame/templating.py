@@ -14,6 +14,7 @@ from starlette.responses import HTMLResponse
 
 from fanfold.engine.installed import applications
 from fanfold.errors import DatabaseProblem
+from fanfold.model.values.money import told_dollars as dollars
 from fanfold.model.values.questions import money
 from fanfold.server.app_state import AppState, place_of
 from fanfold.server.requests.access import COOKIE, Access
@@ -32,7 +33,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"duration": duration, "count": count, "size": size, "clock": clock, "iso": iso, "money": money}
-    made.filters |= {"rough": rough, "elapsed": elapsed}
+    made.filters |= {"rough": rough, "elapsed": elapsed, "dollars": dollars}
     made.globals |= {"static": static, "languages": LANGUAGES, "token_cookie": COOKIE}
     made.globals |= {"here": here, "living_workers": living_workers, "typed_example": typed_example}
     return made

@@ -14,6 +14,9 @@ let running = 0;
 
 const say = (text, named = {}) => text.replace(/\{(\w+)\}/g, (whole, name) => named[name] ?? whole);
 
+/** What a new task may cost, as it was written; empty for no budget. */
+const budget = () => form.elements.budget.value.trim();
+
 function complain(sentences) {
   problem.textContent = sentences.join("\n");
   problem.hidden = !sentences.length;
@@ -82,6 +85,7 @@ function send(upload) {
   const body = new FormData();
   body.append("pipeline", upload.pipeline);
   body.append("options", JSON.stringify(upload.said));
+  if (budget()) body.append("budget", JSON.stringify(budget()));
   body.append("file", upload.file, upload.file.name);
   const request = new XMLHttpRequest();
   upload.request = request;
@@ -150,6 +154,7 @@ async function sendValues() {
     return;
   }
   const body = { pipeline: pipeline.name, options: said, [pipeline.items ? "items" : "inputs"]: Array.isArray(given) ? given : [given] };
+  if (budget()) body.budget = budget();
   try {
     const answer = await fetch("/api/v1/tasks", {
       method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),

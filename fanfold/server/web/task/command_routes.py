@@ -124,6 +124,15 @@ def go_on_with(client: Client, task: Task, options: dict[str, Any]) -> None:
     client.resume(task.id)
 
 
+@router.post("/tasks/{task_id}/budget")
+def raise_budget(
+    request: Request, client: Looking, access: Changing, task_id: str, by: Annotated[str, Form(max_length=20)]
+) -> Response:
+    """Raise the budget of a task by an amount in dollars; a task that was paused because of it goes on."""
+    client.raise_budget(task_id, by=by)
+    return answered(request, task_id)
+
+
 @router.post("/tasks/{task_id}/external/{verb}")
 def decide(
     request: Request,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fanfold.engine.client import Client
+from fanfold.engine.queries.budgets import BudgetQueries
 from fanfold.engine.queries.page import PageQueries
 from fanfold.engine.take_action import offered
 from fanfold.model.lifecycle import TaskState
@@ -73,6 +74,7 @@ def head_html(shown: ShownTask) -> str:
         took=headline.took(task),
         counts=grid_counts(task),
         unit=headline.unit_of(shown.client, task),
+        budget=BudgetQueries(shown.client.lookup).of(task),
     )
 
 

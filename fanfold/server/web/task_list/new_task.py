@@ -95,7 +95,8 @@ async def submit(request: Request, place: At, access: Changing) -> RedirectRespo
 def submit_form(place: AppState, access: Access, form: FormData) -> list[Task]:
     """Submit the tasks of a form."""
     pipeline = pipeline_of(place, _text(form, "pipeline"))
-    wanted = checked({"pipeline": pipeline.name, "options": options_of(pipeline, form)})
+    known = {"pipeline": pipeline.name, "options": options_of(pipeline, form), "budget": _text(form, "budget") or None}
+    wanted = checked(known)
     files = [file for file in form.getlist("file") if isinstance(file, UploadFile) and file.filename]
     if pipeline.accepts and not files:
         raise BadInput(say("choose_file", pipeline=pipeline.title))

@@ -1,4 +1,4 @@
-"""Budgets, and what calls of each pipeline and model have used."""
+"""Budgets, what calls of each pipeline and model have used, and why a call was made."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,7 +12,8 @@ NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
-    """Add two tables; workers of 0.2 go on beside them, without budgets."""
+    """Add two tables and a column that may be empty; workers of 0.2 go on beside them, without budgets."""
+    op.add_column("calls", sa.Column("purpose", sa.String(length=16)))
     op.create_table(
         "budgets",
         sa.Column("scope", sa.String(length=300), nullable=False),

@@ -1,0 +1,22 @@
+"""Estimates what a command on files will cost, file by file; with a sample, its tasks are begun and go on later."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fanfold.engine.estimate_task import estimate_sample
+from fanfold.model.values.estimates import Estimate
+from fanfold.running.many_files.many import Document, Run, begin
+
+
+def estimates(run: Run, documents: Sequence[Document], sample: int) -> list[tuple[str, Estimate]]:
+    """An estimate for each source."""
+    pipeline = run.command.pipeline
+    found: list[tuple[str, Estimate]] = []
+    for document in documents:
+        if sample:
+            made = estimate_sample(run.client, pipeline, begin(run, document), sample)
+        else:
+            made = run.client.estimate(pipeline, document.path, options=document.options)
+        found.append((document.name, made))
+    return found

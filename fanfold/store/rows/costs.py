@@ -1,0 +1,139 @@
+"""The ledger added up for the books, one row for each task, model, day or owner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from fanfold.model.lifecycle import ItemState
+from fanfold.model.values.costs import CostRow
+from fanfold.store.dialects.clock import Clock
+from fanfold.store.rows.answers import AGAIN, ASKED, CACHED, FALLBACK, NO_ANSWER, OUTCOMES, RETRY, is_lost
+from fanfold.store.schema.tables import calls, items, tasks
+
+PAID = calls.c.outcome.not_in((CACHED, ASKED, NO_ANSWER))
+NEWEST_TASKS, NEWEST_ITEMS = 20, 500
+"""An estimate looks at no more than these."""
+BAD = calls.c.outcome.not_in(OUTCOMES)
+
+
+@dataclass(frozen=True)
+class ItemCost:
+    """What one item has paid for; the cost is None where the price of a call is not known."""
+
+    calls: int
+    cost: float | None
+    input_tokens: int
+    output_tokens: int
+
+
+class Costs:
+    """Sums over the ledger, inside one transaction."""
+
+    def __init__(self, connection: sa.Connection, clock: Clock) -> None:
+        self.connection = connection
+        self.clock = clock
+
+    def by(
+        self,
+        group: str,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        owner: str | None = None,
+        limit: int | None = None,
+    ) -> list[CostRow]:
+        """What was spent, by one of the groups: days in order, anything else with the dearest first."""
+        name = self._name(group)
+        summed = sa.select(name.label("name"), *_sums()).join(tasks, tasks.c.number == calls.c.task).group_by(name)
+        for condition in (
+            None if since is None else calls.c.at >= since,
+            None if until is None else calls.c.at < until,
+            None if owner is None else tasks.c.owner == owner,
+        ):
+            if condition is not None:
+                summed = summed.where(condition)
+        order = name if group == "day" else sa.desc("cost")
+        return [_row(found) for found in self.connection.execute(summed.order_by(order, name).limit(limit))]
+
+    def of_task(self, task: int) -> list[ItemCost]:
+        """What each item of a task that is done has paid."""
+        done = sa.and_(calls.c.task == task, items.c.state == sa.literal(ItemState.DONE.value))
+        return self._items(_each_item().join(items, items.c.id == calls.c.item).where(done))
+
+    def of_items(self, pipeline: str, provider: str, model: str) -> list[ItemCost]:
+        """What the newest items of a pipeline have paid that asked a model, in its newest tasks."""
+        newest = sa.select(tasks.c.number).where(tasks.c.pipeline == pipeline)
+        numbers = list(self.connection.execute(newest.order_by(tasks.c.number.desc()).limit(NEWEST_TASKS)).scalars())
+        asked = sa.and_(calls.c.provider == provider, calls.c.model == model[:200])
+        wanted = _each_item().where(calls.c.task.in_(numbers)).having(sa.func.sum(sa.case((asked, 1), else_=0)) > 0)
+        return self._items(wanted.order_by(sa.func.max(calls.c.id).desc()).limit(NEWEST_ITEMS))
+
+    def _items(self, wanted: sa.Select[Any]) -> list[ItemCost]:
+        return [
+            ItemCost(int(row.calls), None if row.unpriced else float(row.cost), int(row.asked), int(row.answered))
+            for row in self.connection.execute(wanted)
+        ]
+
+    def _name(self, group: str) -> sa.ColumnElement[str]:
+        names: dict[str, sa.ColumnElement[str]] = {
+            "task": tasks.c.id,
+            "model": calls.c.provider + sa.literal_column("':'", sa.Text()) + calls.c.model,
+            "day": self.clock.dialect.day(calls.c.at),
+            "owner": tasks.c.owner,
+            "provider": calls.c.provider,
+            "pipeline": tasks.c.pipeline,
+        }
+        return names[group]
+
+
+def _each_item() -> sa.Select[Any]:
+    """Paid calls added up by item."""
+    return (
+        sa.select(
+            sa.func.count().label("calls"),
+            sa.func.sum(sa.case((calls.c.cost.is_(None), 1), else_=0)).label("unpriced"),
+            sa.func.coalesce(sa.func.sum(calls.c.cost), 0.0).label("cost"),
+            sa.func.coalesce(sa.func.sum(calls.c.input_tokens), 0).label("asked"),
+            sa.func.coalesce(sa.func.sum(calls.c.output_tokens), 0).label("answered"),
+        )
+        .select_from(calls)
+        .where(PAID)
+        .group_by(calls.c.item)
+    )
+
+
+def _sums() -> list[sa.ColumnElement[Any]]:
+    counted = {
+        "calls": PAID,
+        "unpriced": sa.and_(PAID, calls.c.cost.is_(None)),
+        "possibly_paid": is_lost(),
+        "cached": calls.c.outcome == CACHED,
+    }
+    priced = {
+        "cost": sa.true(),
+        "fallbacks": calls.c.purpose == FALLBACK,
+        "retries": calls.c.purpose.in_((RETRY, AGAIN)),
+        "bad_answers": BAD,
+    }
+    tokens = ("input_tokens", "output_tokens", "cached_tokens")
+    return [
+        *(sa.func.sum(sa.case((which, 1), else_=0)).label(name) for name, which in counted.items()),
+        *(sa.func.coalesce(sa.func.sum(calls.c[name]), 0).label(name) for name in tokens),
+        *(_cost_of(which).label(name) for name, which in priced.items()),
+    ]
+
+
+def _cost_of(which: sa.ColumnElement[bool]) -> sa.ColumnElement[Any]:
+    return sa.func.coalesce(sa.func.sum(sa.case((which, calls.c.cost))), 0.0)
+
+
+def _row(found: Any) -> CostRow:
+    costs = ("cost", "fallbacks", "retries", "bad_answers")
+    values: dict[str, Any] = {
+        name: float(value) if name in costs else int(value) for name, value in found._mapping.items() if name != "name"
+    }
+    return CostRow(found.name, **values)

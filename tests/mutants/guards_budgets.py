@@ -1,0 +1,80 @@
+"""Guards of budgets: what is reserved, settled, kept and shown of them."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Edit, mutant
+
+ROWS, CALLS, DESK = "fanfold/store/rows/budgets.py", "fanfold/providers/call_budget.py", "fanfold/providers/desk.py"
+STEERING, TURN = "fanfold/engine/tasks/steering/budgets.py", "fanfold/engine/worker/turn.py"
+STORE, LIVE = "store/test_budgets.py", "providers/test_budgets.py"
+
+MUTANTS = (
+    mutant(
+        "a budget gives no more than it has",
+        Edit(ROWS, "fits = used + amount <= budgets.c.cap", "fits = used <= budgets.c.cap"),
+        by="sqlite",
+        test=f"{STORE}::test_a_budget_gives_what_it_has_and_not_more",
+    ),
+    mutant(
+        "what is reserved counts as used",
+        Edit(
+            ROWS,
+            "used = budgets.c.spent + budgets.c.unknown + budgets.c.reserved",
+            "used = budgets.c.spent + budgets.c.unknown",
+        ),
+        by="sqlite",
+        test=f"{STORE}::test_a_budget_gives_what_it_has_and_not_more",
+    ),
+    mutant(
+        "what may have been paid counts as used",
+        Edit(
+            ROWS,
+            "used = budgets.c.spent + budgets.c.unknown + budgets.c.reserved",
+            "used = budgets.c.spent + budgets.c.reserved",
+        ),
+        by="sqlite",
+        test=f"{STORE}::test_settling_takes_the_reservation_back_and_adds_the_cost",
+    ),
+    mutant(
+        "an unused budget lets one call pass",
+        Edit(ROWS, "unused = sa.and_(~budgets.c.strict, used == 0, budgets.c.cap > 0)", "unused = sa.false()"),
+        by="sqlite",
+        test=f"{STORE}::test_an_unused_budget_is_never_full_unless_it_is_strict",
+    ),
+    mutant(
+        "a strict budget lets no call pass that may not fit",
+        Edit(ROWS, "sa.and_(~budgets.c.strict, used == 0,", "sa.and_(used == 0,"),
+        by="sqlite",
+        test=f"{STORE}::test_an_unused_budget_is_never_full_unless_it_is_strict",
+    ),
+    mutant(
+        "what one budget refuses is reserved in none",
+        Edit(CALLS, "            raise BudgetFull(plan, full)", "            return"),
+        by="sqlite",
+        test=f"{LIVE}::test_a_task_stops_at_its_budget_and_goes_on_when_it_is_raised",
+    ),
+    mutant(
+        "a refused call gives its reservation back",
+        Edit(DESK, "self.budget.release(tx, begun.plan)", "pass"),
+        by="sqlite",
+        test=f"{LIVE}::test_what_was_refused_is_released",
+    ),
+    mutant(
+        "a call that may have been paid keeps its reservation",
+        Edit(CALLS, "self._change(tx, plan, 0, unknown=plan.amount)\n", "self._change(tx, plan, 0)\n"),
+        by="sqlite",
+        test=f"{LIVE}::test_what_may_have_been_paid_stays_reserved",
+    ),
+    mutant(
+        "a price that is not known needs consent",
+        Edit(CALLS, "if not plan.is_priced and not plan.rules.allow_unknown:", "if False:"),
+        by="sqlite",
+        test=f"{LIVE}::test_an_unknown_price_needs_consent",
+    ),
+    mutant(
+        "a budget that is still used up does not resume its task",
+        Edit(STEERING, "return code in USED_UP and budget.taken < budget.cap", "return code in USED_UP"),
+        by="sqlite",
+        test=f"{LIVE}::test_a_small_raise_does_not_resume_what_is_still_over",
+    ),
+)
