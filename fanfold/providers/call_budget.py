@@ -47,6 +47,15 @@ class BudgetSpent(PauseTask):
     code = "budget"
 
 
+class BudgetWaits(Temporary):
+    """All that is left of the budget is reserved for calls under way: the item comes back in a moment, unharmed."""
+
+    code = "budget"
+
+    def __init__(self) -> None:
+        super().__init__(say("budget_waits"), after=1 + random.uniform(0, 1), counts=False)
+
+
 class BudgetFull(Exception):
     """One of the budgets has no room for the call now; the transaction is rolled back."""
 
@@ -121,8 +130,7 @@ class CallBudget:
         """
         while not await asyncio.to_thread(self._has_room, plan, scope):
             if time.monotonic() > give_up_at:
-                wait = 1 + random.uniform(0, 1)
-                raise Temporary(say("budget_waits"), after=wait, code=BudgetSpent.code, counts=False)
+                raise BudgetWaits
             await asyncio.sleep(ROOM_SECONDS * random.uniform(0.5, 1.5))
 
     def _has_room(self, plan: CallPlan, scope: str) -> bool:

@@ -17,7 +17,7 @@ from fanfold.model.text.sentences import say
 from fanfold.model.values.questions import NOT_TOLD, Answer, Usage
 from fanfold.model.values.usage import ledger
 from fanfold.providers.answer_checks import judge, judge_again
-from fanfold.providers.call_budget import BudgetFull, BudgetSpent, CallBudget, CallPlan
+from fanfold.providers.call_budget import BudgetFull, BudgetSpent, BudgetWaits, CallBudget, CallPlan
 from fanfold.providers.configuration import Provider, choose, load
 from fanfold.providers.inquiry import Inquiry
 from fanfold.providers.limits.calls import CallLimits, CallPlace
@@ -98,7 +98,7 @@ class Desk:
                 flight.add_done_callback(lambda done: self._landed(key, done))
             try:
                 return await asyncio.shield(self._under_way[key]), mine
-            except BudgetSpent:
+            except (BudgetSpent, BudgetWaits):
                 if mine:
                     raise  # Otherwise it was the budget of another task: this one asks for itself.
 

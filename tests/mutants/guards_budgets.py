@@ -72,6 +72,12 @@ MUTANTS = (
         test=f"{LIVE}::test_an_unknown_price_needs_consent",
     ),
     mutant(
+        "a pause for a budget that was raised meanwhile is passed over",
+        Edit(STEERING, 'told(found.cap) != reason.parameters["cap"]', "False"),
+        by="sqlite",
+        test="providers/test_call_costs.py::test_a_pause_for_a_budget_that_was_raised_meanwhile_is_passed_over",
+    ),
+    mutant(
         "a budget that is still used up does not resume its task",
         Edit(STEERING, "return code in USED_UP and budget.taken < budget.cap", "return code in USED_UP"),
         by="sqlite",

@@ -272,18 +272,3 @@ def test_what_a_handler_has_spent_itself_counts(live: Live, ai: AIServer) -> Non
     assert code_of(paused.wait_reason) == "budget_spent"
     assert live.client.budget(task.id).spent >= 3.75
     assert ai.calls == []
-
-
-def test_the_books_say_why_a_call_was_made(live: Live, ai: AIServer) -> None:
-    ai.answer(priced(0))
-    ai.next("empty", "empty", "answer", "500", "answer")
-    pipeline = live.know(asking(retry=ff.Retry(limit=1, first=0.01)))
-    with live.working(concurrency=1):
-        fallback = live.client.submit(pipeline, items=[1], options={"fallback": ["fake-small"]})
-        live.until(fallback, "completed")
-        retried = live.client.submit(pipeline, items=[2])
-        live.until(retried, "completed")
-    costs = {row.name: row for row in live.client.costs("task")}
-    first = costs[fallback.id]
-    assert (first.cost, first.bad_answers, first.retries, first.fallbacks) == (3.0, 2.0, 1.0, 1.0)
-    assert (costs[retried.id].cost, costs[retried.id].retries) == (1.0, 1.0)

@@ -47,9 +47,12 @@ def settle(tx: Transaction, batch: Sequence[Settlement], worker: str, crash_limi
             moved |= done
     left = [one for one in batch if one.claimed.id not in moved]
     handed_back = _hand_back(tx, [one for one in left if one.ending.needs_task], worker) if left else set()
+    paid = [one for one in batch if one.usage and one.claimed.id in moved | handed_back]
     if left or len(batch) < len(everything):
         settled = {(one.claimed.id, one.claimed.lease) for one in batch if one.claimed.id in moved | handed_back}
-        _count_spent(tx, [one for one in everything if (one.claimed.id, one.claimed.lease) not in settled])
+        paid += _count_spent(tx, [one for one in everything if (one.claimed.id, one.claimed.lease) not in settled])
+    if paid:
+        _charge(tx, paid)
     permits = [one.claimed.id for one in batch if one.claimed.has_permit and one.claimed.id in moved | handed_back]
     if permits:
         tx.settling.free_permits(permits)
@@ -71,14 +74,16 @@ def _hand_back(tx: Transaction, left: Sequence[Settlement], worker: str) -> set[
     return done
 
 
-def _count_spent(tx: Transaction, lost: Sequence[Settlement]) -> None:
-    """Store what attempts with a lost lease have spent; only once, even if a turn is repeated after a lost connection."""
+def _count_spent(tx: Transaction, lost: Sequence[Settlement]) -> list[Settlement]:
+    """Store what attempts with a lost lease have spent, and return them; once, even if a turn is repeated."""
     spent = {(one.claimed.id, one.claimed.lease): one for one in lost if one.usage}
-    if spent:
-        known = tx.calls.own([item for item, _ in spent])
-        rows = [_own_call(one, Ending.LOST) for pair, one in spent.items() if pair not in known]
-        tx.calls.add([row for row in rows if row is not None])
-        _charge(tx, [one for pair, one in spent.items() if pair not in known])
+    if not spent:
+        return []
+    known = tx.calls.own([item for item, _ in spent])
+    new = [one for pair, one in spent.items() if pair not in known]
+    rows = [_own_call(one, Ending.LOST) for one in new]
+    tx.calls.add([row for row in rows if row is not None])
+    return new
 
 
 def _charge(tx: Transaction, spent: Sequence[Settlement]) -> None:
@@ -148,7 +153,6 @@ def _keep(tx: Transaction, ending: Ending, group: Sequence[Settlement], worker: 
     if ending.warns:
         tx.events.add([_event(one, ending, worker) for one in group])
     tx.calls.add([call for one in group if one.usage and (call := _own_call(one, ending))])
-    _charge(tx, [one for one in group if one.usage])
     if ending.is_error or any(one.usage for one in group):
         tx.settling.add_attempts([_attempt(one, ending, worker) for one in group if ending.is_error or one.usage])
 
