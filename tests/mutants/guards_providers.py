@@ -55,7 +55,7 @@ LANE_MUTANTS = (
     mutant(
         "only so many calls at a time",
         Edit(RATE_LIMIT, "asyncio.Semaphore(provider.concurrency)", "asyncio.Semaphore(1_000)"),
-        test=f"{ASKED}test_only_so_many_calls_are_made_at_a_time",
+        test="providers/test_limited_service.py::test_the_models_of_a_provider_share_its_places",
     ),
     mutant(
         "too many requests use up no retry",

@@ -162,3 +162,15 @@ def test_limits_of_a_model_are_configured_and_kept(
         "in_flight": (2, "configured"),
         "requests": (6_000, "configured"),
     }
+
+
+def test_the_models_of_a_provider_share_its_places(
+    sqlite_live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FANFOLD_PROVIDERS_FAKE_CONCURRENCY", "2")
+    ai.always(slow(0.05))
+    tasks = [submit(sqlite_live, 8, model=model) for model in ("fake-large", "fake-small")]
+    with sqlite_live.working(concurrency=16):
+        for task in tasks:
+            sqlite_live.until(task, "completed", 60)
+    assert ai.busiest == 2

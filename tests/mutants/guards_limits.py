@@ -1,0 +1,90 @@
+"""Guards of the rate limits that all workers share, and of calls whose answers were lost."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Edit, mutant
+
+STATEMENTS, LEASE = "fanfold/store/rows/rate_limit_statements.py", "fanfold/providers/limits/lease.py"
+BLOCKS, CALLS = "fanfold/providers/limits/blocks.py", "fanfold/providers/limits/calls.py"
+DESK, ASKING, SERVICES = (
+    "fanfold/providers/desk.py",
+    "fanfold/providers/asking.py",
+    "fanfold/providers/services.py",
+)
+IN_ROWS, SHARED = "store/test_rate_limits.py::", "providers/test_shared_limits.py::"
+SERVED, UNKNOWN = "providers/test_limited_service.py::", "providers/test_unknown_outcomes.py::"
+
+MUTANTS = (
+    mutant(
+        "a bucket gives no more than it holds",
+        Edit(STATEMENTS, "sa.and_(~shut, full >= _smaller(least, limits.c.burst))", "~shut"),
+        test=f"{IN_ROWS}test_a_bucket_gives_what_it_holds_and_fills_with_time",
+    ),
+    mutant(
+        "a bucket holds no more than its burst",
+        Edit(STATEMENTS, "full = _smaller(grown, limits.c.burst)", "full = grown"),
+        test=f"{IN_ROWS}test_a_bucket_gives_what_it_holds_and_fills_with_time",
+    ),
+    mutant(
+        "a closed limit grants nothing to any worker",
+        Edit(STATEMENTS, "sa.and_(~shut, full", "sa.and_(full"),
+        test=f"{IN_ROWS}test_a_refusal_closes_the_key_for_everybody_and_halves_the_calls_in_flight_once",
+    ),
+    mutant(
+        "a clock that is set back takes nothing from a bucket",
+        Edit(
+            STATEMENTS,
+            "passed = _larger(clock.seconds_since(limits.c.updated_at), zero)\n        grown",
+            "passed = clock.seconds_since(limits.c.updated_at)\n        grown",
+        ),
+        test=f"{IN_ROWS}test_a_clock_that_is_set_back_takes_nothing_away",
+    ),
+    mutant(
+        "a refusal of a call from before the closing does not halve again",
+        Edit(STATEMENTS, "level=sa.case((was_open, half), else_=limits.c.level)", "level=half"),
+        test=f"{IN_ROWS}test_a_refusal_closes_the_key_for_everybody_and_halves_the_calls_in_flight_once",
+    ),
+    mutant(
+        "processes leave each other what they hold in flight",
+        Edit(STATEMENTS, "room = cap - sa.cast(others.scalar_subquery(), sa.Integer())", "room = cap + 0"),
+        test=f"{IN_ROWS}test_processes_never_hold_more_calls_in_flight_together_than_allowed",
+    ),
+    mutant(
+        "a block is not used after its time",
+        Edit(BLOCKS, "return self.amount if now <= self.until else 0.0", "return self.amount"),
+        test=f"{SHARED}test_a_block_is_void_after_its_second",
+    ),
+    mutant(
+        "a limit that opens again lets one call go first",
+        Edit(LEASE, "return int(min(most, 1 + level.opened_seconds * RAMP_PER_SECOND))", "return int(most)"),
+        test=f"{SHARED}test_a_limit_that_opens_again_allows_one_call_and_then_more",
+    ),
+    mutant(
+        "other workers hear of a refusal",
+        Edit(CALLS, "self.limit.refused(closed_seconds, ago)", "pass"),
+        test=f"{SERVED}test_a_refusal_closes_the_model_for_all_workers",
+    ),
+    mutant(
+        "a used-up day goes to the next model",
+        Edit(
+            ASKING,
+            "used_up = trouble.kind is TroubleKind.QUOTA and is_last",
+            "used_up = trouble.kind is TroubleKind.QUOTA",
+        ),
+        test=f"{SERVED}test_a_used_up_day_goes_to_the_next_model",
+    ),
+    mutant(
+        "a repeated call has the key of the lost one",
+        Edit(
+            DESK,
+            "{inquiry.provider.idempotency_header: key}",
+            "{inquiry.provider.idempotency_header: uuid.uuid4().hex}",
+        ),
+        test=f"{UNKNOWN}test_with_an_idempotency_key_a_lost_answer_is_asked_for_again_and_paid_once",
+    ),
+    mutant(
+        "a time-out before anything was sent costs nothing",
+        Edit(SERVICES, "if type(error.__cause__).__name__ in NOT_SENT:", "if False:"),
+        test=f"{UNKNOWN}test_a_time_out_before_anything_was_sent_is_safe",
+    ),
+)
