@@ -135,7 +135,7 @@ def test_a_worker_whose_temporary_folder_is_gone_waits_for_it(tmp_path: Path) ->
     folder.mkdir()
     with fleet(f"sqlite:///{tmp_path / 'fanfold.db'}", tmp_path) as ours:
         worker = start(ours, TMPDIR=str(folder))
-        seen = check_shortage(ours, worker, "Make the folder for temporary files again", without_folder(folder))
+        seen = check_shortage(ours, worker, "Create the folder for temporary files again", without_folder(folder))
     promised = "The worker waits for the folder, says so, and goes on by itself; no retry is used up."
     note(Finding("folder for temporary files gone", "SQLite", promised, seen))
 

@@ -108,7 +108,7 @@ def test_a_merge_that_fails_here_is_told_by_the_exit_code(sqlite_shell: Shell) -
         (("1", "x"), Exit.BAD_INPUT, "Name the item, the part and the decision"),
         (("1", "x", "maybe"), Exit.BAD_INPUT, "There is no verdict 'maybe'"),
         (("1", "x", "replace"), Exit.BAD_INPUT, "Give the replacement"),
-        (("1", "x", "accept", "--value", "v"), Exit.BAD_INPUT, "A value goes with replace"),
+        (("1", "x", "accept", "--value", "v"), Exit.BAD_INPUT, "A value is only for replace"),
         (("1", "x", "replace", "--json-value", "{"), Exit.BAD_INPUT, "--json-value is not JSON"),
         (("1", "x", "replace", "--json-value", "1", "--value", "1"), Exit.BAD_INPUT, "not both"),
         (("9", "x", "accept"), Exit.NOT_FOUND, "has no item 9 in spell"),

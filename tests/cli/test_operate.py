@@ -97,7 +97,7 @@ def test_doctor_judges_the_schema() -> None:
 
 
 def test_doctor_judges_the_data_folder(tmp_path: Path) -> None:
-    assert data_folder(tmp_path / "not" / "yet").fact.endswith("(made at first use)")
+    assert data_folder(tmp_path / "not" / "yet").fact.endswith("(created at first use)")
     assert not list(tmp_path.iterdir())
     assert data_folder(Path("/proc/nowhere")).status == "problem"
     assert isinstance(disk(tmp_path), DoctorCheck)

@@ -38,7 +38,7 @@ def use_and_raise(item: Any) -> None:
 
 
 BAD: dict[str, tuple[Callable[[Any], Any], str, str]] = {
-    "NaN": (give(float("nan")), "bad_input", "What convert returned cannot be kept as JSON: it contains NaN"),
+    "NaN": (give(float("nan")), "bad_input", "What convert returned cannot be stored as JSON: it contains NaN"),
     "NUL": (give("a\0b"), "bad_input", "NUL character"),
     "half a pair": (give("\ud800"), "bad_input", "surrogate"),
     "an object": (give(object()), "bad_input", "type object is not JSON"),
@@ -158,12 +158,12 @@ def splitting(installation: Installation, value: Any) -> ff.Task:
     ("value", "reason"),
     [
         ([ff.NewItem("a"), ff.NewItem("b"), ff.NewItem("a")], "yields two items with the key 'a'; keys must differ"),
-        (None, "must yield NewItem.*it gave NoneType"),
-        ("text", "it gave str"),
-        ({"a": 1}, "it gave dict"),
-        (5, "it gave int"),
-        ([object()], "input of item 1 cannot be kept"),
-        ([1, float("nan")], "input of item 2 cannot be kept"),
+        (None, "must yield NewItem.*it yielded NoneType"),
+        ("text", "it yielded str"),
+        ({"a": 1}, "it yielded dict"),
+        (5, "it yielded int"),
+        ([object()], "input of item 1 cannot be stored"),
+        ([1, float("nan")], "input of item 2 cannot be stored"),
         ([ff.NewItem("\ud800", 1)], "key of item 1"),
         ([ff.NewItem("a\0", 1)], "key of item 1"),
         ([ff.NewItem("k" * 300, 1)], "key of item 1"),
@@ -361,7 +361,7 @@ def test_a_file_that_a_handler_writes_is_part_of_the_result(installation: Instal
 def test_a_file_has_a_name_and_no_folder(installation: Installation, name: str) -> None:
     task = installation.client.submit(installation.know(batch(handler=lambda item: item.write(name, "x"))), items=["a"])
     installation.work()
-    assert "is not the name of a file" in (installation.client.items(task.id)[0].error_message or "")
+    assert "is not a file name" in (installation.client.items(task.id)[0].error_message or "")
 
 
 def test_what_was_used_is_kept_for_failed_attempts_too(installation: Installation) -> None:

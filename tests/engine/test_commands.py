@@ -198,7 +198,7 @@ def test_an_item_that_is_being_worked_on_can_not_be_retried(installation: Instal
     worker.finish(worker.claim(1)[0])
     worker.claim(1)
     before = installation.rows()
-    with pytest.raises(ff.IllegalMove, match="being worked on"):
+    with pytest.raises(ff.IllegalMove, match="pending or running"):
         installation.client.retry(task.id, ["1", "2"])
     assert installation.rows() == before
 
@@ -338,7 +338,7 @@ def test_a_rerun_of_given_items_for_which_there_is_no_stage_any_more_is_refused(
     installation.work()
     installation.pipelines.clear()
     installation.know(renamed_batch())
-    with pytest.raises(ff.IllegalMove, match="began with convert, and its pipeline begins with render now"):
+    with pytest.raises(ff.IllegalMove, match="began with convert, but its pipeline now begins with render"):
         installation.client.rerun(task.id)
     assert installation.client.get(task.id).state == "completed"
 
@@ -416,7 +416,7 @@ def test_ids_may_be_shortened_while_they_are_unambiguous(installation: Installat
     assert installation.client.get(first.id[2:].upper()).id == first.id
     initials = [task.id[:3] for task in tasks]
     shared = next(initial for initial in initials if initials.count(initial) > 1)
-    with pytest.raises(ff.Ambiguous, match="fits several tasks"):
+    with pytest.raises(ff.Ambiguous, match="matches several tasks"):
         installation.client.get(shared)
     with pytest.raises(ff.NotFound):
         installation.client.get("")

@@ -107,7 +107,7 @@ def test_the_result_from_before_a_decision_is_there_until_there_is_a_new_one(
         assert review.state()[0] == "failed"
     elif then == "retry":
         review.client.retry(review.task.id, ["b"])
-    with pytest.raises(ff.TaskStopped, match=r"has no result.*What it had made before: fanfold result .* --earlier"):
+    with pytest.raises(ff.TaskStopped, match=r"has no result.*For its earlier result: fanfold result .* --earlier"):
         review.merged()
     assert review.client.result(review.task.id, earlier=True) == EARLIER
 
@@ -129,11 +129,11 @@ NONSENSE: list[tuple[tuple[Any, ...], type[Exception], str]] = [
     (("ID", "a", "o\0ne", "accept"), ff.BadInput, "The key of a part contains a NUL character"),
     (("ID", "a\ud800", "one", "accept"), ff.BadInput, "The key of an item contains half a surrogate pair"),
     (("ID", 1, "one", "accept"), ff.BadInput, "The key of an item must be text, not 1"),
-    (("ID", "a", "one", "accept", "value"), ff.BadInput, "A value goes with replace, not with accept"),
+    (("ID", "a", "one", "accept", "value"), ff.BadInput, "A value is only for replace, not for accept"),
     (("ID", "a", "one", "replace", float("nan")), ff.BadInput, "contains NaN or infinity"),
     (("ID", "a", "one", "replace", "a\0b"), ff.BadInput, "contains a NUL character"),
     (("ID", "a", "one", "replace", ["\ud800"]), ff.BadInput, "contains half a surrogate pair"),
-    (("ID", "a", "one", "replace", object()), ff.BadInput, "cannot be kept as JSON"),
+    (("ID", "a", "one", "replace", object()), ff.BadInput, "cannot be stored as JSON"),
     (
         ("ID", "a", "one", "replace", "x" * 1_100_000),
         ff.BadInput,

@@ -106,7 +106,7 @@ def test_a_form_of_a_task_that_is_redone_meanwhile_is_not_given(installation: In
     installation.know(pipeline)
     task = installation.client.submit(pipeline, items=[1])
     installation.work()
-    with pytest.raises(ff.TaskStopped, match="was changed while its form text was made"):
+    with pytest.raises(ff.TaskStopped, match="changed while its form text was made"):
         installation.client.result(task.id, form="text")
     assert list(folders.iterdir()) == []
 

@@ -307,7 +307,7 @@ def test_a_gate_between_holds_a_merge_until_a_person_resumes(installation: Insta
     task = installation.client.submit(installation.know(made))
     installation.work()
     assert installation.client.merge(task.id).status == "waiting"
-    with pytest.raises(ff.IllegalMove, match="it waits before b, which is no merge"):
+    with pytest.raises(ff.IllegalMove, match="it waits before b, which is not a merge"):
         installation.client.merge(task.id)
     installation.client.resume(task.id)
     installation.work()

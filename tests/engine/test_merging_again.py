@@ -428,7 +428,7 @@ def test_a_mirror_is_told_and_without_it_nothing_is_kept(installation: Installat
     review.task = review.client.submit(review.pipeline)
     review.finish()
     before = installation.rows()
-    with pytest.raises(ff.BadInput, match="its pipeline is needed here"):
+    with pytest.raises(ff.BadInput, match="this pipeline is needed here"):
         Client(store=installation.store).decide(review.task.id, "a", "p", "accept")
     assert installation.rows() == before
     review.decide("a")

@@ -67,7 +67,7 @@ def test_a_record_that_can_not_be_kept_takes_the_move_back(mirrored: Mirrored) -
     task = mirrored.installation.client.submit(mirrored.pipeline)
     before = mirrored.installation.rows(), mirrored.works()
     mirrored.broken = True
-    with pytest.raises(ff.FanfoldError, match="was not moved, as on_move failed: Broken"):
+    with pytest.raises(ff.FanfoldError, match="was not moved, because on_move failed: Broken"):
         mirrored.installation.client.pause(task.id)
     with pytest.raises(ff.FanfoldError, match="on_move failed"):
         mirrored.installation.client.submit(mirrored.pipeline)
@@ -94,7 +94,7 @@ def test_without_the_pipeline_a_mirrored_task_is_not_moved(mirrored: Mirrored, c
     task = mirrored.installation.client.submit(mirrored.pipeline)
     stranger = Client(store=mirrored.installation.store)
     before = mirrored.installation.rows(), mirrored.works()
-    with pytest.raises(ff.BadInput, match="its pipeline is needed here") as caught:
+    with pytest.raises(ff.BadInput, match="this pipeline is needed here") as caught:
         getattr(stranger, command)(task.id)
     assert caught.value.code == "mirror_needed"
     assert (mirrored.installation.rows(), mirrored.works()) == before
@@ -122,7 +122,7 @@ def test_a_mirror_that_fails_does_not_take_the_worker_down(mirrored: Mirrored, c
     mirrored.installation.work()
     now = client.get(task.id)
     assert now.state == "active"
-    assert now.wait_reason == "on_move failed: Broken: column missing. It is tried again, with growing pauses"
+    assert now.wait_reason == "on_move failed: Broken: column missing. It is retried, with growing pauses"
     assert now.needs_you == now.wait_reason
     assert [one.id for one in client.list(needs_you=True)] == [task.id]
     mirrored.broken = False

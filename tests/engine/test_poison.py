@@ -146,7 +146,7 @@ def test_the_sentence_says_how_often_what_it_means_and_how_to_retry(
         doomed.die()
     item = doomed.item
     assert item.error_code == "poison"
-    assert "lost with its process 3 times" in item.error_message
+    assert "Its process died 3 times" in item.error_message
     assert "killed from outside" in item.error_message
     assert f"fanfold retry {doomed.task.id} --item 1" in item.error_message
     if how == "crash":

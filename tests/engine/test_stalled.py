@@ -142,10 +142,10 @@ def test_the_doctor_names_tasks_that_somebody_should_look_at(installation: Insta
     task = installation.client.submit(installation.know(batch(handler=convert)), items=[1])
     installation.completed(task)
     check = found(installation)["tasks"]
-    assert (check.fact, check.command) == ("1 in all, 1 for a person to look at", "fanfold tasks --needs-you")
+    assert (check.fact, check.command) == ("1 in total, 1 needs a person", "fanfold tasks --needs-you")
     other = installation.client.submit(installation.pipelines[0], items=[1])
     installation.client.pause(other.id)
-    assert found(installation)["tasks"].fact == "1 paused; 2 for a person to look at"
+    assert found(installation)["tasks"].fact == "1 paused; 2 need a person"
     installation.client.delete(installation.client.cancel(other.id).id)
     installation.client.accept(task.id)
-    assert found(installation)["tasks"].fact == "1 in all, none waits for a person"
+    assert found(installation)["tasks"].fact == "1 in total, none waits for a person"

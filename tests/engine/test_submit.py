@@ -67,7 +67,7 @@ def test_items_that_can_not_be_kept_leave_nothing_also_not_of_those_before(insta
         yield object()
 
     before = installation.rows()
-    with pytest.raises(ff.BadInput, match="input of item 3 cannot be kept as JSON"):
+    with pytest.raises(ff.BadInput, match="input of item 3 cannot be stored as JSON"):
         installation.client.submit(batch(), items=items())
     assert installation.rows() == before
     assert installation.blobs() == []

@@ -77,7 +77,7 @@ def test_an_item_that_takes_its_worker_down_again_and_again_fails_as_poison(
     [item, _] = installation.client.items(task.id)
     assert item.error_code == "poison"
     assert item.error_message is not None
-    assert item.error_message.startswith("It was lost with its process 3 times without getting further")
+    assert item.error_message.startswith("Its process died 3 times without getting further")
     assert (item.crashes, item.failures) == (3, 0)
     installation.sweep()
     assert installation.client.get(task.id).state == "partial"

@@ -100,7 +100,7 @@ def test_a_retry_that_is_refused_leaves_no_copy(installation: Installation, tmp_
     installation.work()
     assert installation.client.get(task.id).failed == 1
     blobs = sorted(installation.store.settings.data_folder.rglob("*.txt"))
-    with pytest.raises(ff.IllegalMove, match="has read its input already"):
+    with pytest.raises(ff.IllegalMove, match="has already read its input"):
         installation.client.retry(task.id, options={"password": PASSWORD})
     assert sorted(installation.store.settings.data_folder.rglob("*.txt")) == blobs
 

@@ -187,7 +187,7 @@ def test_a_step_that_is_held_cannot_be_merged_without(installation: Installation
     now = installation.client.get(task.id)
     assert "merge" not in now.available_commands
     assert now.wait_reason == "1 item waits for you: paid? You can retry it or cancel the task"
-    with pytest.raises(IllegalMove, match="cannot go on without pay"):
+    with pytest.raises(IllegalMove, match="cannot continue without pay"):
         installation.client.merge(task.id)
 
 

@@ -59,7 +59,7 @@ def circle() -> list[Any]:
         ({(1, 2): 3}, "keys must be"),
         (circle(), "refers to itself"),
         (nested(200_000), "nested too deeply"),
-        (10**5000, "cannot be kept as JSON"),
+        (10**5000, "cannot be stored as JSON"),
     ],
     ids=lambda value: value if isinstance(value, str) and value.isprintable() else type(value).__name__,
 )

@@ -91,4 +91,4 @@ def test_a_handler_writes_files_by_plain_names(place: Installation, name: str) -
     task = place.client.submit(place.know(batch(handler=handler)), items=["a"])
     place.work()
     assert place.client.get(task.id).state == "completed"
-    assert "is not the name of a file" in found[0]
+    assert "is not a file name" in found[0]

@@ -257,7 +257,7 @@ def test_a_check_of_the_pipeline_decides_as_well(sqlite_live: Live, ai: AIServer
     task = run(sqlite_live, batch(handler=handler), ["one"])
     [[text, cached, tried]] = sqlite_live.client.result(task.id)
     assert (text, cached) == ("checked 0.4", False)
-    assert tried == ["The answer of fake:fake-large cannot be taken: too plain."]
+    assert tried == ["The answer of fake:fake-large cannot be used: too plain."]
 
 
 def test_a_kept_answer_that_a_new_check_refuses_is_asked_for_again(sqlite_live: Live, ai: AIServer) -> None:

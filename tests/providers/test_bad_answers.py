@@ -74,7 +74,7 @@ def test_each_model_of_a_chain_is_paid_twice_at_most_whatever_waits_are_between(
     asked = [(call.model, is_first(call)) for call in ai.paid]
     assert asked == [("fake-large", True), ("fake-large", False), ("fake-small", True), ("fake-small", False)]
     [item] = live.client.items(task.id)
-    assert str(item.error_message).count("cannot be taken") == 2, "the item says of each model why"
+    assert str(item.error_message).count("cannot be used") == 2, "the item says of each model why"
 
 
 def test_a_limit_inside_an_answer_is_waited_for_like_any_other(live: Live, ai: AIServer) -> None:

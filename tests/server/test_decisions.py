@@ -71,7 +71,7 @@ def test_the_results_of_a_task_have_its_decisions(asker: Asker, task: str) -> No
         ({"decisions": []}, 422, "at least 1 item"),
         ({"decisions": [decision(verdict="maybe")]}, 422, "'accept', 'reject', 'replace' or 'undo'"),
         ({"decisions": [decision("z")]}, 404, "has no item z in read."),
-        ({"decisions": [decision(), decision(value=1)]}, 422, "A value goes with replace"),
+        ({"decisions": [decision(), decision(value=1)]}, 422, "A value is only for replace"),
         ({"decisions": [decision(verdict="replace", value={"$file": {"key": "k"}})]}, 422, "contains a file"),
         ({"decisions": [decision(verdict="replace", value="a\0")]}, 422, "NUL"),
         ({"decisions": [decision(part="x" * 201)]}, 422, "at most 200"),

@@ -118,7 +118,7 @@ def test_an_answer_that_lost_the_text_goes_down_the_chain_to_the_text_layer(
     output = live.client.output(task.id, "1")
     assert output["engine"] == "text layer"
     [item] = live.client.items(task.id)
-    assert str(item.degraded).startswith("text layer instead of a model: The answer of fake:fake-large cannot be taken")
+    assert str(item.degraded).startswith("text layer instead of a model: The answer of fake:fake-large cannot be used")
     assert "of the page's words" in str(item.degraded)
     assert task.degraded == 1
     assert "One is its name" in markdown(live, task)
@@ -143,7 +143,7 @@ def test_a_scan_that_the_model_refuses_is_read_by_ocr_and_degraded(live: Live, t
     ai.always("refusal")
     task = convert(live, tmp_path / "scan.pdf", provider="fake", fallback=["local"])
     [item] = live.client.items(task.id)
-    assert str(item.degraded).startswith("OCR instead of a model: The answer of fake:fake-large cannot be taken")
+    assert str(item.degraded).startswith("OCR instead of a model: The answer of fake:fake-large cannot be used")
     assert (task.degraded, live.client.output(task.id, "1")["engine"]) == (1, "ocr")
     assert "quick brown fox" in markdown(live, task)
 

@@ -1,4 +1,4 @@
-"""Why a model gave no answer that can be taken."""
+"""Sentences about models that gave no acceptable answer."""
 
 SENTENCES: dict[str, str] = {
     "service_said": "{service} {said:ended}",
@@ -7,16 +7,16 @@ SENTENCES: dict[str, str] = {
     "reply_without_answer": "answered 200 without an answer inside",
     "late": "did not answer within {seconds:g} s",
     "unreadable_answer": "sent an answer that cannot be read: {type}",
-    "broke_off": "broke off the connection",
-    "short_of_files": "cannot be reached, as this machine is short of files. {advice}",
+    "broke_off": "closed the connection early",
+    "short_of_files": "cannot be reached, because this machine has no free file descriptors. {advice}",
     "not_reached": "cannot be reached at {address}",
     "asked_to_wait": "asked to wait",
-    "needs_key": "{provider} needs a key. Put it into the environment variable {variable} where the work is done.",
+    "needs_key": "{provider} needs a key. Set the environment variable {variable} where the workers run.",
     "needs_library": "{provider} needs a library that is not installed: pip install 'fanfold[anthropic]'",
     "then_resume": "{why} Then resume.",
-    "left_alone": "{why} It wants to be left alone for {minutes:.0f} min.",
-    "put_right": "{why} Put that right, then resume.",
-    "answer_not_taken": "The answer of {model} cannot be taken: {why:bare}.",
+    "left_alone": "{why} It asks to wait {minutes:.0f} min.",
+    "put_right": "{why} Fix that, then resume.",
+    "answer_not_taken": "The answer of {model} cannot be used: {why:bare}.",
     "no_answer": "{reasons:;}.",
     "batch_refused": "{service} refused the batch: {said:ended}",
     "batch_may_be_ours": "has a batch {job} that may be ours; it can be told apart once it is over",
@@ -25,12 +25,12 @@ SENTENCES: dict[str, str] = {
     'numbers out of the question, or use lane="live".',
     "batch_without_answer": "gave no answer to this question of a batch",
     "bad_duration": "'{value}' is no length of time. Write seconds, or a number with a unit: 90s, 30m, 6h, 2d.",
-    "answer_repeats": "it repeats itself without end",
+    "answer_repeats": "it repeats itself endlessly",
     "answer_cut_off": "it was cut off",
-    "answer_filtered": "the service's filter held it back",
+    "answer_filtered": "the service's filter blocked it",
     "answer_empty": "it is empty",
     "answer_refuses": "the model refuses: {text}",
-    "no_model_to_ask": "{model} is no model that can be asked. There are: {known}.",
+    "no_model_to_ask": "{model} is not a known model. There are: {known}.",
     "cost_unknown": "unknown cost",
     "cost_unknown_paid": "unknown cost, {count} unanswered {count:call|calls} may be charged",
     "cost_possibly_paid": "{amount}, {count} unanswered {count:call|calls} may be charged",
@@ -40,14 +40,14 @@ SENTENCES: dict[str, str] = {
         "fanfold.toml.]]"
     ),
     "model_without_provider": (
-        "{entry!r} names no provider that is known, and there is no default one. There are: {known}. Write "
+        "{entry!r} names no known provider, and there is no default one. There are: {known}. Write "
         "PROVIDER:MODEL with one of them[[, set up {prefix!r} ([providers.{example}] in fanfold.toml), or name the "
         "default in FANFOLD_PROVIDER]]."
     ),
     "provider_no_table": "fanfold.toml: providers.{provider} must be a table: [providers.{provider}]",
     "provider_name": "{provider!r} cannot be the name of a provider: small letters, digits, - and _, not {local!r}.",
-    "variable_unknown": "{variable} sets nothing that is known. A provider has: {known}.",
-    "key_written_down": '{where}: keys are not written down. Say which variable has it: key_env = "MY_KEY"',
+    "variable_unknown": "{variable} is not a known setting. A provider has: {known}.",
+    "key_written_down": '{where}: keys must not be in this file. Name the environment variable that has it: key_env = "MY_KEY"',
     "provider_fields_unknown": "{where}: unknown {names}. A provider has: {known}.",
     "provider_kind": "{where}: kind is {kind!r}; use {known:or}.",
     "provider_address": "{where}: base_url must begin with http:// or https://",

@@ -1,4 +1,4 @@
-"""Why a command of a person is refused."""
+"""Sentences about commands that are refused."""
 
 SENTENCES: dict[str, str] = {
     "no_lane": "There is no lane '{lane}': it is live, batch or auto.",
@@ -10,13 +10,13 @@ SENTENCES: dict[str, str] = {
     "step_running": "its {stage} step is still running",
     "none_failed": "none of its items has failed; name the ones to redo[[ with --item]]",
     "no_merge": "its pipeline has no merge",
-    "waits_before_no_merge": "it waits before {stage}, which is no merge",
+    "waits_before_no_merge": "it waits before {stage}, which is not a merge",
     "merges_by_itself": "none of its items waits for a person, so it merges by itself",
-    "cannot_go_on_without": "it cannot go on without {stage}, which waits for you",
+    "cannot_go_on_without": "it cannot continue without {stage}, which waits for you",
     "no_merge_follows": "no merge follows {stage}",
     "split_follows_merge": "{stage} follows its last merge and would run again",
     "deleted_meanwhile": "The task was deleted meanwhile.",
-    "value_without_replace": "A value goes with replace, not with {verdict} (item {item}, part {part}).",
+    "value_without_replace": "A value is only for replace, not for {verdict} (item {item}, part {part}).",
     "decision_too_large": (
         "The value for part {part} of item {item} is {size:.1f} MB; the limit is {limit:.1f} MB. Decide about smaller parts."
     ),
@@ -33,25 +33,23 @@ SENTENCES: dict[str, str] = {
     "decision_unknown": "A decision has unknown {names}: {value}. There are: {fields}.",
     "no_verdict": "There is no verdict {verdict!r}. There are: {verdicts}.",
     "task_deleted": "Task {task} was deleted.",
-    "moving_on": "The task is just moving on; try again in a moment.",
-    "steered_by_others": "The task is steered by others at the same time; try again.",
-    "put_back_by_others": "Items of task {task} are put back by others at the same time; try again.",
+    "moving_on": "The task is changing its stage right now; try again in a moment.",
+    "steered_by_others": "Somebody else changed the task at the same time; try again.",
+    "put_back_by_others": "Somebody else is resetting items of task {task} at the same time; try again.",
     "items_or_degraded": "Name the items to redo, or ask for the degraded ones, not both.",
     "no_such_items": "Task {task} has no item {keys}.[[ To see them: fanfold items {task}]]",
     "no_such_items_in": "Task {task} has no item {keys} in {stage}.[[ To see them: fanfold items {task}]]",
-    "items_busy": (
-        "Some of these items of task {task} are pending or being worked on; wait for them, or pause the task."
-    ),
+    "items_busy": ("Some of these items of task {task} are pending or running; wait for them, or pause the task."),
     "none_degraded_named": "Task {task} is {state:word}: none of these items is degraded and not accepted yet.",
     "none_degraded_in": "Task {task} is {state:word}: none of the items of {stage} is degraded and not accepted yet.",
     "none_degraded": "Task {task} is {state:word}: none of its items is degraded and not accepted yet.",
     "runs_once": "{stage} runs once per task, when the task ends; it cannot be retried by itself.",
     "nothing_to_redo": "Task {task} has nothing to redo in {stage}: name done items of it[[ with --item]].",
     "password_too_late": (
-        "Task {task} has read its input already: a password has no effect on {stage}. Start it over, or submit "
+        "Task {task} has already read its input: a password has no effect on {stage}. Start it over, or submit "
         "the file again with its password."
     ),
-    "input_changed": "The input of task {task} was changed by somebody else at the same time; try again.",
+    "input_changed": "Somebody else changed the input of task {task} at the same time; try again.",
     "no_many_items_retry": (
         "Task {task} has no stage with many items, so it is retried without naming any[[: fanfold retry {task}]]"
     ),
@@ -61,14 +59,14 @@ SENTENCES: dict[str, str] = {
     ),
     "not_degraded": "Task {task} cannot be retried like this: none of its items is degraded.",
     "pipeline_needed": (
-        "Task {task} can be started over only where its pipeline {pipeline} is known, since its stages may have "
+        "Task {task} can be started over only where its pipeline {pipeline} is installed, since its stages may have "
         "changed.[[ Name the pipeline: fanfold rerun {task} --target module:pipeline]]"
     ),
     "begins_differently": (
-        "Task {task} began with {before}, and its pipeline begins with {after} now: submit it again."
+        "Task {task} began with {before}, but its pipeline now begins with {after}: submit it again."
     ),
     "mirror_needed": (
-        "Task {task} keeps a record of its own in step (on_move of {pipeline}), so its pipeline is needed here.[["
+        "Every move of task {task} calls on_move of {pipeline}, so this pipeline is needed here.[["
         " Name it: --target module:pipeline]]"
     ),
     "no_such_move": "The table of moves has no {verb} to {state}.",
@@ -82,7 +80,7 @@ SENTENCES: dict[str, str] = {
         "Task {task} has no external job of unknown outcome.[[ To see them: fanfold external {task}]]"
     ),
     "action_needs_state": "Task {task} is {state:word}: the action {action} needs a task that is {states:words}.",
-    "action_not_taken": "the action {action} cannot be taken",
+    "action_not_taken": "the action {action} cannot be run",
     "no_action": "The pipeline {pipeline} has no action {action!r}. It has: {known}.",
     "no_actions": "The pipeline {pipeline} has no action {action!r}. It has none.",
     "action_failed": "The action {action} of task {task} failed: {why}",
@@ -91,9 +89,9 @@ SENTENCES: dict[str, str] = {
     "no_form": "The pipeline {pipeline} has no form {form!r}. It has: {known}.",
     "no_forms": "The pipeline {pipeline} has no form {form!r}. It has none.",
     "form_failed": "The form {form} of task {task} cannot be made: {why}",
-    "form_no_file": "The form {form} returned {name}, which is no file.",
+    "form_no_file": "The form {form} returned {name}, which is not a file.",
     "form_returned": "The form {form} returned {type}. It must return text, bytes, a path or a File.",
-    "form_changed": "Task {task} was changed while its form {form} was made. Ask again when it is completed.",
+    "form_changed": "Task {task} changed while its form {form} was made. Ask again when it is completed.",
     "pipeline_not_loaded": "The pipeline {pipeline} of task {task} cannot be loaded here, so {what}: {error}",
     "pipeline_not_known": (
         "The code of the pipeline {pipeline} is not known here, so {what}. Install the package that has it, or "
@@ -102,21 +100,20 @@ SENTENCES: dict[str, str] = {
     "no_result": "Task {task} is {state:word} and has no result.{ways}",
     "no_result_because": "Task {task} is {state:word} and has no result: {why:bare}.{ways}",
     "possible_now": "[[ Possible now: {ways}.]]",
-    "earlier_result": "{what}[[ What it had made before: fanfold result {task} --earlier.]]",
+    "earlier_result": "{what}[[ For its earlier result: fanfold result {task} --earlier.]]",
     "no_output": "Item {item} of task {task} is {state:word} and has no output.",
     "no_earlier_output": "Item {item} of task {task} is {state:word} and has no earlier output.",
     "no_output_but_earlier": (
-        "Item {item} of task {task} is {state:word} and has no output. What it made before: ask for the earlier "
-        "one[[ (--earlier)]]."
+        "Item {item} of task {task} is {state:word} and has no output. Its earlier output is available[[ (--earlier)]]."
     ),
     "still_in_state": "Task {task} is still {state:word} after {seconds:g} s.",
     "no_file": "Task {task} has no file {name}.",
     "no_task": "There is no task {task}.[[ To see them all: fanfold tasks]]",
-    "several_tasks": "{task} fits several tasks: {tasks}. Give more of the id.",
+    "several_tasks": "{task} matches several tasks: {tasks}. Give more of the id.",
     "no_stage": "There is no stage '{stage}' in this task: it has {stages}.",
-    "key_taken": "There is a task with the key {key!r} already.",
+    "key_taken": "There is already a task with the key {key!r}.",
     "key_reused": (
-        "The key {key!r} belongs to task {task}, which is other work: its pipeline, options, inputs or items "
+        "The key {key!r} belongs to task {task}, which is different work: its pipeline, options, inputs or items "
         "differ. Use a new key for new work[[; to see that task: fanfold show {task}]]"
     ),
 }

@@ -1,4 +1,4 @@
-"""What is wrong with something that was given: inputs, options, names."""
+"""Sentences about bad inputs, options and names."""
 
 SENTENCES: dict[str, str] = {
     "limit_range": "The limit is {limit}; it must be from 1 to 1000.",
@@ -11,7 +11,7 @@ SENTENCES: dict[str, str] = {
     "length_at_most": "{what:word} must have at most {most} characters; it has {length}.",
     "length_at_least": "{what:word} must have at least {least} characters; it has {length}.",
     "has_flaw": "{what:word} contains {flaw}. Remove it.",
-    "flaw_nul": "a NUL character, which no database keeps",
+    "flaw_nul": "a NUL character, which no database stores",
     "flaw_surrogate": "half a surrogate pair, which is not text",
     "not_key_list": "{what:word} must be a list of keys, not {value}.",
     "not_text_list": "{what:word} must be a list of text, and {value} is not text.",
@@ -22,7 +22,7 @@ SENTENCES: dict[str, str] = {
     "not_dict": "`{name}` must be a dict, not {value}.",
     "tags_no_list": "`tags` must be a list of text, not {value}.",
     "items_empty": "A task needs at least one item, and `items` is empty.",
-    "items_too_slow": "The items were not written in time, and were given up. Submit them again.",
+    "items_too_slow": "The items were not written in time and were discarded. Submit them again.",
     "needs_items": "Pipeline {pipeline} begins with `{stage}` for each item, so it needs items=[…].",
     "makes_own_items": "Pipeline {pipeline} makes its own items in `{stage}`; give it inputs, not items.",
     "is_folder": "{path} is a folder. Name the files in it.",
@@ -31,8 +31,8 @@ SENTENCES: dict[str, str] = {
     ),
     "file_not_allowed": "{path} cannot be read: permission denied.",
     "secret_not_stored": (
-        "The option {option} must not be stored, and only the task's pipeline, which is not known here, can use "
-        "it at once. Do it where the pipeline is installed, or name the pipeline."
+        "The option {option} must not be stored, so the task's pipeline has to use it now, and it is not known "
+        "here. Run this where the pipeline is installed, or name the pipeline."
     ),
     "option_not_text": "The option {option} must be text.",
     "option_for_file": "The option {option} is for a file, and none was given.",

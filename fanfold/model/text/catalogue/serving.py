@@ -1,8 +1,8 @@
-"""What the server says to a browser or a program."""
+"""Sentences of the server to a browser or a program."""
 
 SENTENCES: dict[str, str] = {
     "items_not_retried": (
-        "None of these items can be retried now: they are pending, under way, or were retried meanwhile."
+        "None of these items can be retried now: they are pending, running, or were retried meanwhile."
     ),
     "no_position": "Task {task} has no item at position {position} of {stage}.",
     "choose_model": "Choose another provider or model first.",
@@ -21,7 +21,7 @@ SENTENCES: dict[str, str] = {
     "field_not_json": "The field {name} is not JSON.",
     "said_too_long": (
         "Inputs, options and metadata together are {length} characters long; the limit is {limit}. They are shown"
-        " wherever the task is. Give what is larger as a file, or as items."
+        " with the task everywhere. Give larger data as a file, or as items."
     ),
     "owner_not_allowed": "The token {token} submits tasks of {owner}, not of {wanted}.",
     "no_pipeline": "There is no pipeline {pipeline!r} here. There are: {known}.[[ To add one: fanfold serve TARGET]]",
@@ -30,21 +30,21 @@ SENTENCES: dict[str, str] = {
     "not_base64": "The file {file} is not base64.",
     "item_key_text": "The key of an item is text; this one is {key}.",
     "token_invalid": "The token is not valid.[[ Make one: fanfold tokens create NAME]]",
-    "token_demanded": "This server demands a token.[[ Make one: fanfold tokens create NAME]]",
-    "only_look": "The token {token} may look, but change nothing: its role is {role}.",
+    "token_demanded": "This server requires a token.[[ Make one: fanfold tokens create NAME]]",
+    "only_look": "The token {token} is read-only: its role is {role}.",
     "needs_admin": "This needs the role admin; the token {token} has the role {role}.",
     "all_owners": "This is about the tasks of all owners; the token {token} sees those of {owner}.",
     "no_picture": "This item has no picture.",
     "no_shown_picture": "This item has no picture that a browser can show.",
-    "too_many_pictures": "Too many pictures are wanted at once. Try again in a moment.",
+    "too_many_pictures": "Too many pictures are requested at once. Try again in a moment.",
     "picture_failed": "The picture cannot be drawn: {why}",
     "picture_no_bytes": "the pipeline gave no bytes.",
-    "commands_wait": "The database is busy: other commands wait for it already. Try again in a moment.",
-    "files_unlocked": "Other files are being unlocked already. Try again in a moment.",
-    "forms_made": "Other forms are being made already. Try again in a moment.",
+    "commands_wait": "The database is busy: other commands are already waiting for it. Try again in a moment.",
+    "files_unlocked": "Other files are being unlocked. Try again in a moment.",
+    "forms_made": "Other forms are being made. Try again in a moment.",
     "no_space": (
         "The server has no space left for uploads{place}. Free some there, or have it use another folder "
-        "(TMPDIR), then send it again. Nothing was kept of this request."
+        "(TMPDIR), then send it again. Nothing of this request was stored."
     ),
     "in_folder": " in {folder}",
     "page_file_gone": "A file of this task is no longer there.",
@@ -54,7 +54,7 @@ SENTENCES: dict[str, str] = {
     "database_refused": "The database refused this value.",
     "database_misfit": "The database does not fit this version of Fanfold.",
     "database_damaged": "The database is damaged.",
-    "database_unreachable": "The database cannot be used right now; the server goes on trying.",
+    "database_unreachable": "The database cannot be used right now; the server keeps trying.",
     "database_way_out": "{what} {way}.",
     "read_only_file": (
         "The database {where} cannot be written to: {place} is read-only for this user. SQLite writes to the file and "
@@ -118,24 +118,24 @@ SENTENCES: dict[str, str] = {
     "admin_sees_all": "An admin sees the tasks of all owners: leave the owner out, or give the role member.",
     "owner_too_long": "An owner has at most 200 characters.",
     "token_exists": (
-        "There is a token {name} already. To replace it, revoke it first[[: fanfold tokens revoke {name}]]"
+        "There is already a token {name}. To replace it, revoke it first[[: fanfold tokens revoke {name}]]"
     ),
     "no_token": "There is no token {name}.[[ To see them: fanfold tokens list]]",
     "body_not_json": "The body is not JSON.",
     "body_no_object": "The body must be a JSON object.",
-    "database_silent": "The database does not answer; the server goes on trying.",
+    "database_silent": "The database does not answer; the server keeps trying.",
     "foreign_origin": "The request came from a page of another site, which may not change anything here.",
     "unknown_host": (
-        "This server is not called {host}. Call it by its address, or let the server allow this name (setting "
+        "This server does not accept the host name {host}. Use its address, or allow the name (setting "
         "`allowed_hosts`)."
     ),
     "request_too_large": "The request is larger than {limit:g} MB. Send less at once.",
     "upload_too_large": (
-        "The request is larger than {limit:g} MB. Whoever runs the server can allow more: FANFOLD_UPLOAD_BYTES"
+        "The request is larger than {limit:g} MB. The server's operator can raise the limit: FANFOLD_UPLOAD_BYTES"
     ),
     "json_too_large": (
-        "The request is larger than {limit:g} MB, which is the most for JSON. Send files as multipart/form-data, "
-        "which may have {most:g} MB, and many items as several tasks."
+        "The request is larger than {limit:g} MB, the limit for JSON. Send files as multipart/form-data (up to "
+        "{most:g} MB), and many items as several tasks."
     ),
-    "rest_missing": "The rest of the request did not come: {bytes} bytes in {seconds:.0f} s. Send it again.",
+    "rest_missing": "The request was incomplete: {bytes} bytes in {seconds:.0f} s. Send it again.",
 }

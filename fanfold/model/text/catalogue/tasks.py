@@ -1,4 +1,4 @@
-"""Why a task stopped, and what happened to it: errors of tasks and events."""
+"""Sentences about tasks: why they stopped, and what happened to them."""
 
 SENTENCES: dict[str, str] = {
     "unknown_reason": "unknown",
@@ -15,8 +15,8 @@ SENTENCES: dict[str, str] = {
     "items_accepted": "{count} degraded {count:item|items} of {stage}: {keys}",
     "external_job": "external job {job}",
     "on_move_failed": "on_move failed: {error}",
-    "on_move_again": "{what:bare}. It is tried again, with growing pauses",
+    "on_move_again": "{what:bare}. It is retried, with growing pauses",
     "on_move_retried": "{what:bare}; trying again in {seconds:g} s",
-    "not_moved": "Task {task} was not moved, as {what}",
+    "not_moved": "Task {task} was not moved, because {what}",
     "action_failed_event": "{action} failed: {why}",
 }

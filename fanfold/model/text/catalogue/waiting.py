@@ -1,4 +1,4 @@
-"""Why a task waits, or what waits for a person."""
+"""Sentences about why a task waits, or what waits for a person."""
 
 SENTENCES: dict[str, str] = {
     "several": "{reasons:;}",

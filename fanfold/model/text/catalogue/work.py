@@ -1,4 +1,4 @@
-"""Why an attempt at an item failed, was lost, or waits for a person."""
+"""Sentences about why an attempt at an item failed, was lost, or waits for a person."""
 
 SENTENCES: dict[str, str] = {
     "no_reason_given": "no reason given",
@@ -7,18 +7,18 @@ SENTENCES: dict[str, str] = {
     "with_advice": "{what:bare}. {advice}",
     "free_space": "Free some space on that disk",
     "more_files": "Raise the limit of open files (ulimit -n), or lower the concurrency",
-    "make_temporary_folder": "Make the folder for temporary files again, or set TMPDIR to another one",
+    "make_temporary_folder": "Create the folder for temporary files again, or set TMPDIR to another one",
     "crash_and_poison": "{crash} {poison}",
     "poison": (
-        "It was lost with its process {crashes} times without getting further: given up as poison, as it may be "
-        "what kills the process. If the process was killed from outside, the item is harmless[[; to run it again:"
+        "Its process died {crashes} times without getting further: given up as poison, because it may be what "
+        "kills the process. If the process was killed from outside, the item is harmless[[; to run it again:"
         " fanfold retry {task} --item {key}]]"
     ),
     "worker_died": "its worker died",
     "worker_hangs": "its worker hangs past the time limit",
     "result_refused": "The database refused its result.",
     "stage_changed_kind": (
-        "{stage} was of the kind {before} when the task was submitted, and is {now_kind} in the code of this "
+        "{stage} was a {before} stage when the task was submitted, and is a {now_kind} stage in the code of this "
         "worker. Run a worker with the earlier code and retry, or submit the work again."
     ),
     "time_limit": "It took longer than its time limit of {seconds:g} s.",
@@ -32,33 +32,33 @@ SENTENCES: dict[str, str] = {
         "nobody knows whether the external job {job} was started ({error}).[[ Look there, then: fanfold external "
         "{task} check | lost | resend]]"
     ),
-    "external_no_id": "start gave no id of the external job",
-    "external_name": "The name of an external job has 1 to {most} characters; this one has {length}.",
+    "external_no_id": "start returned no id for the external job",
+    "external_name": "The name of an external job must have 1 to {most} characters; this one has {length}.",
     "external_twice": (
         "This attempt has called external(name={name!r}) twice: the second call would get the first one's job. "
-        "Give each job a name of its own, external(..., name='thumb')."
+        "Give each job its own name: external(..., name='thumb')."
     ),
     "external_stopped": "The task was paused or cancelled, or somebody else has the item: no job is started.",
     "attempt_stopped": "The task was paused or cancelled, or this attempt took too long.",
-    "lease_lost": "The lease on {key} is lost: somebody else has it now.",
-    "split_yields": "{stage} must yield NewItem(…)s; it gave {type}.",
+    "lease_lost": "The lease on {key} is lost: another worker has it now.",
+    "split_yields": "{stage} must yield NewItem objects; it yielded {type}.",
     "split_duplicate": "{stage} yields two items with the key {key!r}; keys must differ, also as text.",
     "items_duplicate": "Two of the items have the key {key!r}; keys must differ, also as text.",
     "same_key": "two of its items have the same key",
     "key_like_position": (
-        "Item {number} has the key {key!r}, and item {key} has no key, so it answers to its position {key}. Give "
-        "every item a key, or none that is a plain number."
+        "Item {number} has the key {key!r}, and item {key} has no key, so its position {key} is its key. Give "
+        "every item a key, or avoid keys that are plain numbers."
     ),
     "key_length": "The key of item {number} must have 1 to {most} characters and no NUL; it has {length}.",
     "tick_too_short": (
         "its step takes longer than the {seconds:.3g} s that a tick has for it: give it more[[ (--seconds)]], set "
         "takes= to the seconds it needs, or run a worker; then retry it"
     ),
-    "child_ended": "The process that should run it was ended.",
+    "child_ended": "The process that was to run it ended.",
     "child_stopping": "The worker is stopping.",
     "child_died": "The process that ran it died ({manner}).",
     "killed_by_signal": "killed by signal {signal}",
-    "killed_for_memory": "killed by signal {signal}, as the system does when memory runs out",
+    "killed_for_memory": "killed by signal {signal}, probably because memory ran out",
     "exit_code": "exit code {code}",
     "child_not_ready": (
         "The child process for it was not ready after {seconds:g} s; its handler was not called. If its modules "
@@ -68,46 +68,46 @@ SENTENCES: dict[str, str] = {
         "The child process for it died while it started ({manner}); its handler was not called{hint}"
     ),
     "child_imports": ". It imports {path}: does that need `{guard}`? Its error output may say more",
-    "child_out_of_memory": "The memory was used up: {error}",
+    "child_out_of_memory": "Out of memory: {error}",
     "child_over_limit": (
-        "It took more than the {limit} of memory that a child process may have. If its input is sound, raise the "
+        "It used more than the {limit} of memory that a child process may use. If its input is sound, raise the "
         "limit (FANFOLD_CHILD_MEMORY_BYTES={wanted}) and retry it"
     ),
     "children_over_limit": (
-        "The child processes together took more than {limit} of memory, and this one took most of it ({taken}). "
+        "The child processes together used more than {limit} of memory, and this one used most of it ({taken}). "
         "Run fewer at a time, or set a lower limit for each (FANFOLD_CHILD_MEMORY_BYTES), and retry it"
     ),
     "not_unpickled": (
-        "What it is called with cannot be unpickled in a child process: {error:bare}. Nothing is wrong with this "
-        "item. Mend that, then retry it."
+        "Its arguments cannot be unpickled in a child process: {error:bare}. Nothing is wrong with this item. Fix "
+        "that, then retry it."
     ),
     "stage_not_in_child": (
-        "The stage {stage} cannot run in a child process: {why:bare}. Nothing is wrong with this item.[[ Mend "
+        "The stage {stage} cannot run in a child process: {why:bare}. Nothing is wrong with this item.[[ Fix "
         "that, then: fanfold retry {task}]]"
     ),
     "function_not_in_child": "{function} cannot run in a child process: {why:bare}. Nothing is wrong with this item.",
     "import_raised": "importing {module} there raised {error}",
     "handler_not_found": (
-        "The child process does not find {name} in {module}; is the pipeline made under `if __name__ == ...`?"
+        "The child process does not find {name} in {module}; is the pipeline defined under `if __name__ == ...`?"
     ),
     "answered_by_other": "answered by {model} instead of {asked}: {tried:then}",
     "no_each_before": "There is no `each` stage before {stage}.",
-    "not_a_file_name": "{name!r} is not the name of a file; leave out folders.",
+    "not_a_file_name": "{name!r} is not a file name; leave out folders.",
     "result_file_gone": (
-        "The result of {stage} {item} is gone from the data folder. Put it back, or make it again[[: fanfold "
+        "The result of {stage} {item} is missing from the data folder. Put it back, or redo it[[: fanfold "
         "retry {task} --stage {stage} {again}]]"
     ),
     "file_gone": (
-        "The file {file} is gone from the data folder {folder}. Put it back, or make it again[[: fanfold rerun {task}]]"
+        "The file {file} is missing from the data folder {folder}. Put it back, or start over[[: fanfold rerun {task}]]"
     ),
     "half_surrogate": (
         "{what:word} contains half a surrogate pair, which is not text. Decode it with errors='replace'."
     ),
-    "not_json": "{what:word} cannot be kept as JSON: {why:bare}.",
+    "not_json": "{what:word} cannot be stored as JSON: {why:bare}.",
     "json_nan": "it contains NaN or infinity, which JSON does not have; use None",
     "json_nested": "it refers to itself or is nested too deeply",
     "nul_in_value": (
-        "{what:word} contains a NUL character, which no database keeps. Remove it, or write() the bytes to a file."
+        "{what:word} contains a NUL character, which no database stores. Remove it, or write() the bytes to a file."
     ),
     "key_twice": (
         "{what:word} has the key {key} twice, once as text: JSON has only text keys, so one value would be lost."
