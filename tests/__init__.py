@@ -1,1 +1,1 @@
-"""Does Fanfold keep its promises?"""
+"""Tests of Fanfold, in the same rooms as the package."""

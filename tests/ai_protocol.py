@@ -1,4 +1,4 @@
-"""What do AI services say, and what can go wrong? Calls, replies and faults, in the words of both protocols."""
+"""Calls, replies and faults of AI services, in both protocols."""
 
 import base64
 import hashlib

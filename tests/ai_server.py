@@ -1,4 +1,4 @@
-"""Which AI service do tests talk to? One on the loopback that speaks both protocols and fails as it is told."""
+"""An AI service on the loopback for tests: speaks both protocols and fails as told."""
 
 import asyncio
 import json

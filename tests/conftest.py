@@ -1,4 +1,4 @@
-"""What does every test get?"""
+"""Fixtures for all tests."""
 
 import fcntl
 import os

@@ -1,4 +1,4 @@
-"""Where does a test get a fresh database from?"""
+"""Fresh, migrated databases for tests."""
 
 import atexit
 import shutil

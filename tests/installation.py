@@ -1,4 +1,4 @@
-"""How does a test drive the engine? By hand: a clock that stands still, and turns of a worker taken one by one."""
+"""Drives the engine by hand: with a clock that stands still, and turns of a worker taken one by one."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""How many rows does a transaction write? Counted by the database itself, whatever way the rows take."""
+"""Counts the rows that a transaction writes, in the database itself, however they are written."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Which real servers do the tests talk to?"""
+"""Real servers for tests: PostgreSQL and others."""
 
 import os
 import pwd

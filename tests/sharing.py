@@ -1,4 +1,4 @@
-"""Why is no statement compiled twice in a process of tests? Databases of one kind share what SQLAlchemy made of it.
+"""Shares compiled SQLAlchemy statements between databases of one kind, so that none is compiled twice in a test process.
 
 A program has one database, and compiles each statement once. Thousands of tests have a database each, and would spend half of
 their time compiling the same statements again.

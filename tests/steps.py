@@ -1,4 +1,4 @@
-"""How much does SQLite do while a transaction holds the write lock? Counted in steps of its virtual machine.
+"""Counts the steps of SQLite's virtual machine while a transaction holds the write lock.
 
 A count of rows written says nothing about rows read: a count over all items of a task holds the lock too. Steps are the same on
 any machine, so a test can compare a small task with a large one.

@@ -1,4 +1,4 @@
-"""Is the loopback AI service like the real ones, seen through their own SDKs?"""
+"""The loopback AI service behaves like the real ones, seen through their own SDKs."""
 
 import asyncio
 import base64

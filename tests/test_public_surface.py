@@ -1,4 +1,4 @@
-"""Is the public surface exactly what is promised, documented, and cheap to import?"""
+"""The public surface is exactly what is promised and documented, and cheap to import."""
 
 import inspect
 import subprocess

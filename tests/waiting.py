@@ -1,4 +1,4 @@
-"""How does a test wait? For a condition, and never longer than it says."""
+"""Waits for a condition, with a time limit."""
 
 import time
 from collections.abc import Callable

@@ -1,1 +1,1 @@
-"""Does the engine keep its promises?"""
+"""Tests of the engine."""

@@ -1,4 +1,4 @@
-"""What do handlers send to a child process?"""
+"""Functions that handlers run in a child process."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Which handlers run in a process of their own? They must be found by their names, so they stand in a module."""
+"""Handlers that run in a child process. They are found by name, so they must be in a module."""
 
 import os
 import time

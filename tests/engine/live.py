@@ -1,4 +1,4 @@
-"""How does a test watch a real worker? It runs in a thread, with a clock and patience of its own."""
+"""Runs a real worker in a thread, with its own clock and patience."""
 
 import threading
 from collections.abc import Callable, Iterator

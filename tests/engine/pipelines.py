@@ -1,4 +1,4 @@
-"""Which pipelines do the tests of the engine run? Small ones, whose handlers do what their input says."""
+"""Small pipelines for tests of the engine, whose handlers do what their input says."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""What can happen in the random world? Workers without handlers, a hand-turned clock, and pictures of the whole database."""
+"""The random world: workers without handlers, a manual clock, and snapshots of the whole database."""
 
 from __future__ import annotations
 

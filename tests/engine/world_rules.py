@@ -1,4 +1,4 @@
-"""What must hold whatever happens? The invariants that can be seen in the data, checked between two pictures of it."""
+"""Invariants visible in the data, checked between two snapshots of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which pipelines does the random world have? Shapes drawn by hypothesis, made into pipelines whose handlers never run."""
+"""Pipelines of the random world: shapes drawn by hypothesis, whose handlers never run."""
 
 from __future__ import annotations
 

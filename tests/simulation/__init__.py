@@ -1,1 +1,1 @@
-"""Does any order of events break a promise? The real engine and store, with time, threads and crashes in one seeded hand."""
+"""Plays the real engine and store with time, threads and crashes under one seeded schedule."""

@@ -1,4 +1,4 @@
-"""How is it run by hand? `python -m tests.simulation --seeds 10000`, and `--seed N --trace` for the story of one."""
+"""Runs the simulation by hand: `python -m tests.simulation --seeds 10000`, and `--seed N --trace` for the story of one."""
 
 from __future__ import annotations
 

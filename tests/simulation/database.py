@@ -1,4 +1,4 @@
-"""Where can something come between? At every statement, before and after every commit, and wherever a lock is waited for."""
+"""Interrupts a run at every statement, before and after every commit, and at every wait for a lock."""
 
 from __future__ import annotations
 

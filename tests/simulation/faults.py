@@ -1,4 +1,4 @@
-"""What goes wrong, and where? Faults that a seed deals out at the points where something could come between."""
+"""Faults that a seed deals out at the points where a run can be interrupted."""
 
 from __future__ import annotations
 

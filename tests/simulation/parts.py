@@ -1,4 +1,4 @@
-"""What do the engine's modules get instead of clocks, threads and loops? The same words, in the hand of the schedule."""
+"""Replacements for the engine's clocks, threads and loops, controlled by the schedule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What came of a seed? One run, told as an outcome."""
+"""Runs one seed and returns its outcome."""
 
 from __future__ import annotations
 

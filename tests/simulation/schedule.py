@@ -1,4 +1,4 @@
-"""Who runs next? One actor at a time, chosen by a seeded dice, on a clock that stands still while anybody can run.
+"""Chooses who runs next: one actor at a time, by a seeded random choice, on a clock that stands still while any can run.
 
 Every actor is a real thread, but only the one that holds the baton runs. It passes the baton on wherever it waits or comes to a
 point where something could come between: before a statement, before a commit, after a commit. So a seed gives the same order,

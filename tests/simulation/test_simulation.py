@@ -1,4 +1,4 @@
-"""Does any of these seeds break a promise? A hundred in every run of the tests; `make simulate SEEDS=10000` for more."""
+"""No seed breaks a promise. A hundred run with the tests; `make simulate SEEDS=10000` runs more."""
 
 from __future__ import annotations
 

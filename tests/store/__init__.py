@@ -1,1 +1,1 @@
-"""Is it remembered, on both databases?"""
+"""Tests of the store, on both databases."""

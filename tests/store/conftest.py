@@ -1,4 +1,4 @@
-"""What do the tests of this room get?"""
+"""Fixtures for tests of the store."""
 
 from collections.abc import Iterator
 from pathlib import Path

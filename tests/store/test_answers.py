@@ -1,4 +1,4 @@
-"""Are answers kept once, and is the ledger right?"""
+"""Answers are stored once, and the ledger is right."""
 
 from typing import Any
 

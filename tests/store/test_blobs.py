@@ -1,4 +1,4 @@
-"""Is trouble of the data folder told apart from trouble of what is to be kept in it?"""
+"""Errors of the data folder are told apart from errors of the data to be stored."""
 
 import errno
 import io

@@ -1,4 +1,4 @@
-"""Does a claim take the right items, once, and never more than asked?"""
+"""A claim takes the right items, once, and never more than asked."""
 
 import threading
 

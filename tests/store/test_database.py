@@ -1,4 +1,4 @@
-"""Is a bad database URL, or a database that cannot be used, told plainly?"""
+"""A bad database URL, or a database that cannot be used, gives a clear error."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Does what differs between databases stand in one place?"""
+"""Everything that differs between databases is in one place."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""Are the items of a draft hidden from every reader, and do tokens decide whose draft it is?"""
+"""Items of a draft are hidden from every reader, and tokens decide whose draft it is."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Does Python's garbage collector keep away from the time in which SQLite's write lock is held?"""
+"""No garbage collection runs while SQLite's write lock is held."""
 
 import gc
 import os

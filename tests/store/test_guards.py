@@ -1,4 +1,4 @@
-"""Does the database itself refuse what the table of moves does not have?"""
+"""The database itself refuses moves that the table of moves does not have."""
 
 from typing import Any
 

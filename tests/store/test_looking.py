@@ -1,4 +1,4 @@
-"""Does the search for work find every task that has some, in pages of bounded size?"""
+"""The search for work finds every task that has some, in pages of bounded size."""
 
 from collections.abc import Iterator
 

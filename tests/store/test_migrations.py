@@ -1,4 +1,4 @@
-"""Do the migrations give exactly the declared tables, and keep what is in them?"""
+"""The migrations produce exactly the declared tables, and keep the data."""
 
 import os
 import pwd

@@ -1,4 +1,4 @@
-"""Is nothing lost when the file of SQLite is moved away from living processes, looked for, and put back?"""
+"""Nothing is lost when SQLite's file is moved away from running processes and put back."""
 
 from __future__ import annotations
 

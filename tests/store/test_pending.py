@@ -1,4 +1,4 @@
-"""Is there one description of a pending item?"""
+"""There is one description of a pending item."""
 
 import ast
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What changes behind a pooler that gives each transaction another connection?"""
+"""Fanfold works behind a pooler that gives each transaction a different connection."""
 
 import logging
 import threading

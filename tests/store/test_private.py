@@ -1,4 +1,4 @@
-"""Can nobody else on the machine read what is kept? Files are 0600, folders 0700, whatever the umask."""
+"""No other account can read what is stored: files are 0600 and folders 0700, whatever the umask."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""Do the hot questions walk the index that was made for them, also when there is a lot to walk past?"""
+"""Frequent queries use the index made for them, even when there is a lot to skip."""
 
 import contextlib
 import re

@@ -1,4 +1,4 @@
-"""What does an error of the database mean for the work?"""
+"""Database errors are classified by how to handle them."""
 
 import sqlite3
 import threading

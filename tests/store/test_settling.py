@@ -1,4 +1,4 @@
-"""Does an item leave its worker only with the lease it was given, while its task wants it?"""
+"""An item leaves its worker only with its current lease, while its task wants it."""
 
 from typing import Any
 

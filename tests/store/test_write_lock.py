@@ -1,4 +1,4 @@
-"""Is a write lock that somebody keeps seen by those who only read, without writing anything?"""
+"""Readers notice a write lock that is held for long, without writing anything."""
 
 from collections.abc import Iterator
 from pathlib import Path
