@@ -195,7 +195,7 @@ def test_an_sdk_that_fails_costs_no_work(
     async def ask(item: ff.ItemWork) -> str:
         return (await item.ask("a question")).text
 
-    def refuse(_self: Any, _span: Any, *_rest: Any) -> None:
+    def refuse(*_given: Any, **_named: Any) -> None:
         raise RuntimeError("the exporter is broken")
 
     _warn_once.cache_clear()
