@@ -233,19 +233,20 @@ def _differs(row: BudgetRow, cap: int, shared: Any) -> bool:
 def _why(row: BudgetRow, amount: int, task: str) -> Sentence:
     """Why nothing more is asked, and the way out."""
     lost = row.unknown + (0 if row.is_open else row.reserved)
-    facts = {"spent": told(row.spent), "cap": told(row.cap), "next": told(amount)}
+    spent, cap, next_call = told(row.spent), told(row.cap), told(amount)
     if not row.scope.startswith("task:"):
-        return say("budget_shared_spent", whose=whose(row.scope), **facts)
+        return say("budget_shared_spent", whose=whose(row.scope), spent=spent, cap=cap, next=next_call)
     if row.strict and row.taken + row.reserved == 0:
-        return say("budget_too_small", cap=facts["cap"], next=facts["next"], task=task)
+        return say("budget_too_small", cap=cap, next=next_call, task=task)
     if lost:
-        return say("budget_spent_unknown", **facts, unknown=told(lost), task=task)
-    return say("budget_spent", **facts, task=task)
+        return say("budget_spent_unknown", spent=spent, cap=cap, next=next_call, unknown=told(lost), task=task)
+    return say("budget_spent", spent=spent, cap=cap, next=next_call, task=task)
 
 
 def _warning(plan: CallPlan, one: Settled) -> dict[str, Any]:
     """The event that says that a budget will soon be used up."""
-    facts = {"spent": told(one.spent), "cap": told(one.cap), "share": round(100 * one.spent / max(1, one.cap))}
-    own = one.scope.startswith("task:")
-    reason = say("budget_warning", **facts) if own else say("budget_shared_warning", whose=whose(one.scope), **facts)
+    spent, cap, share = told(one.spent), told(one.cap), round(100 * one.spent / max(1, one.cap))
+    reason = say("budget_warning", spent=spent, cap=cap, share=share)
+    if not one.scope.startswith("task:"):
+        reason = say("budget_shared_warning", whose=whose(one.scope), spent=spent, cap=cap, share=share)
     return {"task": plan.inquiry.asking.task, "actor": "budget", "verb": "budget", "reason": reason}

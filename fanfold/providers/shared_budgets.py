@@ -66,7 +66,9 @@ def whose(scope: str) -> str:
     kind, _, time = place.partition("@")
     if kind == "all":
         return say("budget_of_day", day=time)
-    return say(f"budget_of_{kind}_in", name=who, time=time) if time else say(f"budget_of_{kind}", name=who)
+    if kind == "owner":
+        return say("budget_of_owner_in", name=who, time=time) if time else say("budget_of_owner", name=who)
+    return say("budget_of_provider_in", name=who, time=time) if time else say("budget_of_provider", name=who)
 
 
 class BudgetFile:
