@@ -41,9 +41,9 @@ MUTANTS = (
         "an answer is kept, whatever became of the lease",
         Edit(
             DESK,
-            "                tx.answers.keep(key, _packed(answer))",
+            "                tx.answers.keep(key, packed(answer))",
             "                if tx.settling.holds(inquiry.asking.item, inquiry.asking.lease):\n"
-            "                    tx.answers.keep(key, _packed(answer))",
+            "                    tx.answers.keep(key, packed(answer))",
         ),
         test="providers/test_asking.py::test_an_answer_that_comes_too_late_is_kept_and_not_paid_again",
     ),

@@ -21,7 +21,7 @@ MUTANTS = (
         "a call is noted before it is sent",
         Edit(
             DESK,
-            "call = tx.calls.begin(_row(inquiry, None, ASKED, NOT_TOLD, 0.0, None))",
+            "call = tx.calls.begin(_row(inquiry, key, ASKED, NOT_TOLD, 0.0, None))",
             "call = None",
         ),
         test=f"{ASKING}::test_a_call_is_in_the_ledger_while_it_is_in_the_air",

@@ -29,7 +29,7 @@ MUTANTS = (
     ),
     mutant(
         "what an attempt has spent counts also when its lease is lost",
-        Edit(SETTLE_BATCH, "    if spent:\n", "    if False:\n"),
+        Edit(SETTLE_BATCH, "    if not spent:\n", "    if True:\n"),
         test=f"{SETTLING}::test_what_an_attempt_has_spent_counts_also_when_its_lease_is_lost",
     ),
     mutant(

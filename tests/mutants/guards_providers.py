@@ -144,9 +144,10 @@ ANSWER_MUTANTS = (
         Edit(
             DESK,
             "        except BadAnswer as bad:\n"
-            "            outcome = BadAnswer.code if bad.code in OUTCOMES else bad.code\n"
+            "            outcome = BAD_ANSWER if bad.code in OUTCOMES else bad.code\n"
             "            row = _row(inquiry, key, outcome, reply.usage, seconds, reply.text)\n"
             "            await self._persistently(self._settle, begun, row)\n"
+            "            await self._persistently(self._reconcile, begun, inquiry, key)\n"
             "            raise\n",
             "        except BadAnswer:\n            text = reply.text\n",
         ),
@@ -184,7 +185,7 @@ ANSWER_MUTANTS = (
     ),
     mutant(
         "what a check calls a bad answer is no word of the ledger",
-        Edit(DESK, "outcome = BadAnswer.code if bad.code in OUTCOMES else bad.code", "outcome = bad.code"),
+        Edit(DESK, "outcome = BAD_ANSWER if bad.code in OUTCOMES else bad.code", "outcome = bad.code"),
         test=f"{BAD}test_a_check_can_call_what_is_bad_as_it_likes",
     ),
     mutant(

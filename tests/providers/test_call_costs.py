@@ -1,5 +1,6 @@
 """What budgets cost per call, what the books say of a call, and pauses that come too late."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -64,10 +65,15 @@ def test_the_books_say_why_a_call_was_made(live: Live, ai: AIServer) -> None:
     assert (costs[retried.id].cost, costs[retried.id].retries) == (1.0, 1.0)
 
 
+async def made(live: Live) -> Desk:
+    """A desk is made where an event loop runs."""
+    return Desk(live.store)
+
+
 def test_a_budget_costs_two_statements_per_call_and_none_without_one(live: Live, ai: AIServer) -> None:
     live.know(asking())
     statements: Counter[str] = Counter()
-    desk = Desk(live.store)
+    desk = asyncio.run(made(live))
 
     def count(*given: Any) -> None:
         statements[given[2].partition(" ")[0]] += 1
