@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -113,6 +113,8 @@ class Batch:
     reason: str | None
     """Why it failed, or what it waits for."""
     cancelling: bool = False
+    sentences: dict[str, Any] = field(default_factory=dict, compare=False)
+    """The codes and parameters of those texts that Fanfold made, by field; filled in JSON."""
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 import fanfold as ff
 from tests.ai_server import AIServer
 from tests.engine.live import Live
 from tests.engine.pipelines import batch
+from tests.server.asking import served
 from tests.waiting import eventually
 
 QUICK = {"batch_quiet_seconds": 0.3, "batch_poll_seconds": 0.2, "batch_trial": 0}
@@ -271,3 +273,19 @@ def test_a_budget_that_is_spent_pauses_the_task_before_more_questions_are_sent(
         paused = live.until(task, "paused", 100)
     assert 0 < sum(ai.batches.paid.values()) < 20
     assert "budget" in (paused.wait_reason or "").lower()
+
+
+def test_the_page_shows_what_is_in_batches_and_asks_the_rest_live(live: Live, ai: AIServer) -> None:
+    ai.batches.held = True
+    task = live.client.submit(live.know(batch(handler=ask)), items=["one", "two"], options={"lane": "batch"})
+    with live.working(concurrency=8), served(live) as (address, _):
+        eventually(lambda: [one.state for one in live.client.batches()] == ["running"])
+        page = httpx2.get(f"{address}/tasks/{task.id}").text
+        assert "In batches: 2 questions at the service, 0 to be sent" in page
+        [shown] = httpx2.get(f"{address}/api/v1/batches").json()["batches"]
+        assert (shown["state"], shown["questions"]) == ("running", 2)
+        assert httpx2.get(f"{address}/api/v1/tasks/{task.id}").json()["batched"]["sent"] == 2
+        answer = httpx2.post(f"{address}/api/v1/tasks/{task.id}/lane", json={"lane": "live"})
+        assert answer.json()["options"]["lane"] == "live"
+        live.until(task, "completed")
+    assert sorted(call.prompt for call in ai.paid) == ["one", "two"]

@@ -149,6 +149,7 @@ def test_only_a_lost_answer_may_have_been_paid(status: int, unknown: bool) -> No
         ({"message": "daily limit: too many requests"}, TroubleKind.QUOTA, until_tomorrow()),
         ({"message": "It broke"}, TroubleKind.BUSY, None),
     ],
+    ids=["limited", "throttled", "quota", "busy"],
 )
 def test_a_throttle_inside_an_answer_is_a_refusal(error: Any, kind: TroubleKind, after: float | None) -> None:
     trouble = trouble_inside(FAKE, error)

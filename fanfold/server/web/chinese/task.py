@@ -235,6 +235,11 @@ WORDS: dict[str, str] = {
     "key": "键",
     "{count} items": "{count} 项",
     "ask the service again": "再次查询该服务",
+    "In batches: {sent} questions at the service, {collected} to be sent": "批次中：服务端 {sent} 个问题，待发送 {collected} 个",
+    "Ask the rest now, at the full price? A batch that no other task waits for is cancelled at the service; "
+    "what it has answered is used.": "现在以全价提问其余问题？没有其他任务等待的批次会在服务端取消；已回答的部分会被使用。",
+    "Ask live": "立即提问",
+    "ask the rest live": "其余问题立即提问",
     "it was not started: start another": "并未启动：重新启动一个",
     "start it again with the same key": "用同一个键重新启动",
     "If it was started after all, it is done and paid for twice.": "如果它其实已启动，就会重复执行并重复付费。",

@@ -148,6 +148,19 @@ def decide(
     return answered(request, task_id)
 
 
+@router.post("/tasks/{task_id}/lane")
+def set_lane(
+    request: Request,
+    client: Looking,
+    access: Changing,
+    task_id: str,
+    lane: Annotated[Literal["live", "batch", "auto"], Form()],
+) -> Response:
+    """Change how the rest of a task asks its models."""
+    client.set_lane(task_id, lane)
+    return answered(request, task_id)
+
+
 def said(provider: str, model: str) -> dict[str, Any]:
     """The options for another model."""
     return {name: value.strip() for name, value in (("provider", provider), ("model", model)) if value.strip()}
