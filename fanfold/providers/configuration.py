@@ -18,6 +18,8 @@ from fanfold.providers.limits.settings import ModelLimits, model_limits
 from fanfold.settings import tables
 
 KINDS = ("openai", "anthropic")
+BATCH_HOSTS = ("api.openai.com", "api.anthropic.com")
+"""Services that answer questions in batches."""
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 
 
@@ -55,7 +57,7 @@ class Provider:
     @property
     def has_batches(self) -> bool:
         """Whether it answers questions in batches; the services that are known to do so need not be told."""
-        return self.batch > 0 or (self.batch < 0 and not self.base_url and self.name in ("openai", "anthropic"))
+        return self.batch > 0 or (self.batch < 0 and urlsplit(self.address).hostname in BATCH_HOSTS)
 
     @property
     def key(self) -> str | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from urllib.parse import urlsplit
 
 from fanfold.errors import BadInput
 from fanfold.model.pipelines.options import LOCAL
@@ -25,9 +24,6 @@ from fanfold.store.rows.costs import ItemCost
 from fanfold.store.rows.usage_history import Bucket
 from fanfold.store.store import Store
 
-BATCH_PRICE = 0.5
-BATCH_HOSTS = ("api.openai.com", "api.anthropic.com")
-"""Services that answer batches, for half the price."""
 LOW, HIGH = 0.1, 0.9
 """The quantiles of earlier costs that low and high stand for."""
 UNMEASURED = (0.5, 2.0)
@@ -187,11 +183,11 @@ def _history_spread(history: Sequence[Bucket]) -> Spread:
 
 
 def _lanes(provider: Provider | None, expected: float | None, spread: Spread) -> tuple[LaneEstimate, ...]:
-    """The estimate for each lane; a batch costs half where the service has them."""
+    """The estimate for each lane; batches cost less where the service has them."""
     if expected is None:
         return UNKNOWN.lanes
     live = LaneEstimate(LIVE, expected * spread.low, expected, expected * spread.high)
-    if provider is None or urlsplit(provider.address).hostname not in BATCH_HOSTS:
+    if provider is None or not provider.has_batches:
         return (live, LaneEstimate(BATCH))
-    half = expected * BATCH_PRICE
-    return (live, LaneEstimate(BATCH, half * spread.low, half, half * spread.high))
+    less = expected * provider.batch_price
+    return (live, LaneEstimate(BATCH, less * spread.low, less, less * spread.high))
