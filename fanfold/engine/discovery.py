@@ -46,11 +46,21 @@ async def finish_services(seconds: float) -> None:
         await service("finish")(seconds)
 
 
+_loaded: set[str] = set()
+
+
+def is_loaded(name: str) -> bool:
+    """Whether a service has been loaded, so that asking for it takes no time."""
+    return name in _loaded
+
+
 @cache
 def service(name: str) -> Any:
     """A function that a higher room provides for handlers, such as `ask`; found by name, so the engine need not import it."""
     for point in entry_points(group=SERVICES, name=name):
-        return point.load()
+        found = point.load()
+        _loaded.add(name)
+        return found
     raise NotFound(
         f"Nothing is installed that can {name}. Install Fanfold again: pip install --force-reinstall fanfold"
     )

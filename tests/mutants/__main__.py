@@ -202,16 +202,15 @@ def where(mutant: Mutant) -> str:
     """The files, and the function in each that has the guard."""
     found = []
     for edit in mutant.edits:
-        source = (ROOT / edit.file).read_text()
-        line = source[: source.index(edit.text)].count("\n") + 1
+        path, line = edit.place(ROOT), edit.line(ROOT)
         inside = [
             node
-            for node in ast.walk(ast.parse(source))
+            for node in ast.walk(ast.parse(path.read_text()))
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
             and node.lineno <= line <= (node.end_lineno or 0)
         ]
         name = f" `{max(inside, key=lambda node: node.lineno).name}`" if inside else ""
-        found.append(f"{edit.file.removeprefix('fanfold/')}{name}")
+        found.append(f"{path.relative_to(ROOT).as_posix().removeprefix('fanfold/')}{name}")
     return ", ".join(dict.fromkeys(found))
 
 

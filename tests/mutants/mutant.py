@@ -53,6 +53,13 @@ class Edit:
             raise ValueError(f"{self.file} has it {found} times, not {self.count}: {self.text}")
         return changed
 
+    def line(self, root: Path) -> int:
+        """The line of its file at which the guard begins."""
+        source = self.place(root).read_text()
+        found = self._pattern.search(source)
+        start = source.index(self.text) if self.text in source else found.start() if found else 0
+        return source[:start].count("\n") + 1
+
     def _times(self, path: Path) -> int:
         source = path.read_text()
         return source.count(self.text) or len(self._pattern.findall(source))

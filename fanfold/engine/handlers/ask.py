@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from fanfold.engine.discovery import service
+from fanfold.engine.discovery import is_loaded, service
 from fanfold.engine.handlers.kept_files import folded
 from fanfold.model.batch import LANE
 from fanfold.model.item import REDONE
@@ -64,6 +65,8 @@ async def ask(
         lane=lane or str(work._all_options.get(LANE) or work.lane or ""),
         chosen=chain_of(options, None, ())[0],
     )
+    if not is_loaded("ask"):
+        await asyncio.to_thread(service, "ask")  # It takes a second, in which the event loop must not stand still.
     answer: Answer = await service("ask")(work._store, AskingWork(work), question)
     work.used(model=answer.source)
     if answer.fallback:
