@@ -110,7 +110,7 @@ def awaited(method: Callable[..., Any]) -> Callable[..., Any]:
 def is_iterator(method: Callable[..., Any]) -> bool:
     """Whether what a method of the client returns is read element by element."""
     returned = str(method.__annotations__["return"])
-    return returned.startswith("Iterator[") or returned == "Results"
+    return returned.startswith("Iterator[") or returned.partition("[")[0] == "Results"
 
 
 def public_methods(owner: type) -> dict[str, Callable[..., Any]]:

@@ -68,7 +68,13 @@ BATCH_MOVES = (
 )
 MEMBER_MOVES = (
     Move("send", (MemberState.COLLECTED,), (MemberState.SENT,), (), "it goes into a batch"),
-    Move("answer", (MemberState.COLLECTED, MemberState.SENT), (MemberState.ANSWERED,), (), "its answer is kept"),
+    Move(
+        "answer",
+        (MemberState.COLLECTED, MemberState.SENT, MemberState.LIVE),
+        (MemberState.ANSWERED,),
+        (),
+        "its answer is kept",
+    ),
     Move("fail", (MemberState.COLLECTED, MemberState.SENT), (MemberState.FAILED,), (), "the service refused it"),
     Move(
         "return", (MemberState.SENT,), (MemberState.COLLECTED,), (), "it expired, or its batch failed: the next batch"

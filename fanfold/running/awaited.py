@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Unpack, overload
 
@@ -26,7 +27,8 @@ async def arun(*arguments: Any, **named: Any) -> Any:
     job = prepared(*arguments, **named)
     ending = RunStop()
     thread = ThreadPoolExecutor(1, thread_name_prefix="arun")
-    running = asyncio.wrap_future(thread.submit(job.result, ending))
+    # With the caller's context: what is submitted belongs to the trace of the caller.
+    running = asyncio.wrap_future(thread.submit(contextvars.copy_context().run, job.result, ending))
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:

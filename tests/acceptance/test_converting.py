@@ -70,7 +70,7 @@ def test_killed_in_the_middle_it_goes_on_without_redoing_a_page(shell: Shell, tm
 def test_killed_between_a_bad_answer_and_the_second_it_does_not_pay_for_the_first_again(
     shell: Shell, tmp_path: Path
 ) -> None:
-    pages = 6
+    pages = 4
     source = book(tmp_path / "bad.pdf", pages)
     words = ("convert", str(source), "--provider", "fake")
 

@@ -298,7 +298,9 @@ def test_a_rerun_takes_the_stages_of_the_code_as_it_is_now(installation: Install
 def test_a_rerun_where_the_code_is_not_known_is_refused_with_the_way_out(installation: Installation) -> None:
     task = completed(installation)
     before = installation.rows()
-    with pytest.raises(ff.BadInput, match=f"its pipeline book is known.*fanfold rerun {task.id} --target") as caught:
+    with pytest.raises(
+        ff.BadInput, match=f"its pipeline book is installed.*fanfold rerun {task.id} --target"
+    ) as caught:
         ff.Client(store=installation.store).rerun(task.id)
     assert caught.value.code == "pipeline_needed"
     assert installation.rows() == before

@@ -30,9 +30,9 @@ class SlowStore:
             self.reading.set()
             assert self.go_on.wait(60)
 
-    def unfold(self, text: str | None) -> Any:
+    def unfold(self, text: str | None, *types: Any) -> Any:
         self._wait()
-        return self._store.unfold(text)
+        return self._store.unfold(text, *types)
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:

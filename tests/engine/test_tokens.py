@@ -63,7 +63,7 @@ def test_a_token_ends_at_its_time(installation: Installation, clock: HandClock) 
 
 def test_a_revoked_token_is_worthless_and_its_name_is_free(installation: Installation) -> None:
     old = tokens.create(installation.store, "ann")
-    with pytest.raises(ff.BadInput, match="a token ann already"):
+    with pytest.raises(ff.BadInput, match="already a token ann"):
         tokens.create(installation.store, "ann")
     tokens.revoke(installation.store, "ann")
     assert tokens.find(installation.store, old.secret) is None

@@ -70,6 +70,9 @@ class Delivery:
         settled: list[MemberRow] = []
         passed_over: set[int] = set()
         for id_, member in known.items():
+            if member.state in (MemberState.ANSWERED, MemberState.FAILED):
+                passed_over.add(id_)  # It was written before the worker died that read these results first.
+                continue
             if (reply := results[id_].reply) is not None:
                 outcome, text = judged[id_]
                 if not tx.calls.add([self._call(member, outcome, reply)]):
@@ -79,6 +82,8 @@ class Delivery:
                     tx.answers.keep(member.key, packed(Answer(text, self.batch.provider, self.batch.model)))
                 same = [one for one in waiting if one.key == member.key and (text is not None or one.id == id_)]
                 tx.batched.settle([one.id for one in same], MemberState.ANSWERED)
+                if member.state is MemberState.LIVE:
+                    tx.batched.answer_late(id_)
             else:
                 trouble = results[id_].trouble
                 assert trouble is not None

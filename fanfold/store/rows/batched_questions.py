@@ -193,6 +193,11 @@ class BatchedQuestions:
             if row.scopes:
                 self._freed[tuple(json.loads(row.scopes))] += row.reserved or 0
 
+    def answer_late(self, id_: int) -> None:
+        """A question that was to be asked live was answered in its batch after all; its answer is counted once."""
+        late = sa.and_(batch_members.c.id == id_, batch_members.c.state == MemberState.LIVE.value)
+        self.connection.execute(sa.update(batch_members).where(late).values(state=MemberState.ANSWERED.value))
+
     def free_budgets(self) -> None:
         """Give back what the questions that were settled here had reserved; the last of a transaction, as for live calls."""
         for scopes, amount in sorted(self._freed.items()):

@@ -18,7 +18,7 @@ SENTENCES: dict[str, str] = {
     "worker_hangs": "its worker hangs past the time limit",
     "result_refused": "The database refused its result.",
     "stage_changed_kind": (
-        "{stage} was a {before} stage when the task was submitted, and is a {now_kind} stage in the code of this "
+        "{stage} was a stage of kind {before} when the task was submitted, and is of kind {now_kind} in the code of this "
         "worker. Run a worker with the earlier code and retry, or submit the work again."
     ),
     "time_limit": "It took longer than its time limit of {seconds:g} s.",
