@@ -11,8 +11,6 @@ WINDOW_SECONDS = 60.0
 DAY_SECONDS = 86_400.0
 BLOCK_SECONDS = 1.0
 """How long a process may use a block that it has leased."""
-FIRST_IN_FLIGHT = 4.0
-"""Calls in flight to begin with, where nothing is known about a model's limits."""
 RAMP_PER_SECOND = 4.0
 """A limit that opens again allows one call in flight, and this many more with each second."""
 

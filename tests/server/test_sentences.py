@@ -92,7 +92,9 @@ def test_a_rerun_of_a_pipeline_that_the_server_does_not_have_is_refused(
     installation.client.pause(task.id)
     answer = asker.post(f"/tasks/{task.id}/rerun", status=422)
     assert answer["code"] == "pipeline_needed"
-    assert answer["detail"].startswith(f"Task {task.id} can be started over only where its pipeline elsewhere is known")
+    assert answer["detail"].startswith(
+        f"Task {task.id} can be started over only where its pipeline elsewhere is installed"
+    )
     assert not TYPED.search(answer["detail"])
     assert asker.get(f"/tasks/{task.id}")["state"] == "paused"
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fanfold.model.rate_limits import (
-    FIRST_IN_FLIGHT,
     RAMP_PER_SECOND,
     Dimension,
     Level,
@@ -100,7 +99,7 @@ class LimitRows:
     def _act(self, tx: Transaction, visit: Visit) -> Lease:
         rows = tx.rate_limits
         if not self._is_declared:
-            rows.declare(self.key, self.sizes, min(FIRST_IN_FLIGHT, self.most))
+            rows.declare(self.key, self.sizes, float(self.most))
         self._report(tx, visit)
         held = None if visit.hold is None else self._held(tx, visit.hold)
         for told in sorted(visit.told, key=lambda one: ORDER[one.dimension]):

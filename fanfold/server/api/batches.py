@@ -59,7 +59,7 @@ class LaneWish(BaseModel):
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"lane": "live"}]})
 
 
-@router.get("/batches")
+@router.get("/batches", responses=may_answer())
 def list_batches(client: Looking, limit: Limit = 100) -> BatchList:
     """List the last batches of questions at services."""
     return BatchList.model_construct(batches=[BatchShape.of(one) for one in client.batches(limit=limit)])
