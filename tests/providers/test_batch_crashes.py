@@ -15,7 +15,15 @@ from tests.installation import Installation
 from tests.waiting import eventually
 
 PROGRAM = Path(__file__).with_name("batch_worker.py")
-STEPS = ("begun", "intended", "created", "kept", "looked", "fetching", "delivered", "given_back", "ended")
+BOTH = ("created", "fetching", "delivered")
+"""The steps after which a worker is killed on both databases; the others differ in nothing that a database does."""
+STEPS = [
+    *BOTH,
+    *(
+        pytest.param(step, marks=pytest.mark.one_database)
+        for step in ("begun", "intended", "kept", "looked", "given_back", "ended")
+    ),
+]
 QUICK = {"batch_quiet_seconds": 0.3, "batch_poll_seconds": 0.2, "batch_trial": 0, "lease_seconds": 4.0}
 
 
