@@ -98,7 +98,7 @@ def test_a_server_for_others_demands_a_token(sqlite_shell: Shell) -> None:
     named = sqlite_shell.fails(
         Exit.BAD_INPUT, "serve", "--allow-host", "fanfold.example", "--port", "0", "--no-workers"
     )
-    assert "fanfold.example demands tokens" in named
+    assert "fanfold.example requires tokens" in named
     secret = sqlite_shell.ok("tokens", "create", "root", "--role", "admin").strip()
     _, address = serve(sqlite_shell, "--host", "0.0.0.0", "--no-workers")
     assert httpx2.get(f"{address}/api/v1/tasks").status_code == 401
