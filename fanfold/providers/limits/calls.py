@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -31,11 +31,12 @@ class CallPlace:
         """What it took: nothing, as long as it was not sent."""
         self._estimate = estimate
         self._question = question
+        self._now = limit.now
         self._sent_at = 0.0
 
     def sent(self) -> None:
         """From now on it counts."""
-        self.used, self._sent_at = None, time.monotonic()
+        self.used, self._sent_at = None, self._now()
 
     def answered(self, usage: Usage, told: tuple[ToldLimit, ...]) -> None:
         """An answer came."""
@@ -46,7 +47,7 @@ class CallPlace:
     def failed(self, trouble: ServiceTrouble, closed_seconds: float) -> None:
         """No answer came. A refusal closes the limit for all workers; a call that was not served took no tokens."""
         self.limit.learn(trouble.told)
-        ago = time.monotonic() - self._sent_at
+        ago = self._now() - self._sent_at
         if trouble.kind is TroubleKind.QUOTA:
             self.limit.refused(trouble.after or 0.0, ago, is_quota=True)
         elif trouble.kind is TroubleKind.LIMITED:
@@ -69,7 +70,8 @@ class CallLimits:
         key = provider.limit_key(model)
         if key not in self._limits:
             rows = LimitRows(self.store, key, sizes_for(provider, model), provider.concurrency, self.holder)
-            self._limits[key] = (SharedLimit(rows, patience=self._patience), Estimate())
+            now = asyncio.get_running_loop().time
+            self._limits[key] = (SharedLimit(rows, now=now, patience=self._patience), Estimate())
         return self._limits[key]
 
     @asynccontextmanager

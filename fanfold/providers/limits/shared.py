@@ -99,7 +99,7 @@ class SharedLimit:
         self.rows = rows
         self.visits = 0
         """How many transactions it took so far."""
-        self._now, self._rest, self._patience = now, rest, patience
+        self.now, self._rest, self._patience = now, rest, patience
         self._queue: deque[Waiter] = deque()
         self._blocks = Blocks()
         self._busy = 0
@@ -124,7 +124,7 @@ class SharedLimit:
 
     def closed_seconds(self) -> float:
         """For how long it stays closed, as far as this process knows; 0 when it is open."""
-        return max(0.0, self._closed_until - self._now())
+        return max(0.0, self._closed_until - self.now())
 
     async def enter(self, need: Need) -> None:
         """Wait until a call may go, and count it; MustWait when that would take too long."""
@@ -135,7 +135,7 @@ class SharedLimit:
         behind = self._blocks.seconds_behind((waiter.need for waiter in self._queue), need, processes)
         if max(behind, self.closed_seconds()) > self._patience():
             raise MustWait(max(behind, self.closed_seconds()))
-        waiter = Waiter(need, self._now())
+        waiter = Waiter(need, self.now())
         self._queue.append(waiter)
         self._tend()
         try:
@@ -152,7 +152,7 @@ class SharedLimit:
         self._busy -= 1
         self._blocks.settle(need, need if used is None else used)
         self._admit()
-        self._idle_since = self._now()
+        self._idle_since = self.now()
         self._tend()
 
     def went_well(self) -> None:
@@ -163,7 +163,7 @@ class SharedLimit:
         """The service refused a call: close for everybody, at once here and with the next visit for all others."""
         self._refusals.append(Refusal(seconds, ago, is_quota))
         if not is_quota:
-            self._closed_until = max(self._closed_until, self._now() + seconds)
+            self._closed_until = max(self._closed_until, self.now() + seconds)
             self._clean = 0
         self._tend()
 
@@ -173,9 +173,9 @@ class SharedLimit:
             known = self._blocks.levels.get(one.dimension)
             is_new = known is None or known.size is None or abs(known.size - one.limit) > 0.01 * one.limit
             is_low = known is not None and one.remaining is not None and one.remaining < LOW * known.burst
-            if is_new or (is_low and self._now() > self._told_at + LOOK_SECONDS[0]):
+            if is_new or (is_low and self.now() > self._told_at + LOOK_SECONDS[0]):
                 self._told[one.dimension] = one
-                self._told_at = self._now()
+                self._told_at = self.now()
                 self._is_learning = self._is_learning or is_new
         if self._told:
             self._tend()
@@ -186,11 +186,11 @@ class SharedLimit:
             self._tending.cancel()
             await asyncio.gather(self._tending, return_exceptions=True)
         if self._held is not None or self._refusals:
-            left = Visit(self._blocks.leftovers(self._now()), refusals=tuple(self._refusals), leaves=True)
+            left = Visit(self._blocks.leftovers(self.now()), refusals=tuple(self._refusals), leaves=True)
             await asyncio.to_thread(self.rows.visit, left)
 
     def _admits(self, need: Need) -> bool:
-        now = self._now()
+        now = self.now()
         if self._held is None or self._busy >= self._held.held or now < self._closed_until or self._is_learning:
             return False
         is_fresh = now < self._looked_at + self._every(LOOK_SECONDS)  # Somebody may have closed it meanwhile.
@@ -227,11 +227,11 @@ class SharedLimit:
         await self._give_back()
 
     def _is_idle(self) -> bool:
-        return self._now() >= self._idle_since + IDLE_SECONDS
+        return self.now() >= self._idle_since + IDLE_SECONDS
 
     def _until_visit(self) -> float:
         """Seconds until a visit to the rows is worth its while."""
-        now = self._now()
+        now = self.now()
         if self._refusals or self._told or (self._queue and self._held is None):
             return self._failed_at + RETRY_SECONDS - now
         if not self._queue:
@@ -249,7 +249,7 @@ class SharedLimit:
 
     def _every(self, bounds: tuple[float, float]) -> float:
         """An interval that costs less than a statement for each call."""
-        speed = self._speed.measured(self._now())
+        speed = self._speed.measured(self.now())
         return min(bounds[1], max(bounds[0], 2 * bounds[0] / speed)) if speed else bounds[0]
 
     def _wants_more(self) -> bool:
@@ -261,21 +261,21 @@ class SharedLimit:
         return has_room or held.is_opening or (held.is_searching and self._clean >= held.cap)
 
     async def _visit(self) -> None:
-        visit, sent_at = self._wanted(), self._now()
+        visit, sent_at = self._wanted(), self.now()
         self._refusals, self._told, self._is_learning = [], {}, False
         self.visits += 1
         try:
             lease = await asyncio.to_thread(self.rows.visit, visit)
         except Exception as problem:
             log.warning("[limits] %s: %s; trying again in %g s", self.rows.key, problem, RETRY_SECONDS)
-            self._refusals, self._failed_at = [*visit.refusals, *self._refusals], self._now()
+            self._refusals, self._failed_at = [*visit.refusals, *self._refusals], self.now()
             self._send_away(problem)
             return
         self._note(lease, sent_at)
         self._admit()
 
     def _wanted(self) -> Visit:
-        now = self._now()
+        now = self.now()
         refills = self._blocks.refills(self._next_needs(), self._speed.measured(now), now)
         is_due = now >= self._held_at + self._every(HOLD_SECONDS) or self._held is None or self._refusals
         hold = None
@@ -295,7 +295,7 @@ class SharedLimit:
         return [waiter.need for waiter in islice(self._queue, free)]
 
     def _note(self, lease: Lease, sent_at: float) -> None:
-        now = self._now()
+        now = self.now()
         self._blocks.note(lease.taken, lease.levels, sent_at, now)
         if lease.held is not None:
             self._held, self._held_at = lease.held, sent_at
@@ -307,7 +307,7 @@ class SharedLimit:
         """Send back the calls that would have to wait too long: their items give their places to other work."""
         if not self._queue:
             return
-        now, closed, patience = self._now(), self.closed_seconds(), self._patience()
+        now, closed, patience = self.now(), self.closed_seconds(), self._patience()
         if day := self._blocks.used_up_day(now):
             self._send_away(MustWait(day, is_quota=True))
         elif closed > patience:
@@ -325,7 +325,7 @@ class SharedLimit:
             return
         self._held = None
         self.visits += 1
-        left = Visit(self._blocks.leftovers(self._now()), leaves=True)
+        left = Visit(self._blocks.leftovers(self.now()), leaves=True)
         try:
             await asyncio.to_thread(self.rows.visit, left)
         except Exception as problem:
