@@ -59,7 +59,8 @@ def _method(name: str, method: Callable[..., Any]) -> list[str]:
         given = _parameters(signature.parameters.values())
         mark = "    @overload\n" if overloads else ""
         if is_iterator(one):
-            element = ELEMENTS.get(returned) or returned.removeprefix("Iterator[").removesuffix("]")
+            name_of, _, parameters = returned.partition("[")
+            element = f"{ELEMENTS[name_of]}[{parameters}" if name_of in ELEMENTS else parameters.removesuffix("]")
             lines.append(f"{mark}    def {name}({given}) -> AsyncGenerator[{_plain(element)}, None]: ...")
         else:
             lines.append(f"{mark}    async def {name}({given}) -> {_plain(returned)}: ...")
