@@ -310,7 +310,7 @@ def test_an_upgrade_behind_a_long_reader_holds_nobody_up(
             reader.execute(sa.text("SELECT count(*) FROM item_data"))
             held_at = time.monotonic()
             with pytest.raises(
-                DatabaseProblem, match=r"8 tries of 0.3 s: process \d+ .*fanfold, idle in trans"
+                DatabaseProblem, match=r"8 tries of 0.3 s: server process \d+ .*fanfold, idle in trans"
             ) as caught:
                 migrate.upgrade_database(first.database)
             held, longest = time.monotonic() - held_at, waits.longest

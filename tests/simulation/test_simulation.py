@@ -44,7 +44,7 @@ def test_no_seed_breaks_a_promise(store: SimulatedStore, share: int) -> None:
 
 @pytest.mark.parametrize("seed", [1, 4])
 def test_a_seed_gives_the_same_run_again(store: SimulatedStore, seed: int) -> None:
-    play(store, 2)  # What a process does only once, such as preparing statements, is done by then.
+    play(store, seed)  # What a process says only once, such as a warning, is said by then.
     first, second = (play(store, seed, with_digest=True) for _ in range(2))
     assert first.moments > 100
     assert first.digest == second.digest
