@@ -147,28 +147,22 @@ def test_a_queue_that_takes_too_long_sends_calls_back_with_the_time_to_wait(inst
     assert 60 < asyncio.run(asyncio.wait_for(story(), 60)) < 120
 
 
-def test_a_process_that_does_not_know_better_begins_with_four_calls_and_finds_more(installation: Installation) -> None:
-    async def story() -> list[float]:
+def test_a_process_that_does_not_know_better_begins_with_its_concurrency(installation: Installation) -> None:
+    async def story() -> float:
         limit = limit_of(installation, most=6)
-        levels: list[float] = []
-        while not levels or levels[-1] < 6:
-            size = 4 if not levels else int(levels[-1])
-            await asyncio.gather(*(limit.enter(CALL) for _ in range(size)))
-            more = asyncio.create_task(limit.enter(CALL))
-            await asyncio.sleep(0)
-            assert limit.waiting == 1, "one more has to wait for an answer"
-            for _ in range(size):
-                limit.went_well()
-            while level(installation, "in_flight") == size:
-                await asyncio.sleep(0.02)
-            await more
-            for _ in range(size + 1):
-                limit.leave(CALL)
-            levels.append(level(installation, "in_flight"))
+        await asyncio.gather(*(limit.enter(CALL) for _ in range(6)))
+        more = asyncio.create_task(limit.enter(CALL))
+        await asyncio.sleep(0)
+        assert limit.waiting == 1, "one more has to wait for an answer"
+        found = level(installation, "in_flight")
+        for _ in range(6):
+            limit.leave(CALL)
+        await more
+        limit.leave(CALL)
         await limit.close()
-        return levels
+        return found
 
-    assert asyncio.run(asyncio.wait_for(story(), 100)) == [5, 6]
+    assert asyncio.run(asyncio.wait_for(story(), 100)) == 6
 
 
 def test_a_block_is_void_after_its_second() -> None:
