@@ -8,7 +8,6 @@ from enum import StrEnum
 from typing import Any
 
 from fanfold.errors import BadInput
-from fanfold.model.lifecycle import Move
 from fanfold.model.text.sentences import say
 
 LIVE, BATCH, AUTO = "live", "batch", "auto"
@@ -54,33 +53,6 @@ class MemberState(StrEnum):
     LIVE = "live"
 
 
-BATCH_MOVES = (
-    Move("send", (BatchState.SENDING,), (BatchState.RUNNING,), (), "the service has accepted it and named its id"),
-    Move("end", (BatchState.RUNNING,), (BatchState.FETCHING,), (), "the service has ended it: there may be results"),
-    Move(
-        "refuse",
-        (BatchState.SENDING, BatchState.RUNNING, BatchState.FETCHING),
-        (BatchState.FAILED,),
-        (),
-        "the service refused it, or no longer knows it",
-    ),
-    Move("settle", (BatchState.FETCHING,), (BatchState.DONE,), (), "every result is read and every question settled"),
-)
-MEMBER_MOVES = (
-    Move("send", (MemberState.COLLECTED,), (MemberState.SENT,), (), "it goes into a batch"),
-    Move(
-        "answer",
-        (MemberState.COLLECTED, MemberState.SENT, MemberState.LIVE),
-        (MemberState.ANSWERED,),
-        (),
-        "its answer is kept",
-    ),
-    Move("fail", (MemberState.COLLECTED, MemberState.SENT), (MemberState.FAILED,), (), "the service refused it"),
-    Move(
-        "return", (MemberState.SENT,), (MemberState.COLLECTED,), (), "it expired, or its batch failed: the next batch"
-    ),
-    Move("ask_live", (MemberState.COLLECTED, MemberState.SENT), (MemberState.LIVE,), (), "it is asked live instead"),
-)
 OPEN_BATCHES = (BatchState.SENDING, BatchState.RUNNING, BatchState.FETCHING)
 OPEN_MEMBERS = (MemberState.COLLECTED, MemberState.SENT)
 """Questions whose items wait."""

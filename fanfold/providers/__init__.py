@@ -1,1 +1,1 @@
-"""Who answers? Model services by name: what they are called with, what they cost, and what becomes of their answers."""
+"""Model services by name: how they are called, what they cost, and what becomes of their answers."""

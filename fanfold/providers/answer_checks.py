@@ -1,4 +1,4 @@
-"""May this answer be taken? What goes wrong with answers of models in general; an application adds checks of its own."""
+"""Checks that every answer of a model has to pass; an application adds its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does Anthropic answer? The messages protocol, through the library that the extra `anthropic` installs."""
+"""Anthropic's messages protocol, through the library that the extra `anthropic` installs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens when a handler asks? Kept answers first; then the chain of models, each answer judged, kept and accounted for."""
+"""Asks a question for a handler: cached answers first, then the chain of models; each answer is checked and kept."""
 
 from __future__ import annotations
 

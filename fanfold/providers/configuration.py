@@ -1,4 +1,4 @@
-"""Which services are there? Those of `fanfold.toml` and the environment, and a few that need no configuration."""
+"""The configured model services: those of `fanfold.toml` and the environment, and a few built-in ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where do questions meet? In one place per event loop, so that the same question is asked, and paid, once."""
+"""The questions in flight in one event loop, so that the same question is asked, and paid for, once."""
 
 from __future__ import annotations
 

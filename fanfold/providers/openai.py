@@ -1,4 +1,4 @@
-"""How do services answer that speak OpenAI's protocol? OpenAI, Ollama, vLLM, LM Studio, DeepSeek, Qwen and many more."""
+"""OpenAI's protocol, which Ollama, vLLM, LM Studio, DeepSeek, Qwen and many other services speak too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does an answer cost? What the configuration says, else the public price list; unknown stays unknown, never 0."""
+"""The price of an answer: from the configuration, else from the public price list. Unknown stays unknown, never 0."""
 
 from __future__ import annotations
 

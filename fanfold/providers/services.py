@@ -1,4 +1,4 @@
-"""How is a service spoken to? One request, one reply or one kind of trouble, whatever its protocol."""
+"""The common form of all protocols: one request, and one reply or one kind of trouble."""
 
 from __future__ import annotations
 

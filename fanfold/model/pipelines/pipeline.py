@@ -1,4 +1,4 @@
-"""How is the work cut up? A pipeline: named stages with their handlers and rules, in the order of their definition."""
+"""Pipelines: named stages with their handlers and rules, in the order of their definition."""
 
 from __future__ import annotations
 

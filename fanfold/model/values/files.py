@@ -1,4 +1,4 @@
-"""What is a file to a pipeline? A named blob that any worker can read."""
+"""Files of a pipeline: named blobs that any worker can read."""
 
 from __future__ import annotations
 

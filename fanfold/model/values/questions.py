@@ -1,4 +1,4 @@
-"""What is a question to a model, and what an answer? The values that pipelines, providers and the ledger share."""
+"""Questions to models, their answers and what they cost: the values that pipelines, providers and the ledger share."""
 
 from __future__ import annotations
 
