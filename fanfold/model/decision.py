@@ -63,8 +63,8 @@ class Decision:
 def part_key(*content: Any) -> str:
     """The key of a part, made from its content, so that it is the same after a redo that yields the same part.
 
-    Give everything that makes the part what it is, as values that can be kept: the text before and after a change, or the name
-    of a field and its value. A part that says something else has another key, and so no decision.
+    Give everything that identifies the part, as values that can be stored: the text before and after a change, or the name of
+    a field and its value. A part with other content has another key, and so no decision.
     """
     text = serial.dump(content, "The content of a part")
     canonical = json.dumps(_without_types(json.loads(text)), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
@@ -72,7 +72,7 @@ def part_key(*content: Any) -> str:
 
 
 def _without_types(found: Any) -> Any:
-    """Content as people see it: the page does not know the types, and must come to the same key."""
+    """The content as plain JSON, as people see it: the page does not know the types, and must compute the same key."""
     if isinstance(found, dict):
         tagged = found.keys() == {TYPE_MARK, VALUE_MARK}
         return _without_types(found[VALUE_MARK]) if tagged else {key: _without_types(one) for key, one in found.items()}

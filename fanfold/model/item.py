@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic, NamedTuple
 
 from fanfold.model.decision import Decision
 from fanfold.model.lifecycle import ItemState
-from fanfold.model.values.questions import NOTHING_SPENT, Spending
+from fanfold.model.money.questions import NOTHING_SPENT, Spending
 from fanfold.model.values.typed import In, Out
 
 HELD_SECONDS = 4_000 * 365 * 86_400.0
@@ -32,7 +32,7 @@ BEGAN_AGAIN = _BeganAgain()
 
 @dataclass(frozen=True)
 class NewItem(Generic[In]):
-    """A piece of work to be done: an optional key, unique within its stage, and an input that can be kept."""
+    """A piece of work to be done: an optional key, unique within its stage, and an input that can be stored."""
 
     kept_types: ClassVar[tuple[str, ...]] = ("input",)
 

@@ -75,7 +75,7 @@ ITEM_MOVES = (
         (PENDING, RETRYING, ItemState.WAITING),
         (RUNNING,),
         WORKER + PERSON,
-        "a worker takes the item with a new lease, or a person merges without it",
+        "a worker takes the item with a new lease; `merge` also claims the held items it leaves out: late results are refused",
     ),
     Move("finish", (RUNNING,), (DONE,), WORKER, "the handler returned a result"),
     Move(
@@ -83,7 +83,7 @@ ITEM_MOVES = (
         (RUNNING,),
         (RETRYING, ItemState.FAILED),
         WORKER + PERSON,
-        "the handler raised: back off, or give up; or a person merges without it",
+        "the handler raised: back off, or give up; `merge` fails the held items that it leaves out",
     ),
     Move("postpone", (RUNNING,), (ItemState.WAITING,), WORKER, "an external job is running: poll again later"),
     Move(
@@ -181,11 +181,11 @@ TASK_MOVES = (
         "start over from the first stage",
     ),
     Move("delete", (TaskState.WAITING, PAUSED, *FINISHED_TASKS), (), PERSON, "remove it with all its files"),
-    Move("prune", FINISHED_TASKS, (), SWEEP, "finished long ago: removed with all its files"),
+    Move("prune", FINISHED_TASKS, (), SWEEP + PERSON, "finished long ago: removed with all its files"),
 )
 
-MOVED_ALONG = ("advance", "decide")
-"""Moves that a person causes indirectly: at the end of a stage, or by a decision about a part of a result."""
+MOVED_ALONG = ("advance", "decide", "prune")
+"""Moves that a person causes indirectly: at the end of a stage, by a decision about a part of a result, or by `fanfold prune`."""
 COMMANDS = tuple(
     dict.fromkeys(
         move.verb for move in TASK_MOVES if Actor.PERSON in move.by and move.sources and move.verb not in MOVED_ALONG

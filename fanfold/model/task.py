@@ -7,11 +7,11 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from fanfold.model.batch import NONE_BATCHED, LaneCounts
 from fanfold.model.item import Attempt
 from fanfold.model.lifecycle import FINISHED_TASKS, OPEN_ITEMS, RETRIED_BY_NAME, ItemState, TaskState
+from fanfold.model.money.batch import NONE_BATCHED, LaneCounts
+from fanfold.model.money.questions import NOTHING_SPENT, Spending
 from fanfold.model.plan import Kind, Plan
-from fanfold.model.values.questions import NOTHING_SPENT, Spending
 
 
 class TaskOrder(StrEnum):
@@ -60,6 +60,8 @@ class TaskRow:
     """The token of a decided reset of many items that is not carried out yet; nothing is claimed meanwhile."""
     decided: int | None = None
     """The number of the last decision about its results; None if there is none."""
+    sample: int | None = None
+    """How many items of a stage are processed before the task is paused with an estimate; None for all."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ class Task:
     inputs: tuple[Any, ...] = field(default=())
     spending: Spending = NOTHING_SPENT
     batched: LaneCounts = NONE_BATCHED
-    """How many of its questions are in the batch lane, while some of its items wait."""
+    """How many of its questions are in the batch lane, by state; counted only while items wait for them."""
     degraded: int = 0
     """How many of its items are done with a degraded result."""
     accepted: int = 0
@@ -240,5 +242,5 @@ class Timeline:
     ended_at: datetime
     seconds_per_span: float
     stages: tuple[StageSpan, ...]
-    lanes: tuple[WorkerPace, ...]
+    rows: tuple[WorkerPace, ...]
     attempts: tuple[Attempt, ...]

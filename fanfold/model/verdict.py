@@ -13,7 +13,7 @@ class Verdict(StrEnum):
     """What happens to a task after its stage was checked."""
 
     OPEN = "open"
-    GO_ON = "go on"
+    CONTINUE = "continue"
     PARTIAL = "partial"
     FAILED = "failed"
 
@@ -27,5 +27,5 @@ def verdict(stage: PlannedStage, counts: Counts) -> Verdict:
     if counts.settled < counts.total:
         return Verdict.OPEN
     if not too_many:
-        return Verdict.GO_ON
+        return Verdict.CONTINUE
     return Verdict.PARTIAL if stage.kind is Kind.EACH and counts[ItemState.DONE] else Verdict.FAILED

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from math import ceil
 
-from fanfold.model.batch import NONE_BATCHED, LaneCounts
 from fanfold.model.lifecycle import COMMANDS, RETRIED_BY_NAME, TASK_MOVES, ItemState, TaskState, legal
+from fanfold.model.money.batch import NONE_BATCHED, LaneCounts
 from fanfold.model.plan import Kind, Plan
 from fanfold.model.progress import Counts
 from fanfold.model.text.sentences import Sentence, say
@@ -16,7 +16,7 @@ PATIENCE_SECONDS = 600.0
 """A task that has waited for a service for longer than this is listed among what needs a person."""
 RATE_LIMITED, UNREACHABLE, QUOTA = "rate_limited", "unreachable", "quota_used_up"
 SOON_SECONDS = 600.0
-"""A next try within this time is told in seconds, a later one by the clock."""
+"""A next attempt within this time is shown in seconds, a later one as a time of day."""
 ACCEPT = "accept"
 """The command that accepts degraded results. It moves nothing, so it is not in the table of moves."""
 
@@ -78,9 +78,12 @@ class Facts:
 
 
 def state_word(facts: Facts) -> str:
-    """The application's word for a task's state."""
+    """The application's word for a task's state. An application that renames `waiting` has that word at every gate."""
+    words = dict(facts.plan.task_words)
     usual = usual_word(facts)
-    return dict(facts.plan.task_words).get(usual, usual)
+    if facts.state is TaskState.WAITING and TaskState.WAITING in words:
+        usual = TaskState.WAITING
+    return words.get(usual, usual)
 
 
 def phase(facts: Facts) -> str:
@@ -193,9 +196,9 @@ def _not_served(facts: Facts) -> Sentence:
 
 
 def _timed(facts: Facts, trouble: Trouble | None) -> Sentence:
-    """All that is left of the stage waits for a time."""
+    """The wait reason if every open item of the stage waits for its due time."""
     if facts.batched.open:
-        return say("waits_for_batch", sent=facts.batched.sent, collected=facts.batched.collected)
+        return in_batches(facts.batched)
     external, at, now = facts.counts[ItemState.WAITING], facts.next_due_at, facts.now
     if at is None:
         what = say("waits_external") if external else say("waits_next_try")
@@ -204,6 +207,24 @@ def _timed(facts: Facts, trouble: Trouble | None) -> Sentence:
     else:
         what = say("waits_next_try_until", at=at, now=now)
     return say("because", what=what, why=trouble.message) if trouble and trouble.message else what
+
+
+def batched_where(counts: LaneCounts) -> list[Sentence]:
+    """How many questions of a task are where in the batch lane."""
+    places = (
+        (counts.sent, say("questions_at_service", count=counts.sent)),
+        (counts.sending, say("questions_being_sent", count=counts.sending)),
+        (counts.collected, say("questions_to_be_sent", count=counts.collected)),
+    )
+    return [told for count, told in places if count]
+
+
+def in_batches(counts: LaneCounts) -> Sentence:
+    """Where the questions of a task are in the batch lane, and why those that should be asked live still wait."""
+    what = say("waits_for_batch", where=batched_where(counts))
+    if counts.shared:
+        return say("waits_for_shared_batch", what=what, count=counts.shared)
+    return say("waits_for_cancelled_batch", what=what, count=counts.later_live) if counts.later_live else what
 
 
 def _hold(facts: Facts) -> Sentence:

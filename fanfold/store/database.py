@@ -15,6 +15,9 @@ from fanfold.store.dialects.access import Wishes
 from fanfold.store.dialects.known import of_url
 from fanfold.store.urls import parse, shown
 
+POOL_SIZE, OVERFLOW = 8, 24
+"""Connections that stay open, and how many more there may be at the same time."""
+
 
 class Database:
     """A connection pool with the clock of its database. ``write()`` and ``read()`` are the only ways in."""
@@ -36,7 +39,7 @@ class Database:
         self.url = self.access.url
         self.clock = self.dialect.clock(read_clock)
         self._own = threading.local()
-        self.engine = self.access.new_engine(pool_size=8, max_overflow=24)
+        self.engine = self.access.new_engine(pool_size=POOL_SIZE, max_overflow=OVERFLOW)
 
     @cached_property
     def _reserve(self) -> sa.Engine:

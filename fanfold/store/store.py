@@ -32,7 +32,7 @@ Result = TypeVar("Result")
 __all__ = ["CONFLICT_TRIES", "Store", "Transaction"]
 CONFLICT_TRIES = 10
 LARGE_START = f'{{"{serial.LARGE_MARK}":'
-"""How the text of a row begins whose value is in a file."""
+"""Prefix of a row's text if its value is in a file."""
 CONFLICT_PAUSE_SECONDS = 0.05
 """Longest pause before the first retry after a conflict; it grows with each retry."""
 
@@ -48,7 +48,7 @@ class Store:
         busy_seconds: float | None = None,
         database: Database | None = None,
     ) -> None:
-        """``database``: one that is open already, and is not closed with the store."""
+        """``database``: one that is already open, and is not closed with the store."""
         self.settings = settings
         self._owned = database is None
         self.database = database or Database(
@@ -85,7 +85,7 @@ class Store:
         return store
 
     def _refuse_vanished(self) -> None:
-        """DatabaseProblem when the database file is missing but the data folder still has files of its tasks."""
+        """DatabaseProblem if the database file is missing but the data folder still has files of its tasks."""
         folder, url = self.settings.data_folder, self.database.url
         if self.database.access.is_new() and sharing.is_marked(folder, shown(url)):
             sentence = say("database_file_unknown", file=url.database, folder=folder)
@@ -161,7 +161,7 @@ class Store:
         return [name for name, task in named.items() if task in known]
 
     def close(self) -> None:
-        """Close every connection, unless they are somebody else's."""
+        """Close every connection, unless the database was passed in already open."""
         if self._owned:
             self.database.close()
 

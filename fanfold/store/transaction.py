@@ -22,19 +22,20 @@ from fanfold.store.items.query import Reading
 from fanfold.store.items.recover import Recovery
 from fanfold.store.items.reset import Resetting
 from fanfold.store.items.settle import Settling
-from fanfold.store.rows.answers import Answers, Calls
-from fanfold.store.rows.batched_questions import BatchedQuestions
-from fanfold.store.rows.batches import Batches
-from fanfold.store.rows.budgets import Budgets
-from fanfold.store.rows.costs import Costs
 from fanfold.store.rows.decisions import Decisions
 from fanfold.store.rows.events import Events
 from fanfold.store.rows.health import HealthChecks
-from fanfold.store.rows.rate_limits import RateLimits
+from fanfold.store.rows.money.answers import Answers, Calls
+from fanfold.store.rows.money.batched_questions import BatchedQuestions
+from fanfold.store.rows.money.batches import Batches
+from fanfold.store.rows.money.budgets import Budgets
+from fanfold.store.rows.money.costs import Costs
+from fanfold.store.rows.money.rate_limits import RateLimits
+from fanfold.store.rows.money.usage_history import UsageHistory
 from fanfold.store.rows.removal import Removal
 from fanfold.store.rows.tasks import Tasks
+from fanfold.store.rows.templates import Templates
 from fanfold.store.rows.tokens import Tokens
-from fanfold.store.rows.usage_history import UsageHistory
 from fanfold.store.rows.workers import Workers
 from fanfold.store.streams.database import Streams
 from fanfold.store.upgrade import revisions
@@ -154,12 +155,12 @@ class Transaction:
 
     @cached_property
     def budgets(self) -> Budgets:
-        """What may be spent: reserve, settle."""
+        """Budgets: reserve, settle."""
         return Budgets(self.connection, self.clock)
 
     @cached_property
     def costs(self) -> Costs:
-        """The books: the ledger, added up."""
+        """Sums of the ledger."""
         return Costs(self.connection, self.clock)
 
     @cached_property
@@ -181,6 +182,11 @@ class Transaction:
     def batched(self) -> BatchedQuestions:
         """Questions in the batch lane, and the items that wait for them."""
         return BatchedQuestions(self.connection, self.clock)
+
+    @cached_property
+    def templates(self) -> Templates:
+        """Templates by name and version, and the tasks that used them."""
+        return Templates(self.connection, self.clock)
 
     @cached_property
     def tokens(self) -> Tokens:

@@ -1,1 +1,1 @@
-"""What an application declares: pipelines, rules, options, forms, actions and words."""
+"""What an application declares: pipelines, rules, options, forms, actions and its own words."""

@@ -1,4 +1,4 @@
-"""An action: a named operation on a task that an application brings, with options of its own."""
+"""Actions: named operations on a task that an application provides, each with its own options."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Action:
     help: str
     options: Mapping[str, Option]
     states: tuple[TaskState, ...]
-    """The states of a task in which it is offered."""
+    """The task states in which it is offered."""
 
     @classmethod
     def of(
@@ -34,20 +34,24 @@ class Action:
         options: Sequence[Option],
         states: Sequence[str],
     ) -> Action:
-        """The action, or BadPipeline when it makes no sense."""
+        """The action; BadPipeline if it is not valid."""
         check_name("action", name)
         check_plain("action", name, run)
         unknown = [state for state in states if state not in [*TaskState]]
         if unknown:
-            raise BadPipeline(f"The action {name} names the state {unknown[0]}. There are: {', '.join(TaskState)}.")
+            raise BadPipeline(
+                f"The action {name} names the unknown state {unknown[0]}. Use one of: {', '.join(TaskState)}."
+            )
         known = declared(options)
         if secrets := [one.name for one in known.values() if one.kind == SECRET]:
-            raise BadPipeline(f"The option {secrets[0]} of the action {name} is a secret; actions have none.")
+            raise BadPipeline(
+                f"The option {secrets[0]} of the action {name} is a secret, which actions do not support."
+            )
         offered = tuple(TaskState(state) for state in states) or tuple(TaskState)
         return cls(name, run, label or name.replace("_", " "), help, known, offered)
 
     def described(self) -> dict[str, Any]:
-        """What is told of it to those who choose."""
+        """Its description for clients."""
         return {
             "name": self.name,
             "label": self.label,

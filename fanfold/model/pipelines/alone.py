@@ -1,4 +1,4 @@
-"""Stands in for the task when a function made with ``@fanfold.task`` is called as a plain function: nothing is kept."""
+"""Replaces the task when a function made with ``@fanfold.task`` is called as a plain function: nothing is stored."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fanfold.errors import BadInput
 
 
 class Alone:
-    """A task that is none: it takes progress, pieces and usage, and forgets them."""
+    """Takes progress, pieces and usage, and discards them."""
 
     id = task_id = title = idempotency_key = ""
     attempt = 1
@@ -21,23 +21,23 @@ class Alone:
         self.memory: dict[str, Any] = {}
 
     def remember(self, **values: Any) -> None:
-        """Keep values until the call returns."""
+        """Keep values only until the call returns."""
         self.memory |= values
 
     def check(self) -> None:
-        """Nobody can pause or cancel a plain call."""
+        """A plain call cannot be paused or cancelled."""
 
     def progress(self, share: float, message: str | None = None) -> None:
-        """Nobody watches."""
+        """Nothing shows progress of a plain call."""
 
     def emit(self, value: Any) -> None:
-        """Nobody listens."""
+        """Nothing reads pieces of a plain call."""
 
     def flush(self) -> None:
         """There is nothing to write."""
 
     def used(self, *, model: str | None = None, **usage: Any) -> None:
-        """Nobody keeps accounts."""
+        """Usage of a plain call is not recorded."""
 
     def degraded(self, reason: str) -> None:
         """There is no item to mark."""
@@ -45,4 +45,4 @@ class Alone:
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise BadInput(f"task.{name} needs a task that is kept: run the function with fanfold.run(…), or submit it.")
+        raise BadInput(f"task.{name} needs a stored task: run the function with fanfold.run(…), or submit it.")

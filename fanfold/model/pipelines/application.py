@@ -1,4 +1,4 @@
-"""An application: the pipelines and commands that a package brings, declared without importing them.
+"""Applications: the pipelines and commands that a package provides, declared without importing them.
 
 An entry point of the group ``fanfold.apps`` names one. What belongs to a task (options, actions, forms, views, words) is
 declared on its pipeline.
@@ -17,7 +17,7 @@ TARGET = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 @dataclass(frozen=True)
 class AppCommand:
-    """A command of the ``fanfold`` program. Its ``target`` is a click command, imported when somebody uses it."""
+    """A command of the ``fanfold`` program. Its ``target`` is a click command, imported when it is used."""
 
     name: str
     target: str
@@ -27,8 +27,8 @@ class AppCommand:
     example: str = ""
     """How it is typed, without `fanfold`: `convert book.pdf`."""
     files: str = ""
-    """`package.module:function` that makes its ``FileCommand``, for a command that saves results: so that these can be written
-    again when a task is merged anew."""
+    """`package.module:function` that makes its ``FileCommand``, for a command that saves results, so that they can be written
+    again after a repeated merge."""
 
     def __post_init__(self) -> None:
         if not COMMAND_NAME.fullmatch(self.name):
@@ -42,27 +42,29 @@ class AppCommand:
 
 @dataclass(frozen=True)
 class Application:
-    """What a package brings. Making one imports neither its pipelines nor its commands."""
+    """What a package provides. Creating one imports neither its pipelines nor its commands."""
 
     name: str
     title: str
     pipelines: tuple[str, ...] = ()
-    """Where its pipelines are: `package.module:variable`. They are known by the names that they declare; written as
-    `NAME=package.module:variable`, one whose variable is called otherwise is found without loading others."""
+    """Where its pipelines are: `package.module:variable`. They are known by the names that they declare. Write
+    `NAME=package.module:variable` if a pipeline's name differs from its variable, so that it is found without loading others."""
     commands: tuple[AppCommand, ...] = ()
+    order: int = 100
+    """Its position in the help and on the page, lowest first; then by name."""
 
     def __post_init__(self) -> None:
         for field, example in (("pipelines", '"package.module:name"'), ("commands", "ff.AppCommand(…)")):
             if not isinstance(getattr(self, field), tuple | list):
-                raise BadPipeline(f"The {field} of {self.name} are no tuple. Write {field}=({example},).")
+                raise BadPipeline(f"The {field} of {self.name} must be a tuple. Write {field}=({example},).")
         for command in self.commands:
             if not isinstance(command, AppCommand):
-                raise BadPipeline(f"The commands of {self.name} have {command!r:.100}, which is no ff.AppCommand.")
+                raise BadPipeline(f"The commands of {self.name} have {command!r:.100}, which is not an ff.AppCommand.")
         for target in self.pipelines:
             _check_target(str(target).rpartition("=")[2], f"pipeline of {self.name}")
 
     def pipeline_targets(self) -> list[tuple[str, str]]:
-        """What each pipeline is probably called, and where it is."""
+        """The likely name of each pipeline, and where it is defined."""
         parts = [entry.rpartition("=") for entry in self.pipelines]
         return [(name or target.rpartition(":")[2], target) for name, _, target in parts]
 

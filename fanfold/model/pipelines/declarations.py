@@ -1,4 +1,4 @@
-"""What a pipeline declares beside its stages, for people who use it: its options, its words and the forms of its result."""
+"""What a pipeline declares besides its stages, for its users: its options, its words and the forms of its result."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from fanfold.errors import BadPipeline
 from fanfold.model.pipelines.actions import Action
 from fanfold.model.pipelines.forms import Form
 from fanfold.model.pipelines.options import Option, declared
+from fanfold.model.pipelines.template_kinds import TemplateKind, declared_kinds
 from fanfold.model.pipelines.view_names import VIEWS
 from fanfold.model.pipelines.vocabulary import Vocabulary
 
@@ -16,49 +17,91 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Declarations:
-    """The declared part of a pipeline; command line, API and page are made from it."""
+    """The declared part of a pipeline, from which the command line, the API and the page are built."""
 
     name: str
 
     def __init__(
-        self, options: Sequence[Option] | Mapping[str, str] | None, words: Vocabulary | None = None, view: str = ""
+        self,
+        options: Sequence[Option] | Mapping[str, str] | None,
+        words: Vocabulary | None = None,
+        view: str = "",
+        templates: Sequence[TemplateKind] = (),
     ) -> None:
         if view and view not in VIEWS:
-            raise BadPipeline(f"There is no view '{view}'. There are: {', '.join(VIEWS)}.")
+            raise BadPipeline(f"Unknown view '{view}'. Use one of: {', '.join(VIEWS)}.")
         is_free = options is None or isinstance(options, Mapping)
         self.declared = {} if is_free else declared(cast("Sequence[Option]", options))
-        """Its options by name, where it declares them: then there are no others."""
+        """Its options by name. If it declares any, no others are accepted."""
         known = options if is_free else {one.name: one.help for one in self.declared.values()}
         self.options = dict(cast("Mapping[str, str]", known or {}))
-        """What its options mean, by name, for people who choose them."""
+        """Help texts of its options, by name."""
         self.words = words or Vocabulary()
-        """What it calls the states of its tasks and items, and translations for the page."""
+        """Its words for the states of its tasks and items, and their translations for the page."""
         self.view = view
-        """How the page shows what its items make: one of ``VIEWS``, or by the shape of the output."""
+        """How the page shows the output of its items: one of ``VIEWS``, or None to choose by the shape of the output."""
+        self.template_kinds = declared_kinds(templates, self.declared)
+        """The kinds of templates that its tasks can use, by name."""
         self.actions: dict[str, Action] = {}
-        """Its actions, by name, in the order of their definition."""
+        """Its actions by name, in the order of their definition."""
         self.estimator: Callable[..., Any] | None = None
-        """Tells which calls to models a task will make, before it is submitted."""
+        """Estimates which calls to models a task will make, before it is submitted."""
+        self.item_maker: Callable[..., Any] | None = None
+        """Makes the items of a task from the files that it is submitted with, if the first stage is an `each`."""
+        self.unpacker: Callable[..., Any] | None = None
+        """Replaces input files that contain others, if one of them has an ending of ``unpacked_endings``."""
+        self.unpacked_endings: tuple[str, ...] = ()
         self.forms: dict[str, Form] = {}
-        """The forms of its result, by name, in the order of their definition."""
+        """The forms of its result by name, in the order of their definition."""
 
     def estimate(self, function: Function, /) -> Function:
-        """A function that says what a task will ask: it gets an ``EstimateWork`` and yields ``ExpectedCall``s."""
+        """Register a function that estimates the calls of a task: it gets an ``EstimateWork`` and yields ``ExpectedCall``s."""
         if self.estimator is not None:
-            raise BadPipeline(f"Pipeline {self.name} has an estimate already.")
+            raise BadPipeline(f"Pipeline {self.name} already has an estimate.")
         self.estimator = function
         return function
 
-    def form(self, name: str, *, media_type: str, label: str = "", ending: str = "") -> Callable[[Function], Function]:
-        """A way in which the result can be had: the function gets a ``FormWork`` and returns text, bytes, a path or a file.
+    def items_from(self, function: Function, /) -> Function:
+        """Register a function that makes the first items of a task from its inputs (files as ``File``) and options.
 
-        ``label`` is what the download menu calls it, ``ending`` how its file's name ends (by default ``.NAME``).
+        It is for a pipeline that begins with `each`. It runs at submit, in the process of the client and outside transactions.
+        All files of a submission are then one task.
+        """
+        if self.item_maker is not None:
+            raise BadPipeline(f"Pipeline {self.name} already has a function for its items.")
+        self.item_maker = function
+        return function
+
+    def unpack(self, *endings: str) -> Callable[[Function], Function]:
+        """A function that replaces input files, for files that contain others: an archive, or a list of documents.
+
+        It runs at submit, in the process of the client and outside transactions, if a file has one of these endings. It gets
+        all inputs (files as paths) and a folder for new files, which is removed after submit, and returns the inputs of the
+        task. ``Permanent`` rejects the submission.
+        """
+
+        def keep(function: Function) -> Function:
+            if self.unpacker is not None:
+                raise BadPipeline(f"Pipeline {self.name} has a function that unpacks files already.")
+            self.unpacker, self.unpacked_endings = function, endings
+            return function
+
+        return keep
+
+    def form(
+        self, name: str, *, media_type: str, label: str = "", ending: str = "", partial: bool = False
+    ) -> Callable[[Function], Function]:
+        """Register a form of the result: the function gets a ``FormWork`` and returns text, bytes, a path or a file.
+
+        ``label`` is its name in the download menu, ``ending`` the ending of its file name (by default ``.NAME``); a file of the
+        task keeps its own name.
+        A ``partial`` form is available while the task runs, from the results so far: it must not need ``work.result``.
         """
 
         def keep(function: Function) -> Function:
             if name in self.forms:
-                raise BadPipeline(f"Pipeline {self.name} has a form '{name}' already.")
-            self.forms[name] = Form(name, function, label or name, media_type, ending or f".{name}")
+                raise BadPipeline(f"Pipeline {self.name} already has a form '{name}'.")
+            self.forms[name] = Form(name, function, label or name, media_type, ending or f".{name}", partial)
             return function
 
         return keep
@@ -66,14 +109,14 @@ class Declarations:
     def action(
         self, name: str, *, label: str = "", help: str = "", options: Sequence[Option] = (), states: Sequence[str] = ()
     ) -> Callable[[Function], Function]:
-        """An operation on a task: the function gets an ``ActionWork`` and may return a sentence about what it did.
+        """Register an operation on a task: the function gets an ``ActionWork`` and may return a sentence about what it did.
 
-        ``label`` stands on the button. ``states`` are those of a task in which it is offered; by default all.
+        ``label`` is the text of its button. ``states`` are the task states in which it is offered; by default all.
         """
 
         def keep(function: Function) -> Function:
             if name in self.actions:
-                raise BadPipeline(f"Pipeline {self.name} has an action '{name}' already.")
+                raise BadPipeline(f"Pipeline {self.name} already has an action '{name}'.")
             self.actions[name] = Action.of(name, function, label, help, options, states)
             return function
 

@@ -1,4 +1,4 @@
-"""A form: one of the ways in which the result of a task can be had, such as a web page or a table."""
+"""Forms: the formats in which the result of a task can be downloaded, such as a web page or a table."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ class Form:
     label: str
     media_type: str
     ending: str
+    partial: bool = False
+    """Whether it is available before the task is completed, from the results so far."""
 
     def __post_init__(self) -> None:
         check_name("form", self.name)
@@ -33,18 +35,20 @@ class Form:
         if not ENDING.fullmatch(self.ending):
             raise BadPipeline(f"The form {self.name} has the file ending '{self.ending}'. Write it like .html.")
 
-    def described(self) -> dict[str, str]:
-        """What is told of it to those who choose."""
-        return {"name": self.name, "label": self.label, "media_type": self.media_type, "ending": self.ending}
+    def described(self) -> dict[str, Any]:
+        """Its description for clients."""
+        return {"name": self.name, "label": self.label, "media_type": self.media_type, "ending": self.ending} | {
+            "partial": self.partial
+        }
 
     @property
     def is_text(self) -> bool:
-        """Whether a program gets it as text, not as bytes."""
+        """Whether it is text rather than bytes."""
         return self.media_type.startswith("text/") or self.media_type == "application/json"
 
 
 def check_name(what: str, name: str) -> None:
-    """BadPipeline when a form or an action cannot have this name: it stands in commands and addresses."""
+    """BadPipeline if a form or an action cannot have this name: the name is used in commands and URLs."""
     if not NAME.fullmatch(name):
         raise BadPipeline(
             f"'{name}' cannot name {'an' if what == 'action' else 'a'} {what}: "
@@ -66,4 +70,4 @@ def check_plain(what: str, name: str, function: Callable[..., Any]) -> None:
             f"The {what} {name} is called with its work alone: write def {called}(work). {error}."
         ) from None
     except ValueError:
-        return  # A function written in C may not tell its parameters.
+        return  # A function written in C may not report its parameters.

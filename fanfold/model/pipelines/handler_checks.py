@@ -1,4 +1,4 @@
-"""Refuses handlers and types at their definition that could not work later: wrong parameters, results that cannot be kept."""
+"""Rejects handlers and types at definition that could not work later: wrong parameters, results that cannot be stored."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from fanfold.model.values.codecs import codec_of
 from fanfold.model.values.hints import not_kept
 
 ARGUMENT = {Kind.STEP: "task", Kind.SPLIT: "task", Kind.EACH: "item"}
-"""What a handler of each kind is called with; a merge also gets the results."""
+"""The parameters of a handler of each kind; a merge also gets the results."""
 
 
 def check_parameters(handler: Callable[..., Any], arguments: tuple[str, ...]) -> None:
-    """Refuse a handler that cannot be called with what its stage gives it."""
+    """Reject a handler that cannot be called with what its stage passes."""
     try:
         signature = inspect.signature(handler)
-    except ValueError:  # Some functions written in C do not tell.
+    except ValueError:  # Some functions written in C do not report their parameters.
         return
     try:
         signature.bind(*arguments)
@@ -34,23 +34,23 @@ def check_parameters(handler: Callable[..., Any], arguments: tuple[str, ...]) ->
 
 
 def check_output(handler: Callable[..., Any], what: str) -> None:
-    """Refuse a handler whose annotation says that it returns what cannot be kept: better now than after a paid call."""
+    """Reject a handler whose return annotation cannot be stored: better now than after a paid call."""
     kind = not_kept(without_later(resolved(handler, "return").get("return", Any)))
     if kind is not None:
         raise BadPipeline(
-            f"{what} returns {kind.__name__}, which cannot be kept. Return JSON, a dataclass or another type that is kept, "
-            f"or say how it is kept before this: fanfold.register_codec({kind.__name__}, encode=…, decode=…)."
+            f"{what} returns {kind.__name__}, which cannot be stored. Return JSON, a dataclass or another storable type, "
+            f"or register a codec before this handler: fanfold.register_codec({kind.__name__}, encode=…, decode=…)."
         )
 
 
 def check_declared_types(declared: Iterable[Any], pipeline: str) -> tuple[type[Any], ...]:
-    """The types that a pipeline was given; BadPipeline names one that cannot be kept."""
+    """The types that a pipeline was given; BadPipeline names one that cannot be stored."""
     known = tuple(declared)
     for kind in known:
         if not isinstance(kind, type) or codec_of(kind) is None:
             name = getattr(kind, "__name__", repr(kind))
             raise BadPipeline(
-                f"Pipeline {pipeline} has {name} among its types, and no codec keeps it. Use a dataclass, an enum or a "
+                f"Pipeline {pipeline} lists the type {name}, for which no codec is registered. Use a dataclass, an enum or a "
                 "pydantic model, or register one with fanfold.register_codec."
             )
     return known

@@ -1,6 +1,6 @@
-"""The types of what a pipeline takes and makes: from the annotations of its handlers, and from ``types=``.
+"""The types of a pipeline's inputs and outputs: from the annotations of its handlers, and from ``types=``.
 
-Kept values name their types, and only these types and registered ones are ever made from them.
+Stored values name their types, and only these types and registered ones are ever created from them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class KeptTypes:
-    """What is known of the values of one pipeline."""
+    """What is known about the values of one pipeline."""
 
     def __init__(
         self,
@@ -36,13 +36,13 @@ class KeptTypes:
         has_arguments: bool = False,
     ) -> None:
         self.problem: str | None = None
-        """Why these types do not go together; a worker goes on all the same, and `submit` refuses."""
+        """Why these types conflict. A worker continues anyway; `submit` refuses."""
         self.has_arguments = has_arguments
-        """Whether the handler is a function that gets what was submitted as its arguments."""
+        """Whether the handler is a function that gets the submitted arguments."""
         self._inputs: dict[str, Any] = {}
         self._outputs: dict[str, Any] = {}
         self.task_input: Any = Any
-        """What the one input of a task is."""
+        """The type of a task's single input."""
         self._named: dict[str, Any] = {}
         self._positional: list[Any] = []
         self._rest: Any = Any
@@ -54,13 +54,13 @@ class KeptTypes:
             given = self._learn(stage, hints, given)
         known = self._by_name(kind for hint in named for kind in classes_in(hint))
         self.reading = Reading(known, refuses_unknown=True)
-        """For handlers: a value of a type that is not known must not pass for another one."""
+        """For handlers: a value of an unknown type must not be taken for another one."""
         self.lenient = Reading(known)
-        """For programs that look: what is not known comes as the JSON it was kept as."""
+        """For programs that only look: values of unknown types are returned as stored JSON."""
         self._strict = Reading(known, refuses_unknown=True, strict=True)
 
     def _learn(self, stage: Stage, hints: dict[str, Any], given: Any) -> Any:
-        """Note the types of one stage; returns those of the items that it leaves to the next one."""
+        """Record the types of one stage; returns the type of the items for the next stage."""
         names = list(_parameters(stage.handler))
         first = _roles(hints.get(names[0], Any)) if names else {}
         made = without_later(hints.get("return", Any))
@@ -79,7 +79,7 @@ class KeptTypes:
         return _yielded(hints.get("return", Any)) if stage.kind is Kind.SPLIT else made
 
     def _agreed(self, stage: Stage, returned: Any, said: Any) -> Any:
-        """What a handler returns, if its annotations do not contradict each other."""
+        """The return type of a handler, if its annotations do not contradict each other."""
         if Any not in (returned, said) and returned != said and not _yields(stage.handler):
             self.problem = (
                 f"Stage {stage.name} has an item with the output {_shown(said)} and returns {_shown(returned)}. "
@@ -111,7 +111,7 @@ class KeptTypes:
                     self._positional.append(self._named[name])
 
     def _fill_in(self, results: dict[str, Any]) -> None:
-        """What a merge says of the results before it, where their own handler says nothing."""
+        """What a merge's annotation says about the results before it, where their own handler says nothing."""
         for name in reversed(self._inputs):
             if self._outputs.get(name, Any) is Any:
                 self._outputs[name] = results.get("output", Any)
@@ -120,27 +120,27 @@ class KeptTypes:
             return
 
     def input(self, stage: str) -> Any:
-        """What the input of an item is, as far as annotations say."""
+        """The type of an item's input, as far as annotations say."""
         return self._inputs.get(stage, Any)
 
     def output(self, stage: str) -> Any:
-        """What the output of a stage is."""
+        """The output type of a stage."""
         return self._outputs.get(stage, Any)
 
     def argument(self, position: int) -> Any:
-        """What the argument of a function at this position is."""
+        """The type of a function's argument at this position."""
         return self._positional[position] if position < len(self._positional) else self._rest
 
     def named(self, name: str) -> Any:
-        """What the argument of a function with this name is."""
+        """The type of a function's argument with this name."""
         return self._named.get(name, Any)
 
     def makes(self, text: str | None, stage: str) -> bool:
-        """Whether the input of an item becomes anything but plain JSON."""
+        """Whether the input of an item is more than plain JSON."""
         return text is not None and (TYPE_MARK in text or not is_plain(self.input(stage)))
 
     def check(self, text: str | None, hint: Any, what: str | Callable[[], str]) -> None:
-        """BadInput when a value that is to be kept could not be read by the handler that needs it."""
+        """BadInput if the handler that needs a value could not read it once it is stored."""
         if text is None or (is_plain(hint) and TYPE_MARK not in text):
             return
         try:
@@ -153,7 +153,7 @@ class KeptTypes:
 
 
 def resolved(handler: Callable[..., Any], only: str | None = None) -> dict[str, Any]:
-    """The annotations of a handler by parameter; those that only a type checker can resolve are left out."""
+    """The annotations of a handler by parameter, without those that only a type checker can resolve."""
     function = inspect.unwrap(handler)
     scope = getattr(function, "__globals__", {})
     found: dict[str, Any] = {}
@@ -169,7 +169,7 @@ def resolved(handler: Callable[..., Any], only: str | None = None) -> dict[str, 
 
 
 def without_later(hint: Any) -> Any:
-    """What a handler returns in the end."""
+    """The final return type of a handler."""
     if typing.get_origin(hint) not in (typing.Union, types.UnionType):
         return hint
     kept = [choice for choice in members(hint) if choice is not Later]
@@ -183,18 +183,18 @@ def _shown(hint: Any) -> str:
 def _parameters(handler: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
     try:
         return inspect.signature(handler).parameters
-    except ValueError:  # Some functions written in C do not tell.
+    except ValueError:  # Some functions written in C do not report their parameters.
         return {}
 
 
 def _roles(hint: Any) -> dict[str, Any]:
-    """What the brackets of `ItemWork[…]`, `TaskWork[…]`, `Results[…]` and `NewItem[…]` say."""
+    """The type arguments of `ItemWork[…]`, `TaskWork[…]`, `Results[…]` and `NewItem[…]`."""
     roles = getattr(typing.get_origin(hint), "kept_types", ())
     return {role: kind for role, kind in zip(roles, arguments_of(hint), strict=False) if kind is not Any}
 
 
 def _yielded(hint: Any) -> Any:
-    """What the items of a split are, from the annotation of what it yields."""
+    """The item type of a split, from the annotation of what it yields."""
     arguments = arguments_of(hint)
     if not arguments:
         return Any
@@ -209,4 +209,4 @@ def _yields(handler: Callable[..., Any]) -> bool:
 
 
 NO_TYPES = KeptTypes()
-"""Of a pipeline whose code is not known."""
+"""For a pipeline whose code is not known."""

@@ -1,4 +1,4 @@
-"""The options of a pipeline, declared once: the check, the form fields, the API's schema and the CLI are made from them."""
+"""The options of a pipeline, declared once. The checks, the form fields, the API's schema and the CLI are made from them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fanfold.model.text.sentences import say
 TEXT, NUMBER, CHOICE, FLAG, RANGE = "text", "number", "choice", "flag", "range"
 FILE, MODEL, PROVIDER, SECRET = "file", "model", "provider", "secret"
 LOCAL = "local"
-"""The name under which applications work without any service."""
+"""The provider name that means: no model at all."""
 KINDS = {
     TEXT: "a line of text",
     NUMBER: "a whole number, within bounds",
@@ -29,19 +29,20 @@ YES_OR_NO = {
     "1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False,
 }  # fmt: skip
 DEFAULT_TYPES: dict[str, type] = {NUMBER: int, FLAG: bool}
-"""What a default is; of other kinds it is text."""
+"""The type of a default by kind; text for the other kinds."""
 SHOWN_LENGTH = 200
-"""Longest value quoted in a refusal."""
+"""Longest value quoted in an error."""
 
 
 @dataclass(frozen=True)
 class Option:
-    """One option of a pipeline: its name, its kind, and what it may be.
+    """One option of a pipeline: its name, its kind, and its allowed values.
 
-    ``check`` gets the value as text and raises ``Permanent`` when it cannot be used. ``many`` takes a list. Options of a
-    ``group`` are shown together; those without one come first. ``order`` sorts them, lowest first. ``helps`` has the codes of
-    failures that another value may put right: the page offers the option beside them. A secret has ``apply``:
-    ``apply(path, secret, target, name=…)`` writes the input file as it can be used, in a child process.
+    ``check`` gets the value as text and raises ``Permanent`` to reject it. ``many`` accepts a list. Options of a ``group`` are
+    shown together; those without one come first. ``order`` sorts them, lowest first. ``helps`` lists codes of failures that
+    another value may fix: the page offers the option next to them. A ``hidden`` option is set by actions and has no field in
+    the page. A secret has ``apply``: ``apply(path, secret, target, name=…)`` runs in a child process and writes a usable copy
+    of the input file.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Option:
     check: Callable[[str], object] | None = None
     apply: Callable[..., object] | None = None
     helps: tuple[str, ...] = ()
+    hidden: bool = False
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -77,7 +79,7 @@ class Option:
             self._check_default()
 
     def _check_default(self) -> None:
-        """BadPipeline for a default that nobody could give. ``check`` is not asked: a default may be outside its notation."""
+        """BadPipeline for a default that is not allowed. ``check`` is not called: a default may be outside of its notation."""
         if self.many and not isinstance(self.default, list | tuple):
             raise BadPipeline(f"The option {self.name} takes many values: its default must be a tuple of them.")
         kind = DEFAULT_TYPES.get(self.kind, str)
@@ -93,11 +95,11 @@ class Option:
 
     @property
     def title(self) -> str:
-        """What a form calls it."""
+        """Its label in a form."""
         return self.label or self.name.replace("_", " ").capitalize()
 
     def value(self, given: Any) -> Any:
-        """The value that was meant; BadOption when it cannot be used."""
+        """The parsed value; BadOption if it is not allowed."""
         if given is None:
             return self.default
         if self.many:
@@ -176,7 +178,7 @@ def declared(options: Iterable[Option]) -> dict[str, Option]:
 
 
 def read_options(options: Sequence[Option] | Mapping[str, Option], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The value of every option but secrets: what was given, or its default; BadOption names what cannot be used."""
+    """The value of every option except secrets, given or default; BadOption names a value that is not allowed."""
     known = options if isinstance(options, Mapping) else declared(options)
     unknown = sorted(str(name) for name in given if name not in known)
     if unknown:

@@ -10,13 +10,14 @@ from functools import cached_property
 from typing import Any, Generic, ParamSpec, TypeVar, Unpack, overload
 
 from fanfold.errors import BadPipeline
-from fanfold.model.batch import LANES
+from fanfold.model.money.batch import LANES
 from fanfold.model.pipelines.alone import Alone
 from fanfold.model.pipelines.declarations import Declarations
 from fanfold.model.pipelines.handler_checks import ARGUMENT, check_declared_types, check_output, check_parameters
 from fanfold.model.pipelines.kept_types import KeptTypes
 from fanfold.model.pipelines.options import Option
 from fanfold.model.pipelines.rules import PLANNED_RULES, RUN_RULES, MergeHandler, StageRules, TaskHandler
+from fanfold.model.pipelines.template_kinds import TemplateKind
 from fanfold.model.pipelines.vocabulary import Vocabulary
 from fanfold.model.plan import ON_CANCELLED, ON_FAILED, Kind, Plan, PlannedStage
 from fanfold.model.retry import Retry
@@ -53,7 +54,7 @@ class Stage:
 
     @property
     def takes(self) -> float:
-        """Seconds that a call usually needs."""
+        """Seconds that a call usually takes."""
         return self.planned.takes
 
     @cached_property
@@ -76,7 +77,7 @@ class Pipeline(Declarations):
     """
 
     calls_with_arguments = False
-    """Whether the handler is called with what was submitted, not with the task."""
+    """Whether the handler gets the submitted arguments instead of the task."""
 
     def __init__(
         self,
@@ -86,25 +87,27 @@ class Pipeline(Declarations):
         check_options: Callable[[dict[str, Any]], object] | None = None,
         options: Sequence[Option] | Mapping[str, str] | None = None,
         accepts: Sequence[str] = (),
-        picture: Callable[[Any], bytes] | None = None,
+        picture: Callable[..., bytes] | None = None,
         unit: tuple[str, str] = ("item", "items"),
         words: Vocabulary | None = None,
         view: str = "",
         types: Sequence[type[Any]] = (),
+        templates: Sequence[TemplateKind] = (),
     ) -> None:
         if not NAME.fullmatch(name):
             raise BadPipeline(f"'{name}' cannot name a pipeline: use letters, digits, - and _, starting with a letter.")
-        super().__init__(options, words, view)
+        super().__init__(options, words, view, templates)
         self.name = name
         self.title = title or name
         self.check_options = check_options
-        """Raises when options do not go together: asked at submit and at retry, before anything is changed."""
+        """Raises if options do not fit together. Called at submit and at retry, before anything is changed."""
         self.accepts = tuple(accepts)
-        """The endings of the files it takes, such as `.pdf`; none: any value, or any file."""
+        """File endings that it accepts, such as `.pdf`; if empty, any value or file."""
         self.picture = picture
-        """Draws what an item is about as a JPEG or PNG, from the item's input; called in a child process when somebody looks."""
+        """Draws an item as a JPEG or PNG, from the item's input. Called in a child process when somebody looks at it.
+        One with a parameter ``page`` draws that page of the item, counted from 1."""
         self.unit = unit
-        """What people call one of its items, and several: `("page", "pages")`."""
+        """The singular and plural word for its items: `("page", "pages")`."""
         self.stages: dict[str, Stage] = {}
         self.compensations: dict[str, Stage] = {}
         self.mirror: Callable[..., Any] | None = None
@@ -113,7 +116,7 @@ class Pipeline(Declarations):
 
     @property
     def origin(self) -> str:
-        """Where its first handler is written: file and line."""
+        """Where its first handler is defined: file and line."""
         handlers = [inspect.unwrap(stage.handler) for stage in self.all_stages()]
         code = getattr(handlers[0], "__code__", None) if handlers else None
         if code is None:
@@ -125,7 +128,7 @@ class Pipeline(Declarations):
 
     @property
     def kept_types(self) -> KeptTypes:
-        """The types of what it takes and makes; made when they are first needed, as annotations may name what comes later."""
+        """The types of its inputs and outputs. Computed at first use, because annotations may name classes defined later."""
         if self._kept_types is None:
             self._kept_types = KeptTypes(self.all_stages(), self._declared_types, self.calls_with_arguments)
         return self._kept_types
@@ -163,27 +166,27 @@ class Pipeline(Declarations):
     @overload
     def step(self, /, **rules: Unpack[StageRules]) -> Callable[[TaskHandler], TaskHandler]: ...
     def step(self, handler: Any = None, /, **rules: Any) -> Any:
-        """A stage of one item; its ``input`` is the output of the step before."""
+        """A stage of one item; ``task.previous`` is the output of the step before."""
         return self._decorate(Kind.STEP, handler, {"timeout": 300.0, **rules})
 
     def on_failed(self, handler: TaskHandler, /) -> TaskHandler:
-        """A durable step that runs once, in effect, when the task has finally failed."""
+        """A durable step that takes effect once, when the task has failed."""
         return self._compensate(ON_FAILED, handler)
 
     def on_cancelled(self, handler: TaskHandler, /) -> TaskHandler:
-        """A durable step that runs once, in effect, when the task was cancelled."""
+        """A durable step that takes effect once, when the task was cancelled."""
         return self._compensate(ON_CANCELLED, handler)
 
     def on_move(self, handler: MergeHandler, /) -> MergeHandler:
-        """A function ``(connection, change)`` called inside the transaction of each move of a task (a mirror record)."""
+        """Register a function ``(connection, change)`` that is called inside the transaction of each move of a task."""
         if self.mirror is not None:
-            raise BadPipeline(f"Pipeline {self.name} has an on_move function already: {self.mirror.__qualname__}.")
+            raise BadPipeline(f"Pipeline {self.name} already has an on_move function: {self.mirror.__qualname__}.")
         check_parameters(handler, ("connection", "change"))
         self.mirror = handler
         return handler
 
     def plan(self) -> Plan:
-        """The part of the pipeline that is kept with each task; raises BadPipeline when the stages make no sense."""
+        """The part of the pipeline that is stored with each task; raises BadPipeline if the stages are not valid."""
         stages = tuple(stage.planned for stage in self.stages.values())
         if not stages:
             raise BadPipeline(
@@ -210,7 +213,7 @@ class Pipeline(Declarations):
         )
 
     def find(self, stage: str) -> Stage | None:
-        """The stage of that name in the code as it is now, compensations included."""
+        """The stage of that name in the current code, compensations included."""
         return self.stages.get(stage) or self.compensations.get(stage)
 
     def all_stages(self) -> tuple[Stage, ...]:
@@ -230,14 +233,14 @@ class Pipeline(Declarations):
         stage = make_stage(kind, handler, rules)
         check_output(handler, f"Stage {stage.name} of {self.name}")
         if stage.name in self.stages or stage.name in (ON_FAILED, ON_CANCELLED):
-            raise BadPipeline(f"Pipeline {self.name} has a stage '{stage.name}' already. Give this one another name=.")
+            raise BadPipeline(f"Pipeline {self.name} already has a stage '{stage.name}'. Give this one another name=.")
         self.stages[stage.name] = stage
         self._kept_types = None
         return handler
 
     def _compensate(self, name: str, handler: Handler) -> Handler:
         if name in self.compensations:
-            raise BadPipeline(f"Pipeline {self.name} has an {name} step already.")
+            raise BadPipeline(f"Pipeline {self.name} already has an {name} step.")
         check_parameters(handler, ("task",))
         rules = {"name": name, "ready": "compensating", "doing": "compensating", "weight": 0, "timeout": 300.0}
         self.compensations[name] = make_stage(Kind.STEP, handler, rules)
@@ -258,7 +261,9 @@ def make_stage(kind: Kind, handler: Callable[..., Any], rules: dict[str, Any]) -
         if rules.get(rule) is not None and rules[rule] <= 0:
             raise BadPipeline(f"Stage {name} has {rule}={rules[rule]}; it must be more than 0.")
     if rules.get("quiet_seconds", 0) < 0 or ("quiet_seconds" in rules and kind is not Kind.MERGE):
-        raise BadPipeline(f"Stage {name} has quiet_seconds={rules['quiet_seconds']}: a merge can have them, 0 or more.")
+        raise BadPipeline(
+            f"quiet_seconds={rules['quiet_seconds']} of stage {name} is not valid: only a merge can have it, 0 or more."
+        )
     if rules.get("tolerate", 0) < 0:
         raise BadPipeline(f"Stage {name} has tolerate={rules['tolerate']}; give a share below 1, or a number of items.")
     if rules.get("lane", "") not in ("", *LANES):
@@ -290,7 +295,7 @@ class TaskFunction(Generic[Parameters, Returned]):
         self.__module__ = function.__module__
 
     def __call__(self, *arguments: Parameters.args, **named: Parameters.kwargs) -> Returned:
-        """Call the function itself, here and now, with the arguments it would be submitted with; nothing is kept."""
+        """Call the function itself, now, with the arguments it would be submitted with; nothing is stored."""
         if self.wants_task and "task" not in named and not (arguments and hasattr(arguments[0], "progress")):
             call: Callable[..., Returned] = self.function
             return call(Alone(named), *arguments, **named)
@@ -334,7 +339,7 @@ Target = Pipeline | TaskFunction[..., Any]
 
 
 def by_name(targets: Iterable[Target]) -> dict[str, Pipeline]:
-    """The pipelines by their names; BadPipeline when two different ones share a name, since only one could do the work."""
+    """The pipelines by name; BadPipeline if two different ones share a name, since only one could do the work."""
     found: dict[str, Pipeline] = {}
     for pipeline in map(as_pipeline, targets):
         other = found.setdefault(pipeline.name, pipeline)
@@ -347,7 +352,7 @@ def by_name(targets: Iterable[Target]) -> dict[str, Pipeline]:
 
 
 def as_pipeline(target: Target) -> Pipeline:
-    """The pipeline behind whatever a person named."""
+    """The pipeline behind a pipeline or a task function."""
     found = target.pipeline if isinstance(target, TaskFunction) else target
     if not isinstance(found, Pipeline):
         raise BadPipeline(f"{found!r} is not a pipeline. Make one with fanfold.Pipeline(...) or @fanfold.task.")

@@ -1,4 +1,4 @@
-"""The rules that a stage can be given, with their types: what the decorators of a pipeline take."""
+"""The rules of a stage, with their types: the parameters of a pipeline's decorators."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ MergeHandler = TypeVar("MergeHandler", bound=Callable[[Any, Any], Any])
 
 
 class RunRules(TypedDict, total=False):
-    """How the handler is run. Only the process that runs it needs to know."""
+    """How the handler is run. Only the process that runs it needs to know this."""
 
     retry: Retry
-    """How often to try again after an error, and how long to wait in between."""
+    """How often to retry after an error, and how long to wait in between."""
     timeout: float | None
-    """Seconds that one call may take; None: as long as it likes."""
+    """Timeout of one call in seconds; None for no timeout."""
     concurrency: int | None
-    """How many of its items one worker runs at the same time."""
+    """Most items that one worker runs at the same time."""
     limit: int | None
-    """How many of its items run at the same time, over all workers."""
+    """Most items that run at the same time over all workers."""
     isolate: bool
-    """Whether each call runs in a child process, which can be killed and whose crash costs only that item."""
+    """Whether each call runs in a child process, which can be killed and whose crash affects only that item."""
     wait_limit: float
     """Seconds that an external job may take before its item fails."""
     lane: str
-    """How its questions to models are asked: `live`, `batch` (half price, within a day) or `auto`; a task's option wins."""
+    """How its questions to models are asked: `live`, `batch` (half price, within a day) or `auto`. A task's option wins."""
 
 
 class StageRules(RunRules, total=False):
-    """All rules of a stage. Those that are not about running are kept with the task, for every process to see."""
+    """All rules of a stage. Those that do not concern running are stored with the task, so every process sees them."""
 
     name: str
     """The name of the stage; by default that of the handler."""
@@ -44,21 +44,21 @@ class StageRules(RunRules, total=False):
     doing: str
     """The word for a task that is being worked on in this stage."""
     retrying: str
-    """The word for a task whose one item of this stage waits for its next try."""
+    """The word for a task whose only item of this stage waits for its next attempt."""
     phase: str
-    """What the application calls this part of the work; by default the name of the stage."""
+    """The application's name for this part of the work; by default the name of the stage."""
     tolerate: float
-    """How many items may fail without stopping the task: a share below 1, or a number."""
+    """How many items may fail without stopping the task: a share below 1, or a count."""
     fail_fast: bool
     """Whether the first failed item fails the task at once."""
     weight: float
-    """The share of this stage in the task's progress, compared with the other stages."""
+    """The weight of this stage in the task's progress."""
     crash_limit: int | None
-    """How often an item may lose its process without getting further; None: as the settings say."""
+    """How often an item may crash its process without progress; None for the setting's value."""
     takes: float
-    """Seconds that a call usually takes; a tick with less left does not start one."""
+    """Seconds that a call usually takes. A tick with less time left does not start one."""
     quiet_seconds: float
-    """Seconds without a further decision before a merge is done again for those that were taken."""
+    """Seconds without a further decision before the merge is repeated with the decisions made."""
 
 
 RUN_RULES = tuple(RunRules.__annotations__)

@@ -1,4 +1,4 @@
-"""An application's own words for the states of its tasks and items, and their translations."""
+"""An application's own words for the states of its tasks and items, with translations."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ BEYOND_STAGES = {
     "compensating",
     *(state for state in TaskState if state is not TaskState.ACTIVE),
 }
-"""The words for tasks that come from no stage."""
+"""Words for tasks that do not come from a stage."""
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What an application calls the states of its tasks and items; what is not named keeps its usual word.
+    """An application's words for the states of its tasks and items. States that are not named keep their usual word.
 
-    ``task`` and ``item`` say the application's word for a usual one. The usual words of a task are its states, `pending`,
+    ``task`` and ``item`` map a usual word to the application's word. The usual words of a task are its states, `pending`,
     `retrying`, `compensating`, and the ``ready`` and ``doing`` words of its stages; those of an item are its states. The phase
     of a task is the ``phase`` of the stage it is in, and ``done_phase`` when it is completed. ``languages`` translates words,
-    labels and help texts for the page, by the code of a language: ``{"zh": {"queued": "排队中"}}``. ``sentences`` are those that
-    handlers raise and say, each with a code, in English and in other languages.
+    labels and help texts for the page, by the code of a language: ``{"zh": {"queued": "排队中"}}``. ``sentences`` are the texts
+    of errors and messages of handlers, each with a code, in English and in other languages.
     """
 
     task: Mapping[str, str] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class Vocabulary:
     sentences: Catalogue | None = None
 
     def check(self, pipeline: str, of_stages: Iterable[str]) -> None:
-        """BadPipeline when it names a word that this pipeline never has, or says nothing for one."""
+        """Raises BadPipeline if it renames a word that the pipeline never uses, or if a new word is empty."""
         for what, words, known in (
             ("task", self.task, {*BEYOND_STAGES, *of_stages}),
             ("item", self.item, set(ItemState)),
@@ -45,8 +45,8 @@ class Vocabulary:
             unknown = sorted(set(words) - known)
             if unknown:
                 raise BadPipeline(
-                    f"The words of pipeline {pipeline} rename {', '.join(unknown)}, which no {what} of it is called. "
-                    f"There are: {', '.join(sorted(known))}."
+                    f"The vocabulary of pipeline {pipeline} renames {', '.join(unknown)}, which is not a word of its {what}s. "
+                    f"Use: {', '.join(sorted(known))}."
                 )
             bad = [word for word in words.values() if not word.strip() or len(word) > WORD_LENGTH]
             if bad:

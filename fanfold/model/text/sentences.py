@@ -95,7 +95,7 @@ class Catalogue:
         for language, said in self.languages.items():
             for code, text in said.items():
                 if gaps(text) != gaps(self.english.get(code, "")):
-                    raise BadPipeline(f"The sentence {code} has other gaps in {language} than in English.")
+                    raise BadPipeline(f"The sentence {code} has different placeholders in {language} than in English.")
 
     def __call__(self, code: str, /, **parameters: Any) -> Sentence:
         """The sentence with this code; KeyError for an unknown code or a missing parameter."""

@@ -8,7 +8,7 @@ from fanfold.errors import BadInput
 from fanfold.model.text.sentences import Sentence, say
 
 SHOWN_LENGTH = 100
-"""Longest value quoted in a refusal."""
+"""Longest value quoted in an error."""
 
 
 def is_storable(text: str) -> bool:

@@ -1,1 +1,1 @@
-"""Values that are kept or passed around: files, JSON, usage, questions, secrets, keys."""
+"""Values that are stored or passed around: files, JSON, usage, questions, secrets, keys."""

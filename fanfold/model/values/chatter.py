@@ -1,7 +1,8 @@
-"""Takes away what a model says around its answer: its thoughts, a greeting, an offer of more help, a fence around it all.
+"""Removes what a model says around its answer: reasoning, a greeting, an offer of more help, a code fence around everything.
 
-Documents say such things as well: a letter ends with "Let me know if you have any questions". So a line goes only where it
-speaks about the job itself (the transcription, the Markdown), or where the answer shows otherwise that it is not part of it.
+Documents say such things as well: a letter ends with "Let me know if you have any questions". So a line is removed only if it
+is about the job itself (the transcription, the Markdown), or if something else in the answer shows that it does not belong to
+the document.
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ from __future__ import annotations
 import re
 
 LONGEST = 300
-"""What a model says around its answer is short."""
+"""Longest remark of a model around its answer."""
 
 _THOUGHTS = re.compile(r"\s*<(think|thinking|thought|reasoning)>(?P<inside>.*?)</\1>\s*", re.DOTALL | re.IGNORECASE)
 _OPEN = re.compile(r"\s*<(think|thinking|thought|reasoning)>\s*", re.IGNORECASE)
-# Some servers send only the end of the thoughts, in a line of its own.
+# Some servers send only the closing tag of the reasoning, on a line of its own.
 _CLOSED = re.compile(
     r"\A(?P<inside>.*?)^[ \t]*</(think|thinking|thought|reasoning)>[ \t]*$\s*", re.DOTALL | re.MULTILINE
 )
@@ -27,7 +28,7 @@ _HERE = (
     r"this is the|i(?:'ll|’ll| will| can) )"
 )
 _GREETING = re.compile(
-    # "Sure" alone may be said by somebody in a novel: it has to announce the page.
+    # "Sure" alone may be dialogue in a novel, so it must announce the page.
     rf"{_EAGER}\s*[!,.:—-]+\s*{_HERE}.*(?:{_JOB}|page|text|content|document|table|version|result).*|"
     rf"{_EAGER}\s*[!,.:—-]+\s*here (?:it is|you go|you are)\W*|{_HERE}.*{_JOB}.*",
     re.IGNORECASE,
@@ -71,7 +72,7 @@ def without_chatter(text: str) -> str:
 
 
 def unfenced(text: str) -> str:
-    """The inside of an answer that was put, as a whole, into a code fence."""
+    """The content of an answer that is wrapped, as a whole, in a code fence."""
     found = _FENCE.match(text)
     if found is None:
         return text
@@ -82,13 +83,13 @@ def unfenced(text: str) -> str:
 
 
 def offer_at_the_end(text: str) -> str | None:
-    """The last paragraph, if it sounds like an offer of more help; whether the document says it is for others to tell."""
+    """The last paragraph, if it reads like an offer of more help. The caller decides whether it is part of the document."""
     last = text.rstrip().rpartition("\n\n")[2].strip()
     return last if last and last != text.strip() and _sounds_like_an_offer(last) else None
 
 
 def _without_thoughts(text: str) -> str:
-    """The answer without the thoughts before it; where they have no end, only the mark of their beginning goes."""
+    """The answer without the reasoning before it. If the reasoning has no end, only its opening tag is removed."""
     while found := _THOUGHTS.match(text):
         text = text[found.end() :]
     if found := _OPEN.match(text):
@@ -98,13 +99,13 @@ def _without_thoughts(text: str) -> str:
 
 
 def _without_greeting(text: str) -> tuple[str, bool]:
-    """The answer without its first line, if that announces the answer, and whether it did."""
+    """The answer without its first line if that announces the answer, and whether it did."""
     first, _, rest = text.partition("\n")
     first = first.strip().strip("*_")
     if not rest.strip() or len(first) > LONGEST or first.startswith(("#", "|", "-", ">", "`")):
         return text, False
     announces = _GREETING.fullmatch(first) or _GREETING_CHINESE.fullmatch(first)
-    # A line that goes on in the next one is part of a paragraph.
+    # A line that continues on the next one is part of a paragraph.
     ends = first.endswith((":", "：", ".", "!", "。", "！")) and (
         rest.startswith(("\n", "```")) or first.endswith((":", "："))
     )

@@ -1,6 +1,6 @@
-"""The types that are kept besides those of JSON, and how each is written. Nothing is ever pickled.
+"""The types that can be stored besides those of JSON, and how each is written. Nothing is ever pickled.
 
-A value of such a type is kept as readable JSON with the name of its type:
+A value of such a type is stored as readable JSON with the name of its type:
 
     {"$type": "date", "$value": "2026-11-17"}
 
@@ -24,16 +24,16 @@ from fanfold.errors import BadPipeline
 
 TYPE_MARK, VALUE_MARK = "$type", "$value"
 PLAIN_DICT = "dict"
-"""The name that marks a plain mapping which has just these two keys, so that it is not taken for a typed value."""
+"""Marks a plain mapping that happens to have exactly these two keys, so that it is not read as a typed value."""
 JSON_TYPES = (str, int, float, bool, type(None), dict, list, tuple, set, frozenset)
 OWN_RECORDS = ("fanfold.model.", "fanfold.engine.", "fanfold.store.")
-"""Where the records of Fanfold itself are defined: a task or an item is not a value to keep."""
+"""Where Fanfold's own records are defined: a task or an item is not a value to store."""
 Kept = TypeVar("Kept")
 
 
 @dataclass(frozen=True)
 class Codec:
-    """How one type is kept: its name, the JSON it becomes, and how that becomes a value again.
+    """How one type is stored: its name, and the conversions to JSON and back.
 
     Without ``decode`` the value is made from the annotations of its class (dataclasses, enums, pydantic models).
     """
@@ -46,7 +46,7 @@ class Codec:
 
 @dataclass(frozen=True)
 class Tagged:
-    """A typed value as it was kept, for code that changes what is around it and writes it back."""
+    """A typed value in its stored form, for code that changes what is around it and writes it back."""
 
     name: str
     content: Any
@@ -63,11 +63,12 @@ def register_codec(
     encode: Callable[[Kept], Any] | None = None,
     decode: Callable[[Any], Kept] | None = None,
 ) -> None:
-    """Say how values of a type are kept, or under which name. Do it where the type is defined: every process needs it.
+    """Define how values of a type are stored, or under which name. Call it where the type is defined: every process needs it.
 
-    ``encode`` makes a JSON-able value, which stays readable in the database, and ``decode`` makes the value again; both may use
-    other types that are kept. Dataclasses, enums and pydantic models need neither: for them this gives a name that stays the same
-    when the class is renamed, and makes them known outside of pipelines that name them. ``name`` is by default that of the class.
+    ``encode`` returns a value that JSON can hold, readable in the database, and ``decode`` converts it back; both may use
+    other types that can be stored. Dataclasses, enums and pydantic models need neither. For them, registering gives a name
+    that stays the same when the class is renamed, and makes them known outside of the pipelines that name them. By default,
+    ``name`` is the name of the class.
     """
     codec = _checked(type, name or type.__qualname__, encode, decode)
     _by_type[type] = codec
@@ -81,14 +82,14 @@ def _checked(
         raise BadPipeline(f"The codec of {name} has only one of encode and decode. Give both.")
     if issubclass(kind, JSON_TYPES):
         raise BadPipeline(
-            f"{kind.__name__} is kept as JSON already and cannot have a codec. "
+            f"{kind.__name__} is already stored as JSON and cannot have a codec. "
             "Annotate handlers with it: values come back as what the annotation says."
         )
     other = _by_name.get(name)
     is_same = other is not None and (other.type is kind or _place(other.type) == _place(kind))
     if name == PLAIN_DICT or (other is not None and not is_same):
         taken = "a plain mapping" if other is None else f"{other.type.__module__}.{other.type.__qualname__}"
-        raise BadPipeline(f"The name {name!r} is that of {taken} already. Give another name=.")
+        raise BadPipeline(f"The name {name!r} is already used by {taken}. Give another name=.")
     if encode is not None:
         return Codec(kind, name, encode, decode)
     found = structural(kind, name)
@@ -100,23 +101,23 @@ def _checked(
 
 
 def _place(kind: type[Any]) -> tuple[str, str]:
-    """Where a class is defined: a module that is loaded again (a notebook) defines the same class anew."""
+    """Where a class is defined. A module that is loaded again, as in a notebook, defines the same class again."""
     return kind.__module__, kind.__qualname__
 
 
 def codec_of(kind: type[Any]) -> Codec | None:
-    """How values of exactly this type are kept; None when nobody has said so. A subclass could not come back as itself."""
+    """The codec of exactly this type; None if there is none. A subclass is not accepted: it would be read as its base class."""
     if (known := _by_type.get(kind)) is not None:
         return known
     if issubclass(kind, PurePath):
         return _by_type[PurePath]
     if kind.__module__.startswith(OWN_RECORDS) or kind.__qualname__ in _by_name or kind.__qualname__ == PLAIN_DICT:
-        return None  # Under the name of another type it would come back as that.
+        return None  # Stored under the name of another type, it would be read as that type.
     return structural(kind, kind.__qualname__)
 
 
 def registered_count() -> int:
-    """How many types are registered; what was found out about annotations before another one came may be wrong now."""
+    """How many types are registered. A new type invalidates what was derived from annotations before."""
     return len(_by_type)
 
 
@@ -126,7 +127,7 @@ def codec_named(name: str) -> Codec | None:
 
 
 def structural(kind: type[Any], name: str) -> Codec | None:
-    """The codec of a class that says itself what it is made of."""
+    """The codec of a class whose annotations say how to store it."""
     if is_dataclass(kind):
         return Codec(kind, name, _fields)
     if issubclass(kind, Enum) and not issubclass(kind, JSON_TYPES):
@@ -135,7 +136,7 @@ def structural(kind: type[Any], name: str) -> Codec | None:
 
 
 def is_model(kind: type[Any]) -> bool:
-    """Whether it is a pydantic model. Pydantic is not imported for that: without it there are none."""
+    """Whether it is a pydantic model. Pydantic is not imported for this: if nobody has imported it, there are no models."""
     pydantic = sys.modules.get("pydantic")
     return pydantic is not None and issubclass(kind, pydantic.BaseModel) and hasattr(kind, "model_validate")
 

@@ -1,4 +1,4 @@
-"""Makes values from the JSON that was kept: by the type that a value names, or by the annotation of whoever reads it."""
+"""Makes values from stored JSON: by the type that the value names, or by the reader's annotation."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ TRUTH = {"true": True, "false": False}
 class Reading:
     """Which types are known to the reader, by name, and what becomes of a value whose type is not.
 
-    ``plain`` reads no types at all: a value is shown as the JSON that it was kept as. ``as_kept`` leaves typed values as they
-    were kept, to be written back. ``strict`` also checks texts and numbers against annotations, which is for values that come
+    ``plain`` reads no types at all: a value is returned as the stored JSON. ``as_kept`` leaves typed values in their stored
+    form, so that they can be written back. ``strict`` also checks texts and numbers against annotations; use it for values
     from outside.
     """
 
@@ -48,7 +48,7 @@ class Reading:
     strict: bool = False
 
     def codec(self, name: str) -> Codec | None:
-        """How values of this name are made; None when the name is not known."""
+        """The codec of this name; None if the name is unknown."""
         kind = self.types.get(name)
         return codec_named(name) if kind is None else codec_of(kind)
 
@@ -56,7 +56,7 @@ class Reading:
 PLAIN = Reading(plain=True)
 AS_KEPT = Reading(as_kept=True)
 REGISTERED = Reading()
-"""Knows registered types only; others come back as the JSON they were kept as."""
+"""Knows registered types only. Values of other types are returned as stored JSON."""
 
 
 class Decoder:
@@ -67,7 +67,7 @@ class Decoder:
         self._bind = bind
 
     def value(self, found: Any, hint: Any = Any) -> Any:
-        """The value that was kept, as ``hint`` if it names no type itself."""
+        """The stored value; read as ``hint`` if it names no type itself."""
         if isinstance(found, dict):
             if len(found) == 2 and VALUE_MARK in found and isinstance(found.get(TYPE_MARK), str):
                 return self._tagged(found[TYPE_MARK], found[VALUE_MARK], hint)
@@ -90,14 +90,14 @@ class Decoder:
         codec = self._reading.codec(name)
         if codec is not None:
             return self._trusting()._decoded(codec, content)
-        if not is_plain(hint):  # A class that was renamed since: the annotation says what it is now.
+        if not is_plain(hint):  # The class was renamed since: the annotation says what it is now.
             return self.value(content, hint)
         if self._reading.refuses_unknown:
             raise Unreadable(say("type_unknown", type=name))
         return self._inside(content)
 
     def _trusting(self) -> Decoder:
-        """For what Fanfold itself has kept: Python does not check fields against annotations, so nobody else does."""
+        """For values that Fanfold stored itself: they are not checked against annotations, as Python does not check them."""
         return Decoder(replace(self._reading, strict=False), self._bind) if self._reading.strict else self
 
     def _decoded(self, codec: Codec, content: Any) -> Any:
@@ -105,11 +105,11 @@ class Decoder:
             return self._structure(codec.type, content)
         try:
             return codec.decode(self._inside(content))
-        except Exception as error:  # The codec may be anybody's.
+        except Exception as error:  # A codec is user code and may raise anything.
             raise _misfit(codec.type, content, error) from error
 
     def _built(self, found: Any, hint: Any) -> Any:
-        """A value that names no type, as the annotation wants it."""
+        """A value that names no type, converted to what the annotation says."""
         origin = typing.get_origin(hint) or hint
         if origin in (typing.Union, types.UnionType):
             return self._one_of(found, members(hint))
@@ -183,7 +183,7 @@ class Decoder:
             return _validated(kind, content) if is_model(kind) else self._inside(content)
         except Unreadable:
             raise
-        except Exception as error:  # Checks of the class itself.
+        except Exception as error:  # The class's own checks.
             raise _misfit(kind, content, error) from error
 
     def _field_values(self, kind: type[Any], content: Any) -> dict[str, Any]:
@@ -219,12 +219,12 @@ class Decoder:
 
 
 def unreadable(what: str, problem: Unreadable) -> Unreadable:
-    """The error that also says which value cannot be read."""
+    """The error, with the value that cannot be read."""
     return Unreadable(say("unreadable", what=what, why=problem.message))
 
 
 def file_in(found: dict[str, Any]) -> File | None:
-    """The file that a mapping stands for; None if it is just a mapping."""
+    """The file that a mapping represents; None if it is an ordinary mapping."""
     mark = found.get(FILE_MARK)
     if len(found) != 1 or not isinstance(mark, dict):
         return None
@@ -258,7 +258,7 @@ def _misfit(kind: Any, content: Any, error: Exception | None = None) -> Unreadab
 
 
 def _shown(content: Any) -> str:
-    """A word of the content; objects and lists may hold anything, also what is nobody's business."""
+    """A value of the content to show in an error. Objects and lists are not shown: they may hold private data."""
     if isinstance(content, dict | list):
         return "an object" if isinstance(content, dict) else "a list"
     text = repr(content)
@@ -266,7 +266,7 @@ def _shown(content: Any) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """What a class says against its content. Pydantic quotes the whole of it, so only its objections are taken."""
+    """Why a class rejects its content. Pydantic also quotes the content, so only its messages are taken."""
     if type(error).__module__.partition(".")[0].startswith("pydantic") and hasattr(error, "errors"):
         found = error.errors(include_url=False, include_input=False, include_context=False)
         return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in found)

@@ -9,10 +9,10 @@ from typing import BinaryIO, Protocol
 
 
 class Shelf(Protocol):
-    """Where the bytes of files are: a directory now, an object store as well later."""
+    """Where the bytes of files are stored: a directory now, perhaps an object store later."""
 
     def open(self, key: str) -> BinaryIO:
-        """The bytes of a blob, from its beginning."""
+        """The bytes of a blob, from the start."""
         ...
 
     def path(self, key: str) -> Path:
@@ -48,7 +48,7 @@ class File:
         return self._shelf().path(self.key)
 
     def save(self, target: str | Path) -> Path:
-        """Copy it to ``target``, a file or an existing folder, and return where it went."""
+        """Copy it to ``target``, a file or an existing folder, and return the new path."""
         place = Path(target)
         if place.is_dir():
             place = place / self.name

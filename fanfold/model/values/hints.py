@@ -1,4 +1,4 @@
-"""Reads annotations: what they name, whether their values are more than JSON, and whether they can be kept at all."""
+"""Reads annotations: which classes they name, whether values need more than JSON, and whether they can be stored at all."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from fanfold.model.values.files import File
 
 WRAPPERS = (typing.Annotated, typing.Required, typing.NotRequired, typing.Final, typing.ClassVar)
 NOT_TEXT = (int, float, bool)
-"""Keys of mappings that JSON has as text, and that come back as what they were."""
+"""Types of mapping keys that JSON stores as text and that are converted back."""
 UNBUILT = (str, int, float, bool, type(None), object, File)
 CONVERTED = (tuple, set, frozenset)
-"""Kept as lists, and made again where the annotation says so."""
+"""Stored as lists, and converted back where the annotation says so."""
 
 
 def bare(hint: Any) -> Any:
-    """The annotation without what does not change the value: `Annotated`, `NewType`, the name of a type alias."""
+    """The annotation without the parts that do not change the value: `Annotated`, `NewType`, the name of a type alias."""
     while True:
         if typing.get_origin(hint) in WRAPPERS:
             hint = typing.get_args(hint)[0]
@@ -43,12 +43,12 @@ def members(union: Any) -> tuple[Any, ...]:
 
 
 def arguments_of(hint: Any) -> tuple[Any, ...]:
-    """What stands in the brackets of an annotation."""
+    """The arguments of an annotation, as in `list[int]`."""
     return tuple(one if one is Ellipsis else bare(one) for one in typing.get_args(hint))
 
 
 def is_plain(hint: Any) -> bool:
-    """Whether a value needs nothing but JSON to be what the annotation says. A class that nobody knows is left as it is."""
+    """Whether plain JSON already is what the annotation says. An unknown class is left as it is."""
     if hint is Any or hint in UNBUILT:
         return True
     try:
@@ -76,7 +76,7 @@ def _look(hint: Any) -> bool:
 
 
 def is_typed(kind: type[Any]) -> bool:
-    """Whether values of a class are not what JSON gives."""
+    """Whether values of a class differ from what JSON gives."""
     if kind in UNBUILT:
         return False
     return kind in CONVERTED or hasattr(kind, "_fields") or issubclass(kind, Enum) or codec_of(kind) is not None
@@ -87,7 +87,7 @@ def _is_type_argument(argument: Any) -> bool:
 
 
 def classes_in(hint: Any, seen: set[Any] | None = None) -> Iterator[type[Any]]:
-    """Every class that an annotation names, also in fields of dataclasses and entries of typed dicts; each once."""
+    """Every class that an annotation names, once each, including those in fields of dataclasses and entries of typed dicts."""
     seen = set() if seen is None else seen
     hint = bare(hint)
     origin = typing.get_origin(hint) or hint
@@ -116,7 +116,7 @@ def _inner(kind: type[Any]) -> list[Any]:
 
 
 def field_hints(kind: Any) -> dict[str, Any]:
-    """The annotations of a class by field; none where only a type checker can resolve them."""
+    """The annotations of a class by field; empty if only a type checker can resolve them."""
     return _field_hints(kind)
 
 
@@ -129,7 +129,7 @@ def _field_hints(kind: Any) -> dict[str, Any]:
 
 
 def not_kept(hint: Any) -> type[Any] | None:
-    """The first class in an annotation whose values cannot be kept; None when there is none, or nobody can tell."""
+    """The first class in an annotation whose values cannot be stored; None if there is none or it cannot be determined."""
     return next((kind for kind in classes_in(hint) if not _may_be_kept(kind)), None)
 
 
@@ -145,5 +145,5 @@ def _may_be_kept(kind: type[Any]) -> bool:
 
 
 def _is_secret(hint: Any) -> bool:
-    """Whether pydantic would write stars in place of the value."""
+    """Whether pydantic would write stars instead of the value."""
     return any(kind.__module__ == "pydantic.types" and "Secret" in kind.__name__ for kind in classes_in(hint))

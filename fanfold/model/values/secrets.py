@@ -1,4 +1,4 @@
-"""Tells by its name whether a value is secret, and takes known secrets out of texts."""
+"""Recognises secrets by the name of a value, and removes known secrets from texts."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ HARMLESS = re.compile(
     r"_(env|file|path|url|uri|name|count|limit|length)$"
     r"|(^|_)(sort|primary|foreign|public|cache|idempotency|item|group|row|partition|unique|object)_keys?$"
 )
-"""Names that only look so: where a secret is to be found, what it is called, how many there are."""
+"""Names that only look secret: where to find a secret, what it is called, how many there are."""
 CREDENTIALS = re.compile(r"[a-z][a-z0-9+.-]*://[^/@\s:]*:([^/@\s]+)@", re.IGNORECASE)
-"""The password in an address, such as that of a database."""
+"""The password in a URL, such as that of a database."""
 SHORTEST = 8
-"""Shorter values are no keys, and would take ordinary words out of texts."""
+"""Shorter values are not keys, and would remove ordinary words from texts."""
 LONG = 16
-"""Of a secret this long, its beginning and its end are secret as well, from SHORTEST characters on."""
+"""If a secret is at least this long, its beginning and end are secret too, from SHORTEST characters on."""
 WORD = re.compile(r"[^A-Za-z0-9]?([A-Z]?[a-z]+|[a-z]+[A-Z]|[A-Z]+)[^A-Za-z0-9]?")
 LONGEST_WORD = 11
-"""A beginning that is a word and no longer than this tells nothing: the `password` of `password-of-the-database`."""
+"""A beginning that is a word and no longer than this is harmless: the `password` of `password-of-the-database`."""
 BLANK = "…"
 
 
 @lru_cache(maxsize=2_000)
 def is_secret(name: str) -> bool:
-    """Whether a name says that its value is nobody's business; `key` and `max_tokens` do not."""
+    """Whether a name means that its value is secret; `key` and `max_tokens` do not."""
     words = "_".join(word.lower() for word in HUMP.split(name) if word)
     return SECRET.search(words) is not None and HARMLESS.search(words) is None
 
 
 def secrets_in(variables: Mapping[str, str]) -> set[str]:
-    """The values of an environment that nobody may see: those under secret names, and passwords in addresses."""
+    """The secret values of an environment: those under secret names, and passwords in URLs."""
     named = {value.strip() for name, value in variables.items() if is_secret(name)}
     passwords = {found[1] for value in variables.values() for found in CREDENTIALS.finditer(value)}
     return {value for value in named | passwords | {unquote(one) for one in passwords} if len(value) >= SHORTEST}
@@ -47,7 +47,7 @@ def secrets_in(variables: Mapping[str, str]) -> set[str]:
 def blanked(text: str, secrets: Iterable[str]) -> str:
     """The text without these secrets, as they are or as an address has them; the longest first, as one may hold another.
 
-    Services also quote a part of a key: what a long secret begins or ends with goes as well.
+    Services also quote parts of a key, so the beginning and the end of a long secret are removed too.
     """
     ordered = sorted(secrets, key=len, reverse=True)
     for secret in ordered:
@@ -63,7 +63,7 @@ def blanked(text: str, secrets: Iterable[str]) -> str:
 
 
 def _without_beginnings(text: str, secret: str) -> str:
-    """The text without runs of at least SHORTEST characters that a secret begins with."""
+    """The text without runs of at least SHORTEST characters with which a secret begins."""
     beginning, at = secret[:SHORTEST], 0
     while (at := text.find(beginning, at)) >= 0:
         run = _shared(secret, text[at : at + len(secret)])
@@ -75,6 +75,6 @@ def _without_beginnings(text: str, secret: str) -> str:
 
 
 def _shared(one: str, other: str) -> str:
-    """What both begin with."""
+    """The common beginning."""
     differing = (at for at, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1])
     return one[: next(differing, min(len(one), len(other)))]

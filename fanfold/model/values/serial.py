@@ -1,4 +1,4 @@
-"""Values of handlers to JSON text and back, with a clear reason when they cannot be kept."""
+"""Converts values of handlers to JSON text and back, with a clear reason when a value cannot be stored."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ SIMPLE = frozenset({str, int, float, bool, type(None)})
 
 
 class _IsTyped(Exception):
-    """A value that only a codec can keep came up; most values have none, and are spared what codecs cost."""
+    """Raised when a value needs a codec. Most values need none, and avoid the cost of codecs."""
 
 
 def dump(value: Any, what: str | Callable[[], str], limit: int | None = None, *, typed: bool = True) -> str:
     """``value`` as JSON text, or BadInput that says what is wrong with ``what`` (or with what it returns).
 
-    Without ``typed`` only JSON is taken.
+    Without ``typed``, only JSON is accepted.
     """
     parts = [value]
     try:
@@ -47,7 +47,7 @@ def dump(value: Any, what: str | Callable[[], str], limit: int | None = None, *,
 
 
 def _encoded(value: Any, parts: list[Any], typed: bool) -> str:
-    """The JSON text; what codecs made of typed values is added to ``parts``."""
+    """The JSON text. The JSON that codecs made of typed values is added to ``parts``."""
     try:
         text = ENCODER.encode(value)
     except _IsTyped as problem:
@@ -68,8 +68,8 @@ def load(
 ) -> Any:
     """The value of JSON text; files in it are bound to their store by ``bind``.
 
-    ``reading`` says which types come back as themselves, and ``hint`` what a value is that does not say so itself. By default a
-    value comes as JSON has it, which is how people see it.
+    ``reading`` says which types are restored, and ``hint`` is the type of a value that does not name its own. By default a
+    value is returned as plain JSON, as people see it.
     """
     if text is None:
         return None
@@ -80,7 +80,7 @@ def load(
 
 
 def has_marks(value: Any) -> bool:
-    """Whether something in a value would be taken for a file when it is loaded; a stranger must not say such things."""
+    """Whether something in a value would be read as a file. Input from outside must not contain such a thing."""
     if isinstance(value, dict):
         return any(key in (FILE_MARK, LARGE_MARK) or has_marks(inner) for key, inner in value.items())
     return isinstance(value, list | tuple) and any(has_marks(inner) for inner in value)
@@ -100,7 +100,7 @@ def _encode(value: Any) -> Any:
 
 
 def _encode_typed(parts: list[Any], value: Any, *, escape: bool = False) -> Any:
-    """The same, with the types that have a codec."""
+    """The same, with support for types that have a codec."""
     if isinstance(value, Tagged):
         return {TYPE_MARK: value.name, VALUE_MARK: _escaped(value.content) if escape else value.content}
     codec = None if isinstance(value, File) else codec_of(type(value))
@@ -108,23 +108,23 @@ def _encode_typed(parts: list[Any], value: Any, *, escape: bool = False) -> Any:
         return _encode(value)
     try:
         content = codec.encode(value)
-    except Exception as error:  # The codec may be anybody's.
+    except Exception as error:  # A codec is user code and may raise anything.
         raise TypeError(f"the codec of {codec.name} raised {type(error).__name__}: {error}") from error
     parts.append(content)
     return {TYPE_MARK: codec.name, VALUE_MARK: _escaped(content) if escape else content}
 
 
 PLAIN_JSON, BLANK = json.JSONDecoder(), ("", " ", "\t", "\r", "\n")
-"""What was dumped here has no blanks around it; looking for them takes longer than decoding a small value."""
+"""Our own JSON has no whitespace around it, and looking for it takes longer than decoding a small value."""
 STYLE: dict[str, Any] = {"ensure_ascii": False, "allow_nan": False, "separators": (",", ":")}
 ENCODER = json.JSONEncoder(**STYLE, default=_encode)
-"""Made once: making it takes longer than encoding a small value."""
+"""Created once: creating it takes longer than encoding a small value."""
 MARKED = '"$'
-"""What every mark begins with: most values have none, and are spared a second look."""
+"""The beginning of every mark. Most values contain none, and need no second look."""
 
 
 def _has_tag_shape(value: Any) -> bool:
-    """Whether a plain mapping in a value looks like one that names its type."""
+    """Whether a plain mapping in a value looks like a typed value."""
     if isinstance(value, dict):
         return value.keys() == {TYPE_MARK, VALUE_MARK} or any(map(_has_tag_shape, value.values()))
     return isinstance(value, list | tuple | set | frozenset) and any(map(_has_tag_shape, value))
@@ -150,7 +150,7 @@ def _explain(error: Exception) -> str:
 def _lost_key(value: Any) -> str | None:
     """A key that two entries of a mapping have in JSON, such as 1 and "1"; asked of what has proved to be JSON.
 
-    Texts and numbers are passed over without a look at each, at the speed of C.
+    Texts and numbers are skipped in C code, without a Python step for each.
     """
     found = [value]
     while found:

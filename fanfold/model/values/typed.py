@@ -1,6 +1,6 @@
-"""The type variables of what handlers get and give: ``ItemWork[In, Out]``, ``Result[In, Out]``, ``NewItem[In]``.
+"""The type variables of what handlers take and return: ``ItemWork[In, Out]``, ``Result[In, Out]``, ``NewItem[In]``.
 
-Each has the default ``Any``, so that a bare ``ItemWork`` stays correct.
+Each defaults to ``Any``, so a bare ``ItemWork`` is correct too.
 """
 
 from __future__ import annotations

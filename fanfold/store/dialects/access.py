@@ -67,11 +67,11 @@ class DatabaseAccess(ABC):
         """A pool of connections."""
 
     def is_new(self) -> bool:
-        """Whether the database must still be created; DatabaseProblem if there was one that is gone."""
+        """Whether the database must still be created. Raises DatabaseProblem if it existed and is gone."""
         return False
 
     def create(self) -> None:
-        """Create an empty database if there is none. Only this does: a connection never creates one."""
+        """Create an empty database if there is none. Connections never create one."""
         return
 
     @abstractmethod
@@ -79,7 +79,7 @@ class DatabaseAccess(ABC):
         """A listener for changes."""
 
     def in_turn(self) -> AbstractContextManager[Any]:
-        """Waits until this thread may begin a transaction; only where all share one connection."""
+        """Waits until this thread may begin a transaction; needed only if all threads share one connection."""
         return nullcontext()
 
     def holding_lock(self) -> AbstractContextManager[None]:

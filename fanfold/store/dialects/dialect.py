@@ -98,7 +98,7 @@ class Dialect(ABC):
     """SQLAlchemy's name for it."""
     errors: Errors
     locks_rows: bool
-    """Whether writers lock single rows. If so, rows are locked in id order, so that writers cannot deadlock. If only one
+    """Whether writers lock individual rows. If so, rows are locked in id order, so that writers cannot deadlock. If only one
     writes at a time, rows are read in index order instead, which saves a sort."""
     indexes_end_with_id: bool
     """Whether a range of any index is read in id order."""
@@ -135,7 +135,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def unnested(self, columns: Columns) -> sa.FromClause:
-        """The same for short values, with the parameters of ``short_values``."""
+        """The same for short values; takes the parameters of ``short_values``."""
 
     @abstractmethod
     def short_values(self, names: Sequence[str], rows: Sequence[Row]) -> dict[str, Any]:
@@ -194,7 +194,7 @@ class Dialect(ABC):
         """The day of a time in UTC, as `2026-11-17`."""
 
     def hidden(self, number: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
-        """Keep the planner from using an index on this number, where it would choose the wrong index."""
+        """Keep the planner from using an index on this number, if it would choose the wrong index."""
         return number
 
     def only_checked(self, condition: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:

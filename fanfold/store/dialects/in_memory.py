@@ -1,4 +1,4 @@
-"""A database in memory that has its tables and can be emptied: for tests, which need a new one each."""
+"""A database in memory for tests: it has its tables, and can be emptied for the next test."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MEMORY_URL = "sqlite://"
 
 
 class MemoryDatabase(Database):
-    """A migrated, empty database, which is gone with this object."""
+    """A migrated, empty database that exists as long as this object."""
 
     def __init__(self, read_clock: Callable[[], datetime]) -> None:
         super().__init__(MEMORY_URL, read_clock=read_clock)
@@ -21,7 +21,7 @@ class MemoryDatabase(Database):
         self._memory.keep_copy()
 
     def clear(self) -> None:
-        """Remove all that was written since it was made."""
+        """Remove everything that was written since it was created."""
         self._memory.restore()
 
     @property

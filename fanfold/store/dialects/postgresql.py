@@ -146,7 +146,7 @@ class Postgresql(Dialect):
         return elements.table_valued("value", joins_implicitly=True).render_derived(name=name)
 
     def day(self, moment: sa.ColumnElement[datetime]) -> sa.ColumnElement[str]:
-        """The connection may be in any time zone. What is grouped by must have no parameters."""
+        """In UTC, whatever the connection's time zone. Without parameters, because it is used in GROUP BY."""
         there = sa.func.timezone(sa.literal_column("'UTC'"), moment)
         return sa.func.to_char(there, sa.literal_column("'YYYY-MM-DD'"), type_=sa.Text())
 
@@ -155,7 +155,7 @@ class Postgresql(Dialect):
         return _quoted(value, "->>", field)
 
     def whole(self, number: sa.ColumnElement[float]) -> sa.ColumnElement[Any]:
-        """A cast would round."""
+        """Uses floor(), because a cast would round."""
         return sa.func.floor(number)
 
     def only_checked(self, condition: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:

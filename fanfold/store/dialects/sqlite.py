@@ -99,7 +99,7 @@ class Sqlite(Dialect):
     beginning = -1.0
 
     def checked(self, url: sa.URL) -> sa.URL:
-        """Three slashes come before a path; after two it would be a host."""
+        """Checks that three slashes come before the path; after two, the text would be a host name."""
         if (mode := url.query.get("pooler")) is not None:
             raise DatabaseProblem(
                 f"pooler={mode} is not possible for SQLite. A PostgreSQL URL takes {', '.join(POOLERS)}."
@@ -111,7 +111,7 @@ class Sqlite(Dialect):
         return url.set(drivername="sqlite")
 
     def access(self, url: sa.URL, wishes: Wishes) -> DatabaseAccess:
-        """The way to the file, or to a database in memory."""
+        """Access to the file, or to a database in memory."""
         return SqliteMemory(url) if url.database in IN_MEMORY else SqliteFile(url, wishes)
 
     def clock(self, read: Callable[[], datetime] | None = None) -> Clock:
@@ -153,7 +153,7 @@ class Sqlite(Dialect):
         return column.in_(self.listed(name))
 
     def one_of(self, column: sa.ColumnElement[Any], limited: sa.Select[Any]) -> sa.ColumnElement[bool]:
-        """SQLite runs it once anyway."""
+        """A plain `IN`: SQLite runs the subquery only once."""
         return column.in_(limited)
 
     def append_rows(
@@ -200,7 +200,7 @@ class Sqlite(Dialect):
         return sa.func.json_extract(value, _path(field))
 
     def whole(self, number: sa.ColumnElement[float]) -> sa.ColumnElement[Any]:
-        """A cast cuts it off; `floor` is not in every build."""
+        """Uses a cast, which drops the fraction; `floor` is not in every build."""
         return sa.cast(number, sa.Integer())
 
     def day(self, moment: sa.ColumnElement[datetime]) -> sa.ColumnElement[str]:

@@ -42,15 +42,17 @@ class Claiming:
         cursor: int = 0,
         timeout: float | None = None,
         suspects: bool | None = None,
+        sampled: bool = False,
     ) -> list[Claimed]:
         """pending, retrying or waiting → running, for at most ``count`` due items of one task, in order; each gets a new lease.
 
         ``cursor`` is the last item of the task that this worker claimed. Starting after it saves PostgreSQL from scanning
         the dead index entries of earlier claims, which makes a claim five times slower in a long queue.
-        ``suspects``: True for only items that were lost repeatedly, False for only the others, None for all.
+        ``suspects``: True for only items that were lost repeatedly, False for only the others, None for all. ``sampled``:
+        items of the sample of a task; of a task with a sample, no others are claimed.
         """
         values = {"wanted": ready.task, "at_stage": ready.stage, "by": worker, "count": count, "seconds": timeout}
-        found = run(self.connection, claim_statement(self.clock, timed, suspects), values | {"cursor": cursor})
+        found = run(self.connection, claim_statement(self.clock, timed, suspects, sampled), values | {"cursor": cursor})
         if found and not self.clock.dialect.joins_updates:
             found = run(self.connection, load_statement(self.clock), values | {"ids": [id_ for (id_,) in found]})
         return sorted(map(Claimed._make, found))
@@ -68,9 +70,18 @@ def task_is_active(number: Any, stage: Any, *conditions: sa.ColumnElement[bool])
     return sa.exists(standing.correlate(items))
 
 
+def sample_of(number: Any) -> sa.ScalarSelect[int]:
+    """The size of a task's sample; NULL if it has none."""
+    return sa.select(tasks.c.sample).where(tasks.c.number == number).scalar_subquery()
+
+
 @lru_cache(maxsize=64)
-def claim_statement(clock: Clock, timed: bool, suspects: bool | None = None) -> sa.Executable:
-    """The claim. Returns the items with their data, or only their ids where one statement cannot join the data."""
+def claim_statement(clock: Clock, timed: bool, suspects: bool | None = None, sampled: bool = False) -> sa.Executable:
+    """The claim. Returns the items with their data, or only their ids where one statement cannot join the data.
+
+    A sample has its own statement, which reads the first items of the stage. With both conditions in one statement, each
+    claim of a sampled task would read all items behind the sample.
+    """
     candidate = items.alias("candidate")
 
     def translate(condition: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
@@ -82,7 +93,11 @@ def claim_statement(clock: Clock, timed: bool, suspects: bool | None = None) -> 
     if suspects is not None:
         is_suspect = candidate.c.crashes >= sa.literal_column(str(SUSPECT_CRASHES))
         picked = picked.where(is_suspect if suspects else sa.not_(is_suspect))
-    if timed:
+    if sampled:
+        due = sa.and_(translate(TIMED), candidate.c.available_at <= clock.now)
+        in_sample = candidate.c.seq <= sample_of(sa.bindparam("wanted"))
+        picked = picked.where(in_sample, sa.or_(translate(PENDING), due)).order_by(candidate.c.seq)
+    elif timed:
         picked = picked.where(translate(TIMED), candidate.c.available_at <= clock.now).order_by(
             candidate.c.available_at, candidate.c.id
         )
@@ -101,7 +116,8 @@ def claim_statement(clock: Clock, timed: bool, suspects: bool | None = None) -> 
     }
     # Use the task number, not each item's, so the condition is evaluated once. Otherwise PostgreSQL, lacking statistics, reads
     # every item of the task.
-    active = task_is_active(sa.bindparam("wanted"), sa.bindparam("at_stage"), tasks.c.resetting.is_(None))
+    has_sample = tasks.c.sample.is_not(None) if sampled else tasks.c.sample.is_(None)
+    active = task_is_active(sa.bindparam("wanted"), sa.bindparam("at_stage"), tasks.c.resetting.is_(None), has_sample)
     claim = sa.update(items).where(chosen, active).values(values)
     if not clock.dialect.joins_updates:
         return claim.returning(items.c.id)

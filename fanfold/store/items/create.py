@@ -87,6 +87,11 @@ class Items:
         """
         return bool(run(self.connection, OPEN_PROBE, {"wanted": task, "at_stage": stage}))
 
+    def is_sample_open(self, task: int, stage: str, sample: int) -> bool:
+        """Whether any of the first ``sample`` items of the stage is not over."""
+        values = {"wanted": task, "at_stage": stage, "sample": sample}
+        return bool(run(self.connection, SAMPLE_PROBE, values))
+
     def first_started_at(self, task: int, stage: str) -> datetime | None:
         """When the first item of a stage last started, if its row still has the time."""
         mine = sa.and_(items.c.task == task, items.c.stage == stage, counts_at(task, stage))
@@ -135,6 +140,13 @@ OPEN_PROBE = (
     sa.select(items.c.state)
     .where(items.c.task == sa.bindparam("wanted"), items.c.stage == sa.bindparam("at_stage"), OPEN)
     .order_by(items.c.state)
+    .limit(1)
+)
+
+SAMPLE_PROBE = (
+    sa.select(items.c.state)
+    .where(items.c.task == sa.bindparam("wanted"), items.c.stage == sa.bindparam("at_stage"), OPEN)
+    .where(items.c.seq <= sa.bindparam("sample", type_=sa.Integer))
     .limit(1)
 )
 

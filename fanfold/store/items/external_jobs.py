@@ -68,9 +68,16 @@ class Externals:
         self.connection.execute(made.on_conflict_do_update(index_elements=["item", "name"], set_=values))
         return True
 
-    def withdraw(self, item: int, lease: int, name: str, key: str) -> bool:
-        """Remove the intent: the job was certainly not started."""
-        return self._execute(sa.delete(externals).where(*self._mine(item, lease, name, key)))
+    def withdraw(self, item: int, lease: int, name: str, key: str, ended: str | None = None) -> bool:
+        """Remove the intent: the job was certainly not started.
+
+        ``ended`` is the key of the job before it, which failed or was lost: it stays, so that its key is not used again.
+        """
+        mine = self._mine(item, lease, name, key)
+        if ended is None:
+            return self._execute(sa.delete(externals).where(*mine))
+        over = {"key": ended, "state": JobState.OVER.value, "updated_at": self.clock.now}
+        return self._execute(sa.update(externals).where(*mine).values(over))
 
     def not_known(self, item: int, lease: int, name: str, key: str) -> bool:
         """intended → unknown: the call has ended without telling whether the job was started."""
@@ -83,7 +90,7 @@ class Externals:
         self.connection.execute(sa.update(externals).where(*mine).values(said))
 
     def started(self, item: int, lease: int, name: str, key: str, job: str) -> bool:
-        """intended or unknown → started, whatever became of the item and its task meanwhile.
+        """intended or unknown → started, in any state of the item and its task.
 
         If the item waits for a person, it becomes due: the answer it waited for is known now.
         """

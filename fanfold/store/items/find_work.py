@@ -157,8 +157,8 @@ class Looking:
 def first_open(number: Any, stage: Any) -> sa.ColumnElement[str]:
     """The first open state of a task's items: `pending`, if there is one.
 
-    `pending` sorts before the other open states. Ordered by state, PostgreSQL reads the first index entry. Asked for the first
-    pending item, it reads all of them, or everything that is already done.
+    `pending` sorts before the other open states. Ordered by state, PostgreSQL reads the first index entry. If asked for
+    the first pending item, it reads all pending items, or all done ones.
     """
     first = sa.select(items.c.state).where(items.c.task == number, items.c.stage == stage, OPEN)
     return first.order_by(items.c.state).limit(1).scalar_subquery()
@@ -238,12 +238,12 @@ def due_statement(clock: Clock) -> sa.Select[Any]:
         .subquery("page")
     )
     row = sa.func.row_number().over(order_by=(page.c.available_at, page.c.task)).label("row")
-    ripe = sa.select(page, row).subquery("ripe")
-    mine = sa.and_(tasks.c.number == ripe.c.task, tasks.c.stage == ripe.c.stage, ACTIVE)
+    due = sa.select(page, row).subquery("due")
+    mine = sa.and_(tasks.c.number == due.c.task, tasks.c.stage == due.c.stage, ACTIVE)
     task = (tasks.c.pipeline, tasks.c.stage, tasks.c.priority, tasks.c.owner)
-    latest = sa.type_coerce(sa.func.max(ripe.c.available_at), moment.type)
-    found = sa.select(ripe.c.task, *task, latest, sa.func.max(ripe.c.row)).select_from(ripe.outerjoin(tasks, mine))
-    return found.group_by(ripe.c.task, *task)
+    latest = sa.type_coerce(sa.func.max(due.c.available_at), moment.type)
+    found = sa.select(due.c.task, *task, latest, sa.func.max(due.c.row)).select_from(due.outerjoin(tasks, mine))
+    return found.group_by(due.c.task, *task)
 
 
 @lru_cache(maxsize=64)

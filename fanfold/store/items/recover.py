@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -11,6 +12,7 @@ import sqlalchemy as sa
 from fanfold.store.dialects.clock import Clock
 from fanfold.store.items.crashes import crash_values, note_crashes
 from fanfold.store.items.pending import HANDED_BACK
+from fanfold.store.schema.statements import run
 from fanfold.store.schema.tables import ACTIVE, DUE_SOME_TIME, OPEN, RUNNING, TIMED, duties, items, tasks, workers
 
 AT_ONCE = 300
@@ -136,19 +138,7 @@ class Recovery:
 
     def unclosed(self, limit: int) -> list[int]:
         """Active tasks whose stage is over but not advanced: a worker died between its commit and its probe."""
-        first = (
-            sa.select(items.c.state)
-            .where(items.c.task == tasks.c.number, items.c.stage == tasks.c.stage, OPEN)
-            .order_by(items.c.state)
-            .limit(1)
-        )
-        found = (
-            sa.select(tasks.c.number)
-            .where(ACTIVE, first.scalar_subquery().is_(None))
-            .order_by(tasks.c.number)
-            .limit(limit)
-        )
-        return list(self.connection.execute(found).scalars())
+        return [number for (number,) in run(self.connection, unclosed_statement(), {"most": limit})]
 
     def _reclaim(self, gone: sa.ColumnElement[bool], limit: int) -> list[LostItem]:
         values = crash_values(self.clock, limit)
@@ -172,3 +162,14 @@ class Recovery:
             LostItem(row.id, row.lease, row.task, row.stage, row.key or str(row.seq), row.state, row.crashes)
             for row in rows
         ]
+
+
+@cache
+def unclosed_statement() -> sa.Executable:
+    """Active tasks whose stage, or the sample of whose stage, has no open item."""
+    mine = sa.select(items.c.state).where(items.c.task == tasks.c.number, items.c.stage == tasks.c.stage, OPEN)
+    first = mine.order_by(items.c.state).limit(1).scalar_subquery()
+    sampled = mine.where(items.c.seq <= tasks.c.sample).limit(1).scalar_subquery()
+    is_over = sa.case((tasks.c.sample.is_(None), first.is_(None)), else_=sampled.is_(None))
+    found = sa.select(tasks.c.number).where(ACTIVE, is_over).order_by(tasks.c.number)
+    return found.limit(sa.bindparam("most", type_=sa.Integer))

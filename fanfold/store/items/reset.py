@@ -180,7 +180,7 @@ class Resetting:
     def _drop_emitted(self, ids: Sequence[int]) -> bool:
         """Remove a bounded number of pieces that items have emitted; True when none is left.
 
-        The rest counts until the item is claimed again, which drops it.
+        The remaining pieces stay visible until the item is claimed again; the claim drops them.
         """
         return not ids or remove_rows(self.connection, emissions, ids, 2 * AT_ONCE) < 2 * AT_ONCE
 
@@ -197,7 +197,7 @@ class Resetting:
         return {one.id for one in self.named(ids) if one.state == state}
 
     def _lay_over(self, ids: Sequence[int], options: str | None, done: set[int]) -> None:
-        """Override options of single items. Done items, and items whose options change, get a new generation."""
+        """Override options of particular items. Done items, and items whose options change, get a new generation."""
         if not ids:
             return
         said = json.loads(options) if options else {}

@@ -84,7 +84,7 @@ class Settling:
     def give_up_held(self, task: int, stage: str, person: str, limit: int) -> list[GivenUp]:
         """waiting → running → failed, for at most ``limit`` items that wait for a person, who gave up on them.
 
-        They are claimed first: the new lease invalidates whatever an earlier attempt may still deliver.
+        They are claimed first: the new lease invalidates late results of earlier attempts.
         """
         held = sa.select(items.c.id, items.c.seq, items.c.key, item_data.c.hold, item_data.c.hold_sentence).outerjoin(
             item_data, item_data.c.item == items.c.id
@@ -187,7 +187,7 @@ class Settling:
         return count
 
     def remember(self, item: int, lease: int, memory: str, generation: int = 0) -> bool:
-        """Store an item's memory unless it was claimed again, whatever the state of the item and its task.
+        """Store an item's memory unless it was claimed again, in any state of the item and its task.
 
         False if it was claimed again, or if a person wants it redone, which makes it different work.
         """
@@ -203,6 +203,10 @@ class Settling:
     def memory(self, item: int) -> str | None:
         """The stored memory of an item."""
         return self.connection.execute(sa.select(item_data.c.memory).where(item_data.c.item == item)).scalar()
+
+    def previous(self, item: int) -> str | None:
+        """The output that an item had before a person had it redone."""
+        return self.connection.execute(sa.select(item_data.c.previous).where(item_data.c.item == item)).scalar()
 
     def generation(self, item: int) -> int:
         """How often a person had the item redone."""
@@ -228,10 +232,13 @@ class Settling:
         mine = (items.c.id == item, items.c.lease == lease, RUNNING, items.c.deadline_at.is_not(None))
         self.connection.execute(sa.update(items).where(*mine).values(deadline_at=later))
 
-    def put_off_deadlines(self, worker: str, but: int | None, seconds: float) -> None:
-        """The same for all items of a worker except ``but``: each gets at least ``seconds`` from now."""
+    def put_off_deadlines(
+        self, worker: str, seconds: float, *, but: int | None = None, only: Sequence[int] | None = None
+    ) -> None:
+        """The same for all items of a worker except ``but``, or ``only`` for some: each gets at least ``seconds`` from now."""
         later, deadline = self.clock.after(seconds), items.c.deadline_at
-        mine = (RUNNING, items.c.worker == worker, deadline < later, items.c.id != (but or 0))
+        chosen = items.c.id != (but or 0) if only is None else items.c.id.in_(only)
+        mine = (RUNNING, items.c.worker == worker, deadline < later, chosen)
         self.connection.execute(sa.update(items).where(*mine).values(deadline_at=later))
 
     def _while_held(self, item: int, lease: int, values: dict[str, Any]) -> bool:
@@ -295,7 +302,7 @@ def degraded_statement(clock: Clock) -> sa.Update:
 
 @lru_cache(maxsize=64)
 def move_statement(clock: Clock, ending: Ending) -> sa.Update:
-    """The one UPDATE behind each ending.
+    """The UPDATE statement for one kind of ending.
 
     PostgreSQL must find the items by id. Left alone, it prefers their common columns and reads all running items of their
     tasks once per item.

@@ -1,4 +1,4 @@
-"""Stores decisions about parts of results, reads them for a merge, and makes the merge due again after new ones."""
+"""Stores decisions about parts of results, reads them for a merge, and makes the merge due again after new decisions."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ def add_statement(clock: Clock) -> sa.Insert:
 def latest_statement(dialect: Dialect) -> sa.Select[Any]:
     """The effective decisions about many items of a stage.
 
-    Not a join: SQLite would scan the list of items once for each decision of the stage.
+    Not a join, because SQLite would scan the list of items once for each decision of the stage.
     """
     batch = dialect.unfolded({"item": sa.Text()})
     ranked = latest_of(

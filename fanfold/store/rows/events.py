@@ -87,7 +87,7 @@ class Events:
         return self.connection.execute(mine.order_by(events.c.id.desc()).limit(1)).scalar()
 
     def moved_since(self, task: int, event: int) -> bool:
-        """Whether a task has moved since that event. Reads only newer events; events of single items are not moves."""
+        """Whether a task has moved since that event. Reads only newer events; events of items are not moves."""
         newer = sa.select(events.c.id).where(events.c.task == task, events.c.id > event, events.c.item.is_(None))
         return self.connection.execute(newer.limit(1)).first() is not None
 

@@ -14,12 +14,14 @@ import sqlalchemy as sa
 from fanfold.store.dialects.bulk import remove_all, remove_rows
 from fanfold.store.dialects.clock import Clock
 from fanfold.store.dialects.dialect import Dialect
-from fanfold.store.rows.answers import USED, Answers
-from fanfold.store.rows.budgets import task_scope
+from fanfold.store.rows.money.answers import USED, Answers
+from fanfold.store.rows.money.batched_questions import BatchedQuestions
+from fanfold.store.rows.money.budgets import task_scope
 from fanfold.store.schema.money import budgets
 from fanfold.store.schema.statements import run
 from fanfold.store.schema.tables import (
     OF_TASKS,
+    batch_members,
     blobs,
     calls,
     deleted_tasks,
@@ -35,8 +37,8 @@ CHUNK = 2_000
 """Most rows removed in one transaction, over all tables: about 20 ms on SQLite."""
 ROWS_PER_ITEM = 3
 """The item, its row of data and perhaps a permit. External jobs, which may be many, are counted separately."""
-REST = tuple(table for table in OF_TASKS if table not in (items, blobs, calls, task_tags))
-"""Tables removed row by row after the items. Tags go with the task; files and calls are handled separately."""
+REST = tuple(table for table in OF_TASKS if table not in (items, blobs, calls, task_tags, batch_members))
+"""Tables removed row by row after the items. Tags go with the task; files, calls and questions are handled separately."""
 
 
 class Removal:
@@ -78,6 +80,7 @@ class Removal:
             )
         if len(ids) == at_once:
             return False
+        left -= BatchedQuestions(self.connection, self.clock).remove(number, left)
         for table in REST:
             if left <= 0:
                 return False
@@ -95,7 +98,7 @@ class Removal:
         self._delete(blobs, blobs.c.key.in_(keys))
 
     def end(self, number: int) -> None:
-        """Nothing is left but the budget: it goes last, since calls that end now lock their row of the ledger before it."""
+        """Remove the budget when nothing else is left: calls that end now lock their row of the ledger before it."""
         self._delete(budgets, budgets.c.scope == task_scope(number))
         self._delete(deleted_tasks, deleted_tasks.c.task == number)
 

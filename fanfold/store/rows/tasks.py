@@ -22,6 +22,7 @@ from fanfold.store.schema.tables import ACTIVE, HELD, TIMED, UNACCEPTED, item_da
 
 BY_NUMBER = sa.select(tasks).where(tasks.c.number == sa.bindparam("wanted"))
 BY_NUMBER_LOCKED = BY_NUMBER.with_for_update(key_share=True)
+SAMPLED = sa.select(tasks.c.number).where(tasks.c.number == sa.bindparam("wanted"), tasks.c.sample.is_not(None))
 TAGS_OF = (
     sa.select(task_tags.c.task, task_tags.c.tag)
     .where(task_tags.c.task.in_(sa.bindparam("numbers", expanding=True)))
@@ -104,6 +105,10 @@ class Tasks:
     def lock(self, number: int) -> TaskRow | None:
         """The task, with its row locked until the transaction ends (SQLite locks the whole database)."""
         return self._one(BY_NUMBER_LOCKED, {"wanted": number})
+
+    def has_sample(self, number: int) -> bool:
+        """Whether only the first items of a task may be claimed now."""
+        return bool(run(self.connection, SAMPLED, {"wanted": number}))
 
     def resolve(self, prefix: str, owner: str | None = None) -> TaskRow:
         """The task whose id is, or unambiguously begins with, ``prefix``; only ``owner``'s tasks if given."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from sqlalchemy import CheckConstraint, Column, Integer, String, Table, Text
 
-from fanfold.model.batch import OPEN_BATCHES, BatchState, MemberState
+from fanfold.model.money.batch import OPEN_BATCHES, BatchState, MemberState
 from fanfold.store.dialects.clock import UtcTime
 from fanfold.store.dialects.schema import COUNTED_UP, Number
 from fanfold.store.schema.constraints import listed
@@ -68,8 +68,8 @@ batch_members = Table(
 )
 
 OPEN_BATCH = batches.c.state.in_([sa.literal_column(f"'{state}'") for state in OPEN_BATCHES])
-"""Batches that something is still to be done about."""
+"""Batches that are not over."""
 COLLECTED = batch_members.c.state == sa.literal_column(f"'{MemberState.COLLECTED}'")
 """Questions that wait for a batch."""
 SENT = batch_members.c.state == sa.literal_column(f"'{MemberState.SENT}'")
-"""Questions that a service has, or is being given. A unique index sees to it that no question is in two batches at once."""
+"""Questions that a service has or is being sent. A unique index ensures that no question is in two batches at once."""

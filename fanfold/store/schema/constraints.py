@@ -16,6 +16,7 @@ from fanfold.model.lifecycle import (
     TaskState,
     pairs,
 )
+from fanfold.model.money.batch import BATCH_MOVES, MEMBER_MOVES
 from fanfold.store.dialects.dialect import Dialect
 
 
@@ -36,12 +37,14 @@ TASK_CHECKS = {
     "finished_has_time": f"(state IN ({listed(FINISHED_TASKS)})) = (finished_at IS NOT NULL)",
     "ending_known": f"ending IS NULL OR ending IN ({listed((TaskState.FAILED, TaskState.CANCELLED))})",
 }
+MOVES = {"items": ITEM_MOVES, "tasks": TASK_MOVES, "batches": BATCH_MOVES, "batch_members": MEMBER_MOVES}
+"""The table of moves of each table whose rows have a state."""
 DECISION_CHECKS = {"verdict_known": f"verdict IN ({listed(DecisionVerdict)})"}
 
 
 def trigger_statements(dialect: Dialect) -> list[str]:
     """Triggers that refuse any change of state missing from the table of moves."""
-    return dialect.trigger_statements({"items": _illegal(ITEM_MOVES), "tasks": _illegal(TASK_MOVES)})
+    return dialect.trigger_statements({table: _illegal(moves) for table, moves in MOVES.items()})
 
 
 def _illegal(moves: Iterable[Move]) -> str:

@@ -31,6 +31,7 @@ from fanfold.store.schema.tables import (
     reset_items,
     task_tags,
     tasks,
+    template_uses,
 )
 
 __all__ = ["metadata"]
@@ -84,3 +85,4 @@ Index("batch_members_sent", batch_members.c.key, unique=True, **only_where(SENT)
 Index("batch_members_batch", batch_members.c.batch)
 Index("batch_members_task", batch_members.c.task)
 Index("batch_members_collected", batch_members.c.provider, batch_members.c.model, **only_where(COLLECTED))
+Index("template_uses_name", template_uses.c.kind, template_uses.c.name, template_uses.c.task)

@@ -1,4 +1,4 @@
-"""The collection that every table belongs to, with the names that constraints get."""
+"""The collection that every table belongs to, with the naming scheme of constraints."""
 
 from __future__ import annotations
 

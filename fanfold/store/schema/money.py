@@ -1,4 +1,4 @@
-"""The tables of money: budgets, and what calls of each pipeline and model have used. Part of the declared schema."""
+"""The tables for budgets, and for what calls of each pipeline and model have used. Part of the declared schema."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ budgets = Table(
     Column("open_until", UtcTime),
     Column("set_at", UtcTime, nullable=False),
 )
-"""Amounts are billionths of a dollar. ``open_until`` is when the last call that has reserved something must have ended."""
+"""Amounts are billionths of a dollar. ``open_until`` is when the last call with a reservation must have ended."""
 
 usage_history = Table(
     "usage_history",
@@ -39,4 +39,4 @@ usage_history = Table(
     Column("output_tokens", BigInteger, nullable=False),
     Column("guessed_tokens", BigInteger, nullable=False),
 )
-"""Calls by cost, so quantiles need no scan of the ledger: bucket n has those of at most 1.02 ** n billionths of a dollar."""
+"""Calls by cost, so that quantiles need no scan of the ledger: bucket n has calls of at most 1.02 ** n billionths."""

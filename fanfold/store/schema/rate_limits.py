@@ -1,4 +1,4 @@
-"""The tables of rate limits, which all workers share."""
+"""The tables for rate limits, which all workers share."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ rate_limits = Table(
 """One row for each dimension of the limit of an account and model. `level` is what is left of it at `updated_at`.
 
 `granted` is what the last lease was given: the statement that takes it returns it. On the row `in_flight`, `level` is the
-number of calls that may be under way where nobody has configured one, and `clean` counts answers since it last grew.
+number of calls that may be in flight if none is configured, and `clean` counts answers since it last grew.
 """
 
 rate_limit_holders = Table(
@@ -40,4 +40,4 @@ rate_limit_holders = Table(
     Column("waiting", Integer, nullable=False),
     Column("until", UtcTime, nullable=False),
 )
-"""The processes that use a limit: how many calls each may have in flight, and how many wait. Void after `until`."""
+"""The processes that use a limit: how many calls each may have in flight, and how many wait. Expires at `until`."""

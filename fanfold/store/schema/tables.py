@@ -18,8 +18,9 @@ from fanfold.store.dialects.schema import COUNTED_UP, Number
 from fanfold.store.schema.batch_tables import batch_members, batches
 from fanfold.store.schema.constraints import DECISION_CHECKS, ITEM_CHECKS, TASK_CHECKS
 from fanfold.store.schema.metadata import metadata
+from fanfold.store.schema.template_tables import template_uses, templates
 
-__all__ = ["batch_members", "batches", "metadata"]
+__all__ = ["batch_members", "batches", "metadata", "template_uses", "templates"]
 
 tasks = Table(
     "tasks",
@@ -54,6 +55,7 @@ tasks = Table(
     Column("decided", Integer),
     Column("reason_sentence", Text),
     Column("error_sentence", Text),
+    Column("sample", Integer),
     *(CheckConstraint(check, name=name) for name, check in TASK_CHECKS.items()),
     **COUNTED_UP,
 )
@@ -122,7 +124,7 @@ DUE_SOME_TIME = sa.and_(TIMED, items.c.available_at < sa.literal(HELD_FROM, UtcT
 KEYED = items.c.key.is_not(None)
 DEGRADED = items.c.degraded.is_not(None)
 ACCEPTED = sa.and_(DEGRADED, items.c.accepted == items.c.lease)
-"""A person accepted the result. `accepted` is the lease of that result, so a new result must be accepted again."""
+"""Results that a person accepted. `accepted` is the lease of the result, so a new result must be accepted again."""
 UNACCEPTED = sa.and_(DEGRADED, sa.or_(items.c.accepted.is_(None), items.c.accepted != items.c.lease))
 
 item_data = Table(
@@ -357,6 +359,9 @@ calls = Table(
     Column("answer", String(64)),
     Column("raw", Text),
     Column("purpose", String(16)),
+    Column("lane", String(16)),
+    Column("reserved", sa.BigInteger),
+    Column("scopes", Text),
     **COUNTED_UP,
 )
 

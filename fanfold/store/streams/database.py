@@ -45,7 +45,7 @@ class Streams:
     def read(self, task: int, after: tuple[int, int, int], limit: int = PAGE) -> list[EmittedPiece]:
         """Streamed pieces of the current leases, in order, after ``after``: an item, its lease and a position in it.
 
-        If that item has a new lease, its pieces start from the beginning.
+        If that item has a new lease, its pieces are read from the beginning.
         """
         item, lease, position = after
         here = sa.and_(emissions.c.item == item, sa.or_(emissions.c.lease != lease, emissions.c.position > position))

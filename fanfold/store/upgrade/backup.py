@@ -13,7 +13,7 @@ from fanfold.store.database import Database
 def copy(database: Database, target: Path) -> int:
     """Write a complete, verified copy of a SQLite database to a new file and flush it to disk; returns its size.
 
-    The copy is consistent, and making it blocks nobody. The file gets its name only when it is complete.
+    The copy is consistent, and making it blocks no other process. The file gets its name only when it is complete.
     """
     source = database.access.source_of_copy(target)
     if not target.parent.is_dir():
@@ -35,7 +35,7 @@ def copy(database: Database, target: Path) -> int:
 
 
 def _name(unfinished: Path, target: Path) -> None:
-    """Give the copy its name, unless taken meanwhile. Some network folders do not support links."""
+    """Give the copy its name, unless another file has taken it meanwhile. Some network folders do not support links."""
     try:
         os.link(unfinished, target)
     except FileExistsError:

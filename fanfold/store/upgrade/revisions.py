@@ -36,6 +36,9 @@ HISTORY: tuple[Revision, ...] = (
     Revision("0020", "0001", adds=("budgets", "usage_history")),
     Revision("0030", "0001", adds=("rate_limits", "rate_limit_holders")),
     Revision("0040", "0001", adds=("batches", "batch_members")),
+    Revision("0045", "0001"),
+    Revision("0050", "0001", adds=("templates", "template_uses")),
+    Revision("0055", "0001"),
 )
 """Every revision this version knows, oldest first. Tests compare it with the migrations."""
 REVISIONS = tuple(revision.name for revision in HISTORY)

@@ -1,9 +1,9 @@
 """Sentences about commands that are refused."""
 
 SENTENCES: dict[str, str] = {
-    "no_lane": "There is no lane '{lane}': it is live, batch or auto.",
+    "no_lane": "Unknown lane '{lane}'. Use live, batch or auto.",
     "lane_of_finished": "Task {task} is {state}: only a task that is not finished can change its lane.",
-    "lane_changed": "models are asked {lane} from now on",
+    "lane_changed": "the lane is now {lane}",
     "refused": "Task {task} is {state:word}: {problem}.[[ Possible now: {ways}]]",
     "refused_for_good": "Task {task} is {state:word}: {problem}. Nothing can be done with it now.",
     "needs_state": "{verb:word} needs {states:a} task",
@@ -28,10 +28,10 @@ SENTENCES: dict[str, str] = {
     "decisions_not_read": "No merge reads decisions about {stage}. They can be about {read:or}.",
     "decisions_about_item": "{count} {count:decision|decisions} about {item}",
     "decisions_about_items": "{count} decisions about {items} items: {keys}",
-    "no_decision": "A decision has {fields}; {value} has none of them.",
-    "decision_lacks": "A decision has no {names}: {value}. There are: {fields}.",
-    "decision_unknown": "A decision has unknown {names}: {value}. There are: {fields}.",
-    "no_verdict": "There is no verdict {verdict!r}. There are: {verdicts}.",
+    "no_decision": "{value} is not a decision: it has none of the fields {fields}.",
+    "decision_lacks": "A decision lacks {names}: {value}. Its fields are {fields}.",
+    "decision_unknown": "A decision has the unknown field {names}: {value}. Its fields are {fields}.",
+    "no_verdict": "Unknown verdict {verdict!r}. Use one of: {verdicts}.",
     "task_deleted": "Task {task} was deleted.",
     "moving_on": "The task is changing its stage right now; try again in a moment.",
     "steered_by_others": "Somebody else changed the task at the same time; try again.",
@@ -40,11 +40,11 @@ SENTENCES: dict[str, str] = {
     "no_such_items": "Task {task} has no item {keys}.[[ To see them: fanfold items {task}]]",
     "no_such_items_in": "Task {task} has no item {keys} in {stage}.[[ To see them: fanfold items {task}]]",
     "items_busy": ("Some of these items of task {task} are pending or running; wait for them, or pause the task."),
-    "none_degraded_named": "Task {task} is {state:word}: none of these items is degraded and not accepted yet.",
-    "none_degraded_in": "Task {task} is {state:word}: none of the items of {stage} is degraded and not accepted yet.",
-    "none_degraded": "Task {task} is {state:word}: none of its items is degraded and not accepted yet.",
+    "none_degraded_named": "Task {task} is {state:word}: none of these items has a degraded result that still needs accepting.",
+    "none_degraded_in": "Task {task} is {state:word}: no item of {stage} has a degraded result that still needs accepting.",
+    "none_degraded": "Task {task} is {state:word}: none of its items has a degraded result that still needs accepting.",
     "runs_once": "{stage} runs once per task, when the task ends; it cannot be retried by itself.",
-    "nothing_to_redo": "Task {task} has nothing to redo in {stage}: name done items of it[[ with --item]].",
+    "nothing_to_redo": "Task {task} has no failed items in {stage}; to redo done ones, name them[[ with --item]].",
     "password_too_late": (
         "Task {task} has already read its input: a password has no effect on {stage}. Start it over, or submit "
         "the file again with its password."
@@ -70,7 +70,7 @@ SENTENCES: dict[str, str] = {
         " Name it: --target module:pipeline]]"
     ),
     "no_such_move": "The table of moves has no {verb} to {state}.",
-    "no_external_verb": "There is no {verb} for external jobs. There are: {known}.",
+    "no_external_verb": "Unknown command {verb} for external jobs. Use one of: {known}.",
     "no_external_jobs_for": (
         "Task {task} has no external job for item {keys}.[[ To see them: fanfold external {task}]]"
     ),
@@ -84,7 +84,7 @@ SENTENCES: dict[str, str] = {
     "no_action": "The pipeline {pipeline} has no action {action!r}. It has: {known}.",
     "no_actions": "The pipeline {pipeline} has no action {action!r}. It has none.",
     "action_failed": "The action {action} of task {task} failed: {why}",
-    "action_returned": "The action {action} returned {type}. It may return a sentence.",
+    "action_returned": "The action {action} returned {type}. It must return text, or nothing.",
     "form_not_made": "the form {form} of task {task} cannot be made",
     "no_form": "The pipeline {pipeline} has no form {form!r}. It has: {known}.",
     "no_forms": "The pipeline {pipeline} has no form {form!r}. It has none.",

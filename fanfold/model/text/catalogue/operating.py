@@ -28,7 +28,7 @@ SENTENCES: dict[str, str] = {
     "workers_alive_lost": "{count} alive, {lost} lost",
     "all_served": "active tasks: {count}, all of them served",
     "not_all_served": "active tasks that no worker serves: {count}",
-    "start_worker": "Nobody serves {places}. Start a worker for it, or let a timer run ticks.",
+    "start_worker": "No worker serves {places}. Start one, or run ticks from a timer.",
     "tasks_held": "active tasks with items that wait for a person: {count}",
     "see_held": "Look at them: each says why it waits.",
     "tasks_needing": "{count} in total, {needing} {needing:needs|need} a person",
@@ -44,8 +44,8 @@ SENTENCES: dict[str, str] = {
     "make_room": "Free some space, for example by removing old finished tasks with their files.",
     "swept": "last run {seconds:.0f} s ago",
     "nobody_to_sweep": "no worker to run it",
-    "nobody_sweeps": "no living worker sweeps: {workers}",
-    "some_do_not_sweep": "some living workers do not sweep: {workers}",
+    "nobody_sweeps": "no live worker sweeps: {workers}",
+    "some_do_not_sweep": "some live workers do not sweep: {workers}",
     "worker_late": "{worker} ({seconds:.0f} s)",
     "restart_sweep": 'Look for "sweep failed" in their log, then restart them. Meanwhile, a tick recovers what is lost.',
     "items_abandoned": "{count} {count:runs|run} under a worker that is gone",
@@ -55,24 +55,24 @@ SENTENCES: dict[str, str] = {
     "no_worker_lives": "No worker is alive. Start one, and it fixes this at once.",
     "worker_will_mend": "A worker fixes this within {seconds:g} s. If it is still there after that, look at its log",
     "workers_do_not_mend": (
-        "{count} {count:living worker has|living workers have} not put this right for {seconds:.0f} s or more: look for "
+        "{count} {count:live worker has|live workers have} not fixed this for {seconds:.0f} s or more: look for "
         '"sweep failed" in their log, and restart them. Meanwhile, a tick recovers what is lost.'
     ),
     "orphaned_rows": "{rows}",
     "rows_of_table": "{count} {table}",
     "report_orphans": "They only take up space. Please report them, with the lines of the log about deleted tasks",
     "deletions_late": "{count} {count:deleted task is|deleted tasks are} not yet removed after {hours:g} h",
-    "removed_by_sweep": "The sweep of a worker removes them bit by bit: check that one runs, and look for sweep in its log",
+    "removed_by_sweep": 'The sweep of a worker removes them bit by bit: check that one runs, and look for "sweep" in its log',
     "folder_own": "{folder}: used only by this database",
     "folder_shared": "{folder} is also the data folder of {databases}",
     "separate_folders": (
-        "Nothing is lost, but old files stay. Give each database its own folder (FANFOLD_DATA), or remove the mark "
-        "of a database that is gone from the folder databases/"
+        "Nothing is lost, but old files stay. Give each database its own folder (FANFOLD_DATA), or remove "
+        "from the folder databases/ the mark of a database that no longer exists"
     ),
     "orphaned_files": (
         "{blobs} {blobs:blob|blobs} that no row names, {scratch} {scratch:scratch file|scratch files} of attempts that are over"
     ),
     "removed_by_cleaning": (
-        "A worker's hourly cleaning removes them: check that one runs, and look for cleaning in its log ({folder})"
+        "A worker's hourly cleaning removes them: check that one runs, and look for 'cleaning' in its log ({folder})"
     ),
 }

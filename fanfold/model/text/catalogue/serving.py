@@ -1,6 +1,8 @@
 """Sentences of the server to a browser or a program."""
 
 SENTENCES: dict[str, str] = {
+    "cell_not_number": "This is not a number: {text}",
+    "no_cell": "The table of task {task} has no cell {column} in row {row} of item {item}.",
     "items_not_retried": (
         "None of these items can be retried now: they are pending, running, or were retried meanwhile."
     ),
@@ -11,10 +13,10 @@ SENTENCES: dict[str, str] = {
     "no_result_yet": "Task {task} has no result yet.",
     "result_has_no": "The result of task {task} has no {name}.{known}",
     "result_has": " It has: {names}.",
-    "no_language": "There is no language {language!r}. There are: {known}.",
+    "no_language": "Unknown language {language!r}. Use one of: {known}.",
     "choose_file": "Choose at least one file for {pipeline}.",
     "text_not_json": "This is not JSON: {text}",
-    "not_possible": "{command:word} is not possible: it is {state:word}",
+    "not_possible": "{command:word} is not possible: the task is {state:word}",
     "option_reserved": "A name in the options is reserved: {first} and {second} cannot be used.",
     "names_reserved": "The names {first} and {second} are reserved; give files as `files`.",
     "form_unreadable": "The form cannot be read: {why}",
@@ -23,8 +25,8 @@ SENTENCES: dict[str, str] = {
         "Inputs, options and metadata together are {length} characters long; the limit is {limit}. They are shown"
         " with the task everywhere. Give larger data as a file, or as items."
     ),
-    "owner_not_allowed": "The token {token} submits tasks of {owner}, not of {wanted}.",
-    "no_pipeline": "There is no pipeline {pipeline!r} here. There are: {known}.[[ To add one: fanfold serve TARGET]]",
+    "owner_not_allowed": "The token {token} can submit tasks only for {owner}, not for {wanted}.",
+    "no_pipeline": "Unknown pipeline {pipeline!r}. Known pipelines: {known}.[[ To add one: fanfold serve TARGET]]",
     "file_ending": "{pipeline} takes files that end with {endings}; this one is {file}.",
     "text_or_base64": "The file {file} needs either `text` or `base64`.",
     "not_base64": "The file {file} is not base64.",
@@ -40,7 +42,7 @@ SENTENCES: dict[str, str] = {
     "picture_failed": "The picture cannot be drawn: {why}",
     "picture_no_bytes": "the pipeline gave no bytes.",
     "commands_wait": "The database is busy: other commands are already waiting for it. Try again in a moment.",
-    "files_unlocked": "Other files are being unlocked. Try again in a moment.",
+    "files_unlocked": "Other files are being unlocked or unpacked. Try again in a moment.",
     "forms_made": "Other forms are being made. Try again in a moment.",
     "no_space": (
         "The server has no space left for uploads{place}. Free some there, or have it use another folder "
@@ -49,7 +51,7 @@ SENTENCES: dict[str, str] = {
     "in_folder": " in {folder}",
     "page_file_gone": "A file of this task is no longer there.",
     "named_file_gone": "The file {file} is no longer there.",
-    "unexpected": "Something happened that Fanfold did not foresee. The server's log has it under {mark}.",
+    "unexpected": "Unexpected error. Search the server's log for {mark}.",
     "database_not_usable": "The database cannot be used right now. The server's log says why.",
     "database_refused": "The database refused this value.",
     "database_misfit": "The database does not fit this version of Fanfold.",
@@ -58,65 +60,64 @@ SENTENCES: dict[str, str] = {
     "database_way_out": "{what} {way}.",
     "read_only_file": (
         "The database {where} cannot be written to: {place} is read-only for this user. SQLite writes to the file and "
-        "to its log beside it. Give both back their rights, or copy the file to a folder of your own[[: --database "
+        "to its log beside it. Make both writable again, or copy the file to a folder of your own[[: --database "
         "sqlite:///COPY]]"
     ),
     "database_file_moved": (
-        "The file of the database, {file}, was moved away or replaced while it was in use. Put it back and the work goes on by "
-        "itself; to use another file, start again."
+        "The database file {file} was moved or replaced while in use. Put it back, and work resumes by itself; to use another "
+        "file, restart Fanfold."
     ),
     "database_file_moved_public": (
-        "The file of the database was moved away or replaced while it was in use. Put it back and the work goes on by itself; "
-        "to use another file, start again."
+        "The database file was moved or replaced while in use. Put it back, and work resumes by itself; to use another file, "
+        "restart Fanfold."
     ),
     "database_file_gone": (
-        "The file of the database, {file}, was moved away or removed; left of it: {logs}. Nothing was created. Put the file "
-        "back. To begin a new database instead, stop all processes that use the old one and remove what is left of it."
+        "The database file {file} was moved or removed; still there: {logs}. Nothing was created. Put the file back. To begin "
+        "a new database instead, stop all processes that use the old one and remove what is still there."
     ),
-    "database_file_gone_public": "The file of the database was moved away or removed. Put it back and the work goes on.",
+    "database_file_gone_public": "The database file was moved or removed. Put it back, and work resumes.",
     "database_file_unknown": (
-        "The file of the database, {file}, was moved away or removed: files of its tasks are in {folder}. Nothing was created. "
+        "The database file {file} was moved or removed: files of its tasks are in {folder}. Nothing was created. "
         "Put the file back[[; to begin a new, empty database: fanfold db upgrade]]"
     ),
     "no_database_file": "There is no database {file}.[[ To create it: fanfold db upgrade]]",
     "log_removed": (
-        "The log of the database, {log}, was removed by another program while it was in use. It is opened again; the work then "
-        "goes on by itself."
+        "Another program removed the database log {log} while it was in use. Fanfold opens a new one, and work resumes by "
+        "itself."
     ),
     "log_removed_public": (
-        "The log of the database was removed by another program while it was in use. It is opened again; the work then goes on "
-        "by itself."
+        "Another program removed the database log while it was in use. Fanfold opens a new one, and work resumes by itself."
     ),
     "log_replaced": (
-        "The log of the database, {file}-wal, was replaced and written to by another program while it was in use. Nothing more "
-        "is written from here. Stop all processes that use the database and check it, or restore a backup."
+        "Another program replaced the database log {file}-wal while it was in use, and wrote to it. Fanfold writes nothing "
+        "more to it from here. Stop all processes that use the database and check it, or restore a backup."
     ),
-    "log_replaced_public": "The log of the database was replaced by another program while it was in use.",
+    "log_replaced_public": "Another program replaced the database log while it was in use.",
     "database_error_refused": "The database refused: {why}.",
     "database_error_misfit": (
         "A statement does not fit the tables of the database {where}: {why}.[[ To see what is wrong: fanfold doctor]]"
     ),
     "database_error_damaged": "The database {where} is damaged: {why}.",
     "database_error_unreachable": "Cannot use the database {where}: {why}.",
-    "way_disk_full": "Free some space on its disk; the work then goes on by itself",
-    "way_read_only": "Make the file and its folder writable for this account; the work then goes on by itself",
+    "way_disk_full": "Free some space on its disk; work then resumes by itself",
+    "way_read_only": "Make the file and its folder writable for this account; work then resumes by itself",
     "way_disk_error": "Its disk is full, read-only or broken: look at the system's log",
     "way_not_opened": "Its file or folder is gone, or this process has too many open files (ulimit -n)",
     "way_open_files": "This process may have too many open files (ulimit -n)",
     "way_locked": "Another process holds its write lock; see who has the file open",
-    "way_no_writes": "The server takes no writes, as after a failover; the work goes on by itself when it does again",
-    "way_server_disk": "Free some space on the server's disk; the work then goes on by itself",
+    "way_no_writes": "The server refuses writes, as after a failover; work resumes by itself when it accepts them again",
+    "way_server_disk": "Free some space on the server's disk; work then resumes by itself",
     "way_max_connections": "Raise max_connections, or use a pooler",
-    "way_connections": "Raise the limit of connections, or use a pooler",
+    "way_connections": "Raise the connection limit, or use a pooler",
     "folder_not_written": "Cannot write to the data folder {folder}: {why}.",
     "folder_not_written_public": "Cannot write to the data folder: {why}.",
-    "way_folder_full": "Free some space there; the work then goes on by itself",
-    "way_folder_writable": "Make it writable for the account of the workers; the work then goes on by itself",
+    "way_folder_full": "Free some space there; work then resumes by itself",
+    "way_folder_writable": "Make it writable for the account of the workers; work then resumes by itself",
     "token_name": "{name!r} cannot name a token: use 1 to 100 letters, digits, and . @ - _",
-    "no_role": "There is no role {role!r}. There are: {known}.",
+    "no_role": "Unknown role {role!r}. Use one of: {known}.",
     "token_days": "A token cannot be valid for {days:g} days; use more than 0 and at most 36500.",
     "admin_sees_all": "An admin sees the tasks of all owners: leave the owner out, or give the role member.",
-    "owner_too_long": "An owner has at most 200 characters.",
+    "owner_too_long": "An owner's name has at most 200 characters.",
     "token_exists": (
         "There is already a token {name}. To replace it, revoke it first[[: fanfold tokens revoke {name}]]"
     ),

@@ -1,12 +1,13 @@
 """Sentences about why an attempt at an item failed, was lost, or waits for a person."""
 
 SENTENCES: dict[str, str] = {
+    "form_not_partial": ("Task {task} is {state:word}: the form {form} can only be made when the task is completed."),
     "no_reason_given": "no reason given",
     "error_without_message": "{type} without a message",
     "error_not_shown": "{type} with a message that cannot be shown",
     "with_advice": "{what:bare}. {advice}",
     "free_space": "Free some space on that disk",
-    "more_files": "Raise the limit of open files (ulimit -n), or lower the concurrency",
+    "more_files": "Raise the limit on open files (ulimit -n), or lower the concurrency",
     "make_temporary_folder": "Create the folder for temporary files again, or set TMPDIR to another one",
     "crash_and_poison": "{crash} {poison}",
     "poison": (
@@ -25,11 +26,11 @@ SENTENCES: dict[str, str] = {
     "external_gave_up": "Gave up on the external job after {waited:.0f} s (limit: {limit:.0f} s).",
     "external_job_gave_up": "Gave up on the external job {job} after {waited:.0f} s (limit: {limit:.0f} s).",
     "external_unclear": (
-        "nobody knows whether the external job {job} was started.[[ Look there, then: fanfold external {task} "
+        "it is unknown whether the external job {job} was started.[[ Check at the service, then: fanfold external {task} "
         "check | lost | resend]]"
     ),
     "external_unclear_error": (
-        "nobody knows whether the external job {job} was started ({error}).[[ Look there, then: fanfold external "
+        "it is unknown whether the external job {job} was started ({error}).[[ Check at the service, then: fanfold external "
         "{task} check | lost | resend]]"
     ),
     "external_no_id": "start returned no id for the external job",
@@ -38,12 +39,12 @@ SENTENCES: dict[str, str] = {
         "This attempt has called external(name={name!r}) twice: the second call would get the first one's job. "
         "Give each job its own name: external(..., name='thumb')."
     ),
-    "external_stopped": "The task was paused or cancelled, or somebody else has the item: no job is started.",
+    "external_stopped": "The task was paused or cancelled, or another worker has the item: no job is started.",
     "attempt_stopped": "The task was paused or cancelled, or this attempt took too long.",
     "lease_lost": "The lease on {key} is lost: another worker has it now.",
     "split_yields": "{stage} must yield NewItem objects; it yielded {type}.",
-    "split_duplicate": "{stage} yields two items with the key {key!r}; keys must differ, also as text.",
-    "items_duplicate": "Two of the items have the key {key!r}; keys must differ, also as text.",
+    "split_duplicate": "{stage} yields two items with the key {key!r}; keys must be unique, even when converted to text.",
+    "items_duplicate": "Two of the items have the key {key!r}; keys must be unique, even when converted to text.",
     "same_key": "two of its items have the same key",
     "key_like_position": (
         "Item {number} has the key {key!r}, and item {key} has no key, so its position {key} is its key. Give "
@@ -78,19 +79,20 @@ SENTENCES: dict[str, str] = {
         "Run fewer at a time, or set a lower limit for each (FANFOLD_CHILD_MEMORY_BYTES), and retry it"
     ),
     "not_unpickled": (
-        "Its arguments cannot be unpickled in a child process: {error:bare}. Nothing is wrong with this item. Fix "
-        "that, then retry it."
+        "Its arguments cannot be unpickled in a child process: {error:bare}. The item itself is not at fault. "
+        "Fix the cause, then retry it."
     ),
     "stage_not_in_child": (
-        "The stage {stage} cannot run in a child process: {why:bare}. Nothing is wrong with this item.[[ Fix "
-        "that, then: fanfold retry {task}]]"
+        "The stage {stage} cannot run in a child process: {why:bare}. The item itself is not at fault.[[ "
+        "Fix the cause, then: fanfold retry {task}]]"
     ),
-    "function_not_in_child": "{function} cannot run in a child process: {why:bare}. Nothing is wrong with this item.",
+    "function_not_in_child": "{function} cannot run in a child process: {why:bare}. The item itself is not at fault.",
     "import_raised": "importing {module} there raised {error}",
     "handler_not_found": (
         "The child process does not find {name} in {module}; is the pipeline defined under `if __name__ == ...`?"
     ),
     "answered_by_other": "answered by {model} instead of {asked}: {tried:then}",
+    "bad_change_cursor": "{cursor!r} is not a place in the list of changes. Use the `next` of an earlier page.",
     "no_each_before": "There is no `each` stage before {stage}.",
     "not_a_file_name": "{name!r} is not a file name; leave out folders.",
     "result_file_gone": (
@@ -122,7 +124,7 @@ SENTENCES: dict[str, str] = {
     "does_not_fit": "{what:word} cannot be used: {why:bare}.",
     "unreadable": "{what:word} cannot be read back: {why:bare}.",
     "unreadable_held": (
-        "{why:ended} It stays as it was kept; when the code fits it again, the item can be retried[[: fanfold retry {task}]]"
+        "{why:ended} The stored value is unchanged; once the code can read it, retry the item[[: fanfold retry {task}]]"
     ),
     "type_unknown": (
         "it is a {type}, which is not known here. Annotate the handlers with that type, give it to Pipeline(types=…), or "
@@ -136,5 +138,5 @@ SENTENCES: dict[str, str] = {
         "{type} has no field `{field}`, which the value has. Put the field back, or register a codec that knows both shapes"
     ),
     "in_field": "{type}.{field}: {why:bare}",
-    "not_of_type": "{value} does not make a {type}{why}",
+    "not_of_type": "{value} cannot be converted to {type}{why}",
 }

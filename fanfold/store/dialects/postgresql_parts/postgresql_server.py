@@ -113,7 +113,7 @@ class PostgresqlServer(DatabaseAccess):
         return self.connections.end(unwanted)
 
     def backup_command(self, target: str) -> str:
-        """pg_dump does it better."""
+        """The command for pg_dump, which makes better backups than a copy."""
         return f"pg_dump --format=custom --file={target} '{shown(self.url.set(drivername='postgresql'))}'"
 
     def source_of_copy(self, target: Path) -> Path:

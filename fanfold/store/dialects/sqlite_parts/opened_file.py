@@ -37,12 +37,12 @@ class OpenedFile:
         self._opened: Identity | None = None
 
     def note(self) -> None:
-        """A connection was made."""
+        """Record the file of a new connection."""
         if self._opened is None:
             self._opened = _identity(self.path, None)
 
     def check(self) -> None:
-        """DatabaseProblem when the name stands for another file, or for none."""
+        """DatabaseProblem if the path leads to another file, or to none."""
         if self._opened is not None and _identity(self.path, self._opened) != self._opened:
             raise _problem(say("database_file_moved", file=self.path), say("database_file_moved_public"))
 
@@ -54,7 +54,7 @@ class _OpenConnections:
         self.begin_anew()
 
     def begin_anew(self) -> None:
-        """In a forked process, which does not use inherited connections."""
+        """Start empty in a forked process, which does not use inherited connections."""
         self._lock = threading.Lock()
         self._found: weakref.WeakSet[Any] = weakref.WeakSet()
 
@@ -151,7 +151,7 @@ def leave_log(connection: Any) -> bool:
     """Prepare to close all connections to a removed log; True if they may be closed.
 
     First, pages that only that log has are moved into the file. If the index is still shared, a connection to the new log
-    stays open: the last connection to close would checkpoint by that index, and an old one has the pages of the old log.
+    stays open: the last connection to close checkpoints with that index, and an old one would write pages of the old log.
     """
     if not _save_log(connection):
         return False

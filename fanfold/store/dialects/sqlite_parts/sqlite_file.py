@@ -19,8 +19,9 @@ from fanfold.store.database_errors import drop_spoiled
 from fanfold.store.dialects.access import DatabaseAccess, Listener, Reading, Wishes
 from fanfold.store.dialects.sqlite_parts import opened_file
 from fanfold.store.dialects.sqlite_parts.garbage import collecting_later
+from fanfold.store.dialects.sqlite_parts.limits import compile_limits_once
 from fanfold.store.dialects.sqlite_parts.opened_file import OpenedFile
-from fanfold.store.dialects.sqlite_parts.sqlite_module import sqlite_module
+from fanfold.store.dialects.sqlite_parts.sqlite_module import STATEMENTS_KEPT, sqlite_module
 from fanfold.store.files.private import private_file, private_folder, tighten_all
 from fanfold.store.urls import shown
 
@@ -33,7 +34,7 @@ _FILES: weakref.WeakSet[SqliteFile] = weakref.WeakSet()
 
 
 class SqliteFile(DatabaseAccess):
-    """The way to one file."""
+    """Access to one file."""
 
     def __init__(self, url: sa.URL, wishes: Wishes) -> None:
         self.url = url
@@ -60,8 +61,14 @@ class SqliteFile(DatabaseAccess):
         return engine
 
     def _engine(self, **pool: Any) -> sa.Engine:
-        arguments = {"check_same_thread": False, "timeout": self.busy_seconds}
-        return sa.create_engine(self.url, module=sqlite_module(), connect_args=arguments, **pool)
+        arguments = {
+            "check_same_thread": False,
+            "timeout": self.busy_seconds,
+            "cached_statements": STATEMENTS_KEPT,
+        }
+        engine = sa.create_engine(self.url, module=sqlite_module(), connect_args=arguments, **pool)
+        compile_limits_once(engine.dialect)
+        return engine
 
     def _make_folder(self) -> None:
         folder = self.file.parent
@@ -71,7 +78,7 @@ class SqliteFile(DatabaseAccess):
             raise DatabaseProblem(f"Cannot create the folder of the database, {folder}: {error.strerror}.") from None
 
     def is_new(self) -> bool:
-        """Whether there is no file yet; DatabaseProblem when there was one."""
+        """Whether there is no file yet; DatabaseProblem if there was one."""
         self._opened.check()
         return opened_file.is_new(self.file.absolute())
 
@@ -150,7 +157,7 @@ class SqliteFile(DatabaseAccess):
         return self.file
 
     def copy(self, target: Path) -> None:
-        """The copy is consistent, and making it blocks nobody."""
+        """The copy is consistent, and making it blocks no other process."""
         module = sqlite_module()
         try:
             with closing(opened_file.connect(self.file)) as original, closing(module.connect(target)) as made:

@@ -1,4 +1,4 @@
-"""A SQLite database in memory: one connection, which all threads use in turn, and a copy to go back to.
+"""A SQLite database in memory: one connection, shared by all threads in turn, and a copy to restore.
 
 It lives as long as its connection, so tests of pipelines use it. Another connection would see another, empty database.
 """
@@ -16,15 +16,18 @@ from sqlalchemy import event
 from fanfold.errors import DatabaseProblem
 from fanfold.store.database_errors import drop_spoiled
 from fanfold.store.dialects.access import DatabaseAccess, Listener, Reading
-from fanfold.store.dialects.sqlite_parts.sqlite_module import sqlite_module
+from fanfold.store.dialects.sqlite_parts.limits import compile_limits_once
+from fanfold.store.dialects.sqlite_parts.sqlite_module import STATEMENTS_KEPT, sqlite_module
 from fanfold.store.urls import shown
 
 IN_MEMORY = (None, "", ":memory:")
-"""What a URL names instead of a file."""
+"""Names of a database in memory in a URL."""
+NUMBERS = "sqlite_sequence"
+"""Where SQLite keeps the last number of each table with AUTOINCREMENT."""
 
 
 class SqliteMemory(DatabaseAccess):
-    """The way to one database in memory."""
+    """Access to one database in memory."""
 
     has_one_connection = True
 
@@ -33,15 +36,18 @@ class SqliteMemory(DatabaseAccess):
         self._turn = threading.RLock()
         self._connection: Any = None
         self._kept: Any = None
+        self._kept_schema = 0
+        self._kept_rows: dict[str, list[tuple[Any, ...]]] = {}
 
     def new_engine(self, **pool: int) -> sa.Engine:
-        """A pool of the one connection."""
+        """A pool with the single connection."""
         engine = sa.create_engine(
             self.url,
             module=sqlite_module(),
-            connect_args={"check_same_thread": False},
+            connect_args={"check_same_thread": False, "cached_statements": STATEMENTS_KEPT},
             poolclass=sa.pool.StaticPool,
         )
+        compile_limits_once(engine.dialect)
         event.listen(engine, "connect", self._prepare)
         event.listen(engine, "begin", _begin)
         event.listen(engine, "handle_error", drop_spoiled)
@@ -56,22 +62,46 @@ class SqliteMemory(DatabaseAccess):
         return self._turn
 
     def keep_copy(self) -> None:
-        """Remember the database as it is now."""
+        """Remember the current content of the database."""
         with self._turn:
             self._kept = sqlite_module().connect(":memory:", check_same_thread=False)
             self._connection.backup(self._kept)
+            self._kept_schema = self._schema_version()
+            names = self._kept.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+            self._kept_rows = {name: self._kept.execute(f'SELECT * FROM "{name}"').fetchall() for (name,) in names}
 
     def restore(self) -> None:
-        """Make the database again what it was at ``keep_copy``."""
+        """Restore the content of ``keep_copy``.
+
+        Deletes all rows and inserts the few kept ones. Copying the whole database would count as a change of the schema:
+        SQLite would compile every statement again, which takes longer than a short test.
+        """
         with self._turn:
-            self._kept.backup(self._connection)
+            if self._schema_version() == self._kept_schema:
+                self._restore_rows()
+            else:
+                self._kept.backup(self._connection)
+                self._kept_schema = self._schema_version()
+
+    def _schema_version(self) -> int:
+        return int(self._connection.execute("PRAGMA schema_version").fetchone()[0])
+
+    def _restore_rows(self) -> None:
+        self._connection.execute("BEGIN")
+        # Deleting from a table with AUTOINCREMENT changes `sqlite_sequence`, so that one comes last.
+        for name, rows in sorted(self._kept_rows.items(), key=lambda kept: kept[0] == NUMBERS):
+            self._connection.execute(f'DELETE FROM "{name}"')
+            if rows:
+                marks = ", ".join("?" for _ in rows[0])
+                self._connection.executemany(f'INSERT INTO "{name}" VALUES ({marks})', rows)
+        self._connection.execute("COMMIT")
 
     def listener(self, read: Reading) -> Listener:
-        """Nobody can be told."""
+        """There are no notifications."""
         return NoListener()
 
     def backup_command(self, target: str) -> str:
-        """There is none: other processes cannot reach it."""
+        """There is no command: other processes cannot reach the database."""
         return "Client.store.database.access.copy(path)"
 
     def source_of_copy(self, target: Path) -> Path:
@@ -84,22 +114,22 @@ class SqliteMemory(DatabaseAccess):
             self._connection.backup(made)
 
     def refuse_read_only(self) -> None:
-        """Memory can be written to."""
+        """Memory is always writable."""
         return
 
 
 class NoListener(Listener):
-    """Tells of nothing: workers poll."""
+    """Reports nothing: workers poll."""
 
     tells_all = False
 
     @property
     def possible(self) -> bool:
-        """There is no way to be told."""
+        """Notifications are not available."""
         return False
 
     def wait(self, stop: threading.Event, seconds: float) -> bool:
-        """Nothing is ever heard."""
+        """Wait; nothing is ever reported."""
         stop.wait(seconds)
         return False
 
@@ -108,6 +138,6 @@ class NoListener(Listener):
 
 
 def _begin(connection: sa.Connection) -> None:
-    """Said to the driver itself: a test has hundreds of short transactions, and this is a tenth of what each costs."""
+    """Executed on the driver itself, which saves a tenth of each of the hundreds of short transactions of a test."""
     driver: Any = connection.connection.driver_connection
     driver.execute("BEGIN")

@@ -8,6 +8,10 @@ from typing import Any
 SAFE_SQLITE = (3, 51, 3)
 """First version without the bug in which resetting the WAL can corrupt the file."""
 
+STATEMENTS_KEPT = 1_000
+"""Compiled statements that a connection keeps. A task uses more than the driver's default of 100, so without this they would
+be compiled again and again."""
+
 
 def sqlite_module() -> Any:
     """The bundled, safe SQLite where a wheel exists, Python's own otherwise."""

@@ -45,7 +45,7 @@ class Copying:
         self.values = place._asdict()
 
     def copy(self) -> bool:
-        """See ``Items.copy``."""
+        """Copy the items; see ``Items.copy``."""
         if not self._remove_orphans():
             return False
         generations = self._begin_again([item for (item,) in run(self.connection, REDONE, self.values)])

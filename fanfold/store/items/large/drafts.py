@@ -97,9 +97,8 @@ class Drafts:
 
     def leftovers(self, task: int, stages: list[str]) -> bool:
         """Whether any of the stages has items, hidden or not, or is a draft. One query."""
-        mine = sa.select(items.c.task).where(items.c.task == task, items.c.stage.in_(stages)).limit(1).subquery()
-        draft = sa.select(drafts.c.task).where(drafts.c.task == task, drafts.c.stage.in_(stages)).limit(1).subquery()
-        return self.connection.execute(sa.union_all(sa.select(mine), sa.select(draft))).first() is not None
+        values = {f"stage_{place}": stage for place, stage in enumerate(stages)}
+        return bool(run(self.connection, leftovers_statement(len(stages)), {"of": task, **values}))
 
     def remove_items(self, task: int, stage: str, limit: int = CHUNK) -> bool:
         """Remove items of a stage and everything that belongs to them, at most ``limit`` rows; True when nothing is left.
@@ -141,3 +140,15 @@ def counts_in_group() -> sa.ColumnElement[bool]:
     """The same as HAVING of a query grouped by task and stage: evaluated for every group."""
     own = sa.select(drafts.c.task).where(drafts.c.task == items.c.task, drafts.c.stage == items.c.stage)
     return ~sa.exists(own.correlate(items))
+
+
+@cache
+def leftovers_statement(stages: int) -> sa.Executable:
+    """Find an item or a draft in any of ``stages`` stages of a task."""
+    task = sa.bindparam("of", type_=sa.BigInteger)
+    named = [sa.bindparam(f"stage_{place}", type_=sa.Text) for place in range(stages)]
+    parts = (
+        sa.select(table.c.task).where(table.c.task == task, table.c.stage.in_(named)).limit(1).subquery()
+        for table in (items, drafts)
+    )
+    return sa.union_all(*(sa.select(part) for part in parts))

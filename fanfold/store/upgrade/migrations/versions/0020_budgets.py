@@ -12,7 +12,7 @@ NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
-    """Add two tables and a column that may be empty; workers of 0.2 go on beside them, without budgets."""
+    """Add two tables and a nullable column; workers of 0.2 can continue, without budgets."""
     op.add_column("calls", sa.Column("purpose", sa.String(length=16)))
     op.create_table(
         "budgets",

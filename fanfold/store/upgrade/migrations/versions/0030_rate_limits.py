@@ -10,7 +10,7 @@ down_revision = "0020"
 
 
 def upgrade() -> None:
-    """Add the tables of rate limits; workers of older versions go on beside them, without looking at them."""
+    """Add the tables of rate limits; workers of older versions can continue, and ignore them."""
     op.create_table(
         "rate_limits",
         sa.Column("key", sa.String(length=300), nullable=False),

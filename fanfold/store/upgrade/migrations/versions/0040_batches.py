@@ -12,7 +12,7 @@ NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
-    """Add two tables; workers of earlier versions go on beside them."""
+    """Add two tables; workers of earlier versions can continue."""
     _add_batches()
     _add_members()
 

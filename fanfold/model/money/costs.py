@@ -1,4 +1,4 @@
-"""The books: what calls to models have cost, added up by task, model, day, owner, provider or pipeline."""
+"""What calls to models have cost, summed by task, model, day, owner, provider or pipeline."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ GROUPS = ("task", "model", "day", "owner", "provider", "pipeline")
 
 @dataclass(frozen=True)
 class CostRow:
-    """The calls of one task, model, day … added up; costs are in US dollars, and parts of ``cost`` are told apart."""
+    """The summed calls of one task, model, day and so on. Costs are in US dollars; the last three are parts of ``cost``."""
 
     name: str
     """The task's id, `provider:model`, the day in UTC, the owner, the provider or the pipeline."""
@@ -17,25 +17,25 @@ class CostRow:
     """Calls that were answered."""
     cost: float = 0.0
     unpriced: int = 0
-    """Answered calls whose price is not known: they are not in ``cost``."""
+    """Answered calls whose price is unknown; not in ``cost``."""
     possibly_paid: int = 0
-    """Calls without an answer, which the service may have charged: they are not in ``cost``."""
+    """Calls without an answer that the service may have charged; not in ``cost``."""
     cached: int = 0
-    """Questions that kept answers have saved."""
+    """Questions that were answered from the cache."""
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
-    """Of the input tokens, those that the service had in its own cache and charges less for."""
+    """Input tokens that were in the service's own cache and cost less."""
     fallbacks: float = 0.0
-    """The cost of calls to a later model of the chain."""
+    """Cost of calls to a later model of the chain."""
     retries: float = 0.0
-    """The cost of calls of attempts after the first, and of calls that repeat a question after a bad answer."""
+    """Cost of calls in attempts after the first, and of calls that repeat a question after a bad answer."""
     bad_answers: float = 0.0
-    """The cost of answers that could not be taken."""
+    """Cost of answers that were rejected."""
 
 
 def total_of(rows: list[CostRow]) -> CostRow:
-    """All rows added up."""
+    """The sum of all rows."""
     sums = {
         field.name: sum(getattr(row, field.name) for row in rows) for field in fields(CostRow) if field.name != "name"
     }

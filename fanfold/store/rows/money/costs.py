@@ -1,4 +1,4 @@
-"""The ledger added up for the books, one row for each task, model, day or owner."""
+"""Sums of the ledger, one row for each task, model, day or owner."""
 
 from __future__ import annotations
 
@@ -9,25 +9,29 @@ from typing import Any
 import sqlalchemy as sa
 
 from fanfold.model.lifecycle import ItemState
-from fanfold.model.values.costs import CostRow
+from fanfold.model.money.batch import BATCH
+from fanfold.model.money.costs import CostRow
 from fanfold.store.dialects.clock import Clock
-from fanfold.store.rows.answers import AGAIN, ASKED, CACHED, FALLBACK, NO_ANSWER, OUTCOMES, RETRY, is_lost
+from fanfold.store.rows.money.answers import AGAIN, ASKED, CACHED, FALLBACK, NO_ANSWER, OUTCOMES, RETRY, is_lost
 from fanfold.store.schema.tables import calls, items, tasks
 
 PAID = calls.c.outcome.not_in((CACHED, ASKED, NO_ANSWER))
 NEWEST_TASKS, NEWEST_ITEMS = 20, 500
-"""An estimate looks at no more than these."""
+"""Most tasks and items that an estimate reads."""
 BAD = calls.c.outcome.not_in(OUTCOMES)
 
 
 @dataclass(frozen=True)
 class ItemCost:
-    """What one item has paid for; the cost is None where the price of a call is not known."""
+    """What one item has cost; None if the price of a call is unknown."""
 
     calls: int
     cost: float | None
     input_tokens: int
     output_tokens: int
+    batched: float = 0.0
+    """The part of the cost that is for questions in batches."""
+    stage: str = ""
 
 
 class Costs:
@@ -46,7 +50,7 @@ class Costs:
         owner: str | None = None,
         limit: int | None = None,
     ) -> list[CostRow]:
-        """What was spent, by one of the groups: days in order, anything else with the dearest first."""
+        """What was spent, summed by ``group``: days in order, any other group by cost, highest first."""
         name = self._name(group)
         summed = sa.select(name.label("name"), *_sums()).join(tasks, tasks.c.number == calls.c.task).group_by(name)
         for condition in (
@@ -60,12 +64,27 @@ class Costs:
         return [_row(found) for found in self.connection.execute(summed.order_by(order, name).limit(limit))]
 
     def of_task(self, task: int) -> list[ItemCost]:
-        """What each item of a task that is done has paid."""
+        """What each done item of a task has paid."""
         done = sa.and_(calls.c.task == task, items.c.state == sa.literal(ItemState.DONE.value))
-        return self._items(_each_item().join(items, items.c.id == calls.c.item).where(done))
+        each = _each_item().add_columns(items.c.stage).group_by(items.c.stage)
+        return self._items(each.join(items, items.c.id == calls.c.item).where(done))
+
+    def asking_items(self, task: int, stage: str) -> int:
+        """How many done items of a stage have asked a model, or would have if the answer had not been in the cache."""
+        done = sa.and_(calls.c.task == task, items.c.stage == stage, items.c.state == ItemState.DONE.value)
+        asked = sa.select(sa.func.count(calls.c.item.distinct())).join(items, items.c.id == calls.c.item).where(done)
+        return int(self.connection.execute(asked).scalar_one())
+
+    def of_stage(self, task: int, stage: str) -> tuple[float, float]:
+        """What the items of a stage have cost: those that are over, and those that are not."""
+        over = items.c.state.in_([ItemState.DONE.value, ItemState.FAILED.value])
+        summed = sa.select(_cost_of(over), _cost_of(sa.not_(over))).select_from(calls)
+        mine = sa.and_(calls.c.task == task, items.c.stage == stage)
+        ended, begun = self.connection.execute(summed.join(items, items.c.id == calls.c.item).where(mine)).one()
+        return float(ended), float(begun)
 
     def of_items(self, pipeline: str, provider: str, model: str) -> list[ItemCost]:
-        """What the newest items of a pipeline have paid that asked a model, in its newest tasks."""
+        """What each of the newest items that asked a model has paid, in the newest tasks of a pipeline."""
         newest = sa.select(tasks.c.number).where(tasks.c.pipeline == pipeline)
         numbers = list(self.connection.execute(newest.order_by(tasks.c.number.desc()).limit(NEWEST_TASKS)).scalars())
         asked = sa.and_(calls.c.provider == provider, calls.c.model == model[:200])
@@ -74,7 +93,14 @@ class Costs:
 
     def _items(self, wanted: sa.Select[Any]) -> list[ItemCost]:
         return [
-            ItemCost(int(row.calls), None if row.unpriced else float(row.cost), int(row.asked), int(row.answered))
+            ItemCost(
+                int(row.calls),
+                None if row.unpriced else float(row.cost),
+                int(row.asked),
+                int(row.answered),
+                float(row.batched),
+                getattr(row, "stage", ""),
+            )
             for row in self.connection.execute(wanted)
         ]
 
@@ -91,12 +117,13 @@ class Costs:
 
 
 def _each_item() -> sa.Select[Any]:
-    """Paid calls added up by item."""
+    """Paid calls, summed by item."""
     return (
         sa.select(
             sa.func.count().label("calls"),
             sa.func.sum(sa.case((calls.c.cost.is_(None), 1), else_=0)).label("unpriced"),
             sa.func.coalesce(sa.func.sum(calls.c.cost), 0.0).label("cost"),
+            _cost_of(calls.c.lane == BATCH).label("batched"),
             sa.func.coalesce(sa.func.sum(calls.c.input_tokens), 0).label("asked"),
             sa.func.coalesce(sa.func.sum(calls.c.output_tokens), 0).label("answered"),
         )

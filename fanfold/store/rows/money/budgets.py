@@ -1,7 +1,7 @@
-"""Budgets: reserve before a call, settle after it. One conditional UPDATE for each scope, no look before it.
+"""Budgets: reserve before a call, settle after it. One conditional UPDATE per scope, without a SELECT before it.
 
-Whoever touches several scopes takes them in the order of the tuple it was given: task, owner, provider, everything. A transaction
-takes them last, and the one that all workers share comes at the very end, so its lock is held only until the commit.
+Several scopes are always locked in the order task, owner, provider, installation. A transaction locks them last, and the scope
+that all workers share at the very end, so that its lock is held only for the commit.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class BudgetRow(NamedTuple):
     strict: bool
     allow_unknown: bool
     is_open: bool
-    """Whether a call that has reserved something may still be in the air."""
+    """Whether a call with a reservation may still be in flight."""
 
     @property
     def taken(self) -> int:
@@ -41,7 +41,7 @@ class BudgetRow(NamedTuple):
 
 
 class Settled(NamedTuple):
-    """A budget after the cost of a call was added to it."""
+    """A budget after the cost of a call was added."""
 
     scope: str
     spent: int
@@ -63,7 +63,7 @@ class Budgets:
     def put(
         self, scope: str, cap: int, *, strict: bool = False, allow_unknown: bool = False, task: int | None = None
     ) -> None:
-        """Set the cap and the rules of a budget. A new one of a task begins with what the ledger says it has spent."""
+        """Set the cap and the rules of a budget. A task's new budget starts with what the ledger says it has spent."""
         spent = 0 if task is None else self._spent_by(task)
         values = {"scope": scope, "task": task, "cap": cap, "spent": spent, "strict": strict}
         new = self.clock.dialect.insert(budgets).values(**values, allow_unknown=allow_unknown, set_at=self.clock.now)
@@ -76,21 +76,21 @@ class Budgets:
         return round((self.connection.execute(spent).scalar() or 0.0) * 1_000_000_000)
 
     def get(self, scope: str) -> BudgetRow | None:
-        """One budget, if there is one."""
+        """One budget, if it exists."""
         return self.of([scope]).get(scope)
 
     def of(self, scopes: Sequence[str]) -> dict[str, BudgetRow]:
-        """Those of the budgets that exist."""
+        """The given budgets that exist."""
         is_open = sa.case((budgets.c.open_until > self.clock.now, sa.true()), else_=sa.false())
         columns = [budgets.c[name] for name in BudgetRow._fields if name != "is_open"]
         found = sa.select(*columns, is_open.label("is_open")).where(budgets.c.scope.in_(scopes))
         return {row.scope: BudgetRow(**row._mapping) for row in self.connection.execute(found)}
 
     def reserve(self, scopes: Sequence[str], amount: int, seconds: float) -> str | None:
-        """Reserve an amount in each budget, for a call that ends within so many seconds; the first that is full, or None.
+        """Reserve an amount in each budget, for a call that ends within ``seconds``; returns the first that is full, or None.
 
-        If one is full the caller rolls back, and nothing is reserved in the others. A budget of which nothing was ever used lets
-        one call pass whatever that reserves, unless it is strict: otherwise a guess that is too high could lock people out.
+        If one is full the caller rolls back, and nothing is reserved in the others. An unused budget allows one call no matter
+        how much it reserves, unless it is strict: otherwise a guess that is too high could lock people out.
         """
         for scope in scopes:
             if not run(self.connection, _reserve(self.clock), {"of": scope, "amount": amount, "seconds": seconds}):
@@ -100,7 +100,7 @@ class Budgets:
     def settle(
         self, scopes: Sequence[str], reserved: int, cost: int, *, unknown: int = 0, unpriced: int = 0
     ) -> list[Settled]:
-        """Take back what a call reserved, and add what it cost, or what it may have cost."""
+        """Release the reservation of a call, and add what it cost, or what it may have cost."""
         values = {"amount": reserved, "cost": cost, "unknown_amount": unknown, "unpriced_calls": unpriced}
         changed = [run(self.connection, SETTLE, {"of": scope, **values}) for scope in scopes]
         return [Settled(*row) for rows in changed for row in rows]

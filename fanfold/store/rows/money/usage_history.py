@@ -1,4 +1,4 @@
-"""What calls of each pipeline and model have used: counts by cost, from which quantiles are read without the ledger."""
+"""What calls of each pipeline and model have used: counts by cost, so that quantiles need no scan of the ledger."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COLUMNS: dict[str, sa.types.TypeEngine[Any]] = {
 
 
 class Bucket(NamedTuple):
-    """The calls of about the same cost, added up."""
+    """Summed calls of about the same cost."""
 
     bucket: int
     calls: int
@@ -43,12 +43,12 @@ class UsageHistory:
         self.clock = clock
 
     def add(self, rows: Sequence[Row]) -> None:
-        """Add calls to their buckets, in the order of the keys: two workers must not wait for each other."""
+        """Add calls to their buckets, in key order, so that two workers cannot deadlock."""
         if rows:
             run(self.connection, _add(self.clock), {"rows": sorted(rows, key=lambda row: [row[name] for name in KEYS])})
 
     def of(self, pipeline: str, provider: str, model: str) -> list[Bucket]:
-        """The buckets of a pipeline and model, the cheapest first."""
+        """The buckets of a pipeline and model, cheapest first."""
         mine = sa.and_(
             usage_history.c.pipeline == pipeline,
             usage_history.c.provider == provider,
@@ -72,7 +72,7 @@ class UsageHistory:
 @lru_cache(maxsize=64)
 def _add(clock: Clock) -> sa.Insert:
     batch = clock.dialect.unfolded(COLUMNS)
-    # SQLite reads ON CONFLICT behind a SELECT as a join unless there is a WHERE.
+    # Without a WHERE, SQLite would read ON CONFLICT after a SELECT as a join.
     chosen = sa.select(*batch.c).where(sa.true()).order_by(*(batch.c[name] for name in KEYS))
     new = clock.dialect.insert(usage_history).from_select([*COLUMNS], chosen)
     summed = {name: usage_history.c[name] + new.excluded[name] for name in SUMS}

@@ -1,35 +1,41 @@
 """Verbs on questions in the batch lane, and on the items that wait for their answers.
 
-Items are locked before questions, as the settlement of an attempt does it, so that no two transactions wait for each other.
+Items are locked before questions, in the same order as when an attempt is settled, so that transactions cannot deadlock.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 
-from fanfold.model.batch import OPEN_MEMBERS, LaneCounts, MemberState
 from fanfold.model.item import HELD_FROM
-from fanfold.model.lifecycle import ItemState
+from fanfold.model.lifecycle import ItemState, TaskState
+from fanfold.model.money.batch import OPEN_MEMBERS, BatchState, LaneCounts, MemberState
 from fanfold.model.text.sentences import kept, restored
 from fanfold.store.dialects.clock import Clock, UtcTime
 from fanfold.store.items.locks import lock_items
-from fanfold.store.rows.budgets import Budgets
-from fanfold.store.schema.batch_tables import COLLECTED, SENT, batch_members
+from fanfold.store.rows.money.budgets import Budgets
+from fanfold.store.schema.batch_tables import COLLECTED, SENT, batch_members, batches
 from fanfold.store.schema.tables import item_data, items, tasks
 
+ASKER = sa.select(items.c.id).join(tasks, tasks.c.number == items.c.task).where(items.c.id == batch_members.c.item)
+THERE = ASKER.exists()
+"""Questions whose item and task were not deleted."""
+WANTED = ASKER.where(tasks.c.state != TaskState.CANCELLED.value).exists()
+"""Questions whose item exists, in a task that is not cancelled."""
 OPEN = batch_members.c.state.in_([str(state) for state in OPEN_MEMBERS])
+WOKEN_AT_ONCE = 1_000
 
 
 @dataclass(frozen=True)
 class NewMember:
-    """A question on its way into the batch lane."""
+    """A question to be put into the batch lane."""
 
     key: str
     provider: str
@@ -39,7 +45,7 @@ class NewMember:
     tokens: int
     wanted_by: datetime | None = None
     reserved: int = 0
-    """What its answer may cost, as it is reserved in the budgets of ``scopes``."""
+    """What its answer may cost, as reserved in the budgets of ``scopes``."""
     scopes: tuple[str, ...] = ()
 
 
@@ -84,7 +90,7 @@ class BatchedQuestions:
         self._freed: Counter[tuple[str, ...]] = Counter()
 
     def register(self, item: int, lease: int, new: NewMember) -> bool:
-        """Put a question of an attempt into the lane; False when it is there already, or when the lease was lost."""
+        """Add a question of an attempt to the lane; False if it is already there or the lease was lost."""
         values = {
             "lease": lease, "key": new.key, "provider": new.provider, "model": new.model[:200],
             "state": MemberState.COLLECTED.value, "request": new.request, "reserved": new.reserved,
@@ -94,14 +100,14 @@ class BatchedQuestions:
         wanted = sa.literal(new.wanted_by, UtcTime).label("wanted_by")
         mine = sa.select(items.c.task, items.c.id, *columns, self.clock.now, wanted)
         mine = mine.where(items.c.id == item, items.c.lease == lease)
-        if self.connection.execute(mine.with_for_update(read=True, key_share=True, of=items)).first() is None:
-            return False
+        # A transaction that deletes the item waits for this lock, and then finds the question.
+        mine = mine.with_for_update(read=True, key_share=True, of=items)
         names = ["task", "item", *values, "at", "wanted_by"]
         made = self.clock.dialect.insert(batch_members).from_select(names, mine).on_conflict_do_nothing()
         return self.connection.execute(made.returning(batch_members.c.id)).first() is not None
 
     def of_question(self, item: int, key: str) -> MemberRow | None:
-        """What became of an item's question."""
+        """The state and outcome of an item's question."""
         found = sa.select(*MEMBER).where(batch_members.c.item == item, batch_members.c.key == key)
         row = self.connection.execute(found).first()
         return None if row is None else _member(row)
@@ -112,7 +118,7 @@ class BatchedQuestions:
         return self.connection.execute(found).scalar()
 
     def answered_keys(self, item: int, first_lease: int) -> set[str]:
-        """The questions of an item that were answered, since it was new or last redone on purpose."""
+        """The answered questions of an item, since it was created or last redone on purpose."""
         mine = sa.and_(batch_members.c.item == item, batch_members.c.lease >= first_lease)
         found = sa.select(batch_members.c.key).where(mine, batch_members.c.state == MemberState.ANSWERED.value)
         return set(self.connection.execute(found).scalars())
@@ -123,7 +129,7 @@ class BatchedQuestions:
         self.connection.execute(sa.delete(batch_members).where(mine))
 
     def settle_waits(self, ids: Sequence[int]) -> None:
-        """Items have just been postponed for a batch: those without an open question are due at once.
+        """Make items due at once if they were just postponed for a batch but have no open question.
 
         The time in a batch does not count as waiting for an external job.
         """
@@ -133,7 +139,7 @@ class BatchedQuestions:
         self.connection.execute(sa.update(item_data).where(item_data.c.item.in_(ids)).values(waiting_since=None))
 
     def wake(self, ids: Sequence[int]) -> None:
-        """Make items due that wait for a batch; their rows are locked."""
+        """Make items that wait for a batch due. The caller has locked their rows."""
         if not ids:
             return
         waits = sa.and_(items.c.state == ItemState.WAITING.value, items.c.available_at < sa.literal(HELD_FROM, UtcTime))
@@ -141,8 +147,20 @@ class BatchedQuestions:
         self.connection.execute(due)
         self.clock.dialect.announce(self.connection)
 
+    def wake_for_budget(self, task: int, code: str) -> None:
+        """Make due the items of a task that wait for room in a budget, which has changed."""
+        found = sa.select(items.c.id).join(item_data, item_data.c.item == items.c.id).where(items.c.task == task)
+        later = sa.and_(items.c.state == ItemState.RETRYING.value, items.c.available_at > self.clock.now)
+        ids = list(self.connection.execute(found.where(later, item_data.c.error_code == code)).scalars())
+        for start in range(0, len(ids), WOKEN_AT_ONCE):
+            some = sorted(ids[start : start + WOKEN_AT_ONCE])
+            lock_items(self.connection, some)
+            due = sa.update(items).where(items.c.id.in_(some), later).values(available_at=self.clock.now)
+            self.connection.execute(due)
+        self.clock.dialect.announce(self.connection)
+
     def groups(self) -> list[Group]:
-        """The questions that wait for a batch, by what can be sent together."""
+        """The questions that wait for a batch, grouped by what can be sent together."""
         same = batch_members.c.provider, batch_members.c.model, batch_members.c.wanted_by
         ages = (
             self.clock.seconds_since(sa.func.min(batch_members.c.at, type_=UtcTime)),
@@ -152,7 +170,7 @@ class BatchedQuestions:
         return [Group(*row) for row in self.connection.execute(found)]
 
     def waiting(self, group: Group, limit: int) -> list[MemberRow]:
-        """Questions of a group that no batch has, the oldest first, each once."""
+        """Questions of a group to send, oldest first: one for each key, and none whose key is in a batch already."""
         twin = batch_members.alias("twin")
         sent = sa.select(twin.c.id).where(twin.c.key == batch_members.c.key, twin.c.state == MemberState.SENT.value)
         found = sa.select(*LIGHT).where(*_of_group(group), COLLECTED, ~sent.exists())
@@ -161,12 +179,13 @@ class BatchedQuestions:
         return sorted(once.values(), key=lambda member: member.id)
 
     def members(self, batch: int, after: int, limit: int) -> list[MemberRow]:
-        """The questions of a batch with their requests, by id, for those above ``after``."""
-        found = sa.select(*MEMBER).where(batch_members.c.batch == batch, SENT, batch_members.c.id > after)
+        """The questions of a batch with ids above ``after``, with their requests, by id; without those of deleted tasks."""
+        known = sa.and_(SENT, batch_members.c.request.is_not(None))
+        found = sa.select(*MEMBER).where(batch_members.c.batch == batch, known, batch_members.c.id > after)
         return [_member(row) for row in self.connection.execute(found.order_by(batch_members.c.id).limit(limit))]
 
     def open_among(self, ids: Sequence[int]) -> list[MemberRow]:
-        """Those of these questions that are open, with every other item's open question of the same key; items are locked."""
+        """The given questions that are open, and other items' open questions with the same keys. Locks their items."""
         keys = sa.select(batch_members.c.key).where(batch_members.c.id.in_(ids))
         found = sa.select(*MEMBER).where(batch_members.c.key.in_(keys), OPEN)
         waiting = sorted({row.item for row in self.connection.execute(found)})
@@ -174,7 +193,7 @@ class BatchedQuestions:
         return [_member(row) for row in self.connection.execute(found.order_by(batch_members.c.id))]
 
     def by_ids(self, ids: Sequence[int]) -> list[MemberRow]:
-        """These questions, whatever became of them, without their requests."""
+        """The given questions in any state, without their requests."""
         return [_member(row) for row in self.connection.execute(sa.select(*LIGHT).where(batch_members.c.id.in_(ids)))]
 
     def with_request(self, id_: int) -> MemberRow | None:
@@ -185,41 +204,76 @@ class BatchedQuestions:
     def settle(
         self, ids: Sequence[int], state: MemberState, code: str | None = None, reason: str | None = None
     ) -> None:
-        """Open questions have come to an end; their requests are not needed any more, nor what they reserved."""
+        """Settle open questions, and drop their requests and reservations, which are no longer needed."""
         ended = sa.update(batch_members).where(batch_members.c.id.in_(ids), OPEN)
         told = {"code": code, "reason": reason, "reason_sentence": kept(reason)}
-        values = ended.values(state=state.value, request=None, **told)
-        for row in self.connection.execute(values.returning(batch_members.c.scopes, batch_members.c.reserved)):
+        self._free(ended.values(state=state.value, request=None, **told))
+
+    def _free(self, change: sa.Update | sa.Delete) -> list[int]:
+        """Change or delete open questions, and note what they reserved; returns their ids."""
+        columns = batch_members.c.id, batch_members.c.scopes, batch_members.c.reserved
+        rows = self.connection.execute(change.returning(*columns)).all()
+        for row in rows:
             if row.scopes:
                 self._freed[tuple(json.loads(row.scopes))] += row.reserved or 0
+        return [row.id for row in rows]
 
-    def answer_late(self, id_: int) -> None:
-        """A question that was to be asked live was answered in its batch after all; its answer is counted once."""
-        late = sa.and_(batch_members.c.id == id_, batch_members.c.state == MemberState.LIVE.value)
-        self.connection.execute(sa.update(batch_members).where(late).values(state=MemberState.ANSWERED.value))
+    def answer_late(self, ids: Sequence[int]) -> None:
+        """Mark as answered the questions that were to be asked live but got an answer in their batch: it counts once."""
+        if ids:
+            late = sa.and_(batch_members.c.id.in_(ids), batch_members.c.state == MemberState.LIVE.value)
+            self.connection.execute(sa.update(batch_members).where(late).values(state=MemberState.ANSWERED.value))
+
+    def withdraw(self, ids: Sequence[int]) -> set[int]:
+        """Remove the given questions whose item or task was deleted; returns their ids."""
+        nobody = sa.and_(batch_members.c.id.in_(ids), OPEN, ~THERE)
+        return set(self._free(sa.delete(batch_members).where(nobody)))
+
+    def pipelines(self, of_tasks: Collection[int]) -> dict[int, str]:
+        """The pipelines of tasks, without those that were deleted."""
+        found = sa.select(tasks.c.number, tasks.c.pipeline).where(tasks.c.number.in_(of_tasks))
+        return {row.number: row.pipeline for row in self.connection.execute(found)}
 
     def free_budgets(self) -> None:
-        """Give back what the questions that were settled here had reserved; the last of a transaction, as for live calls."""
+        """Release the reservations of the questions settled here. Last in the transaction, as for live calls."""
         for scopes, amount in sorted(self._freed.items()):
             Budgets(self.connection, self.clock).settle(scopes, amount, 0)
         self._freed.clear()
 
-    def give_back(self, batch: int, limit: int) -> tuple[list[int], list[int]]:
-        """Questions of an ended batch without a result: the items to be asked live, and those left for the next batch."""
+    def give_back(self, batch: int, limit: int) -> tuple[list[int], int]:
+        """Take the questions without a result out of an ended batch, at most ``limit``.
+
+        Those past their deadline are asked live, those of cancelled tasks are removed, the rest wait for the next batch.
+        Returns the items that ask live, and how many questions were taken out.
+        """
         found = sa.select(*MEMBER, batch_members.c.wanted_by <= self.clock.now).where(
             batch_members.c.batch == batch, SENT
         )
         rows = self.connection.execute(found.order_by(batch_members.c.id).limit(limit)).all()
         lock_items(self.connection, sorted({row.item for row in rows}))
-        late = [row for row in rows if row[-1]]
-        again = [row for row in rows if not row[-1]]
+        nobody = sa.and_(batch_members.c.id.in_([row.id for row in rows]), SENT, ~WANTED)
+        gone = set(self._free(sa.delete(batch_members).where(nobody)))
+        self.wake([row.item for row in rows if row.id in gone])
+        late = [row for row in rows if row[-1] and row.id not in gone]
+        again = [row for row in rows if not row[-1] and row.id not in gone]
         self.settle([row.id for row in late], MemberState.LIVE)
         returned = sa.update(batch_members).where(batch_members.c.id.in_([row.id for row in again]), SENT)
         self.connection.execute(returned.values(state=MemberState.COLLECTED.value, batch=None, at=self.clock.now))
-        return [row.item for row in late], [row.item for row in again]
+        return [row.item for row in late], len(rows)
+
+    def withdraw_unwanted(self, limit: int) -> None:
+        """Remove questions that are in no batch and whose task was cancelled or deleted."""
+        found = sa.select(batch_members.c.id, batch_members.c.item).where(COLLECTED, ~WANTED).limit(limit)
+        rows = self.connection.execute(found).all()
+        if rows:
+            lock_items(self.connection, sorted({row.item for row in rows}))
+            # Check again under the lock: a person may have continued the task meanwhile.
+            nobody = sa.and_(batch_members.c.id.in_([row.id for row in rows]), COLLECTED, ~WANTED)
+            gone = set(self._free(sa.delete(batch_members).where(nobody)))
+            self.wake([row.item for row in rows if row.id in gone])  # In case the task is retried.
 
     def go_live(self, task: int) -> int:
-        """Questions of a task that no batch has are asked live; those that a batch has, once it is over. Returns how many."""
+        """Ask a task's questions live: those in no batch at once, the others when their batch is over. Returns how many."""
         mine = sa.select(*LIGHT).where(batch_members.c.task == task, OPEN)
         found = self.connection.execute(mine).all()
         lock_items(self.connection, sorted({row.item for row in found}))
@@ -232,7 +286,7 @@ class BatchedQuestions:
         return len(rows)
 
     def late_collected(self, limit: int) -> list[int]:
-        """Questions that are past their deadline before any batch had them are asked live; returns their items."""
+        """Ask live the questions that are past their deadline and in no batch; returns their items."""
         late = sa.and_(COLLECTED, batch_members.c.wanted_by <= self.clock.now)
         rows = self.connection.execute(sa.select(*LIGHT).where(late).limit(limit)).all()
         if rows:
@@ -241,14 +295,33 @@ class BatchedQuestions:
             self.wake([row.item for row in rows])
         return [row.item for row in rows]
 
+    def remove(self, task: int, limit: int) -> int:
+        """Remove questions of a deleted task; returns how many.
+
+        Questions that were sent to a service stay, without their text, until their cost is known.
+        """
+        mine = batch_members.c.task == task
+        some = sa.select(batch_members.c.id).where(mine, sa.not_(SENT)).order_by(batch_members.c.id).limit(limit)
+        collected = self._free(sa.delete(batch_members).where(batch_members.c.id.in_(some), COLLECTED))
+        over = self.connection.execute(sa.delete(batch_members).where(batch_members.c.id.in_(some), sa.not_(OPEN)))
+        text = sa.and_(mine, SENT, batch_members.c.request.is_not(None))
+        self.connection.execute(sa.update(batch_members).where(text).values(request=None))
+        self.free_budgets()
+        return len(collected) + over.rowcount
+
     def counts(self, of_tasks: Sequence[int]) -> dict[int, LaneCounts]:
         """How many questions of each task are in the lane; tasks without any are left out."""
-        same = batch_members.c.task, batch_members.c.state
-        counted = sa.select(*same, sa.func.count().label("count")).where(batch_members.c.task.in_(of_tasks))
-        found: dict[int, dict[str, int]] = {}
-        for row in self.connection.execute(counted.group_by(*same)):
-            found.setdefault(row.task, {})[row.state] = row[2]
-        return {task: LaneCounts(**by_state) for task, by_state in found.items()}
+        is_sending = sa.and_(SENT, batches.c.state == BatchState.SENDING.value)
+        state = sa.case((is_sending, "sending"), else_=batch_members.c.state).label("state")
+        late = sa.case((sa.and_(SENT, batch_members.c.wanted_by <= self.clock.now), 1), else_=0)
+        shared = sa.case((batches.c.cancel_at.is_(None), late), else_=0)
+        columns = batch_members.c.task, state, sa.func.count(), sa.func.sum(late), sa.func.sum(shared)
+        joined = batch_members.outerjoin(batches, batches.c.id == batch_members.c.batch)
+        counted = sa.select(*columns).select_from(joined).where(batch_members.c.task.in_(of_tasks))
+        found: dict[int, Counter[str]] = {}
+        for task, word, count, later_live, in_shared in self.connection.execute(counted.group_by(columns[0], state)):
+            found.setdefault(task, Counter()).update({word: count, "later_live": later_live, "shared": in_shared})
+        return {task: LaneCounts(**counts) for task, counts in found.items()}
 
 
 def _of_group(group: Group) -> tuple[sa.ColumnElement[bool], ...]:

@@ -1,4 +1,4 @@
-"""Rate limits that all workers share: blocks are leased from rows by single statements that refill and take at once."""
+"""Rate limits that all workers share: processes lease blocks from rows, each with one statement that refills and takes."""
 
 from __future__ import annotations
 
@@ -8,13 +8,26 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from fanfold.model.rate_limits import Closing, Dimension, Level, LimitRow, Refill, pace
+from fanfold.model.money.rate_limits import (
+    LEAST_BURST,
+    LEAST_RATE,
+    PER_MINUTE,
+    UNKNOWN_SIZE,
+    Closing,
+    Dimension,
+    Level,
+    LimitRow,
+    Refill,
+    pace,
+    shown_size,
+)
 from fanfold.store.dialects.clock import Clock
-from fanfold.store.rows.rate_limit_statements import (
+from fanfold.store.rows.money.rate_limit_statements import (
     crowd_statement,
     grow_statement,
     hold_statement,
     levels_statement,
+    lowered,
     refuse_statement,
     take_statement,
 )
@@ -23,9 +36,7 @@ from fanfold.store.schema.rate_limits import rate_limits as limits
 from fanfold.store.schema.statements import run
 
 HOLD_SECONDS = 15.0
-"""Calls in flight of a process that is not heard of for this long do not count any more."""
-UNKNOWN_SIZE = 1e9
-"""The level of a day whose quota is not known, after the service has opened it again."""
+"""The calls in flight of a process stop counting if it has not renewed them for this long."""
 
 
 class Taken(NamedTuple):
@@ -36,7 +47,7 @@ class Taken(NamedTuple):
 
 
 class Crowd(NamedTuple):
-    """The other processes at a limit: how many there are, and how many of them have calls that wait."""
+    """The other processes that use a limit: how many there are, and how many of them have waiting calls."""
 
     others: int
     waiting: int
@@ -50,7 +61,7 @@ class RateLimits:
         self.clock = clock
 
     def declare(self, key: str, sizes: Mapping[Dimension, float], in_flight: float) -> None:
-        """Make the rows of a key. ``sizes`` are the configured limits, ``in_flight`` is where adapting begins."""
+        """Create the rows of a key. ``sizes`` are the configured limits; ``in_flight`` is the start value for adapting."""
         known = {row.dimension: row for row in self._rows(key)}
         if Dimension.IN_FLIGHT not in known:
             made = self._new(key, Dimension.IN_FLIGHT, in_flight, 0.0, in_flight)
@@ -70,18 +81,15 @@ class RateLimits:
         self.connection.execute(made.on_conflict_do_update(index_elements=["key", "dimension"], set_=values))
 
     def _new(self, key: str, dimension: Dimension, level: float, rate: float, burst: float, **more: Any) -> Any:
-        return self.clock.dialect.insert(limits).values(
-            key=key,
-            dimension=dimension.value,
-            level=level,
-            rate=rate,
-            burst=burst,
-            granted=0.0,
-            clean=0,
-            refusals=0,
-            updated_at=self.clock.now,
-            **more,
-        )
+        values: dict[str, Any] = {
+            "key": key,
+            "dimension": dimension.value,
+            "level": level,
+            "rate": rate,
+            "burst": burst,
+        }
+        values |= {"granted": 0.0, "clean": 0, "refusals": 0, "updated_at": self.clock.now, **more}
+        return self.clock.dialect.insert(limits).values(**values)
 
     def take(self, key: str, refill: Refill) -> Taken:
         """Refill a bucket by the time that has passed and take from it, in one statement: whole multiples of ``least``.
@@ -96,7 +104,7 @@ class RateLimits:
         return Taken(*map(float, rows[0])) if rows else Taken(0.0, 0.0)
 
     def grow(self, key: str, clean: int, ceiling: int) -> Level:
-        """Report answers without a refusal, which let more calls fly where nothing else is known; locks the key."""
+        """Report answers without a refusal, which allow more calls in flight if no limit is known; locks the key."""
         values = {"wanted_key": key, "clean_answers": clean, "ceiling": float(ceiling)}
         row = run(self.connection, grow_statement(self.clock), values)[0]
         left = row[2]
@@ -104,9 +112,10 @@ class RateLimits:
         return Level(Dimension.IN_FLIGHT, row[1], row[0], 0.0, 0.0, closed, opened, row[3])
 
     def hold(self, key: str, holder: str, busy: int, wanted: int, waiting: int, cap: int) -> int:
-        """Lease calls in flight: up to ``wanted`` of what others leave of ``cap``, and never less than are under way.
+        """Lease calls in flight: up to ``wanted`` of the part of ``cap`` that others leave, and at least as many as are
+        in flight.
 
-        Runs after ``grow``, whose lock lets one process at a time count.
+        Runs after ``grow``, whose lock ensures that one process counts at a time.
         """
         values = {"wanted_key": key, "mine": holder, "busy": busy, "wanted": wanted, "waits": waiting, "cap": cap}
         return int(run(self.connection, hold_statement(self.clock, HOLD_SECONDS), values)[0][0])
@@ -117,12 +126,12 @@ class RateLimits:
         return Crowd(int(row[0]), int(row[1]))
 
     def leave(self, key: str, holder: str) -> None:
-        """A process has no calls for this key any more; what the dead left behind goes, too."""
+        """Remove the entry of a process that has no more calls for this key, and the entries of dead processes."""
         gone = sa.or_(holders.c.holder == holder, holders.c.until < self.clock.before(4 * HOLD_SECONDS))
         self.connection.execute(sa.delete(holders).where(holders.c.key == key, gone))
 
     def levels(self, key: str) -> dict[Dimension, Level]:
-        """The dimensions of a key, as they are now."""
+        """The current level of each dimension of a key."""
         found: dict[Dimension, Level] = {}
         for name, configured, learned, level, rate, burst, left, by in run(
             self.connection, levels_statement(self.clock), {"wanted_key": key}
@@ -134,17 +143,33 @@ class RateLimits:
             found[dimension] = Level(dimension, configured or learned, level, rate, burst, closed, closed_by=by)
         return found
 
-    def refuse(self, key: str, seconds: float, ago: float, by: Closing = Closing.REFUSED) -> None:
-        """Close a key for all workers, and halve the calls in flight.
+    def refuse(self, key: str, seconds: float, ago: float, speed: float) -> None:
+        """Close a key for all workers. If no limit per minute is known, continue at a lower rate.
 
-        Only a call that was sent (``ago`` seconds) after the key last opened halves them: those that were in flight when it
-        closed say the same thing once more.
+        The first such rate is half of ``speed``, the answers per second that all workers received before. Each further refusal
+        lowers it, and it grows while there is none. Only a call that was sent (``ago`` seconds before) after the key last
+        opened lowers it: calls that were in flight when it closed only repeat the refusal.
         """
-        values = {"wanted_key": key, "seconds": float(seconds), "ago": float(ago), "by": by.value}
+        values = {"wanted_key": key, "seconds": float(seconds), "by": Closing.REFUSED.value}
         run(self.connection, refuse_statement(self.clock), values)
+        if not any((row.configured or row.learned) and row.dimension in PER_MINUTE for row in self._rows(key)):
+            self._lower(key, seconds, ago, speed)
+
+    def _lower(self, key: str, seconds: float, ago: float, speed: float) -> None:
+        first = max(LEAST_RATE, speed / 2)
+        made = self._new(
+            key,
+            Dimension.REQUESTS,
+            level=1.0,
+            rate=first,
+            burst=max(LEAST_BURST, first),
+            refusals=1,
+            closed_until=self.clock.after(seconds),
+        )
+        self.connection.execute(lowered(self.clock, made, seconds, ago, speed))
 
     def learn(self, key: str, dimension: Dimension, limit: float, remaining: float | None) -> None:
-        """Keep a limit that the service named, unless one is configured, and shrink the level to what it says is left."""
+        """Store a limit that the service reported, unless one is configured, and lower the level to what it says is left."""
         paced = pace(dimension, limit)
         left = paced.burst if remaining is None else max(0.0, remaining)
         made = self._new(key, dimension, min(left, paced.burst), paced.rate, paced.burst, learned=limit)
@@ -158,7 +183,7 @@ class RateLimits:
         self.connection.execute(made.on_conflict_do_update(index_elements=["key", "dimension"], set_=values))
 
     def use_up_day(self, key: str, seconds: float) -> None:
-        """The service says that the day's quota is used up, for so many seconds."""
+        """Record that the daily quota is used up, for ``seconds``."""
         spent: dict[str, Any] = {
             "level": 0.0,
             "closed_until": self.clock.after(seconds),
@@ -168,12 +193,12 @@ class RateLimits:
         self.connection.execute(made.on_conflict_do_update(index_elements=["key", "dimension"], set_=spent))
 
     def close(self, key: str, seconds: float) -> bool:
-        """A person closes a key for all workers; False when there is no such key."""
+        """Close a key for all workers, at a person's request; False if there is no such key."""
         shut = {"closed_until": self.clock.after(seconds), "closed_by": Closing.PERSON.value}
         return self._changed(key, Dimension.IN_FLIGHT, shut)
 
     def open(self, key: str) -> bool:
-        """A person opens a key, a used-up day included; False when there is no such key."""
+        """Open a key at a person's request, even with a used-up daily quota; False if there is no such key."""
         day = {"level": limits.c.burst, "closed_until": None, "closed_by": None}
         self._changed(key, Dimension.REQUESTS_DAY, day)
         return self._changed(key, Dimension.IN_FLIGHT, {"closed_until": self.clock.now, "closed_by": None})
@@ -183,7 +208,7 @@ class RateLimits:
         return self.connection.execute(sa.update(limits).where(chosen).values(**values)).rowcount == 1
 
     def all(self) -> list[LimitRow]:
-        """Every limit as it is now, with who waits at it."""
+        """Every limit as it is now, with its waiting calls."""
         now = self.connection.execute(sa.select(self.clock.now)).scalar_one()
         using: dict[str, list[Any]] = {}
         for row in self.connection.execute(sa.select(holders).where(holders.c.until > self.clock.now)):
@@ -205,6 +230,10 @@ def _seen(row: Any, now: datetime, using: list[Any]) -> LimitRow:
         closed = closed if level < 1 else None
     size = row.configured if row.configured is not None else row.learned
     source = "configured" if row.configured is not None else "learned" if row.learned is not None else "adaptive"
+    if row.dimension == Dimension.REQUESTS and size is None:
+        size = shown_size(row.rate)
+    if row.dimension == Dimension.REQUESTS:
+        closed = None  # In this row the time only says when the rate was last lowered.
     if row.dimension == Dimension.IN_FLIGHT and row.configured is not None:
         level = row.configured
     return LimitRow(

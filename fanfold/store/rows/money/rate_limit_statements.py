@@ -1,4 +1,4 @@
-"""The statements behind rate limits, each built once for a clock."""
+"""The statements behind rate limits, each built once per clock."""
 
 from __future__ import annotations
 
@@ -7,7 +7,19 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from fanfold.model.rate_limits import DAY_SECONDS, Dimension
+from fanfold.model.money.rate_limits import (
+    DAY_SECONDS,
+    FIRST_GROWTH,
+    GROWN_SECONDS,
+    GROWTH,
+    LEAST_BURST,
+    LEAST_RATE,
+    LOWERED_LATE,
+    LOWERED_SOON,
+    MOST_GROWTH,
+    SOON_SECONDS,
+    Dimension,
+)
 from fanfold.store.dialects.clock import Clock
 from fanfold.store.schema.rate_limits import rate_limit_holders as holders
 from fanfold.store.schema.rate_limits import rate_limits as limits
@@ -30,7 +42,7 @@ def _larger(one: Any, other: Any) -> sa.ColumnElement[float]:
 
 @lru_cache(maxsize=32)
 def take_statement(clock: Clock, is_day: bool) -> sa.Update:
-    """Refill and take, in one UPDATE: two that run at once each see what the other has left."""
+    """Refill and take, in one UPDATE, so that concurrent statements see each other's result."""
     given_back, least, wanted = _number("given_back"), _number("least"), _number("wanted")
     zero = sa.literal_column("0.0", sa.Float())
     grown: sa.ColumnElement[float]
@@ -39,10 +51,12 @@ def take_statement(clock: Clock, is_day: bool) -> sa.Update:
         grown = sa.case((is_new, limits.c.burst), else_=limits.c.level + given_back)
         ends = {"closed_until": sa.case((is_new, clock.after(DAY_SECONDS)), else_=limits.c.closed_until)}
     else:
-        # A clock that is set back must not take away what was there.
+        # A clock that was set back must not reduce the level.
         passed = _larger(clock.seconds_since(limits.c.updated_at), zero)
         grown, ends = limits.c.level + limits.c.rate * passed + given_back, {}
     full = _smaller(grown, limits.c.burst)
+    if not is_day:
+        ends = _sought(clock, passed, is_short=full < wanted)
     other = limits.alias("of_key")
     shut = sa.exists().where(
         other.c.key == KEY,
@@ -50,7 +64,7 @@ def take_statement(clock: Clock, is_day: bool) -> sa.Update:
         other.c.closed_until > clock.now,
     )
     is_enough = sa.and_(~shut, full >= _smaller(least, limits.c.burst))
-    # Multiples of a call's need: what is left of a block would be lost with it.
+    # Grant whole multiples of a call's need, because the rest of a block would be lost.
     whole = clock.dialect.whole(_smaller(wanted, full) / sa.func.nullif(least, zero)) * least
     granted = sa.case((least <= zero, zero), (is_enough, _larger(least, whole)), else_=zero)
     chosen = sa.and_(limits.c.key == KEY, limits.c.dimension == sa.bindparam("wanted_dimension", type_=sa.String()))
@@ -58,9 +72,33 @@ def take_statement(clock: Clock, is_day: bool) -> sa.Update:
     return taken.returning(limits.c.granted, limits.c.level)
 
 
+def _sought(clock: Clock, passed: Any, is_short: Any) -> dict[str, Any]:
+    """Raise a rate that is found by trying, if calls want more than it gives: faster, the longer no call was refused."""
+    zero = sa.literal_column("0.0", sa.Float())
+    is_sought = sa.and_(limits.c.configured.is_(None), limits.c.learned.is_(None), limits.c.closed_until.is_not(None))
+    since = _larger(clock.seconds_since(limits.c.closed_until), zero)
+    slope = sa.case((limits.c.refusals <= 1, FIRST_GROWTH), else_=GROWTH)
+    more = limits.c.rate * (1 + _smaller(slope * since, sa.literal(MOST_GROWTH)) * _smaller(passed, GROWN_SECONDS))
+    grows = sa.and_(is_sought, is_short)
+    burst = sa.case((grows, _larger(more, sa.literal(LEAST_BURST))), else_=limits.c.burst)
+    return {"rate": sa.case((grows, more), else_=limits.c.rate), "burst": burst}
+
+
+def lowered(clock: Clock, made: Any, seconds: float, ago: float, speed: float) -> Any:
+    """Insert a rate to be found by trying, or lower it if it exists and the refused call was sent after the key last opened."""
+    is_new = sa.or_(limits.c.closed_until.is_(None), limits.c.closed_until <= clock.before(ago))
+    is_soon = clock.seconds_since(limits.c.closed_until) < SOON_SECONDS
+    left = sa.case((is_soon, LOWERED_SOON), else_=LOWERED_LATE)
+    # Other programs may use the key too. Then calls were refused below our rate: lower it from at most twice the speed.
+    rate = _larger(_smaller(limits.c.rate, sa.literal(2 * speed)) * left, sa.literal(LEAST_RATE))
+    values = {"rate": rate, "burst": _larger(rate, sa.literal(LEAST_BURST)), "level": 1.0, "updated_at": clock.now}
+    values |= {"refusals": limits.c.refusals + 1, "closed_until": clock.after(seconds)}
+    return made.on_conflict_do_update(index_elements=["key", "dimension"], set_=values, where=is_new)
+
+
 @lru_cache(maxsize=16)
 def grow_statement(clock: Clock) -> sa.Update:
-    """One call more in flight after as many clean answers as calls may be in flight."""
+    """Allow one more call in flight after as many successful answers as there may be calls in flight."""
     clean = limits.c.clean + sa.bindparam("clean_answers", type_=sa.Integer())
     is_window = clean >= limits.c.level
     more = sa.case(
@@ -74,7 +112,7 @@ def grow_statement(clock: Clock) -> sa.Update:
 
 @lru_cache(maxsize=16)
 def hold_statement(clock: Clock, seconds: float) -> sa.Insert:
-    """Calls in flight for one process: what it wants, as far as the others leave it."""
+    """Calls in flight for one process: what it wants, limited to what the other processes leave."""
     mine, busy = sa.bindparam("mine", type_=sa.String()), sa.bindparam("busy", type_=sa.Integer())
     wanted, cap = sa.bindparam("wanted", type_=sa.Integer()), sa.bindparam("cap", type_=sa.Integer())
     others = sa.select(sa.func.coalesce(sa.func.sum(holders.c.held), 0)).where(
@@ -91,7 +129,7 @@ def hold_statement(clock: Clock, seconds: float) -> sa.Insert:
 
 @lru_cache(maxsize=16)
 def crowd_statement(clock: Clock) -> sa.Select[Any]:
-    """How many other processes use a key, and how many of them have calls that wait."""
+    """How many other processes use a key, and how many of them have waiting calls."""
     waits = sa.case((holders.c.waiting > 0, 1), else_=0)
     chosen = sa.select(sa.func.count(), sa.func.coalesce(sa.func.sum(waits), 0)).select_from(holders)
     mine = sa.bindparam("mine", type_=sa.String())
@@ -110,16 +148,13 @@ def levels_statement(clock: Clock) -> sa.Select[Any]:
 
 @lru_cache(maxsize=16)
 def refuse_statement(clock: Clock) -> sa.Update:
-    """Close a key until at least so many seconds from now, and halve its calls in flight."""
+    """Close a key for at least the given seconds from now."""
     until = clock.after(_number("seconds"))
-    was_open = sa.or_(limits.c.closed_until.is_(None), limits.c.closed_until <= clock.before(_number("ago")))
-    half = _larger(limits.c.level / 2, sa.literal_column("1.0", sa.Float()))
     is_longer = sa.or_(limits.c.closed_until.is_(None), limits.c.closed_until < until)
     return (
         sa.update(limits)
         .where(IN_FLIGHT_ROW)
         .values(
-            level=sa.case((was_open, half), else_=limits.c.level),
             clean=0,
             refusals=limits.c.refusals + 1,
             closed_until=sa.case((is_longer, until), else_=limits.c.closed_until),

@@ -1,10 +1,10 @@
-"""Makes what a handler or a service says about its usage fit to be kept; a slip in it must never cost the paid result."""
+"""Makes reported usage storable. A mistake in it must never cost the paid result."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from numbers import Real
 from typing import Any
 
@@ -13,13 +13,13 @@ from fanfold.model.values import serial
 
 TOKENS = ("input_tokens", "output_tokens", "cached_tokens")
 MOST_TOKENS = 2**31 - 1
-"""What an integer column of PostgreSQL holds."""
+"""Largest value of an integer column of PostgreSQL."""
 MOST_COST = 1e9
-"""US dollars; sums stay finite."""
+"""Largest cost in US dollars, so that sums stay finite."""
 
 
 def kept(usage: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The usage as it can be kept, and the names of what had to be left out."""
+    """The usage that can be stored, and the names of what was left out."""
     found: dict[str, Any] = {}
     left_out: list[str] = []
     for name, value in usage.items():
@@ -32,14 +32,14 @@ def kept(usage: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
 
 
 def added(before: Mapping[str, Any], usage: Mapping[str, Any]) -> dict[str, Any]:
-    """The usage of several calls: numbers of one name are added up, of other values the latest counts. Both are kept values."""
+    """The usage of several calls: numbers of the same name are added up; for other values, the latest counts."""
     found = dict(before)
     for name, value in usage.items():
         if value is None:
             found.setdefault(name, None)
             continue
         total = _sum(before.get(name), value)
-        # A sum that is too large to be kept stays at what is known so far.
+        # If a sum is too large to be stored, the earlier value stays.
         found[name] = value if total is None else _fitting(name, total) or before[name]
     return found
 
@@ -50,13 +50,13 @@ def _sum(before: Any, value: Any) -> float | int | None:
 
 
 def ledger(usage: Mapping[str, Any]) -> dict[str, int | float | None]:
-    """Tokens and cost for a row of the ledger; None where nothing is known, or what was said cannot be meant."""
+    """Tokens and cost for a row of the ledger; None if unknown or impossible."""
     return {name: _fitting(name, usage.get(name)) for name in (*TOKENS, "cost")}
 
 
 def _fitting(name: str, value: Any) -> Any:
     if name in TOKENS or name == "cost":
-        number = _number(value)
+        number = _number(_read(value) if name == "cost" and isinstance(value, str) else value)
         if number is None or number < 0 or number > (MOST_COST if name == "cost" else MOST_TOKENS):
             return None
         return number if name == "cost" else int(number)
@@ -68,8 +68,16 @@ def _fitting(name: str, value: Any) -> Any:
     return plain
 
 
+def _read(text: str) -> Decimal | None:
+    """The amount in a text such as "0.25", as some services report it; None if it is not one."""
+    try:
+        return Decimal(text.strip().removeprefix("$"))
+    except InvalidOperation:
+        return None
+
+
 def _number(value: Any) -> float | int | None:
-    """A finite number; True and False are none, nor is text."""
+    """A finite number; None for True, False and text."""
     if isinstance(value, bool) or not isinstance(value, int | Real | Decimal):
         return None
     if isinstance(value, int):

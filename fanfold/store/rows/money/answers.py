@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
 from fanfold.model.lifecycle import ItemState
-from fanfold.model.values.questions import Spending
+from fanfold.model.money.questions import Spending
 from fanfold.store.dialects.clock import Clock
 from fanfold.store.dialects.dialect import Row
+from fanfold.store.rows.money.answer_statements import CACHED_ANSWER, keep_statement, reserve_statement
 from fanfold.store.schema.statements import run
-from fanfold.store.schema.tables import answers, calls, items, workers
+from fanfold.store.schema.tables import answers, calls, items
 
 CACHED = "cached"
 """Outcome of a call answered from the cache."""
@@ -29,7 +32,7 @@ NO_ANSWER = "no answer"
 BAD_ANSWER = "bad_answer"
 """Outcome of a call whose answer was bad, where the reason has no code of its own."""
 RETRY, AGAIN, FALLBACK = "retry", "again", "fallback"
-"""Why a call was made that is not the first: an earlier attempt failed, its answer was bad, or the model before gave none."""
+"""Why a question is asked again: an earlier attempt failed, the answer was bad, or the previous model gave none."""
 USED = (TAKEN, CACHED)
 """Outcomes of calls whose answer is or was in the cache."""
 OUTCOMES = (*USED, ASKED, NO_ANSWER)
@@ -48,6 +51,9 @@ COLUMNS: dict[str, sa.types.TypeEngine[Any]] = {
     "answer": sa.Text(),
     "raw": sa.Text(),
     "purpose": sa.Text(),
+    "lane": sa.Text(),
+    "reserved": sa.BigInteger(),
+    "scopes": sa.Text(),
 }
 
 
@@ -69,12 +75,19 @@ class CallRow:
     raw: str | None
 
 
-@dataclass(frozen=True)
-class Rejected:
+class Rejected(NamedTuple):
     """An answer that was paid for and rejected: why, and its text."""
 
     code: str
     raw: str
+
+
+class LostCall(NamedTuple):
+    """A call that the service treated as one with a later call: its last outcome, and its reservation in each budget."""
+
+    outcome: str
+    reserved: int
+    scopes: tuple[str, ...]
 
 
 class Answers:
@@ -86,37 +99,28 @@ class Answers:
 
     def get(self, key: str) -> str | None:
         """The answer cached under a key, if any."""
-        found = sa.select(answers.c.body).where(answers.c.key == key)
-        return self.connection.execute(found).scalar()
+        found = run(self.connection, CACHED_ANSWER, {"wanted": key})
+        return found[0][0] if found else None
 
     def begin(self, key: str, asker: str, seconds: float, item: int = 0, lease_seconds: float = 0.0) -> bool:
         """Reserve this question for at most ``seconds``; False if it is already reserved or answered.
 
-        So two workers with the same page pay for it once. A reservation of a worker that is no longer alive can be taken
-        over at once, any other one after its time.
+        So two workers with the same page pay for it once. The reservation of a dead worker can be taken over at once, any
+        other when it expires.
         """
-        holder = sa.select(items.c.worker).where(items.c.id == item).scalar_subquery()
-        new = self.clock.dialect.insert(answers).values(
-            key=key, asked_by=asker, worker=holder, asked_until=self.clock.after(seconds)
-        )
-        # Not EXISTS: inside ON CONFLICT it would not refer to the conflicting row.
-        alive = sa.select(workers.c.id).where(workers.c.seen_at > self.clock.before(lease_seconds))
-        abandoned = sa.or_(
-            answers.c.asked_until < self.clock.now,
-            answers.c.asked_by == asker,
-            sa.and_(answers.c.worker.is_not(None), answers.c.worker.not_in(alive)),
-        )
-        taken = {name: new.excluded[name] for name in ("asked_by", "worker", "asked_until")}
-        again = new.on_conflict_do_update(
-            index_elements=["key"], set_=taken, where=sa.and_(answers.c.body.is_(None), abandoned)
-        )
-        return self.connection.execute(again.returning(answers.c.key)).first() is not None
+        values = {"question": key, "asker": asker, "seconds": seconds, "of": item, "lease_seconds": lease_seconds}
+        return bool(run(self.connection, reserve_statement(self.clock), values))
 
     def keep(self, key: str, body: str) -> None:
-        """Store an answer, whoever reserved the question."""
-        new = self.clock.dialect.insert(answers).values(key=key, body=body, answered_at=self.clock.now)
-        kept = {"body": new.excluded.body, "answered_at": new.excluded.answered_at, "asked_by": None, "worker": None}
-        self.connection.execute(new.on_conflict_do_update(index_elements=["key"], set_=kept))
+        """Store an answer, even if another worker reserved the question."""
+        run(self.connection, keep_statement(self.clock), {"question": key, "given": body})
+
+    def keep_all(self, bodies: Mapping[str, str]) -> None:
+        """Store many answers, in the order of their keys."""
+        if bodies:
+            rows = [{"key": key, "body": body} for key, body in sorted(bodies.items())]
+            new = self.clock.dialect.insert(answers).values([{**row, "answered_at": self.clock.now} for row in rows])
+            self.connection.execute(_replacing(new))
 
     def give_up(self, key: str, asker: str) -> None:
         """Release an unanswered question, so that anyone may ask it again."""
@@ -151,51 +155,45 @@ class Calls:
         self.clock = clock
 
     def add(self, rows: Sequence[Row]) -> bool:
-        """Store calls of items; False if an item was deleted meanwhile. Its calls are skipped."""
+        """Store calls of items; False if an item was deleted meanwhile. The calls of deleted items are skipped."""
         if not rows:
             return True
-        batch = self.clock.dialect.unfolded(COLUMNS)
-        chosen = sa.select(*batch.c, items.c.task, self.clock.now).join(items, items.c.id == batch.c.item)
-        # A delete of the items waits for this lock, and then finds the calls.
-        chosen = chosen.with_for_update(read=True, key_share=True, of=items)
-        made = sa.insert(calls).from_select([*COLUMNS, "task", "at"], chosen).returning(calls.c.id)
-        kept = self.connection.execute(made, {"rows": [_shortened(row) for row in rows]})
-        return len(list(kept)) == len(rows)
+        kept = run(self.connection, add_statement(self.clock), {"rows": [_shortened(row) for row in rows]})
+        return len(kept) == len(rows)
 
     def own(self, ids: Sequence[int]) -> set[tuple[int, int]]:
-        """Attempts of these items, as (item, lease), whose own spending is stored."""
+        """The attempts at these items, as (item, lease), whose handlers have reported usage themselves."""
         mine = sa.select(calls.c.item, calls.c.lease).where(calls.c.item.in_(ids), calls.c.provider == OWN)
         return {(row.item, row.lease) for row in self.connection.execute(mine)}
 
     def begin(self, row: Row) -> int | None:
         """Record a call before it is sent, so that it counts even if the process dies; None if its item is gone."""
-        batch = self.clock.dialect.unfolded(COLUMNS)
-        chosen = sa.select(*batch.c, items.c.task, self.clock.now).join(items, items.c.id == batch.c.item)
-        chosen = chosen.with_for_update(read=True, key_share=True, of=items)
-        made = sa.insert(calls).from_select([*COLUMNS, "task", "at"], chosen).returning(calls.c.id)
-        noted = self.connection.execute(made, {"rows": [_shortened({**row, "outcome": ASKED, "seconds": 0.0})]})
-        return noted.scalar()
+        sent = _shortened({**row, "outcome": ASKED, "seconds": 0.0})
+        noted = run(self.connection, add_statement(self.clock), {"rows": [sent]})
+        return noted[0][0] if noted else None
 
     def settle(self, call: int, row: Row) -> bool:
         """Record the outcome of a call; False if its task was deleted meanwhile."""
-        known = {name: value for name, value in _shortened(row).items() if name not in ("item", "lease")}
-        done = sa.update(calls).where(calls.c.id == call).values(**known).returning(calls.c.id)
-        return self.connection.execute(done).first() is not None
+        values = {f"new_{name}": value for name, value in _shortened(row).items()}
+        return bool(run(self.connection, SETTLE_CALL, {**values, "settled": call}))
 
     def is_asked(self, call: int) -> bool:
-        """Whether a call that was noted is not settled yet."""
+        """Whether a recorded call is not settled yet."""
         asked = sa.select(calls.c.id).where(calls.c.id == call, calls.c.outcome == ASKED)
         return self.connection.execute(asked).first() is not None
 
     def rejected(self, item: int, first_lease: int, key: str) -> Rejected | None:
         """The rejected answer to a question in an attempt with this lease or a later one, if any."""
-        bad = sa.and_(calls.c.answer == key, calls.c.outcome.not_in(OUTCOMES))
-        found = sa.select(calls.c.outcome, calls.c.raw).where(calls.c.item == item, calls.c.lease >= first_lease, bad)
-        row = self.connection.execute(found.order_by(calls.c.id.desc()).limit(1)).first()
-        return None if row is None else Rejected(row.outcome, row.raw or "")
+        found = run(self.connection, REJECTED_ANSWER, {"of": item, "first_lease": first_lease, "question": key})
+        return Rejected(found[0][0], found[0][1] or "") if found else None
+
+    def has_paid(self, item: int, key: str) -> bool:
+        """Whether an item has paid for the answer to a question itself."""
+        own = sa.select(calls.c.id).where(calls.c.item == item, calls.c.answer == key, calls.c.outcome == TAKEN)
+        return self.connection.execute(own.limit(1)).first() is not None
 
     def reject(self, item: int, key: str, code: str, raw: str) -> None:
-        """An answer that was taken turned out to be bad: it is paid, and not given to this item again."""
+        """Mark an accepted answer as bad: its cost still counts, and this item does not get the answer again."""
         mine = sa.and_(calls.c.item == item, calls.c.answer == key, calls.c.outcome == TAKEN)
         self.connection.execute(sa.update(calls).where(mine).values(outcome=code[:100], raw=raw))
 
@@ -203,10 +201,21 @@ class Calls:
         """Delete a call that never reached the service or was refused: it cost nothing."""
         self.connection.execute(sa.delete(calls).where(calls.c.id == call))
 
-    def withdraw_repeated(self, call: int, item: int, key: str) -> None:
-        """Forget the calls of an item without an answer that had the same idempotency key: the service took them for one."""
+    def withdraw_repeated(self, call: int, item: int, key: str) -> list[LostCall]:
+        """Delete an item's calls without an answer and with this idempotency key: the service treated them as one call.
+
+        Returns what they had reserved.
+        """
         unknown = sa.and_(calls.c.outcome.in_((ASKED, NO_ANSWER)), calls.c.answer == key, calls.c.id != call)
-        self.connection.execute(sa.delete(calls).where(calls.c.item == item, unknown))
+        gone = sa.delete(calls).where(calls.c.item == item, unknown)
+        found = self.connection.execute(gone.returning(calls.c.outcome, calls.c.reserved, calls.c.scopes))
+        return [LostCall(row.outcome, row.reserved, tuple(json.loads(row.scopes))) for row in found if row.scopes]
+
+    def is_withdrawn(self, call: int, item: int) -> bool:
+        """Whether a call is gone although its item exists: ``withdraw_repeated`` deleted it in favour of a later call."""
+        noted = sa.select(calls.c.id).where(calls.c.id == call)
+        found = sa.select(items.c.id).where(items.c.id == item, ~noted.exists())
+        return self.connection.execute(found).first() is not None
 
     def of_tasks(self, tasks: Sequence[int]) -> dict[int, Spending]:
         """What each task has spent."""
@@ -258,49 +267,94 @@ class Calls:
     def _spent(self, column: sa.Column[Any], wanted: Sequence[int]) -> dict[int, Spending]:
         if not wanted:
             return {}
-        paid = calls.c.outcome.not_in((CACHED, ASKED, NO_ANSWER))
-        lost = is_lost()
-        summed = sa.select(
-            column.label("owner"),
-            sa.func.sum(sa.case((paid, 1), else_=0)).label("calls"),
-            sa.func.sum(sa.case((calls.c.outcome == CACHED, 1), else_=0)).label("cached"),
-            sa.func.sum(sa.case((lost, 1), else_=0)).label("possibly_paid"),
-            sa.func.sum(sa.case((sa.and_(paid, calls.c.cost.is_(None)), 1), else_=0)).label("unpriced"),
-            sa.func.coalesce(sa.func.sum(calls.c.input_tokens), 0).label("input_tokens"),
-            sa.func.coalesce(sa.func.sum(calls.c.output_tokens), 0).label("output_tokens"),
-            sa.func.coalesce(sa.func.sum(calls.c.cost), 0.0).label("cost"),
-            sa.func.max(calls.c.id).label("last"),
-        ).where(column.in_(wanted))
-        rows = list(self.connection.execute(summed.group_by(column)))
-        named = sa.select(calls.c.id, calls.c.provider, calls.c.model).where(calls.c.id.in_([row.last for row in rows]))
-        models = {row.id: f"{row.provider}:{row.model}" for row in self.connection.execute(named)}
-        return {
-            row.owner: Spending(
-                int(row.calls),
-                int(row.cached),
-                int(row.unpriced),
-                int(row.input_tokens),
-                int(row.output_tokens),
-                float(row.cost),
-                models.get(row.last),
-                int(row.possibly_paid),
-            )
-            for row in rows
-        }
+        rows = run(self.connection, spent_statement(self.clock, column), {"ids": list(wanted)})
+        last = run(self.connection, models_statement(self.clock), {"ids": [row[-1] for row in rows]})
+        models = {call: f"{provider}:{model}" for call, provider, model in last}
+        return {row[0]: _spending(row, models.get(row[-1])) for row in rows}
+
+
+def _replacing(new: Any) -> sa.Insert:
+    kept = {"body": new.excluded.body, "answered_at": new.excluded.answered_at, "asked_by": None, "worker": None}
+    replacing: sa.Insert = new.on_conflict_do_update(index_elements=["key"], set_=kept)
+    return replacing
 
 
 def is_lost() -> sa.ColumnElement[bool]:
-    """A call may have been paid, and brought no answer; one whose attempt still runs is under way."""
+    """The call may have been charged but brought no answer. A call whose attempt still runs is in flight instead."""
     sender = sa.select(items.c.id).where(
         items.c.id == calls.c.item, items.c.lease == calls.c.lease, items.c.state == ItemState.RUNNING
     )
     return sa.or_(calls.c.outcome == NO_ANSWER, sa.and_(calls.c.outcome == ASKED, ~sender.exists()))
 
 
+def _spending(row: tuple[Any, ...], model: str | None) -> Spending:
+    _, made, cached, unpriced, sent, received, cost, lost, _ = row
+    return Spending(int(made), int(cached), int(unpriced), int(sent), int(received), float(cost), model, int(lost))
+
+
+def _is_none_of(*outcomes: str) -> sa.ColumnElement[bool]:
+    return sa.and_(*(calls.c.outcome != outcome for outcome in outcomes))
+
+
 def _shortened(row: Row) -> dict[str, Any]:
-    """A row with all columns, and names cut to the width of their column."""
+    """A row with all columns. Names are cut to the width of their column."""
     filled = {name: row.get(name) for name in COLUMNS}
     return filled | {"model": str(filled["model"])[:200], "outcome": str(filled["outcome"])[:100]}
 
 
 ANY_CALL = sa.select(calls.c.id).where(calls.c.task == sa.bindparam("wanted")).limit(1)
+REJECTED_ANSWER = (
+    sa.select(calls.c.outcome, calls.c.raw)
+    .where(
+        calls.c.item == sa.bindparam("of"),
+        calls.c.lease >= sa.bindparam("first_lease"),
+        calls.c.answer == sa.bindparam("question"),
+        _is_none_of(*OUTCOMES),
+    )
+    .order_by(calls.c.id.desc())
+    .limit(1)
+)
+SETTLE_CALL = (
+    sa.update(calls)
+    .where(calls.c.id == sa.bindparam("settled"))
+    .values({name: sa.bindparam(f"new_{name}") for name in COLUMNS if name not in ("item", "lease")})
+    .returning(calls.c.id)
+)
+
+
+@lru_cache(maxsize=64)
+def add_statement(clock: Clock) -> sa.Executable:
+    """Store calls of the items that still exist."""
+    batch = clock.dialect.unfolded(COLUMNS)
+    chosen = sa.select(*batch.c, items.c.task, clock.now).join(items, items.c.id == batch.c.item)
+    # A transaction that deletes the items waits for this lock, and then finds the calls.
+    chosen = chosen.with_for_update(read=True, key_share=True, of=items)
+    return sa.insert(calls).from_select([*COLUMNS, "task", "at"], chosen).returning(calls.c.id)
+
+
+@lru_cache(maxsize=64)
+def spent_statement(clock: Clock, column: sa.Column[Any]) -> sa.Executable:
+    """What each task or item has spent, in the order of the fields of ``Spending``, and its last call."""
+    paid = _is_none_of(CACHED, ASKED, NO_ANSWER)
+    summed = sa.select(
+        column,
+        _count(paid),
+        _count(calls.c.outcome == CACHED),
+        _count(sa.and_(paid, calls.c.cost.is_(None))),
+        sa.func.coalesce(sa.func.sum(calls.c.input_tokens), 0),
+        sa.func.coalesce(sa.func.sum(calls.c.output_tokens), 0),
+        sa.func.coalesce(sa.func.sum(calls.c.cost), 0.0),
+        _count(is_lost()),
+        sa.func.max(calls.c.id),
+    )
+    return summed.where(clock.dialect.among(column)).group_by(column)
+
+
+def _count(condition: sa.ColumnElement[bool]) -> sa.ColumnElement[int]:
+    return sa.func.sum(sa.case((condition, 1), else_=0))
+
+
+@lru_cache(maxsize=64)
+def models_statement(clock: Clock) -> sa.Executable:
+    """Provider and model of calls."""
+    return sa.select(calls.c.id, calls.c.provider, calls.c.model).where(clock.dialect.among(calls.c.id))

@@ -1,4 +1,4 @@
-"""Questions to models, their answers and what they cost: the values that pipelines, providers and the ledger share."""
+"""Questions to models, their answers and their cost: the values that pipelines, providers and the ledger share."""
 
 from __future__ import annotations
 
@@ -11,18 +11,21 @@ from typing import Any, Protocol
 
 from fanfold.model.text.sentences import say
 
+SCHEMA = "schema"
+"""The parameter of a question that has the JSON Schema of its answer. Each protocol has its own words for it."""
+
 
 class Check(Protocol):
-    """Looks at an answer's text and returns it, cleaned; raises BadAnswer when it must not be taken."""
+    """Checks the text of an answer and returns it, cleaned; raises BadAnswer to reject it."""
 
     def __call__(self, text: str, /) -> str:
-        """The text that may be taken."""
+        """The accepted text."""
         ...
 
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked, of whom, and how the answer is judged."""
+    """A question, the models to ask, and how the answer is checked."""
 
     prompt: str
     images: tuple[bytes, ...] = ()
@@ -33,15 +36,15 @@ class Question:
     check: Check | None = field(default=None, compare=False)
     parameters: dict[str, Any] = field(default_factory=dict)
     salt: str = ""
-    """Answers kept under another salt are not taken."""
+    """Part of the cache key: an answer stored under another salt is not reused."""
     keep_raw: bool = False
     lane: str = ""
     """`live`, `batch` or `auto`; empty is live."""
     chosen: str = ""
-    """The model that the options of the task or item name: an answer of it is what was asked for, wherever it is in the chain."""
+    """The model that the options of the task or item name. Its answer is not degraded, wherever it is in the chain."""
 
     def fingerprint(self, address: str, model: str, changes: dict[str, Any] | None = None) -> str:
-        """The same for the same question to the same model at the same address: what the answer is kept under."""
+        """The cache key: the same for the same question to the same model at the same address."""
         said = {
             "address": address,
             "model": model,
@@ -54,8 +57,20 @@ class Question:
         return hashlib.sha256(json.dumps(said, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
+class Clock(Protocol):
+    """The time limit of an attempt. It stands still while a question waits to be sent."""
+
+    def hold(self) -> None:
+        """Stop counting until ``go_on``; several holders may overlap."""
+        ...
+
+    def go_on(self) -> None:
+        """Count again once every holder has called this."""
+        ...
+
+
 class Asking(Protocol):
-    """For whom a question is asked: an attempt at an item."""
+    """The attempt for which a question is asked."""
 
     task_id: str
     task: int
@@ -65,27 +80,31 @@ class Asking(Protocol):
     item: int
     lease: int
     first_lease: int
-    """The lease of the item's first attempt since it was new, or since a person had it redone."""
+    """Lease of the item's first attempt since it was created, or since a person had it redone."""
+    failures: int
+    """Failures of the item so far. An attempt that was only handed back is none."""
     retries_left: int
     wanted_by: datetime | None
-    """When the answer is wanted at the latest; questions in the batch lane are asked live from then on."""
+    """Latest time for the answer; from then on, questions of the batch lane are asked live."""
     asked: set[str]
-    """The keys of the questions that this attempt has asked in the batch lane."""
+    """Keys of the questions that this attempt has asked in the batch lane."""
+    clock: Clock
+    """Its time limit, which stands still while a question waits to be sent."""
 
     def fold(self, name: str, text: str, limit: int) -> str:
-        """The text itself, or where it is kept if it is longer than ``limit`` bytes."""
+        """The text itself, or a reference to it if it is longer than ``limit`` bytes."""
         ...
 
 
 def laid_over(task: dict[str, Any], item: dict[str, Any]) -> dict[str, Any]:
-    """A task's options with those of one item over them; another provider does not know the task's model."""
+    """A task's options, overridden by those of one item. With another provider, the task's model does not apply."""
     if "provider" in item and "model" not in item:
         task = {name: value for name, value in task.items() if name != "model"}
     return task | item
 
 
 def chain_of(options: dict[str, Any], model: str | None, fallback: Sequence[str] | None) -> tuple[str, ...]:
-    """Whom to ask, in order: what the call says, else what the options of the task or item say."""
+    """The models to ask, in order: those of the call, or else those of the options of the task or item."""
     provider, chosen = options.get("provider"), options.get("model")
     first = model or (f"{provider}::{chosen or ''}" if provider else chosen or "")
     others = options.get("fallback") if fallback is None else fallback
@@ -94,7 +113,7 @@ def chain_of(options: dict[str, Any], model: str | None, fallback: Sequence[str]
 
 @dataclass(frozen=True)
 class Usage:
-    """What an answer took. None is unknown, which is not the same as nothing."""
+    """What an answer used. None means unknown, not zero."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -108,7 +127,7 @@ NOT_TOLD = Usage()
 
 @dataclass(frozen=True)
 class Answer:
-    """What a model said, checked."""
+    """A checked answer of a model."""
 
     text: str
     provider: str
@@ -116,13 +135,15 @@ class Answer:
     usage: Usage = NOT_TOLD
     seconds: float = 0.0
     cached: bool = False
-    """Whether it was there already, so that it cost nothing now."""
+    """Whether it came from the cache and cost nothing."""
     fallback: bool = False
-    """Whether it came from another model than the first of the chain, and than the one that the options name."""
+    """Whether a fallback model gave it: not the first of the chain, and not the model that the options name."""
     asked: str = ""
     """`provider:model` of the first of the chain."""
     tried: tuple[str, ...] = ()
-    """Why earlier answers to the same question were not taken, one sentence each."""
+    """Why earlier answers to the same question were rejected, one sentence each."""
+    cleaned: bool = False
+    """Whether something around the answer was removed: reasoning, a greeting, an offer of help, a code fence."""
 
     @property
     def source(self) -> str:
@@ -136,16 +157,16 @@ class Spending:
 
     calls: int = 0
     cached: int = 0
-    """Answers that were taken from the cache instead of being paid again."""
+    """Answers from the cache, which cost nothing again."""
     unpriced: int = 0
-    """Calls whose price is not known: the cost is at least ``cost``."""
+    """Calls whose price is unknown: the real cost is at least ``cost``."""
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float = 0.0
     model: str | None = None
     """The model that answered last."""
     possibly_paid: int = 0
-    """Calls that were sent and whose answer never came, as when a process is killed: the service may have charged them."""
+    """Calls that were sent and never answered, for example because the process died: the service may have charged them."""
 
     def __bool__(self) -> bool:
         return bool(self.calls or self.cached or self.possibly_paid)
@@ -167,7 +188,7 @@ def cost_of_calls(spending: Spending) -> str:
 def money(spending: Spending) -> str:
     """The cost in a word: `$0.0123`, `≥ $0.0123` when some calls have no known price, `unknown cost` when none has.
 
-    Calls that may have been paid without an answer are named: `≥ $0.0123, 8 unanswered calls may be charged`.
+    Calls that may have been charged without an answer are listed: `≥ $0.0123, 8 unanswered calls may be charged`.
     """
     lost = spending.possibly_paid
     if lost and not spending.cost:

@@ -1,4 +1,4 @@
-"""Amounts of money as whole billionths of a dollar, so that thousands of small sums stay exact."""
+"""Amounts of money as whole billionths of a dollar, so that sums of thousands of small amounts are exact."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from fanfold.model.text.sentences import say
 from fanfold.model.text.texts import shown
 
 PARTS = 1_000_000_000
-"""Parts of a dollar: a token of the cheapest models costs about ten of them."""
+"""Billionths per dollar. A token of the cheapest models costs about ten billionths."""
+SMALLEST = Decimal(1) / PARTS
+"""The smallest amount that can be counted, in dollars."""
 MOST_DOLLARS = 1_000_000_000
-"""Sums of such amounts still fit a column of 64 bits."""
+"""Largest amount; sums of such amounts still fit in 64 bits."""
 
 
 def parts_of(cost: float) -> int:
@@ -26,7 +28,7 @@ def dollars(amount: int) -> float:
 
 
 def read_amount(value: Any) -> int:
-    """The amount that a person gave in dollars: `5`, `0.25`, `"5.00"` or `"$5"`; BadInput when it is none."""
+    """An amount that a person gave in dollars: `5`, `0.25`, `"5.00"` or `"$5"`; BadInput if it is not an amount."""
     try:
         if isinstance(value, bool):
             raise ValueError
@@ -35,6 +37,8 @@ def read_amount(value: Any) -> int:
             raise ValueError
     except (InvalidOperation, ValueError, TypeError):
         raise BadInput(say("budget_amount", value=shown(value))) from None
+    if 0 < found < SMALLEST:
+        raise BadInput(say("budget_amount_small", value=shown(value)))
     return int((found * PARTS).to_integral_value())
 
 
@@ -44,7 +48,7 @@ def told_dollars(found: float) -> str:
 
 
 def told(amount: int) -> str:
-    """An amount as people read it: `$2.00`, `$0.41`, `$0.0123`; very small ones with two digits that count."""
+    """An amount for people: `$2.00`, `$0.41`, `$0.0123`; very small ones with two significant digits."""
     found = amount / PARTS
     if amount == 0 or abs(found) >= 1:
         return f"${found:.2f}"

@@ -1,0 +1,1 @@
+"""Rows about paid calls: answers, batches, budgets, costs and rate limits."""
