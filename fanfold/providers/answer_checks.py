@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 
 from fanfold.errors import BadAnswer
+from fanfold.model.money.questions import NOT_TOLD, Check
 from fanfold.model.text.sentences import say
 from fanfold.model.values.chatter import without_chatter
-from fanfold.model.values.questions import NOT_TOLD, Check
-from fanfold.providers.services import Finish, Reply
+from fanfold.providers.services.service import Finish, Reply
 
 LONGEST_UNIT = 200
 REPEATED_LENGTH = 600
-"""An answer that was cut off while it said the same thing over and over, for so many characters, has no end."""
+"""A cut-off answer that ends in this many repetitive characters was stuck in a loop."""
 REPEATED_LONG = 3_000
-"""So long not even a table with equal rows goes on."""
+"""The same for a complete answer: not even a table with equal rows repeats for this long."""
 SHORT = 500
-"""A refusal is short; a text that merely begins with the same words is not."""
+"""A refusal is shorter than this; a longer text merely begins with the same words."""
 REFUSALS = re.compile(
     r"^\W*(i'?m (really )?sorry|i am sorry|sorry,? (but )?i|i can(no|'|’)t (help|assist|process|transcribe|view|see|read)|"
     r"i('m| am) (unable|not able) to|as an ai\b|unfortunately,? i (can|am)|抱歉|对不起|很抱歉|"
@@ -30,11 +30,11 @@ ENDED: dict[str, Finish] = {
     "repetition": Finish.CUT_OFF,
     "filtered": Finish.FILTERED,
 }
-"""How an answer that was judged bad may have ended, by what was bad about it; the others were whole."""
+"""How a bad answer ended, by its code; answers with any other code were complete."""
 
 
 def judge(reply: Reply, check: Check | None = None) -> str:
-    """The text, freed of what models put around it; BadAnswer says why it must not be taken."""
+    """The text without what models put around it; BadAnswer if it cannot be used, with the reason."""
     text = without_chatter(reply.text)
     if repeats(text, REPEATED_LENGTH if reply.finish is Finish.CUT_OFF else REPEATED_LONG):
         raise BadAnswer(say("answer_repeats"), code="repetition")
@@ -50,7 +50,7 @@ def judge(reply: Reply, check: Check | None = None) -> str:
 
 
 def judge_again(text: str, code: str, check: Check | None = None) -> str:
-    """Judge an answer that was judged bad before: the same again, unless the application's check has changed."""
+    """Judge a bad answer again. The verdict is the same, unless the application's check has changed."""
     try:
         return judge(Reply(text, ENDED.get(code, Finish.WHOLE), NOT_TOLD), check)
     except BadAnswer as bad:
@@ -58,13 +58,13 @@ def judge_again(text: str, code: str, check: Check | None = None) -> str:
 
 
 def repeats(text: str, least: int = REPEATED_LENGTH) -> bool:
-    """Whether the last characters, at least so many, say one short thing over and over."""
+    """Whether at least the last ``least`` characters repeat one short passage."""
     tail = text[-2 * least :]
     return len(tail) >= least and any(_repeats_unit(tail, length, least) for length in range(1, LONGEST_UNIT + 1))
 
 
 def _repeats_unit(tail: str, length: int, least: int) -> bool:
-    """Whether the tail has a period of ``length``; leaders and rules of a table are no text."""
+    """Whether the tail repeats every ``length`` characters. Dot leaders and table rules do not count."""
     span = max(least, 4 * length)
     if len(tail) < span or tail[-span:-length] != tail[-span + length :]:
         return False

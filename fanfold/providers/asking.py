@@ -1,4 +1,4 @@
-"""Asks a question for a handler: cached answers first, then the chain of models; each answer is checked and kept."""
+"""Asks a question for a handler: cached answers first, then the chain of models; each answer is checked and cached."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from dataclasses import replace
 from typing import Any
 
 from fanfold.errors import BadAnswer, BadInput, NoAnswer, PauseTask, Permanent, Temporary
+from fanfold.model.money.questions import Answer, Asking, Question
 from fanfold.model.text.sentences import say
-from fanfold.model.values.questions import Answer, Asking, Question
 from fanfold.providers.batches.question_lane import batched_answer, goes_into_batch
 from fanfold.providers.configuration import Provider, unknown_model, unknown_provider
+from fanfold.providers.costs.estimating import UNKNOWN, estimate, extrapolated
 from fanfold.providers.desk import Desk, desk
-from fanfold.providers.estimating import UNKNOWN, estimate, extrapolated
 from fanfold.providers.inquiry import Inquiry
 from fanfold.providers.rate_limit import LONGEST_WAIT, RateLimit
-from fanfold.providers.services import Reply, Request, ServiceTrouble, TroubleKind, connect, objection
-from fanfold.store.rows.answers import AGAIN as ASKED_AGAIN
-from fanfold.store.rows.answers import FALLBACK, RETRY
+from fanfold.providers.services.service import Reply, Request, ServiceTrouble, TroubleKind, connect, objection
+from fanfold.store.rows.money.answers import AGAIN as ASKED_AGAIN
+from fanfold.store.rows.money.answers import FALLBACK, RETRY
 from fanfold.store.store import Store
 
 __all__ = [
@@ -30,8 +30,9 @@ AGAIN: dict[str, dict[str, Any]] = {
     "cut_off": {"max_tokens": 32_000},
     "repetition": {"temperature": 0.5, "frequency_penalty": 0.3},
 }
-"""What is changed after a bad answer, by what was bad about it; otherwise a little chance."""
+"""Parameters to change after a bad answer, by its code."""
 OTHERWISE = {"temperature": 0.4}
+"""Parameters to change after any other bad answer: some randomness gives a different one."""
 SPREAD_SECONDS = 1.0
 """Items that wait for the same rate limit come back spread over this time."""
 
@@ -39,7 +40,7 @@ SPREAD_SECONDS = 1.0
 async def ask(store: Store, asking: Asking, question: Question) -> Answer:
     """An answer to the question, from the first model of its chain that gives a good one.
 
-    Bad answers to an earlier attempt at the item are not paid again: this attempt goes on behind them.
+    Bad answers of earlier attempts at the item are not paid for again: this attempt continues after them.
     """
     try:
         here = await desk(store)
@@ -62,20 +63,20 @@ async def ask(store: Store, asking: Asking, question: Question) -> Answer:
             _react(trouble, rate_limit, inquiry, is_last=entry == question.models[-1])
             tried.append(trouble.message)
             code = str(trouble.kind)
-        log.info("[%s] %s gave no answer that can be taken: %s", asking.task_id, provider.name, tried[-1])
+        log.info("[%s] %s gave no acceptable answer: %s", asking.task_id, provider.name, tried[-1])
     reasons = say("no_answer", reasons=list(dict.fromkeys(tried)))
     raise NoAnswer(reasons, code=code if len(question.models) == 1 else None, reasons=tuple(tried))
 
 
 def _purpose(asking: Asking, *, is_first: bool) -> str | None:
-    """Why a question is asked, if it is not for the first time."""
+    """Why a question is asked again; None the first time."""
     if not is_first:
         return FALLBACK
-    return RETRY if asking.lease > asking.first_lease else None
+    return RETRY if asking.failures else None
 
 
 def _source(entry: str, here: Desk) -> str:
-    """`provider:model` of an entry of a chain; empty where it names none."""
+    """`provider:model` of a chain entry; empty if there is none."""
     try:
         provider, model = here.choose(entry)
     except BadInput:
@@ -94,7 +95,7 @@ def _chosen(entry: str, here: Desk) -> tuple[Provider, str]:
 
 
 async def _asked_twice(here: Desk, rate_limit: RateLimit, inquiry: Inquiry, tried: list[str]) -> Answer:
-    """The answer to the question as it is or, when that one is bad, to the question with changed parameters."""
+    """The answer to the question; if it is bad, the answer to the same question with changed parameters."""
     changes: dict[str, Any] = {}
     for last in (False, True):
         try:
@@ -112,7 +113,7 @@ async def _asked_twice(here: Desk, rate_limit: RateLimit, inquiry: Inquiry, trie
 
 
 async def _batched(here: Desk, rate_limit: RateLimit, inquiry: Inquiry, changes: dict[str, Any]) -> Answer | None:
-    """The answer from a batch, if the question is not to be asked live; refusals count as those of live questions do."""
+    """The answer from a batch, or None if the question is to be asked live. Refusals count like those of live questions."""
     try:
         return await batched_answer(here, inquiry, changes)
     except ServiceTrouble as trouble:
@@ -122,7 +123,7 @@ async def _batched(here: Desk, rate_limit: RateLimit, inquiry: Inquiry, changes:
 
 
 def _react(trouble: ServiceTrouble, rate_limit: RateLimit, inquiry: Inquiry, *, is_last: bool) -> None:
-    """What trouble means for the item: wait without counting, pause the task, try again; or go on to the next model."""
+    """Raise what the trouble calls for: an uncounted wait, a pause, or a retry. Otherwise the next model is asked."""
     spread = random.uniform(0, SPREAD_SECONDS)
     asking = inquiry.asking
     if trouble.kind is TroubleKind.LIMITED and (trouble.after or 0) > LONGEST_WAIT and not trouble.is_own:
@@ -141,14 +142,14 @@ def _react(trouble: ServiceTrouble, rate_limit: RateLimit, inquiry: Inquiry, *, 
 
 
 def carry_batches(store: Store, worker: str) -> None:
-    """Send, look at and fetch batches, as far as something is due now; blocks, so it needs a thread of its own."""
+    """Send, poll and fetch the batches that are due now. Blocks, so it needs its own thread."""
     from fanfold.providers.batches.carry import carry
 
     asyncio.run(carry(store, worker))
 
 
 async def try_once(provider: Provider, model: str, prompt: str) -> Reply:
-    """One call outside of any task, for `fanfold providers test`; Permanent says what is wrong."""
+    """Make one call outside of any task, for `fanfold providers test`; Permanent says what is wrong."""
     service = connect(provider)
     try:
         return await service.call(Request(model, prompt))

@@ -17,15 +17,15 @@ from fanfold.model.text.sentences import say
 from fanfold.providers.limits.settings import ModelLimits, model_limits
 from fanfold.settings import tables
 
-KINDS = ("openai", "anthropic")
+KINDS = ("openai", "responses", "anthropic")
 BATCH_HOSTS = ("api.openai.com", "api.anthropic.com")
-"""Services that answer questions in batches."""
+"""Hosts of services that are known to answer questions in batches."""
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 
 
 @dataclass(frozen=True)
 class Provider:
-    """A service that answers, as configured; its key is named, never kept."""
+    """A configured model service. It has the name of the key's environment variable, never the key itself."""
 
     name: str
     kind: str = "openai"
@@ -56,7 +56,7 @@ class Provider:
 
     @property
     def has_batches(self) -> bool:
-        """Whether it answers questions in batches; the services that are known to do so need not be told."""
+        """Whether it answers questions in batches. Services that are known to do so need no setting."""
         return self.batch > 0 or (self.batch < 0 and urlsplit(self.address).hostname in BATCH_HOSTS)
 
     @property
@@ -68,18 +68,23 @@ class Provider:
 
     @property
     def lacks_key(self) -> bool:
-        """Whether it needs a key that is not there."""
+        """Whether it needs a key that is not set."""
         return bool(self.key_env) and self.key is None
 
     @property
     def address(self) -> str:
-        """Where it is, without user name and password."""
+        """Its address, without user name and password."""
         parts = urlsplit(self.base_url or DEFAULT_ADDRESSES[self.kind])
         host = parts.netloc.rpartition("@")[2]
         return urlunsplit((parts.scheme, host, parts.path, "", ""))
 
 
-DEFAULT_ADDRESSES = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
+OPENAI_ADDRESS = "https://api.openai.com/v1"
+DEFAULT_ADDRESSES = {
+    "openai": OPENAI_ADDRESS,
+    "responses": OPENAI_ADDRESS,
+    "anthropic": "https://api.anthropic.com",
+}
 BUILT_IN = (
     Provider("openai", "openai", key_env="OPENAI_API_KEY", model="gpt-5.4-mini"),
     Provider("anthropic", "anthropic", key_env="ANTHROPIC_API_KEY", model="claude-haiku-5-5", max_tokens=16_000),
@@ -88,7 +93,8 @@ BUILT_IN = (
 )
 FIELDS = {field.name: str(field.type) for field in fields(Provider) if field.name not in ("name", "models")}
 MEANINGS = {
-    "kind": "The protocol it speaks: `openai` (also Ollama, vLLM, LM Studio, DeepSeek, Qwen …) or `anthropic`.",
+    "kind": "The protocol it speaks: `openai` (chat; also Ollama, vLLM, LM Studio, DeepSeek, Qwen …), `responses` (OpenAI's "
+    "newer one) or `anthropic`.",
     "base_url": "Where it is; default: the service's own address.",
     "key_env": "The name of the environment variable that has the key; empty when none is needed.",
     "model": "The model to use when none is named.",
@@ -103,20 +109,20 @@ MEANINGS = {
     "input_tokens_per_minute": "Input tokens per minute, for each model; 0: as the service says.",
     "output_tokens_per_minute": "Output tokens per minute, for each model; 0: as the service says.",
     "requests_per_day": "Calls per day of all workers, for each model; 0: as the service says.",
-    "in_flight": "Calls that all workers together have under way, for each model; 0: found by trying.",
-    "models": 'Limits of single models: a table `[providers.NAME.models."MODEL"]` with any of the six limits above.',
+    "in_flight": "The largest number of calls in flight at the same time, over all workers, for each model; 0: found by trying.",
+    "models": 'Limits of particular models: a table `[providers.NAME.models."MODEL"]` with any of the six limits above.',
     "idempotency_header": "Header for an idempotency key, such as `Idempotency-Key`; empty: the service takes none.",
     "batch": "1 when it answers questions in batches as OpenAI or Anthropic do, 0 when not; -1: these two only.",
     "batch_price": "What a question in a batch costs, as a share of the usual price.",
-    "batch_tokens": "Most input tokens that may wait in batches of one model; the service names the limit of your tier.",
+    "batch_tokens": "The largest number of input tokens that may wait in batches of one model; the service names your limit.",
 }
 
 
 def load(environment: Mapping[str, str] | None = None, folder: Path | None = None) -> dict[str, Provider]:
-    """Every provider by name: the built-in ones, laid over by `[providers.NAME]` of fanfold.toml and the environment.
+    """Every provider by name: the built-in ones, overridden by `[providers.NAME]` in fanfold.toml, then by the environment.
 
-    `FANFOLD_PROVIDERS_NAME_FIELD` sets one field; `OPENAI_BASE_URL` and `ANTHROPIC_BASE_URL` are heeded as the services' own
-    libraries do.
+    `FANFOLD_PROVIDERS_NAME_FIELD` sets one field. `OPENAI_BASE_URL` and `ANTHROPIC_BASE_URL` work as in the services' own
+    libraries.
     """
     found = {provider.name: provider for provider in BUILT_IN}
     variables = os.environ if environment is None else environment
@@ -152,7 +158,7 @@ def choose(
 
 
 def default_provider(providers: Mapping[str, Provider]) -> Provider:
-    """The one named by FANFOLD_PROVIDER, else the first whose key is there."""
+    """The provider named by FANFOLD_PROVIDER, else the first whose key is set, else `openai`."""
     named = os.environ.get("FANFOLD_PROVIDER")
     if named:
         return find(named, providers)
@@ -169,7 +175,7 @@ def find(name: str, providers: Mapping[str, Provider]) -> Provider:
 
 
 def unknown_provider(name: str) -> str | None:
-    """Why no provider of this name can be asked, and the way out; None when there is one, or nobody is asked."""
+    """Why no provider has this name, and what to do about it; None if there is one, or if no model is asked."""
     if name in ("", LOCAL):
         return None
     try:
@@ -180,10 +186,10 @@ def unknown_provider(name: str) -> str | None:
 
 
 def unknown_model(entry: str) -> str | None:
-    """Why nobody can be asked for this model, and the way out; None where its provider is known.
+    """Why no provider has this model, and what to do about it; None if its provider is known.
 
-    A model may have `:` and `/` in its name, so `nosuch/model` is one of the default provider, where there is any: one that
-    is named, or whose key is here.
+    A model may have `:` and `/` in its name, so `nosuch/model` belongs to the default provider, if there is one: the provider
+    that FANFOLD_PROVIDER names, or one whose key is set.
     """
     name, mark, _ = entry.partition("::" if "::" in entry else ":")
     known = load()
@@ -212,7 +218,7 @@ def _from_environment(variables: Mapping[str, str], known: Iterable[str]) -> dic
         if field is None:
             raise BadInput(say("variable_unknown", variable=variable, known=list(FIELDS)))
         name = rest.removesuffix(f"_{field}")
-        # A variable cannot have a dash: the name that is known, if there is one, else the name as it is written.
+        # A variable cannot contain a dash, so prefer a known name that differs only by its dashes.
         meant = next((one for one in known if one.replace("-", "_") == name), name)
         found.setdefault(meant, {})[field] = value
     return found

@@ -1,4 +1,7 @@
-"""The questions in flight in one event loop, so that the same question is asked, and paid for, once."""
+"""Asks questions in one event loop, so that identical questions are asked, and paid for, once.
+
+A desk holds the connections, rate limits and questions in flight of its event loop. Desks share answers through the database.
+"""
 
 from __future__ import annotations
 
@@ -7,40 +10,43 @@ import json
 import logging
 import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from fanfold.engine.telemetry.telling import model_call
 from fanfold.errors import BadAnswer, DatabaseProblem
+from fanfold.model.money.questions import NOT_TOLD, Answer, Usage
 from fanfold.model.text.sentences import say
-from fanfold.model.values.questions import NOT_TOLD, Answer, Usage
-from fanfold.model.values.usage import ledger
+from fanfold.model.values.chatter import without_chatter
 from fanfold.providers.answer_checks import judge, judge_again
-from fanfold.providers.call_budget import BudgetFull, BudgetSpent, BudgetWaits, CallBudget, CallPlan
 from fanfold.providers.configuration import Provider, choose, load
+from fanfold.providers.costs.call_budget import BudgetFull, BudgetSpent, BudgetWaits, CallBudget, CallPlan
+from fanfold.providers.costs.ledger_rows import ledger_row, storable
+from fanfold.providers.flights import Flight, Flights
 from fanfold.providers.inquiry import Inquiry
 from fanfold.providers.limits.calls import CallLimits, CallPlace
 from fanfold.providers.rate_limit import PATIENCE, RateLimit
-from fanfold.providers.services import Request, Service, ServiceTrouble, TroubleKind, connect
-from fanfold.store.rows.answers import ASKED, BAD_ANSWER, CACHED, NO_ANSWER, OUTCOMES, TAKEN
+from fanfold.providers.services.service import Request, Service, ServiceTrouble, TroubleKind, connect
+from fanfold.store.rows.money.answers import ASKED, BAD_ANSWER, CACHED, NO_ANSWER, OUTCOMES, TAKEN
 from fanfold.store.store import Store
 
 log = logging.getLogger("fanfold.providers")
 OTHERS_SECONDS = 0.25
-"""How often to look for the answer that another worker is waiting for."""
+"""How often to poll for the answer to a question that another worker is asking."""
 
 
 @dataclass(frozen=True)
 class BegunCall:
-    """A question that is ours to ask, and the row of its call in the ledger; None when its item is gone."""
+    """A question that this desk may send, and the id of its call in the ledger (None if its item is gone)."""
 
     call: int | None
     plan: CallPlan
 
 
 class Desk:
-    """The rate limits to all providers, and the questions that are under way, in one event loop."""
+    """The rate limits of all providers and the questions in flight, in one event loop."""
 
     def __init__(
         self,
@@ -49,7 +55,7 @@ class Desk:
         default: Provider | None = None,
         connect: Callable[[Provider], Service] = connect,
     ) -> None:
-        """``providers``: those of the configuration, if none are given. ``default``: asked when a model names none."""
+        """``providers``: by default those of the configuration. ``default``: the provider of models that name none."""
         self.store = store
         self.asker = uuid.uuid4().hex
         self.providers = load() if providers is None else providers
@@ -59,23 +65,23 @@ class Desk:
         self.budget = CallBudget(store)
         self.limits = CallLimits(store, self.asker, lambda: PATIENCE)
         self._rate_limits: dict[tuple[str, str], RateLimit] = {}
-        self._under_way: dict[str, asyncio.Task[Answer]] = {}
+        self._flights = Flights()
 
     def choose(self, entry: str) -> tuple[Provider, str]:
-        """The provider and model that an entry of a chain means; BadInput where it names none."""
+        """The provider and model of a chain entry; BadInput if the entry names none."""
         return choose(entry, self.providers, self._default)
 
     def rate_limit(self, provider: Provider, model: str) -> RateLimit:
-        """The rate limit of a model in this process; the models of a provider share its places and its connection."""
+        """The rate limit of a model in this process. The models of a provider share its concurrency and its connection."""
         if (provider.name, model) not in self._rate_limits:
             beside = next((limit for (name, _), limit in self._rate_limits.items() if name == provider.name), None)
             self._rate_limits[provider.name, model] = RateLimit(provider, self._now, self._connect, beside=beside)
         return self._rate_limits[provider.name, model]
 
     async def answer(self, rate_limit: RateLimit, inquiry: Inquiry, changes: dict[str, Any]) -> Answer:
-        """A kept answer, the one that somebody is waiting for already, or a new one. BadAnswer also for one that was bad before.
+        """A cached answer, the answer to the same question in flight, or a new one. BadAnswer also if it was bad before.
 
-        A question that is under way is not given up when its item is: the answer is paid for, and will be wanted later.
+        A question that was sent continues when its item is stopped: the answer is paid for, and will be needed later.
         """
         key = inquiry.key(changes)
         kept = await asyncio.to_thread(self._kept, key, inquiry)
@@ -89,70 +95,72 @@ class Desk:
     async def _joined(
         self, rate_limit: RateLimit, inquiry: Inquiry, changes: dict[str, Any], key: str
     ) -> tuple[Answer, bool]:
-        """The answer to a question that may be under way already, and whether it was asked for this inquiry."""
+        """The answer to a question that may be in flight already, and whether this inquiry started it."""
         while True:
-            mine = key not in self._under_way
-            if mine:
-                flight = asyncio.create_task(self._fetch(rate_limit, inquiry, changes, key))
-                self._under_way[key] = flight
-                flight.add_done_callback(lambda done: self._landed(key, done))
+            flight, mine = self._flights.join(key, partial(self._fetch, rate_limit, inquiry, changes, key))
             try:
-                return await asyncio.shield(self._under_way[key]), mine
+                return await flight.answer(inquiry.asking.clock), mine
             except (BudgetSpent, BudgetWaits):
                 if mine:
-                    raise  # Otherwise it was the budget of another task: this one asks for itself.
+                    raise  # Otherwise the budget of another task stopped the question: ask it for this task.
 
     async def finish(self, seconds: float) -> None:
-        """Wait for what is under way: it is paid for, and nobody else waits for it."""
-        if self._under_way:
-            await asyncio.wait(list(self._under_way.values()), timeout=seconds)
+        """Wait up to ``seconds`` for the questions in flight: their answers are paid for, and nobody else waits for them."""
+        await self._flights.finish(seconds)
 
     async def close(self) -> None:
-        """Let go of all connections, and give back what is left of the shared limits."""
+        """Close all connections, and give back what is left of the shared limits."""
         await self.limits.close()
         for rate_limit in self._rate_limits.values():
             await rate_limit.close()
 
-    def _landed(self, key: str, done: asyncio.Task[Answer]) -> None:
-        del self._under_way[key]
-        if not done.cancelled():
-            done.exception()  # Whoever waited has it; when nobody did, it is not to be complained about.
-
-    async def _fetch(self, rate_limit: RateLimit, inquiry: Inquiry, changes: dict[str, Any], key: str) -> Answer:
-        """Ask as soon as the rate limit is open, again when it was closed meanwhile, and once among all workers."""
+    async def _fetch(
+        self, rate_limit: RateLimit, inquiry: Inquiry, changes: dict[str, Any], key: str, flight: Flight
+    ) -> Answer:
+        """Ask once the limits allow it, and try again after a refusal. Only one worker asks; the others poll for its answer."""
         give_up_at = self._now() + PATIENCE
         while True:
             shared = self.limits.place(inquiry.provider, inquiry.model, inquiry.question)
             async with rate_limit.place(), shared as place:
-                begun = await asyncio.to_thread(self._begin, key, inquiry, changes)
-                if isinstance(begun, BegunCall):
-                    begun_at = self._now()
-                    place.sent()
-                    try:
-                        return await self._call(rate_limit, inquiry, changes, key, begun, place)
-                    except ServiceTrouble as trouble:
-                        await asyncio.to_thread(self._give_up, key, inquiry, begun, trouble, self._now() - begun_at)
-                        if trouble.kind is TroubleKind.REFUSED:
-                            rate_limit.refused(inquiry.asking.task_id, inquiry.model)
-                        if trouble.kind is TroubleKind.UNREACHABLE:
-                            rate_limit.unreachable(begun_at)
-                        if trouble.kind is TroubleKind.LIMITED:
-                            rate_limit.limited(trouble.after, begun_at)
-                        place.failed(trouble, rate_limit.closed_seconds())
-                        if trouble.kind is not TroubleKind.LIMITED:
-                            raise
-                        if self._now() + rate_limit.closed_seconds() > give_up_at:
-                            raise
-                        continue
-                    except BaseException:
-                        self._give_up(key, inquiry, begun)
-                        raise
-            if isinstance(begun, Answer):
-                return begun
-            if isinstance(begun, BudgetFull):
-                await self.budget.until_room(begun.plan, begun.scope, give_up_at)
+                with flight.sending():
+                    found = await self._ask(rate_limit, inquiry, changes, key, place)
+            if isinstance(found, Answer):
+                return found
+            flight.end_if_unwanted()
+            if isinstance(found, ServiceTrouble):
+                if self._now() + rate_limit.closed_seconds() > give_up_at:
+                    raise found
+            elif isinstance(found, BudgetFull):
+                await self.budget.until_room(found.plan, found.scope, give_up_at)
             else:
                 await asyncio.sleep(OTHERS_SECONDS)
+
+    async def _ask(
+        self, rate_limit: RateLimit, inquiry: Inquiry, changes: dict[str, Any], key: str, place: CallPlace
+    ) -> Answer | ServiceTrouble | BudgetFull | None:
+        """Record the call and send it. Returns a rate-limit refusal or what ``_begin`` returns; raises any other trouble."""
+        begun = await asyncio.to_thread(self._begin, key, inquiry, changes)
+        if not isinstance(begun, BegunCall):
+            return begun
+        begun_at = self._now()
+        place.sent()
+        try:
+            return await self._call(rate_limit, inquiry, changes, key, begun, place)
+        except ServiceTrouble as trouble:
+            await asyncio.to_thread(self._give_up, key, inquiry, begun, trouble, self._now() - begun_at)
+            if trouble.kind is TroubleKind.REFUSED:
+                rate_limit.refused(inquiry.asking.task_id, inquiry.model)
+            if trouble.kind is TroubleKind.UNREACHABLE:
+                rate_limit.unreachable(begun_at)
+            if trouble.kind is TroubleKind.LIMITED:
+                rate_limit.limited(trouble.after, begun_at)
+            place.failed(trouble, rate_limit.closed_seconds())
+            if trouble.kind is not TroubleKind.LIMITED:
+                raise
+            return trouble
+        except BaseException:
+            self._give_up(key, inquiry, begun)
+            raise
 
     async def _call(
         self,
@@ -170,7 +178,7 @@ class Desk:
         headers = {inquiry.provider.idempotency_header: key} if inquiry.provider.idempotency_header else {}
         request = Request(inquiry.model, question.prompt, question.images, question.system, parameters, headers)
         try:
-            # The libraries' own limits are for each read: a service that sends a byte now and then would never be late.
+            # The libraries' timeouts apply to each read: a service that sends a byte now and then would never time out.
             with model_call(self.store.settings, inquiry.provider.name, inquiry.model) as tell:
                 async with asyncio.timeout(inquiry.provider.timeout):
                     reply = await service.call(request)
@@ -189,7 +197,8 @@ class Desk:
             await self._persistently(self._settle, begun, row)
             await self._persistently(self._reconcile, begun, inquiry, key)
             raise
-        answer = Answer(_storable(text), inquiry.provider.name, inquiry.model, reply.usage, seconds)
+        cleaned = without_chatter(reply.text) != reply.text.strip()
+        answer = Answer(storable(text), inquiry.provider.name, inquiry.model, reply.usage, seconds, cleaned=cleaned)
         raw = reply.text if question.keep_raw else None
         row = _row(inquiry, key, TAKEN, reply.usage, answer.seconds, raw)
         await self._persistently(self._keep, begun, row, key, answer)
@@ -197,7 +206,7 @@ class Desk:
         return answer
 
     async def _persistently(self, write: Callable[..., None], *values: Any) -> None:
-        """Write what was paid for, again and again while the database cannot be reached."""
+        """Write what was paid for, and retry while the database cannot be reached."""
         pause = 0.1
         while True:
             try:
@@ -211,9 +220,10 @@ class Desk:
                 pause = min(5.0, pause * 2)
 
     def _kept(self, key: str, inquiry: Inquiry) -> Answer | None:
-        """The answer that is kept for everybody; BadAnswer when there is none and this item was given a bad one before."""
+        """The cached answer, if any; BadAnswer if there is none and this item got a bad one before."""
         with self.store.read() as tx:
             body = tx.answers.get(key)
+            is_own = body is not None and tx.calls.has_paid(inquiry.asking.item, key)
             rejected = tx.calls.rejected(inquiry.asking.item, inquiry.asking.first_lease, key) if body is None else None
         if rejected is not None:
             text = judge_again(rejected.raw, rejected.code, inquiry.question.check)
@@ -229,16 +239,17 @@ class Desk:
                 with self.store.write() as tx:
                     tx.answers.drop(key)
                 return None
-        self.account(inquiry, key, CACHED, NOT_TOLD, 0.0)
+        if not is_own:  # An item that reads its own answer again has saved nothing.
+            self.account(inquiry, key, CACHED, NOT_TOLD, 0.0)
         return answer
 
     def _begin(self, key: str, inquiry: Inquiry, changes: dict[str, Any]) -> BegunCall | Answer | BudgetFull | None:
-        """Begun when the question is ours to ask; the answer when somebody has it; None when somebody is asking.
+        """Reserve the question and record its call. Returns the answer if it exists, and None while another worker asks.
 
-        An earlier attempt at the item may have got a bad answer meanwhile, which ends the asking like a good one.
+        An earlier attempt at the item may have got a bad answer meanwhile, which ends the question like a good one.
 
-        The call is noted and its cost reserved in the same transaction: a process that dies with it in the air leaves a trace
-        of what it may cost.
+        The call is recorded and its cost reserved in the same transaction: if the process dies while the call is in flight,
+        a record of its possible cost remains. BudgetFull is returned if a budget has no room.
         """
         plan = self.budget.plan(inquiry, inquiry.parameters(changes))
         try:
@@ -250,8 +261,10 @@ class Desk:
                     inquiry.asking.item,
                     self.store.settings.lease_seconds,
                 ):
-                    if tx.calls.rejected(inquiry.asking.item, inquiry.asking.first_lease, key) is None:
-                        call = tx.calls.begin(_row(inquiry, key, ASKED, NOT_TOLD, 0.0, None))
+                    # Since this attempt read the cache, only an earlier one can have got a bad answer.
+                    is_first = inquiry.asking.lease == inquiry.asking.first_lease
+                    if is_first or tx.calls.rejected(inquiry.asking.item, inquiry.asking.first_lease, key) is None:
+                        call = tx.calls.begin(_row(inquiry, key, ASKED, NOT_TOLD, 0.0, None) | plan.noted)
                         self.budget.reserve(tx, plan)
                         return BegunCall(call, plan)
                     tx.answers.give_up(key, self.asker)
@@ -262,13 +275,15 @@ class Desk:
     def _give_up(
         self, key: str, inquiry: Inquiry, begun: BegunCall, trouble: ServiceTrouble | None = None, seconds: float = 0.0
     ) -> None:
-        """The question may be asked again. A call that was refused was not paid; one without an answer may have been."""
+        """Release the question for others to ask. A refused call was not charged; one without an answer may have been."""
         with self.store.write() as tx:
             tx.answers.give_up(key, self.asker)
             if trouble is None:
                 return
             if begun.call is not None and trouble.unknown:
-                tx.calls.settle(begun.call, _row(inquiry, key, NO_ANSWER, NOT_TOLD, round(seconds, 3), None))
+                row = _row(inquiry, key, NO_ANSWER, NOT_TOLD, round(seconds, 3), None) | begun.plan.noted
+                if not tx.calls.settle(begun.call, row):
+                    self.budget.note_gone(tx, begun.call, begun.plan)
             elif begun.call is not None:
                 tx.calls.withdraw(begun.call)
             if trouble.unknown:
@@ -277,28 +292,29 @@ class Desk:
                 self.budget.release(tx, begun.plan)
 
     def _settle(self, begun: BegunCall, row: dict[str, Any]) -> None:
-        """What became of a call, in the ledger."""
+        """Record the outcome of a call in the ledger, and its cost in the budgets."""
         with self.store.write() as tx:
             self.budget.note_try(tx, begun.call, begun.plan)
-            if begun.call is not None:
-                tx.calls.settle(begun.call, row)
+            if begun.call is not None and not tx.calls.settle(begun.call, row):
+                self.budget.note_gone(tx, begun.call, begun.plan)
             self.budget.settle(tx, begun.plan, row)
 
     def _keep(self, begun: BegunCall, row: dict[str, Any], key: str, answer: Answer) -> None:
-        """The answer and its cost in one transaction, whatever became of the lease: it is paid for."""
+        """Store the answer and its cost in one transaction, even if the lease was lost: the answer is paid for."""
         with self.store.write() as tx:
             self.budget.note_try(tx, begun.call, begun.plan)
             if begun.call is not None and tx.calls.settle(begun.call, row):
                 tx.answers.keep(key, packed(answer))
             else:
-                tx.answers.drop(key)  # Its task was deleted meanwhile, and leaves nothing of its texts behind.
+                tx.answers.drop(key)  # Its task was deleted meanwhile: none of its texts may remain.
+                self.budget.note_gone(tx, begun.call, begun.plan)
             self.budget.settle(tx, begun.plan, row)
 
     def _reconcile(self, begun: BegunCall, inquiry: Inquiry, key: str) -> None:
-        """Where the service knows idempotency keys, this answer is also that of earlier calls with the same key."""
+        """If the service supports idempotency keys, this answer also settles earlier calls with the same key."""
         if inquiry.provider.idempotency_header and begun.call is not None:
             with self.store.write() as tx:
-                tx.calls.withdraw_repeated(begun.call, inquiry.asking.item, key)
+                self.budget.give_back(tx, tx.calls.withdraw_repeated(begun.call, inquiry.asking.item, key))
 
     def account(
         self,
@@ -317,40 +333,30 @@ class Desk:
 def _row(
     inquiry: Inquiry, key: str | None, outcome: str, usage: Usage, seconds: float, raw: str | None
 ) -> dict[str, Any]:
-    return {
-        "item": inquiry.asking.item,
-        "lease": inquiry.asking.lease,
-        "provider": inquiry.provider.name,
-        "model": inquiry.model,
-        "outcome": outcome,
-        "seconds": seconds,
-        "answer": key,
-        "raw": None if raw is None else _storable(raw),
-        "purpose": inquiry.purpose,
-        **ledger(asdict(usage)),
-    }
-
-
-def _storable(text: str) -> str:
-    """Text without what databases refuse: NUL, and halves of surrogate pairs."""
-    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode("utf-8")
+    asking = inquiry.asking
+    return ledger_row(
+        inquiry.provider, inquiry.model, outcome, usage,
+        item=asking.item, lease=asking.lease, key=key, seconds=seconds, raw=raw, purpose=inquiry.purpose,
+    )  # fmt: skip
 
 
 def packed(answer: Answer) -> str:
-    """An answer as it is kept."""
+    """An answer as JSON text, for the cache."""
     said = {
-        "text": _storable(answer.text),
+        "text": storable(answer.text),
         "provider": answer.provider,
         "model": answer.model,
         "seconds": answer.seconds,
     }
+    said |= {"cleaned": True} if answer.cleaned else {}
     return json.dumps(said, ensure_ascii=False)
 
 
 def unpacked(body: str) -> Answer:
-    """The answer that was kept."""
+    """The answer in a cached JSON text."""
     found = json.loads(body)
-    return Answer(found["text"], found["provider"], found["model"], seconds=found["seconds"], cached=True)
+    told = {"seconds": found["seconds"], "cleaned": bool(found.get("cleaned"))}
+    return Answer(found["text"], found["provider"], found["model"], **told, cached=True)
 
 
 _desks: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[Desk, AsyncGenerator[None]]] = WeakKeyDictionary()
@@ -371,19 +377,19 @@ async def desk(store: Store) -> Desk:
 
 
 def make_desks(store: Store, make: Callable[[Store], Desk]) -> None:
-    """From now on have the questions of this store asked at desks made by ``make``, in every event loop."""
+    """From now on, create the desk of each event loop for this store with ``make``."""
     _makers[store] = make
 
 
 async def finish(seconds: float) -> None:
-    """Let the questions of this event loop come to their end, for at most so many seconds."""
+    """Wait up to ``seconds`` for the questions in flight in this event loop."""
     loop = asyncio.get_running_loop()
     if loop in _desks:
         await _desks[loop][0].finish(seconds)
 
 
 async def _until_the_loop_ends(here: Desk) -> AsyncGenerator[None]:
-    """A loop that ends closes its asynchronous generators: the moment to let go of connections."""
+    """Close the desk when its event loop ends: a loop that ends closes its asynchronous generators."""
     try:
         yield
     finally:

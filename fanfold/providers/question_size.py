@@ -1,4 +1,4 @@
-"""How large a question is, and its answer may be, in tokens: guessed before the call, since only the service counts them."""
+"""The size of a question and of its answer in tokens, guessed before the call: only the service counts them."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fanfold.model.values.questions import Question
+from fanfold.model.money.questions import Question
 from fanfold.model.values.tokens import TOKENS_PER_IMAGE, guessed_tokens
 
 LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
-"""What services call the longest answer."""
+"""Names of the parameter that limits the length of an answer."""
 SAFETY = 1.5
 """The guess may be too low by a third: other languages and code have shorter tokens."""
 HIGH_OUTPUT = 2.0
-"""A long answer has about twice the tokens of the text it is about."""
+"""A long answer has about twice as many tokens as its question."""
 LEAST_HIGH_OUTPUT = 1_000
 
 
@@ -23,18 +23,18 @@ class QuestionSize:
     """A question in tokens."""
 
     guessed: int
-    """Of the question, as likely as not."""
+    """Tokens of the question, as a middle guess: as likely too high as too low."""
     limit: int | None
-    """The longest answer that was asked for; None when it was left to the service."""
+    """Most tokens that the answer may have; None if that is left to the service."""
 
     @property
     def most_input(self) -> int:
-        """The tokens that the question hardly exceeds."""
+        """A number of tokens that the question very rarely exceeds."""
         return round(self.guessed * SAFETY) + 50
 
     @property
     def likely_output(self) -> int:
-        """The tokens that hardly any answer exceeds, if nothing was measured before."""
+        """A number of tokens that few answers exceed, for use before anything was measured."""
         high = round(max(LEAST_HIGH_OUTPUT, self.guessed * HIGH_OUTPUT))
         return high if self.limit is None else min(high, self.limit)
 

@@ -1,8 +1,8 @@
-"""The rate limit of each model in one process: closed for a while when a service refuses or is not there.
+"""The rate limit of each model in one process: it closes for a while when a service refuses or cannot be reached.
 
-All items of a process wait at one limit instead of each asking for itself. A refusal closes it; each further refusal without
-an answer in between closes it for longer, whatever short time the service names. When it opens, one call tries for all. What
-all workers share is in `limits`.
+All items of a process wait for one limit, instead of each trying by itself. A refusal closes the limit. Each further refusal
+without an answer in between closes it for longer, even if the service names a short time. When it opens, one call goes first
+and the others wait for its result. The limits that all workers share are in `limits`.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from contextlib import asynccontextmanager
 
 from fanfold.model.text.sentences import say
 from fanfold.providers.configuration import Provider
-from fanfold.providers.services import Service, ServiceTrouble, TroubleKind, connect
+from fanfold.providers.services.service import Service, ServiceTrouble, TroubleKind, connect
 
 PATIENCE = 5.0
-"""Seconds a call waits inside its item; when the rate limit stays closed for longer, the item gives its place to other work."""
+"""Seconds that a call waits inside its item. If the limit stays closed for longer, the item frees its slot for other work."""
 LOOK_SECONDS = 0.05
-"""How often a call looks whether the one that tries has an answer."""
+"""How often a waiting call checks whether the call that went first has its result."""
 SHORTEST_PAUSE = 0.1
 FIRST_PAUSE = 1.0
-"""The first pause where the service does not say how long."""
+"""The first pause, if the service does not say how long."""
 LONGEST_PAUSE = 300.0
-"""Refusals in a row close the rate limit for this long at most, unless the service asks for more."""
+"""Longest pause after refusals in a row, unless the service asks for more."""
 LONGEST_ABSENCE = 60.0
-"""A service that is not there is looked for at least this often: that costs nobody anything."""
+"""Longest pause before an unreachable service is tried again: trying costs nothing."""
 LONGEST_WAIT = 600.0
-"""A service that wants to be left alone for longer than this pauses the tasks that need it."""
+"""If a service asks for a longer wait than this, the tasks that need it are paused."""
 REFUSALS = 3
-"""So many refusals in a row (key, account, model) pause the task that met them."""
+"""A task is paused after this many refusals in a row (of its key, account or model)."""
 
 
 class Line:
-    """The connection to one provider, for all its models: made when it is first needed."""
+    """The connection to one provider, shared by all its models and made when it is first needed."""
 
     def __init__(self, provider: Provider, connect: Callable[[Provider], Service]) -> None:
         self.provider = provider
@@ -45,20 +45,20 @@ class Line:
         self._connecting = asyncio.Lock()
 
     async def connected(self) -> Service:
-        """The connection; it is made in a thread, since loading its library takes a second."""
+        """The connection. It is made in a thread, because loading its library takes a second."""
         async with self._connecting:
             if self._service is None:
                 self._service = await asyncio.to_thread(self._connect, self.provider)
         return self._service
 
     async def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         if self._service is not None:
             await self._service.close()
 
 
 class RateLimit:
-    """The way to one model of a provider, in one event loop."""
+    """The rate limit of one model of a provider, in one event loop."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class RateLimit:
         self.answered = 0
         """Number of answered calls. If others were answered between two refusals of one request, that request is the cause."""
         self.waiting = 0
-        """How many calls have a place and wait for the rate limit to open."""
+        """Number of calls that have a slot and wait for the rate limit to open."""
         self._now = now
         self._closed_at = float("-inf")
         self._open_at = 0.0
@@ -91,7 +91,7 @@ class RateLimit:
 
     @asynccontextmanager
     async def place(self) -> AsyncIterator[None]:
-        """A place under the rate limit, once it is open; ServiceTrouble when it stays closed for longer than one should wait."""
+        """A slot for one call, once the rate limit is open; ServiceTrouble if it stays closed for longer than PATIENCE."""
         async with self.places:
             self.waiting += 1
             try:
@@ -117,11 +117,11 @@ class RateLimit:
             await asyncio.sleep(closed + random.uniform(0, LOOK_SECONDS) if closed > 0 else LOOK_SECONDS)
 
     def closed_seconds(self) -> float:
-        """For how long it stays closed; 0 when it is open."""
+        """Seconds until it opens; 0 if it is open."""
         return max(0.0, self._open_at - self._now())
 
     def went_well(self, model: str) -> None:
-        """An answer came: whatever was counted in a row is not in a row any more, and twice as many calls may go at a time."""
+        """An answer came: reset the counts of refusals in a row, and allow twice as many calls at a time."""
         self.answered += 1
         self._in_a_row = 0
         self._is_absent = False
@@ -131,18 +131,18 @@ class RateLimit:
                 del self._refusals[task, refused]
 
     def limited(self, after: float | None, begun_at: float) -> None:
-        """The service said that it is asked too often: close for as long as it says, and longer with each in a row."""
+        """The service reported too many requests: close for as long as it says, and longer after each refusal in a row."""
         self._close(FIRST_PAUSE if after is None else max(SHORTEST_PAUSE, after), begun_at, LONGEST_PAUSE)
 
     def unreachable(self, begun_at: float) -> None:
-        """Nobody is there: close the rate limit for a while."""
+        """The service cannot be reached: close the rate limit for a while."""
         self._is_absent = True
         self._close(FIRST_PAUSE, begun_at, LONGEST_ABSENCE)
 
     def _close(self, asked: float, begun_at: float, longest: float) -> None:
         now = self._now()
         pause = min(LONGEST_WAIT, asked)
-        # Calls that were under way when it closed say the same thing once more: that does not make it worse.
+        # Calls that were in flight when it closed only repeat the refusal, so they do not count as one more in a row.
         if begun_at >= self._closed_at:
             growing = asked * 2.0 ** min(self._in_a_row, 30)
             pause = max(pause, min(longest, growing) * random.uniform(0.75, 1))
@@ -152,22 +152,22 @@ class RateLimit:
         self._open_at = max(self._open_at, now + pause)
 
     def refused(self, task: str, model: str) -> None:
-        """The service refused a call, which counts once however many wait for it."""
+        """Count a refused call: once, however many items wait for its answer."""
         self._refusals[task, model] += 1
 
     def is_refused(self, task: str, model: str) -> bool:
-        """Whether a model was refused several times in a row for a task; counting then begins anew."""
+        """Whether a model was refused REFUSALS times in a row for a task. If so, the count starts again."""
         if self._refusals[task, model] < REFUSALS:
             return False
         del self._refusals[task, model]
         return True
 
     def is_refused_alone(self, item: int) -> bool:
-        """Whether others were answered since this very item was refused: then the key is good, and it is about the item."""
+        """Whether other calls were answered since this item was last refused: then the key is good and the item is the cause."""
         before = self._refused_at.get(item)
         self._refused_at[item] = self.answered
         return before is not None and self.answered > before
 
     async def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         await self.line.close()

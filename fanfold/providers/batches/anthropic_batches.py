@@ -1,13 +1,13 @@
 """Anthropic's message batches: the requests go in one call, and the results come as lines.
 
-These batches have no metadata. Our name is in the id of each request, so that a batch whose answer to `create` was lost is
-recognised by its results, once it has some; until then it is found by the time and the number of its requests.
+These batches have no metadata. Our name is in the id of each request, so a batch whose answer to `create` was lost is
+recognised by its results. Until it has results, any new batch with the same number of requests may be ours.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,9 @@ from typing import Any
 import anthropic
 
 from fanfold.model.text.sentences import say
-from fanfold.providers.anthropic import AnthropicService, trouble_of
-from fanfold.providers.batches.batch_service import BatchLimits, BatchStatus, MemberResult
-from fanfold.providers.services import Request, ServiceTrouble, TroubleKind, trouble_inside
+from fanfold.providers.batches.batch_service import BatchLimits, BatchStatus, MemberResult, reading_trouble
+from fanfold.providers.services.anthropic import AnthropicService, trouble_of
+from fanfold.providers.services.service import Request, ServiceTrouble, TroubleKind, trouble_inside
 
 CREATE_SECONDS = 600.0
 CLOCK_SECONDS = 120.0
@@ -28,7 +28,7 @@ class AnthropicBatches:
     """Batches at one provider that speaks this protocol."""
 
     limits = BatchLimits(questions=90_000, bytes=60_000_000)
-    """Far fewer bytes than the service takes: one request has them all, in memory."""
+    """Far fewer bytes than the service allows, because one request holds all of them in memory."""
 
     def __init__(self, service: AnthropicService) -> None:
         self.service = service
@@ -38,23 +38,24 @@ class AnthropicBatches:
         """A question as one line of the file that is sent."""
         return json.dumps({"custom_id": name, "params": self.service.body(request)}, ensure_ascii=False)
 
-    async def create(self, name: str, lines: Path) -> str:
+    async def create(self, name: str, lines: Path, check: Callable[[], None]) -> str:
         """Send all requests of the file in one call."""
         with lines.open(encoding="utf-8") as content:
             requests: Any = [json.loads(line) for line in content]
+        check()
         try:
             made = await self.client.messages.batches.create(requests=requests)
         except anthropic.AnthropicError as error:
             raise trouble_of(error, self.service.provider) from None
         return made.id
 
-    async def find(self, name: str, since: datetime, known: set[str]) -> str | None:
-        """A batch made since then whose requests carry our name; ServiceTrouble while one is not over and may be it."""
+    async def find(self, name: str, questions: int, since: datetime, known: set[str]) -> str | None:
+        """A batch made after ``since`` whose requests carry our name; ServiceTrouble while a running batch may be ours."""
         try:
             async for batch in self.client.messages.batches.list(limit=100):
                 if batch.created_at < since - timedelta(seconds=CLOCK_SECONDS):
                     break
-                if batch.id in known:
+                if batch.id in known or _requests(batch.request_counts) != questions:
                     continue
                 if batch.processing_status != "ended":
                     raise ServiceTrouble(
@@ -67,12 +68,17 @@ class AnthropicBatches:
         return None
 
     async def _is_ours(self, job: str, name: str) -> bool:
-        async for line in await self.client.messages.batches.results(job):
-            return line.custom_id.startswith(f"{name}-")
+        try:
+            async for line in await self.client.messages.batches.results(job):
+                return line.custom_id.startswith(f"{name}-")
+        except anthropic.NotFoundError:
+            return False  # Somebody has deleted it.
+        except Exception as error:
+            raise reading_trouble(error, self.service.provider) from None
         return False
 
     async def look(self, job: str) -> BatchStatus:
-        """How far it is."""
+        """The progress of a batch."""
         try:
             batch = await self.client.messages.batches.retrieve(job)
         except anthropic.AnthropicError as error:
@@ -87,6 +93,8 @@ class AnthropicBatches:
                 yield self._result(line.custom_id, line.result, model)
         except anthropic.AnthropicError as error:
             raise trouble_of(error, self.service.provider) from None
+        except Exception as error:
+            raise reading_trouble(error, self.service.provider) from None
 
     def _result(self, name: str, result: Any, model: str) -> MemberResult:
         if result.type == "succeeded":
@@ -117,3 +125,8 @@ class AnthropicBatches:
             return
         except anthropic.AnthropicError as error:
             raise trouble_of(error, self.service.provider) from None
+
+
+def _requests(counts: Any) -> int:
+    """The number of requests in a batch, with any outcome."""
+    return int(counts.processing + counts.succeeded + counts.errored + counts.canceled + counts.expired)

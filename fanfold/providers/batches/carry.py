@@ -1,7 +1,8 @@
-"""Carries batches through their life: collect, send, look, fetch, give back. Any worker may do any step.
+"""Moves batches through their life: collect, send, poll, fetch, give back. Any worker may do any step.
 
-Each batch is held by one worker at a time. Before the service is asked to create it, the intent is written down; a worker
-that takes over looks for the batch at the service by its name before it creates another one.
+One worker at a time holds a batch. It records its intent before it asks the service to create the batch. A worker that takes
+over searches the service for a batch of that name before it creates another one. A worker that was frozen meanwhile finds
+that it no longer holds the batch, right before it would create it or write about it.
 """
 
 from __future__ import annotations
@@ -9,17 +10,18 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fanfold.errors import BadInput
-from fanfold.model.batch import BatchState, MemberState
+from fanfold.model.lifecycle import sources
+from fanfold.model.money.batch import BATCH_MOVES, UNREGISTERED, BatchState, MemberState
 from fanfold.model.text.sentences import say
 from fanfold.providers.batches.batch_service import (
     TOO_MANY_TOKENS,
     BatchStatus,
+    BatchTaken,
     Connection,
     connect_batches,
     unpacked_request,
@@ -27,23 +29,25 @@ from fanfold.providers.batches.batch_service import (
 from fanfold.providers.batches.deliver import Delivery
 from fanfold.providers.batches.trial import passes_trial
 from fanfold.providers.configuration import Provider, load
-from fanfold.providers.services import ServiceTrouble, TroubleKind
-from fanfold.store.rows.batched_questions import Group, MemberRow
-from fanfold.store.rows.batches import BatchRow
+from fanfold.providers.services.service import ServiceTrouble, TroubleKind
+from fanfold.store.rows.money.batched_questions import Group, MemberRow
+from fanfold.store.rows.money.batches import BatchRow
 from fanfold.store.store import Store, Transaction
 
 log = logging.getLogger("fanfold.batches")
 HOLD_SECONDS = 900.0
 """How long a worker holds a batch for one step; a dead worker's batch is free as soon as its lease is over."""
+UNREGISTERED_SECONDS = 180.0
+"""How long a process that is not a registered worker, such as a tick, holds a batch for one step."""
 FIND_SECONDS = 60.0
-"""A batch that was perhaps created is looked for this long before another one is created."""
+"""How long to search for a batch that may have been created, before another one is created."""
 AGAIN_SECONDS = 20.0
 REFUSED_SECONDS = 3_600.0
-"""How long the size of a batch that was too large is heeded."""
+"""How long new batches stay smaller after one was refused as too large."""
 PAGE = 200
-"""Questions that are read or settled in one transaction."""
+"""Number of questions that are read or settled in one transaction."""
 SLOWER = ((5, 1.0), (20, 5.0))
-"""After how many looks at a batch the pauses between them grow, and by how much."""
+"""Factors of the poll interval, as (number of polls, factor); after these polls the factor is SLOWEST."""
 SLOWEST = 15.0
 
 
@@ -53,17 +57,19 @@ async def carry(store: Store, worker: str) -> None:
 
 
 class Carrier:
-    """One round of one worker through all that is due."""
+    """One round of one worker through everything that is due."""
 
     def __init__(self, store: Store, worker: str) -> None:
         self.store = store
         self.worker = worker
+        self.hold_seconds = UNREGISTERED_SECONDS if worker.startswith(UNREGISTERED) else HOLD_SECONDS
         self.providers = load()
         self._connections: dict[str, Connection] = {}
 
     async def run(self) -> None:
-        """Send what is collected, then look at what is due."""
+        """Make batches of the collected questions, then do the next step of each batch that is due."""
         self.store.transact(_ask_late_ones_live)
+        self.store.transact(_withdraw_unwanted)
         self.store.transact(lambda tx: tx.batches.cancel_unwanted())
         try:
             with self.store.read() as tx:
@@ -85,7 +91,10 @@ class Carrier:
         return self._connections[provider.name]
 
     def _is_ready(self, group: Group) -> bool:
-        """Whether no more questions are coming, or the first has waited long enough; and whether we know the provider."""
+        """Whether to make a batch: it is full, no more questions come, or the first has waited long enough.
+
+        False if the provider is not configured here, or has no key.
+        """
         settings, provider = self.store.settings, self.providers.get(group.provider)
         if provider is None or provider.lacks_key:
             return False
@@ -94,7 +103,7 @@ class Carrier:
         return is_full or is_quiet or group.oldest_seconds >= settings.batch_age_seconds
 
     async def _begin(self, group: Group) -> None:
-        """Make a batch of as many questions as fit, and send it."""
+        """Make a batch of as many questions as fit. Its first step will send it."""
         connection = self._connection(self.providers[group.provider])
         members = self._fitting(group, connection)
         if not members or not await passes_trial(self.store, connection, self.providers[group.provider], members):
@@ -102,7 +111,7 @@ class Carrier:
         name = f"b-{secrets.token_hex(6)}"
 
         def begin(tx: Any) -> None:
-            if tx.batches.begin(name, group, members, self.worker, HOLD_SECONDS) is None:
+            if tx.batches.begin(name, group, members, self.worker, self.hold_seconds) is None:
                 raise _Overtaken
 
         try:
@@ -126,29 +135,32 @@ class Carrier:
         chosen: list[MemberRow] = []
         for member in waiting:
             size, tokens = size - member.bytes, tokens - member.tokens
-            # One question goes alone, however large it is: the service says what is wrong with it.
+            # A question that is too large goes alone: the service says what is wrong with it.
             if (size < 0 or tokens < 0) and (chosen or in_air):
                 break
             chosen.append(member)
         return chosen
 
     async def _step(self, due: BatchRow) -> None:
-        """One step of a batch; trouble with the service puts it off."""
+        """Do the next step of a batch; trouble with the service postpones it."""
         provider = self.providers.get(due.provider)
         if provider is None or provider.lacks_key:
             return
         batch = self.store.transact(
-            lambda tx: tx.batches.take(due.id, self.worker, HOLD_SECONDS, self.store.settings.lease_seconds)
+            lambda tx: tx.batches.take(due.id, self.worker, self.hold_seconds, self.store.settings.lease_seconds)
         )
         if batch is None:
             return
         try:
             await self._stepped(batch, self._connection(provider))
         except ServiceTrouble as trouble:
-            log.warning("[%s] %s Trying again in a while", batch.name, trouble.message)
-            self._change(batch, seconds=max(AGAIN_SECONDS, trouble.after or 0.0), reason=trouble.message)
+            seconds = max(AGAIN_SECONDS, trouble.after or 0.0)
+            log.warning("[%s] %s Trying again in %.0f s", batch.name, trouble.message, seconds)
+            self._change(batch, seconds=seconds, reason=trouble.message)
         except BadInput as problem:
             self._change(batch, seconds=AGAIN_SECONDS, reason=problem.message)
+        except BatchTaken:
+            log.warning("[%s] Another worker has taken the batch over; leaving it to that one", batch.name)
 
     async def _stepped(self, batch: BatchRow, connection: Connection) -> None:
         if batch.state is BatchState.SENDING:
@@ -161,53 +173,76 @@ class Carrier:
     def _change(self, batch: BatchRow, **values: Any) -> bool:
         return self.store.transact(lambda tx: tx.batches.change(batch.id, self.worker, **values))
 
+    def _move(self, batch: BatchRow, verb: str, **values: Any) -> bool:
+        return self.store.transact(lambda tx: tx.batches.move(batch.id, self.worker, verb, **values))
+
     async def _send(self, batch: BatchRow, connection: Connection) -> None:
         """Create the batch at the service, unless it is there already."""
         poll = self.store.settings.batch_poll_seconds
         if batch.intended_at is not None:
             with self.store.read() as tx:
-                known = tx.batches.jobs_known(batch.provider)
-            job = await connection.batches.find(batch.name, batch.intended_at, known)
+                known, intended_seconds = tx.batches.jobs_known(batch.provider), tx.batches.intended_seconds(batch.id)
+            job = await connection.batches.find(batch.name, batch.questions, batch.intended_at, known)
             if job is not None:
-                self._change(batch, state=BatchState.RUNNING.value, job=job, seconds=poll, reason=None)
+                self._move(batch, "send", job=job, seconds=poll, reason=None)
                 return
-            if (datetime.now(UTC) - batch.intended_at).total_seconds() < FIND_SECONDS:
+            if intended_seconds < FIND_SECONDS:
                 self._change(batch, seconds=AGAIN_SECONDS)
                 return
         if batch.cancel_at is not None:
-            self._end(batch, BatchState.DONE)
+            self._end(batch)
             return
-        lines = self._lines(batch, connection)
+        lines, questions = self._lines(batch, connection)
         try:
-            if not self.store.transact(lambda tx: tx.batches.note_intent(batch.id, self.worker)):
+            if not questions:  # Their tasks were deleted before the batch was sent.
+                self._end(batch)
                 return
-            job = await connection.batches.create(batch.name, lines)
+            job = await connection.batches.create(batch.name, lines, partial(self._intend, batch, questions))
         except ServiceTrouble as trouble:
             self._not_created(batch, trouble)
             return
         finally:
             lines.unlink(missing_ok=True)
-        self._change(batch, state=BatchState.RUNNING.value, job=job, seconds=poll, reason=None)
+        if not self._move(batch, "send", job=job, seconds=poll, reason=None):
+            await self._cancel_second(batch, job, connection)
 
-    def _lines(self, batch: BatchRow, connection: Connection) -> Path:
-        """The file that is sent, written page by page."""
-        path = self.store.scratch / f"batch-{batch.name}.jsonl"
+    def _intend(self, batch: BatchRow, questions: int) -> None:
+        """Record that the batch may exist from now on; BatchTaken if another worker has taken it over."""
+        if not self.store.transact(lambda tx: tx.batches.note_intent(batch.id, self.worker, questions)):
+            raise BatchTaken
+
+    async def _cancel_second(self, batch: BatchRow, job: str, connection: Connection) -> None:
+        """Cancel a batch that was created after another worker had taken over, so that nothing is paid for twice.
+
+        This process must have slept for a minute between ``_intend`` and its request. If the other worker has found this very
+        batch, it stays.
+        """
+        with self.store.read() as tx:
+            if job in tx.batches.jobs_known(batch.provider):
+                return
+        log.warning("[%s] Another worker has sent the batch: cancelling the second one, %s", batch.name, job)
+        await connection.batches.cancel(job)
+
+    def _lines(self, batch: BatchRow, connection: Connection) -> tuple[Path, int]:
+        """The file that is sent, written page by page, and how many questions it has."""
+        # A name of its own: a worker that was frozen must not share the file with the one that took over.
+        path = self.store.scratch / f"batch-{batch.name}-{secrets.token_hex(4)}.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)
+        last = count = 0
         with path.open("w", encoding="utf-8") as file:
-            last = 0
             while members := self._page(batch, last):
                 for member in members:
                     request = unpacked_request(self.store.unfold(member.request))
                     file.write(connection.batches.line(f"{batch.name}-{member.id}", request) + "\n")
-                last = members[-1].id
-        return path
+                last, count = members[-1].id, count + len(members)
+        return path, count
 
     def _page(self, batch: BatchRow, last: int) -> list[MemberRow]:
         with self.store.read() as tx:
             return tx.batched.members(batch.id, last, PAGE)
 
     def _not_created(self, batch: BatchRow, trouble: ServiceTrouble) -> None:
-        """The service did not take the batch: it is looked for where that is not certain, and tried again where it may pass."""
+        """The service did not accept the batch. Search for it if that is uncertain, fail it if it was refused, else try later."""
         if trouble.unknown:
             self._change(batch, seconds=AGAIN_SECONDS, reason=trouble.message)
         elif trouble.kind in (TroubleKind.REFUSED, TroubleKind.REJECTED):
@@ -229,11 +264,11 @@ class Carrier:
             pause = self.store.settings.batch_poll_seconds * _slowness(batch.looks)
             self._change(batch, seconds=pause, looks=batch.looks + 1, **counted)
             return
-        if self._change(batch, free=False, state=BatchState.FETCHING.value, **counted):
+        if self._move(batch, "fetch", free=False, **counted):
             await self._fetch(batch, connection)
 
     async def _fetch(self, batch: BatchRow, connection: Connection) -> None:
-        """Read the results and settle the questions; what has no result goes into the next batch, or live."""
+        """Read the results and settle the questions. Those without a result go into the next batch, or are asked live."""
         assert batch.job is not None
         delivery = Delivery(self.store, self.providers[batch.provider], batch)
         async for result in connection.batches.results(batch.job, batch.model):
@@ -243,7 +278,7 @@ class Carrier:
                     return
                 delivery.write()
         delivery.write()
-        self._end(batch, BatchState.DONE)
+        self._end(batch)
         try:
             await connection.batches.remove(batch.job)
         except ServiceTrouble as trouble:
@@ -251,28 +286,49 @@ class Carrier:
 
     def _still_held(self, batch: BatchRow) -> bool:
         lease = self.store.settings.lease_seconds
-        return self.store.transact(lambda tx: tx.batches.take(batch.id, self.worker, HOLD_SECONDS, lease)) is not None
+        return (
+            self.store.transact(lambda tx: tx.batches.take(batch.id, self.worker, self.hold_seconds, lease)) is not None
+        )
 
-    def _end(self, batch: BatchRow, state: BatchState, **values: Any) -> None:
-        """Give back what has no result, and close the batch."""
+    def _end(self, batch: BatchRow, verb: str = "end", **values: Any) -> None:
+        """Give back the questions without a result, and close the batch."""
 
-        def give_back(tx: Any) -> int:
-            live, again = tx.batched.give_back(batch.id, PAGE)
+        def give_back(tx: Transaction) -> int:
+            live, looked_at = tx.batched.give_back(batch.id, PAGE)
             tx.batched.wake(live)
+            self._check_hold(tx, batch, verb)
             tx.batched.free_budgets()
-            return len(live) + len(again)
+            return looked_at
 
         while self.store.transact(give_back):
             pass
-        self.store.transact(lambda tx: tx.batches.end(batch.id, self.worker, state, **values))
-        log.info("[%s] Batch is %s", batch.name, state)
+        self._move(batch, verb, **values)
+        log.info("[%s] Batch is over: %s", batch.name, values.get("reason") or "all its questions have their outcome")
+
+    def _check_hold(self, tx: Transaction, batch: BatchRow, verb: str) -> None:
+        """BatchTaken, which rolls back, if this worker no longer holds the batch for a move. After the items are locked.
+
+        Otherwise a worker that was frozen could give back or refuse questions that another one has sent meanwhile.
+        """
+        if not tx.batches.change(batch.id, self.worker, free=False, from_states=sources(BATCH_MOVES, verb)):
+            raise BatchTaken
 
     def _fail(self, batch: BatchRow, status: BatchStatus) -> None:
-        """The service refused the batch. If it was only too large, its questions go into smaller ones."""
+        """The service refused the batch. If it was only too large, its questions go into smaller batches."""
         if status.code != TOO_MANY_TOKENS:
             while members := self._page(batch, 0):
-                self.store.transact(partial(_refuse, members=members, status=status))
-        self._end(batch, BatchState.FAILED, reason=status.refusal, code=status.code)
+                self.store.transact(partial(self._refuse, batch, members, status))
+        self._end(batch, "refuse", reason=status.refusal, code=status.code)
+
+    def _refuse(self, batch: BatchRow, members: Sequence[MemberRow], status: BatchStatus, tx: Transaction) -> None:
+        """Let questions fail with the service's reason."""
+        open_ones = tx.batched.open_among([member.id for member in members])
+        kind = TroubleKind.REFUSED if status.code == TroubleKind.REFUSED else TroubleKind.REJECTED
+        reason = status.refusal or say("batch_without_answer")
+        tx.batched.settle([member.id for member in open_ones], MemberState.FAILED, str(kind), reason)
+        tx.batched.wake([member.item for member in open_ones])
+        self._check_hold(tx, batch, "refuse")
+        tx.batched.free_budgets()
 
 
 def _ask_late_ones_live(tx: Transaction) -> None:
@@ -280,17 +336,13 @@ def _ask_late_ones_live(tx: Transaction) -> None:
     tx.batched.free_budgets()
 
 
-class _Overtaken(Exception):
-    """Somebody else has taken a question meanwhile."""
-
-
-def _refuse(tx: Any, members: Sequence[MemberRow], status: BatchStatus) -> None:
-    open_ones = tx.batched.open_among([member.id for member in members])
-    kind = TroubleKind.REFUSED if status.code == TroubleKind.REFUSED else TroubleKind.REJECTED
-    reason = status.refusal or say("batch_without_answer")
-    tx.batched.settle([member.id for member in open_ones], MemberState.FAILED, str(kind), reason)
-    tx.batched.wake([member.item for member in open_ones])
+def _withdraw_unwanted(tx: Transaction) -> None:
+    tx.batched.withdraw_unwanted(PAGE)
     tx.batched.free_budgets()
+
+
+class _Overtaken(Exception):
+    """Another worker has taken one of the questions."""
 
 
 def _slowness(looks: int) -> float:

@@ -1,33 +1,34 @@
-"""Writes the results of a batch: answers into the cache, costs into the ledger, and the items that waited are due."""
+"""Writes the results of a batch: answers into the cache, costs into the ledger. Items that waited become due."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fanfold.errors import BadAnswer
-from fanfold.model.batch import MemberState
+from fanfold.model.money.batch import MemberState
+from fanfold.model.money.questions import Answer
 from fanfold.model.values import serial
 from fanfold.model.values.files import File
-from fanfold.model.values.questions import Answer, Usage
-from fanfold.model.values.usage import ledger
 from fanfold.providers.answer_checks import judge
 from fanfold.providers.batches.batch_service import MemberResult
-from fanfold.providers.batches.trial import charge
+from fanfold.providers.batches.charge import PaidAnswer, charge
 from fanfold.providers.configuration import Provider
 from fanfold.providers.desk import packed
-from fanfold.providers.services import Reply
-from fanfold.store.rows.answers import BAD_ANSWER, OUTCOMES, TAKEN
-from fanfold.store.rows.batched_questions import MemberRow
-from fanfold.store.rows.batches import BatchRow
+from fanfold.providers.services.service import Reply
+from fanfold.store.rows.money.answers import BAD_ANSWER, OUTCOMES, TAKEN
+from fanfold.store.rows.money.batched_questions import MemberRow
+from fanfold.store.rows.money.batches import BatchRow
 from fanfold.store.store import Store, Transaction
 
+WRITTEN = (MemberState.ANSWERED, MemberState.FAILED)
+"""States of questions whose result was already written, by a worker that died while it read the results."""
 AT_ONCE = 100
-"""Results that are written in one transaction."""
+"""Number of results that are written in one transaction."""
 
 
 class Delivery:
-    """The results of one batch on their way into the database."""
+    """Collects the results of one batch, and writes them to the database."""
 
     def __init__(self, store: Store, provider: Provider, batch: BatchRow) -> None:
         self.store = store
@@ -37,17 +38,17 @@ class Delivery:
 
     @property
     def is_full(self) -> bool:
-        """Whether it is time to write."""
+        """Whether enough results are collected to write them."""
         return len(self._results) >= AT_ONCE
 
     def add(self, result: MemberResult) -> None:
-        """Take a result; those of questions that are not ours are passed over."""
+        """Collect a result. Skips results of questions that are not ours, and results without an outcome."""
         name, dash, number = result.name.rpartition("-")
         if dash and name == self.batch.name and number.isdecimal() and (result.reply or result.trouble):
             self._results[int(number)] = result
 
     def write(self) -> None:
-        """Write what was taken, in one transaction, and remove the files of requests that are not needed any more."""
+        """Write the collected results in one transaction, and delete request files that are no longer needed."""
         results, self._results = self._results, {}
         if results:
             judged = {id_: self._judged(result.reply) for id_, result in results.items() if result.reply is not None}
@@ -55,7 +56,7 @@ class Delivery:
             self._remove_files(folded)
 
     def _judged(self, reply: Reply) -> tuple[str, str | None]:
-        """The outcome of an answer for the ledger, and its text where it can be taken."""
+        """The outcome of an answer for the ledger, and its text if the answer is good."""
         try:
             return TAKEN, judge(reply)
         except BadAnswer as bad:
@@ -64,55 +65,59 @@ class Delivery:
     def _write(
         self, tx: Transaction, results: dict[int, MemberResult], judged: dict[int, tuple[str, str | None]]
     ) -> list[str]:
-        """Settle the questions. One that was asked live meanwhile is paid as well; its answer is kept all the same."""
-        waiting = tx.batched.open_among(list(results))
-        known = {member.id: member for member in tx.batched.by_ids(list(results))}
-        settled: list[MemberRow] = []
-        passed_over: set[int] = set()
-        for id_, member in known.items():
-            if member.state in (MemberState.ANSWERED, MemberState.FAILED):
-                passed_over.add(id_)  # It was written before the worker died that read these results first.
-                continue
-            if (reply := results[id_].reply) is not None:
-                outcome, text = judged[id_]
-                if not tx.calls.add([self._call(member, outcome, reply)]):
-                    passed_over.add(id_)
-                    continue
-                if text is not None:
-                    tx.answers.keep(member.key, packed(Answer(text, self.batch.provider, self.batch.model)))
-                same = [one for one in waiting if one.key == member.key and (text is not None or one.id == id_)]
-                tx.batched.settle([one.id for one in same], MemberState.ANSWERED)
-                if member.state is MemberState.LIVE:
-                    tx.batched.answer_late(id_)
-            else:
-                trouble = results[id_].trouble
-                assert trouble is not None
-                same = [one for one in waiting if one.key == member.key]
-                reason = str(trouble.kind), trouble.message
-                tx.batched.settle([one.id for one in same], MemberState.FAILED, *reason)
-            settled += same
-        tx.batched.wake([member.item for member in settled])
+        """Settle the questions. One that was asked live meanwhile is charged here too, and its answer is cached as well.
+
+        If the task of a question was deleted, its cost still counts, but its answer is cached only if other items wait for it.
+        """
+        known = {member.id: member for member in tx.batched.by_ids(list(results)) if member.state not in WRITTEN}
+        waiting = tx.batched.open_among(list(known))
+        gone = tx.batched.withdraw(list(known))
+        open_ones = _by_key(one for one in waiting if one.id not in gone)
+        paid = [PaidAnswer(one, reply.usage) for id_, one in known.items() if (reply := results[id_].reply) is not None]
+        tx.calls.add([self._row(answer, results, judged) for answer in paid if answer.member.id not in gone])
+        texts: dict[str, str] = {}
+        answered: list[MemberRow] = []
+        for member in (answer.member for answer in paid):
+            text, same = judged[member.id][1], open_ones.get(member.key, [])
+            answered += same if text is not None else [one for one in same if one.id == member.id]
+            if text is not None and (same or member.id not in gone):
+                texts[member.key] = packed(Answer(text, self.batch.provider, self.batch.model))
+        tx.answers.keep_all(texts)
+        tx.batched.settle([one.id for one in answered], MemberState.ANSWERED)
+        tx.batched.answer_late(
+            [one.id for one in known.values() if one.state is MemberState.LIVE and results[one.id].reply]
+        )
+        failed = self._fail(tx, known, results, open_ones)
+        tx.batched.wake([member.item for member in answered + failed])
         tx.batched.free_budgets()
+        charge(tx, self.provider, paid)
+        return [member.request for member in answered + failed if member.request]
+
+    def _fail(
+        self,
+        tx: Transaction,
+        known: Mapping[int, MemberRow],
+        results: Mapping[int, MemberResult],
+        open_ones: Mapping[str, list[MemberRow]],
+    ) -> list[MemberRow]:
+        """Settle the questions that failed, together with the same questions of other items."""
+        failed: list[MemberRow] = []
         for id_, member in known.items():
-            if (reply := results[id_].reply) is not None and id_ not in passed_over:
-                charge(tx, member, self._at_batch_price(reply.usage))
-        return [member.request for member in settled if member.request]
+            if (trouble := results[id_].trouble) is not None:
+                same = open_ones.get(member.key, [])
+                tx.batched.settle([one.id for one in same], MemberState.FAILED, str(trouble.kind), trouble.message)
+                failed += same
+        return failed
 
-    def _call(self, member: MemberRow, outcome: str, reply: Reply) -> dict[str, Any]:
-        return {
-            "item": member.item,
-            "lease": member.lease,
-            "provider": self.batch.provider,
-            "model": self.batch.model,
-            "outcome": outcome,
-            "seconds": 0.0,
-            "answer": member.key,
-            "raw": None if outcome == TAKEN else reply.text.replace("\0", "\N{REPLACEMENT CHARACTER}"),
-            **ledger(asdict(self._at_batch_price(reply.usage))),
-        }
-
-    def _at_batch_price(self, usage: Usage) -> Usage:
-        return usage if usage.cost is None else replace(usage, cost=usage.cost * self.provider.batch_price)
+    def _row(
+        self,
+        answer: PaidAnswer,
+        results: Mapping[int, MemberResult],
+        judged: Mapping[int, tuple[str, str | None]],
+    ) -> dict[str, Any]:
+        outcome, reply = judged[answer.member.id][0], results[answer.member.id].reply
+        assert reply is not None
+        return answer.row(self.provider, outcome, None if outcome == TAKEN else reply.text)
 
     def _remove_files(self, requests: list[str]) -> None:
         found = [serial.load(text, self.store.bind) for text in requests if text.startswith('{"$large"')]
@@ -120,3 +125,10 @@ class Delivery:
         if keys:
             self.store.transact(lambda tx: tx.removal.unname(keys))
             self.store.shelf.delete(keys)
+
+
+def _by_key(members: Iterable[MemberRow]) -> dict[str, list[MemberRow]]:
+    found: dict[str, list[MemberRow]] = {}
+    for member in members:
+        found.setdefault(member.key, []).append(member)
+    return found

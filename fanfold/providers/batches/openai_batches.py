@@ -1,32 +1,36 @@
-"""OpenAI's batches: a file of requests, a batch of it, and files of answers and errors.
+"""OpenAI's batches, for chat and for Responses: a file of requests goes in, files of answers and errors come out.
 
-Our name for a batch is in its metadata and in the name of its file, so that a batch is found again after a crash.
+Our name for a batch is in its metadata and in the name of its file, so that the batch can be found after a crash.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import openai
-from openai.types.chat import ChatCompletion
 
 from fanfold.model.text.sentences import say
-from fanfold.providers.batches.batch_service import TOO_MANY_TOKENS, BatchLimits, BatchStatus, MemberResult
-from fanfold.providers.openai import OpenAIService, trouble_of
-from fanfold.providers.services import Request, ServiceTrouble, kind_of_status
+from fanfold.providers.batches.batch_service import (
+    TOO_MANY_TOKENS,
+    BatchLimits,
+    BatchStatus,
+    MemberResult,
+    reading_trouble,
+)
+from fanfold.providers.services.openai import OpenAIService, trouble_of
+from fanfold.providers.services.service import Request, ServiceTrouble, kind_of_status
 
-ENDPOINT: Final = "/v1/chat/completions"
 OURS = "fanfold"
 """The name of our entry in a batch's metadata."""
 TOKEN_CODES = ("token_limit_exceeded", "enqueued_token_limit_exceeded")
 OVER = ("completed", "expired", "cancelled", "failed")
 UPLOAD_SECONDS = 600.0
 LISTED = 1_000
-"""Most batches that are looked through for one of ours."""
+"""Most batches that are searched for one of ours."""
 
 
 class OpenAIBatches:
@@ -41,22 +45,30 @@ class OpenAIBatches:
     def line(self, name: str, request: Request) -> str:
         """A question as one line of the file that is sent."""
         body = self.service.body(request)
-        return json.dumps({"custom_id": name, "method": "POST", "url": ENDPOINT, "body": body}, ensure_ascii=False)
+        return json.dumps(
+            {"custom_id": name, "method": "POST", "url": self.service.endpoint, "body": body}, ensure_ascii=False
+        )
 
-    async def create(self, name: str, lines: Path) -> str:
-        """Upload the file and make a batch of it. A file left by an attempt that died before is removed."""
+    async def create(self, name: str, lines: Path, check: Callable[[], None]) -> str:
+        """Upload the file and make a batch of it. The file of an earlier, interrupted attempt is deleted first.
+
+        So if a worker has slept between its upload and its last request, that request is refused.
+        """
         try:
+            check()
             await self._remove_files(name)
             with lines.open("rb") as content:
                 file = await self.client.files.create(file=(f"{name}.jsonl", content), purpose="batch")
+            endpoint: Any = self.service.endpoint
+            check()
             made = await self.client.batches.create(
-                input_file_id=file.id, endpoint=ENDPOINT, completion_window="24h", metadata={OURS: name}
+                input_file_id=file.id, endpoint=endpoint, completion_window="24h", metadata={OURS: name}
             )
         except openai.OpenAIError as error:
             raise trouble_of(error, self.service.provider) from None
         return made.id
 
-    async def find(self, name: str, since: datetime, known: set[str]) -> str | None:
+    async def find(self, name: str, questions: int, since: datetime, known: set[str]) -> str | None:
         """The batch with our name in its metadata."""
         try:
             looked = 0
@@ -71,7 +83,7 @@ class OpenAIBatches:
         return None
 
     async def look(self, job: str) -> BatchStatus:
-        """How far it is."""
+        """The progress of a batch."""
         batch = await self._batch(job)
         counts = batch.request_counts
         answered, failed = (counts.completed, counts.failed) if counts else (0, 0)
@@ -84,7 +96,7 @@ class OpenAIBatches:
         return BatchStatus(True, answered, failed, say("batch_refused", service=provider, said=said[:300]), code)
 
     async def results(self, job: str, model: str) -> AsyncIterator[MemberResult]:
-        """The lines of the file of answers and of the file of errors."""
+        """The lines of the answer file, then those of the error file."""
         batch = await self._batch(job)
         for file in (batch.output_file_id, batch.error_file_id):
             if not file:
@@ -96,6 +108,8 @@ class OpenAIBatches:
                             yield self._result(json.loads(line), model)
             except openai.OpenAIError as error:
                 raise trouble_of(error, self.service.provider) from None
+            except Exception as error:
+                raise reading_trouble(error, self.service.provider) from None
 
     def _result(self, line: dict[str, Any], model: str) -> MemberResult:
         name, response, error = str(line["custom_id"]), line.get("response") or {}, line.get("error") or {}
@@ -105,8 +119,7 @@ class OpenAIBatches:
         provider = self.service.provider
         if response.get("status_code") == 200:
             try:
-                answer = ChatCompletion.construct(**body)
-                return MemberResult(name, self.service.reply(answer, model))
+                return MemberResult(name, self.service.reply_in(body, model))
             except ServiceTrouble as trouble:
                 return MemberResult(name, trouble=trouble)
         inner = body.get("error") or error

@@ -1,7 +1,7 @@
-"""Asks a question in the batch lane: the attempt ends, and a later attempt finds what became of the question.
+"""Asks a question in the batch lane: the attempt ends, and a later attempt reads the outcome of the question.
 
-A handler is called again from its start, so it must ask the same questions in the same order. One that asks something else
-instead of a question that was answered fails: otherwise each attempt would pay for another batch.
+A handler is called again from its start, so it must ask the same questions in the same order. If it asks something else
+instead of a question that was answered, it fails: otherwise each attempt would pay for another batch.
 """
 
 from __future__ import annotations
@@ -12,38 +12,38 @@ from datetime import UTC, datetime
 from typing import Any
 
 from fanfold.errors import BadAnswer, Permanent, Temporary
-from fanfold.model.batch import AUTO, BATCH, LANE, LIVE, AwaitBatch, MemberState
+from fanfold.model.money.batch import AUTO, BATCH, LANE, LIVE, AwaitBatch, MemberState
+from fanfold.model.money.questions import NOT_TOLD, Answer
 from fanfold.model.text.sentences import say
 from fanfold.model.values import serial
-from fanfold.model.values.questions import NOT_TOLD, Answer
-from fanfold.model.values.tokens import TOKENS_PER_IMAGE, guessed_tokens
 from fanfold.providers.answer_checks import judge_again
 from fanfold.providers.batches.batch_service import packed_request
-from fanfold.providers.call_budget import BudgetFull, BudgetSpent
+from fanfold.providers.costs.call_budget import BudgetFull, BudgetSpent
+from fanfold.providers.costs.prices import lane_share
 from fanfold.providers.desk import Desk, unpacked
 from fanfold.providers.inquiry import Inquiry
-from fanfold.providers.services import Request, ServiceTrouble, TroubleKind
-from fanfold.store.rows.answers import BAD_ANSWER, CACHED, OUTCOMES, Rejected
-from fanfold.store.rows.batched_questions import MemberRow, NewMember
+from fanfold.providers.services.service import Request, ServiceTrouble, TroubleKind
+from fanfold.store.rows.money.answers import BAD_ANSWER, CACHED, OUTCOMES, Rejected
+from fanfold.store.rows.money.batched_questions import MemberRow, NewMember
 
 LOOK_AGAIN_SECONDS = 6 * 3_600.0
-"""An item is woken when its question is answered. In case that is missed, it looks by itself this often."""
+"""An item is woken when its question is answered. In case the wake-up is lost, it also checks this often."""
 SHORTEST_BATCH_SECONDS = 3_600.0
 """The lane `auto` asks live when the deadline is nearer than this; most batches end within an hour."""
-BUDGET_SECONDS = 300.0
-"""How long a question waits before it looks again whether the budget has room."""
+BUDGET_SECONDS = 60.0
+"""How long a question waits before it checks again whether the budget has room."""
 RESERVED_SECONDS = 26 * 3_600.0
-"""How long a batch may take at the most, and with it what its questions reserve."""
+"""Longest time that a batch may take. The reservations of its questions count as in flight for this long."""
 INLINE_BYTES = 64_000
-"""Longer requests, such as pictures, are kept in files until they are sent."""
+"""Longer requests, such as those with pictures, are stored in files until they are sent."""
 PASSING = (TroubleKind.BUSY, TroubleKind.LATE, TroubleKind.LIMITED, TroubleKind.UNREACHABLE)
-"""Troubles after which the same question may well be answered in the next batch."""
+"""Trouble that may pass: the next batch may answer the same question."""
 BY_PERSON = (TroubleKind.REFUSED,)
-"""Troubles that a person puts right; then the question is asked again."""
+"""Trouble that a person has to fix; then the question is asked again."""
 
 
 def goes_into_batch(inquiry: Inquiry) -> bool:
-    """Whether this question is for the batch lane: it is wanted there, and the provider has batches."""
+    """Whether this question goes into the batch lane: its lane and deadline allow it, and the provider has batches."""
     lane, wanted_by = inquiry.question.lane, inquiry.asking.wanted_by
     if lane not in (BATCH, AUTO) or not inquiry.provider.has_batches:
         return False
@@ -52,9 +52,9 @@ def goes_into_batch(inquiry: Inquiry) -> bool:
 
 
 async def batched_answer(here: Desk, inquiry: Inquiry, changes: dict[str, Any]) -> Answer | None:
-    """The answer from a batch, or None when the question is to be asked live.
+    """The answer from a batch, or None if the question is to be asked live.
 
-    AwaitBatch while there is none; BadAnswer and ServiceTrouble as for a question that is asked live.
+    AwaitBatch while there is no answer; BadAnswer and ServiceTrouble as for a live question.
     """
     key = inquiry.key(changes)
     inquiry.asking.asked.add(key)
@@ -87,7 +87,7 @@ def _known(here: Desk, inquiry: Inquiry, key: str) -> tuple[MemberRow | None, st
 
 
 async def _kept(here: Desk, inquiry: Inquiry, key: str, answer: Answer, member: MemberRow | None) -> Answer:
-    """An answer of the cache, checked; one that a batch of this item has brought is no second use of it."""
+    """A cached answer, checked. If a batch brought it for this item, it does not count as reused from the cache."""
     is_own = member is not None and member.state is MemberState.ANSWERED
     check = inquiry.question.check
     try:
@@ -108,7 +108,7 @@ def _reject(here: Desk, inquiry: Inquiry, key: str, code: str, raw: str) -> None
 
 
 async def _fail(here: Desk, inquiry: Inquiry, member: MemberRow) -> None:
-    """Raise the trouble that a question met in a batch. After one that may pass, the next attempt asks again."""
+    """Raise the trouble of a question in a batch. If it may pass or a person can fix it, the next attempt asks again."""
     known = {str(kind): kind for kind in TroubleKind}
     kind = known.get(member.code or "", TroubleKind.BUSY)
     trouble = ServiceTrouble(inquiry.provider, kind, member.reason or say("batch_without_answer"))
@@ -123,7 +123,7 @@ def _forget(here: Desk, item: int, key: str) -> None:
 
 
 async def _wait_for_budget(here: Desk, full: BudgetFull) -> None:
-    """Pause the task when its budget is spent; look again in a while when batches or calls under way may leave some of it."""
+    """Pause the task if its budget is spent. If batches or calls in flight may free part of it, try again later."""
     try:
         await here.budget.until_room(full.plan, full.scope, 0.0)
     except Temporary as problem:
@@ -132,20 +132,19 @@ async def _wait_for_budget(here: Desk, full: BudgetFull) -> None:
 
 
 def _register(here: Desk, inquiry: Inquiry, key: str, changes: dict[str, Any], is_again: bool) -> BudgetFull | None:
-    """Put the question into the lane, with its cost reserved; the budget that is full, if one is.
+    """Put the question into the lane, and reserve its cost. Returns the budget that is full, if any.
 
-    Permanent when the handler no longer asks what it asked before.
+    Permanent if the handler no longer asks what it asked before.
     """
     asking, question = inquiry.asking, inquiry.question
     parameters = inquiry.parameters(changes)
     request = Request(inquiry.model, question.prompt, question.images, question.system, parameters)
     text = packed_request(request)
-    tokens = guessed_tokens(question.prompt, question.system) + len(question.images) * TOKENS_PER_IMAGE
     folded = asking.fold(f"question-{key[:16]}.json", text, INLINE_BYTES)
     plan = here.budget.plan(inquiry, parameters)
-    reserved, size = int(plan.amount * inquiry.provider.batch_price), len(text.encode())
+    reserved, size = int(plan.amount * lane_share(inquiry.provider, BATCH)), len(text.encode())
     provider, scopes = inquiry.provider.name, plan.rules.scopes
-    new = NewMember(key, provider, inquiry.model, folded, size, tokens, asking.wanted_by, reserved, scopes)
+    new = NewMember(key, provider, inquiry.model, folded, size, plan.size.guessed, asking.wanted_by, reserved, scopes)
     try:
         _write(here, inquiry, new, is_again)
     except _Full as full:

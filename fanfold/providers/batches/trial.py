@@ -1,34 +1,33 @@
-"""Tries one question of a large batch live first: a mistake in the request would otherwise cost thousands of refusals."""
+"""Asks one question of a large batch live first: a mistake in the request would otherwise cause thousands of refusals."""
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import replace
 from typing import Any
 
 from fanfold.errors import BadAnswer
-from fanfold.model.batch import MemberState
-from fanfold.model.values.money import parts_of
-from fanfold.model.values.questions import NOT_TOLD, Answer, Usage
-from fanfold.model.values.usage import ledger
+from fanfold.model.money.batch import LIVE, MemberState
+from fanfold.model.money.questions import NOT_TOLD, Answer
 from fanfold.providers.answer_checks import judge
 from fanfold.providers.batches.batch_service import Connection, unpacked_request
+from fanfold.providers.batches.charge import PaidAnswer, charge
 from fanfold.providers.configuration import Provider
 from fanfold.providers.desk import packed
-from fanfold.providers.services import ServiceTrouble, TroubleKind
-from fanfold.store.rows.answers import ASKED, BAD_ANSWER, NO_ANSWER, OUTCOMES, TAKEN
-from fanfold.store.rows.batched_questions import MemberRow
+from fanfold.providers.services.service import ServiceTrouble, TroubleKind
+from fanfold.store.rows.money.answers import ASKED, BAD_ANSWER, NO_ANSWER, OUTCOMES, TAKEN
+from fanfold.store.rows.money.batched_questions import MemberRow
+from fanfold.store.rows.money.batches import AT_ONCE
 from fanfold.store.store import Store, Transaction
 
 log = logging.getLogger("fanfold.batches")
 
 
 async def passes_trial(store: Store, connection: Connection, provider: Provider, members: Sequence[MemberRow]) -> bool:
-    """Whether the batch may be sent: it is small, its model has answered for one of its tasks, or answers one question now.
+    """Whether the batch may be sent now: it is small, or its model has already answered a question of each of its tasks.
 
-    False once the question was asked: the batch is made without it in the next round.
+    Otherwise one question is asked live, and the result is False: the next round makes the batch without that question.
     """
     if not store.settings.batch_trial or len(members) < store.settings.batch_trial:
         return True
@@ -38,14 +37,17 @@ async def passes_trial(store: Store, connection: Connection, provider: Provider,
         found = tx.batched.with_request(members[0].id)
     if found is None or found.request is None:
         return False
-    call = store.transact(lambda tx: tx.calls.begin(_row(provider, found, ASKED, NOT_TOLD)))
+    asked = PaidAnswer(found, NOT_TOLD, LIVE)
+    call = store.transact(lambda tx: tx.calls.begin(asked.row(provider, ASKED)))
     if call is None:
         return False
     try:
-        reply = await connection.live.call(unpacked_request(store.unfold(found.request)))
+        request = unpacked_request(store.unfold(found.request))
+        headers = {provider.idempotency_header: found.key} if provider.idempotency_header else {}
+        reply = await connection.live.call(replace(request, headers=headers))
     except ServiceTrouble as problem:
         trouble = problem
-        store.transact(lambda tx: _failed(tx, call, provider, members, trouble))
+        store.transact(lambda tx: _failed(tx, call, asked.row(provider, NO_ANSWER), members, trouble))
         return False
     try:
         outcome, text = TAKEN, judge(reply)
@@ -54,50 +56,33 @@ async def passes_trial(store: Store, connection: Connection, provider: Provider,
 
     def keep(tx: Transaction) -> None:
         waiting = tx.batched.open_among([found.id])
+        answer = PaidAnswer(found, reply.usage, LIVE)
         raw = None if outcome == TAKEN else reply.text
-        if tx.calls.settle(call, {**_row(provider, found, outcome, reply.usage), "raw": raw}) and outcome == TAKEN:
+        if tx.calls.settle(call, answer.row(provider, outcome, raw)) and outcome == TAKEN:
             tx.answers.keep(found.key, packed(Answer(text, provider.name, found.model)))
+        if provider.idempotency_header:
+            tx.calls.withdraw_repeated(call, found.item, found.key)  # The service treated them as one call.
         tx.batched.settle([member.id for member in waiting], MemberState.ANSWERED)
         tx.batched.wake([member.item for member in waiting])
         tx.batched.free_budgets()
-        charge(tx, found, reply.usage)
+        charge(tx, provider, [answer])
 
     store.transact(keep)
     return False
 
 
 def _failed(
-    tx: Transaction, call: int, provider: Provider, members: Sequence[MemberRow], trouble: ServiceTrouble
+    tx: Transaction, call: int, row: dict[str, Any], members: Sequence[MemberRow], trouble: ServiceTrouble
 ) -> None:
-    """A request that is refused would be refused a thousand times: all of them fail with its reason. Other trouble passes."""
-    first = members[0]
+    """If the service refuses the request, it would refuse them all, so all fail with this reason. Other trouble may pass."""
     if trouble.unknown:
-        tx.calls.settle(call, _row(provider, first, NO_ANSWER, NOT_TOLD))
+        tx.calls.settle(call, row)
     else:
         tx.calls.withdraw(call)
     log.warning("A question was tried before its batch is sent: %s", trouble.message)
     if trouble.kind in (TroubleKind.REFUSED, TroubleKind.REJECTED):
-        waiting = tx.batched.open_among([member.id for member in members])
-        tx.batched.settle([member.id for member in waiting], MemberState.FAILED, str(trouble.kind), trouble.message)
-        tx.batched.wake([member.item for member in waiting])
+        for start in range(0, len(members), AT_ONCE):
+            waiting = tx.batched.open_among([member.id for member in members[start : start + AT_ONCE]])
+            tx.batched.settle([member.id for member in waiting], MemberState.FAILED, str(trouble.kind), trouble.message)
+            tx.batched.wake([member.item for member in waiting])
         tx.batched.free_budgets()
-
-
-def charge(tx: Transaction, member: MemberRow, usage: Usage) -> None:
-    """Count what an answer has cost in the budgets that its question reserved in; the last of its transaction."""
-    if member.scopes:
-        unpriced = int(usage.cost is None)
-        tx.budgets.settle(json.loads(member.scopes), 0, parts_of(usage.cost or 0.0), unpriced=unpriced)
-
-
-def _row(provider: Provider, member: MemberRow, outcome: str, usage: Usage) -> dict[str, Any]:
-    return {
-        "item": member.item,
-        "lease": member.lease,
-        "provider": provider.name,
-        "model": member.model,
-        "outcome": outcome,
-        "seconds": 0.0,
-        "answer": None if outcome in (ASKED, NO_ANSWER) else member.key,
-        **ledger(asdict(usage)),
-    }

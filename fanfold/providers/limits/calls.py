@@ -1,4 +1,4 @@
-"""The limits of all models that one event loop asks: where each call gets its place, and tells what became of it."""
+"""The shared limits of all models that one event loop asks: each call gets its slot here, and reports its outcome."""
 
 from __future__ import annotations
 
@@ -8,34 +8,34 @@ import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from fanfold.model.rate_limits import Dimension
+from fanfold.model.money.questions import Question, Usage
+from fanfold.model.money.rate_limits import Dimension
 from fanfold.model.text.sentences import say
-from fanfold.model.values.questions import Question, Usage
 from fanfold.providers.configuration import Provider
 from fanfold.providers.limits.lease import LimitRows
 from fanfold.providers.limits.need import NOTHING, Estimate, Need
 from fanfold.providers.limits.settings import sizes_for
 from fanfold.providers.limits.shared import MustWait, SharedLimit
 from fanfold.providers.limits.told import ToldLimit
-from fanfold.providers.services import ServiceTrouble, TroubleKind
+from fanfold.providers.services.service import ServiceTrouble, TroubleKind
 from fanfold.store.store import Store
 
 
 class CallPlace:
-    """The place of one call under the limit of its model."""
+    """The slot of one call under the limit of its model."""
 
     def __init__(self, limit: SharedLimit, estimate: Estimate, question: Question) -> None:
         self.limit = limit
         self.need = estimate.need(question)
         self.used: Need | None = NOTHING
-        """What it took: nothing, as long as it was not sent."""
+        """What the call used: nothing before it is sent, None (counted as estimated) while that is unknown."""
         self._estimate = estimate
         self._question = question
         self._now = limit.now
         self._sent_at = 0.0
 
     def sent(self) -> None:
-        """From now on it counts."""
+        """The call is sent: from now on it counts."""
         self.used, self._sent_at = None, self._now()
 
     def answered(self, usage: Usage, told: tuple[ToldLimit, ...]) -> None:
@@ -45,7 +45,7 @@ class CallPlace:
         self.limit.learn(told)
 
     def failed(self, trouble: ServiceTrouble, closed_seconds: float) -> None:
-        """No answer came. A refusal closes the limit for all workers; a call that was not served took no tokens."""
+        """No answer came. A refusal closes the limit for all workers. A call that was not served used no tokens."""
         self.limit.learn(trouble.told)
         ago = self._now() - self._sent_at
         if trouble.kind is TroubleKind.QUOTA:
@@ -66,7 +66,7 @@ class CallLimits:
         self._limits: dict[str, tuple[SharedLimit, Estimate]] = {}
 
     def of(self, provider: Provider, model: str) -> tuple[SharedLimit, Estimate]:
-        """The limit of a model, and what calls to it are estimated to take."""
+        """The limit of a model, and the estimate of what its calls use."""
         key = provider.limit_key(model)
         if key not in self._limits:
             rows = LimitRows(self.store, key, sizes_for(provider, model), provider.concurrency, self.holder)
@@ -76,7 +76,7 @@ class CallLimits:
 
     @asynccontextmanager
     async def place(self, provider: Provider, model: str, question: Question) -> AsyncIterator[CallPlace]:
-        """A place for one call, as soon as the limit has one; ServiceTrouble when that would take too long."""
+        """A slot for one call, as soon as the limit allows it; ServiceTrouble if that would take too long."""
         limit, estimate = self.of(provider, model)
         place = CallPlace(limit, estimate, question)
         try:

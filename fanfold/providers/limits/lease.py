@@ -1,4 +1,4 @@
-"""One visit of a process to the rows of a limit: what it reports, what it wants, and what it gets, in one transaction."""
+"""A visit to the rows of a limit: one transaction in which a process reports, asks for blocks, and receives a lease."""
 
 from __future__ import annotations
 
@@ -6,73 +6,78 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from fanfold.model.rate_limits import (
+from fanfold.model.money.rate_limits import (
     RAMP_PER_SECOND,
     Dimension,
     Level,
     Refill,
 )
 from fanfold.providers.limits.told import ToldLimit
-from fanfold.store.rows.rate_limits import Crowd, Taken
+from fanfold.store.rows.money.rate_limits import Crowd, Taken
 from fanfold.store.store import Store, Transaction
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """A refusal to report: close for so many seconds; the call was sent so many seconds ago."""
+    """A refusal to report: close for ``seconds``; the refused call was sent ``ago`` seconds before."""
 
     seconds: float
     ago: float
     is_quota: bool = False
+    speed: float = 0.0
+    """Answers per second that the process received before the refusal."""
 
 
 @dataclass(frozen=True)
 class HoldWish:
-    """The calls in flight that a process wants: with how many under way, waiting, and answered since the last visit."""
+    """The number of calls in flight that a process wants.
+
+    ``busy`` calls are in flight, ``waiting`` calls wait, and ``clean`` calls were answered since the last visit.
+    """
 
     busy: int
     wanted: int
     waiting: int
     clean: int
     knows_rate: bool = False
-    """Whether a limit per minute is known: then nothing is tried out."""
+    """Whether a limit per minute is known: then the number of calls in flight is not found by trying."""
     yields: bool = False
 
 
 @dataclass(frozen=True)
 class Visit:
-    """What a process wants to do at the rows of a key."""
+    """What a process reports to the rows of a key, and asks of them."""
 
     refills: tuple[Refill, ...] = ()
     hold: HoldWish | None = None
     refusals: tuple[Refusal, ...] = ()
     told: tuple[ToldLimit, ...] = ()
     looks: bool = False
-    """Whether it wants to know the levels."""
+    """Whether it reads the levels."""
     leaves: bool = False
 
 
 @dataclass(frozen=True)
 class Held:
-    """The calls in flight that a process was given, and of how many for all."""
+    """The number of calls in flight that a process was granted, and the cap for all processes."""
 
     held: int
     cap: int
     is_opening: bool
-    """Whether it was closed until a moment ago, and allows more with every second."""
+    """Whether the key has just opened, and allows more calls every second."""
     is_searching: bool
-    """Whether clean answers make it allow more."""
+    """Whether answers without a refusal raise the cap."""
     crowd: Crowd
 
 
 @dataclass(frozen=True)
 class Lease:
-    """What a process got."""
+    """What a visit granted to a process."""
 
     taken: Mapping[Dimension, Taken] = field(default_factory=dict)
     held: Held | None = None
     levels: Mapping[Dimension, Level] | None = None
-    """None when they were not looked at."""
+    """The level of each dimension; None if they were not read."""
 
 
 class LimitRows:
@@ -83,12 +88,12 @@ class LimitRows:
         self.key = key
         self.sizes = sizes
         self.most = most
-        """The most calls in flight of this process."""
+        """Most calls in flight of this process."""
         self.holder = holder
         self._is_declared = False
 
     def visit(self, visit: Visit) -> Lease:
-        """One transaction. Rows are locked in one order: calls in flight, then the others by dimension."""
+        """Make a visit in one transaction. Rows are locked in a fixed order: calls in flight, then the others by dimension."""
         if visit == Visit(looks=True) and self._is_declared:
             with self.store.read() as tx:
                 return Lease(levels=tx.rate_limits.levels(self.key))
@@ -117,7 +122,8 @@ class LimitRows:
             if refusal.is_quota:
                 tx.rate_limits.use_up_day(self.key, refusal.seconds)
             else:
-                tx.rate_limits.refuse(self.key, refusal.seconds, refusal.ago)
+                processes = 1 + tx.rate_limits.crowd(self.key, self.holder).others
+                tx.rate_limits.refuse(self.key, refusal.seconds, refusal.ago, processes * refusal.speed)
 
     def _held(self, tx: Transaction, wish: HoldWish) -> Held:
         crowd = tx.rate_limits.crowd(self.key, self.holder)
@@ -125,7 +131,7 @@ class LimitRows:
         level = tx.rate_limits.grow(self.key, wish.clean, ceiling)
         most = self._most(level, ceiling, wish.knows_rate)
         cap = _opening(level, most)
-        # With fewer calls than processes, each lets others go first now and then.
+        # If fewer calls are allowed than there are processes, each process yields to the others every second time.
         share = max(math.ceil(cap / (crowd.others + 1)), 0 if wish.yields and cap <= crowd.others else 1)
         wanted = min(wish.wanted, share) if crowd.waiting else wish.wanted
         held = tx.rate_limits.hold(self.key, self.holder, wish.busy, max(wish.busy, wanted), wish.waiting, cap)
@@ -133,14 +139,14 @@ class LimitRows:
         return Held(min(held, wanted) if wish.yields else held, cap, cap < int(most), is_searching, crowd)
 
     def _most(self, level: Level, ceiling: int, knows_rate: bool) -> float:
-        """How many calls all processes may have in flight: as configured, or found by trying where no rate is known."""
+        """Most calls in flight of all processes: as configured, else the ceiling if a rate is known, else found by trying."""
         if level.size is not None:
             return level.size
         return float(ceiling) if knows_rate else min(level.level, ceiling)
 
 
 def _opening(level: Level, most: float) -> int:
-    """What is allowed now: after it was closed it opens step by step, so that not everybody comes back at once."""
+    """Calls in flight that are allowed now. A key opens step by step, so that not all processes come back at once."""
     if level.closed_seconds > 0:
         return 0
     if level.opened_seconds is None:

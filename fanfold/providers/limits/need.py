@@ -1,35 +1,35 @@
-"""What a call takes from its limits: estimated before it is sent, corrected by what was really used."""
+"""What a call uses of its limits: estimated before it is sent, corrected by what it really used."""
 
 from __future__ import annotations
 
-from fanfold.model.rate_limits import Dimension
-from fanfold.model.values.questions import Question, Usage
+from fanfold.model.money.questions import Question, Usage
+from fanfold.model.money.rate_limits import Dimension
 from fanfold.model.values.tokens import TOKENS_PER_IMAGE, guessed_tokens
 
 FIRST_OUTPUT = 500.0
-"""Tokens of an answer, before one was seen."""
+"""Estimated tokens of an answer, before the first answer."""
 WEIGHT = 0.1
-"""How much the last call counts when the next one is estimated."""
+"""Weight of the last call in the estimate of the next one."""
 Need = dict[Dimension, float]
 
 
 class Estimate:
-    """What calls to one model take, learned from what they took."""
+    """Estimates what calls to one model use, and learns from what they used."""
 
     def __init__(self) -> None:
         self._output = FIRST_OUTPUT
         self._ratio = 1.0
-        """Input tokens used for each one estimated."""
+        """Input tokens used per estimated token."""
 
     def need(self, question: Question) -> Need:
-        """What the call for a question is going to take."""
+        """What the call for a question is expected to use."""
         raw = _raw(question)
         told = question.parameters.get("max_tokens")
         output = min(self._output, float(told)) if isinstance(told, int | float) and told > 0 else self._output
         return _need(raw * self._ratio, output)
 
     def learn(self, question: Question, usage: Usage) -> Need | None:
-        """What the call took; None when the service does not tell."""
+        """Learn from a call. Returns what it used; None if the service does not report it."""
         if usage.input_tokens is None or usage.output_tokens is None:
             return None
         self._output += WEIGHT * (usage.output_tokens - self._output)
@@ -52,4 +52,4 @@ def _need(given: float, written: float) -> Need:
 
 
 NOTHING: Need = dict.fromkeys(Dimension, 0.0)
-"""What a call takes that was not sent."""
+"""The need of a call that is not sent."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fanfold.errors import BadInput
-from fanfold.model.rate_limits import Dimension
+from fanfold.model.money.rate_limits import Dimension
 from fanfold.model.text.sentences import say
 
 FIELDS: dict[str, Dimension] = {
@@ -18,11 +18,11 @@ FIELDS: dict[str, Dimension] = {
     "in_flight": Dimension.IN_FLIGHT,
 }
 ModelLimits = tuple[tuple[str, tuple[tuple[str, float], ...]], ...]
-"""For each model the names of its limits with their sizes."""
+"""For each model, the names and sizes of its limits."""
 
 
 def model_limits(given: Any, where: str) -> ModelLimits:
-    """The limits of single models, as fanfold.toml has them."""
+    """Check the limits of particular models from fanfold.toml."""
     if not isinstance(given, Mapping):
         raise BadInput(say("models_no_table", where=where))
     return tuple((str(model), _sizes(limits, f"{where}, models.{model}")) for model, limits in given.items())
@@ -40,7 +40,7 @@ def _sizes(given: Any, where: str) -> tuple[tuple[str, float], ...]:
 
 
 def sizes_for(provider: Any, model: str) -> dict[Dimension, float]:
-    """The configured limits of a model: its own over those of its provider; 0 sets none."""
+    """The configured limits of a model: its own override those of its provider; 0 means no limit."""
     named = {name: float(getattr(provider, name)) for name in FIELDS}
     named |= dict(next((limits for name, limits in provider.models if name == model), ()))
     return {FIELDS[name]: size for name, size in named.items() if size >= 1}

@@ -1,7 +1,7 @@
-"""The limit of one account and model in one process: calls wait here, and blocks are leased for all of them at once.
+"""The limit of one account and model (a key) in one process: calls wait here, and blocks are leased for all of them.
 
-Coroutines never go to the database for themselves. One task for each key tends to it: it leases a block that lasts for a
-second, lets the calls go that it covers, and gives back what is left when nobody wants it any more.
+Calls never query the database themselves. One asyncio task per key does that for all: it leases a block that lasts for a
+second, admits the calls that the block covers, and gives back what is left when no call needs it any more.
 """
 
 from __future__ import annotations
@@ -16,31 +16,32 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 
-from fanfold.model.rate_limits import Dimension
+from fanfold.model.money.rate_limits import Dimension
 from fanfold.providers.limits.blocks import Blocks
 from fanfold.providers.limits.lease import Held, HoldWish, Lease, LimitRows, Refusal, Visit
 from fanfold.providers.limits.need import NOTHING, Need
+from fanfold.providers.limits.speed import Answered, Speed
 from fanfold.providers.limits.told import ToldLimit
 
 log = logging.getLogger("fanfold.providers")
 LOOK_SECONDS = (1.0, 5.0)
-"""How often a process with calls that wait looks whether somebody has closed the key: with slow calls less often."""
+"""Shortest and longest interval of checks whether the key was closed, while calls wait: slow calls need fewer checks."""
 HOLD_SECONDS = (3.0, 10.0)
-"""How often it renews its calls in flight."""
+"""Shortest and longest interval at which a process renews its lease of calls in flight."""
 GROW_SECONDS = 0.25
-"""How often it asks for more calls in flight while their number grows."""
+"""How often a process asks for more calls in flight while their number grows."""
 RETRY_SECONDS = 1.0
-"""After a visit that failed."""
+"""Pause after a failed visit."""
 IDLE_SECONDS = 2.0
-"""After this time without calls a process gives back what it holds."""
+"""A process without calls gives back what it holds after this time."""
 SHORTEST_REST = 0.01
 LOW = 0.5
-"""A service that has less than this share of our bucket left is used by other programs, too."""
+"""If a service has less than this share of our bucket left, other programs use the same limit."""
 Rest = Callable[[asyncio.Event, float], Awaitable[None]]
 
 
 class MustWait(Exception):
-    """The limit does not let a call go for longer than it should wait here."""
+    """The limit cannot admit a call within the time that the call may wait here."""
 
     def __init__(self, seconds: float, *, is_quota: bool = False) -> None:
         super().__init__(f"{seconds:.1f} s")
@@ -50,39 +51,23 @@ class MustWait(Exception):
 
 @dataclass
 class Waiter:
-    """A call that waits."""
+    """A waiting call."""
 
     need: Need
     since: float
     admitted: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
     def fail(self, problem: BaseException) -> None:
-        """Send it away."""
+        """End the wait with an exception."""
         if not self.admitted.done():
             self.admitted.set_exception(problem)
 
 
 async def rest(wake: asyncio.Event, seconds: float) -> None:
-    """Wait for that long, or until there is something to do."""
+    """Wait for ``seconds``, or until ``wake`` is set."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await wake.wait()
-
-
-class Speed:
-    """Calls per second, of late."""
-
-    def __init__(self, now: float) -> None:
-        self.calls = 0
-        self.value = 0.0
-        self._since = now
-
-    def measured(self, now: float) -> float:
-        """The speed, averaged over a second or so."""
-        if now >= self._since + 0.5:
-            self.value = (self.value + self.calls / (now - self._since)) / 2
-            self.calls, self._since = 0, now
-        return self.value
 
 
 class SharedLimit:
@@ -98,7 +83,7 @@ class SharedLimit:
     ) -> None:
         self.rows = rows
         self.visits = 0
-        """How many transactions it took so far."""
+        """Number of transactions so far."""
         self.now, self._rest, self._patience = now, rest, patience
         self._queue: deque[Waiter] = deque()
         self._blocks = Blocks()
@@ -111,8 +96,9 @@ class SharedLimit:
         self._refusals: list[Refusal] = []
         self._told: dict[Dimension, ToldLimit] = {}
         self._is_learning = False
-        """Whether a limit was told that is not in the rows yet: until it is, no more calls go."""
+        """Whether the service reported a limit that is not in the rows yet: until it is, no more calls are admitted."""
         self._speed = Speed(now())
+        self._answered = Answered()
         self._idle_since = now()
         self._wake = asyncio.Event()
         self._tending: asyncio.Task[None] | None = None
@@ -123,11 +109,11 @@ class SharedLimit:
         return len(self._queue)
 
     def closed_seconds(self) -> float:
-        """For how long it stays closed, as far as this process knows; 0 when it is open."""
+        """Seconds until it opens, as far as this process knows; 0 if it is open."""
         return max(0.0, self._closed_until - self.now())
 
     async def enter(self, need: Need) -> None:
-        """Wait until a call may go, and count it; MustWait when that would take too long."""
+        """Wait until a call is admitted, and count it; MustWait if that would take too long."""
         if not self._queue and self._admits(need):
             self._go(need)
             return
@@ -148,7 +134,7 @@ class SharedLimit:
             raise
 
     def leave(self, need: Need, used: Need | None = None) -> None:
-        """The call is over: what it took less, or more, than estimated is settled."""
+        """The call is over: settle the difference between the estimate and what it used."""
         self._busy -= 1
         self._blocks.settle(need, need if used is None else used)
         self._admit()
@@ -158,17 +144,18 @@ class SharedLimit:
     def went_well(self) -> None:
         """An answer came without a refusal."""
         self._clean += 1
+        self._answered.add(self.now())
 
     def refused(self, seconds: float, ago: float, *, is_quota: bool = False) -> None:
-        """The service refused a call: close for everybody, at once here and with the next visit for all others."""
-        self._refusals.append(Refusal(seconds, ago, is_quota))
+        """The service refused a call: close the key, at once in this process and with the next visit for all others."""
+        self._refusals.append(Refusal(seconds, ago, is_quota, self._answered.per_second(self.now())))
         if not is_quota:
             self._closed_until = max(self._closed_until, self.now() + seconds)
             self._clean = 0
         self._tend()
 
     def learn(self, told: tuple[ToldLimit, ...]) -> None:
-        """Keep what a service says of its limits, if it is news."""
+        """Keep what a service reports about its limits, if it is new or if little is left."""
         for one in told:
             known = self._blocks.levels.get(one.dimension)
             is_new = known is None or known.size is None or abs(known.size - one.limit) > 0.01 * one.limit
@@ -193,7 +180,7 @@ class SharedLimit:
         now = self.now()
         if self._held is None or self._busy >= self._held.held or now < self._closed_until or self._is_learning:
             return False
-        is_fresh = now < self._looked_at + self._every(LOOK_SECONDS)  # Somebody may have closed it meanwhile.
+        is_fresh = now < self._looked_at + self._every(LOOK_SECONDS)  # Another process may have closed it.
         return is_fresh and self._blocks.cover(need, now)
 
     def _go(self, need: Need) -> None:
@@ -209,7 +196,7 @@ class SharedLimit:
                 waiter.admitted.set_result(None)
 
     def _tend(self) -> None:
-        """See to it that the task runs that goes to the database."""
+        """Wake the task that visits the database, or start it."""
         self._wake.set()
         if self._tending is None or self._tending.done():
             self._tending = asyncio.create_task(self._tended())
@@ -230,7 +217,7 @@ class SharedLimit:
         return self.now() >= self._idle_since + IDLE_SECONDS
 
     def _until_visit(self) -> float:
-        """Seconds until a visit to the rows is worth its while."""
+        """Seconds until the next visit is due."""
         now = self.now()
         if self._refusals or self._told or (self._queue and self._held is None):
             return self._failed_at + RETRY_SECONDS - now
@@ -242,18 +229,19 @@ class SharedLimit:
             return max(SHORTEST_REST, min(closed + random.uniform(0, 0.05), max(0.0, waits[0])))
         if self._wants_more():
             waits.append(self._held_at + GROW_SECONDS - now)
-        short = self._blocks.seconds_until(self._next_needs(), now)
+        others = self._held.crowd.waiting if self._held else 0
+        short = self._blocks.seconds_until(self._next_needs(), now, others)
         if short is not None:
             waits.append(short)
         return min(waits)
 
     def _every(self, bounds: tuple[float, float]) -> float:
-        """An interval that costs less than a statement for each call."""
+        """An interval within the bounds, long enough to cost less than one statement per call."""
         speed = self._speed.measured(self.now())
         return min(bounds[1], max(bounds[0], 2 * bounds[0] / speed)) if speed else bounds[0]
 
     def _wants_more(self) -> bool:
-        """Whether the first call waits for others to land, and more may be allowed than a moment ago."""
+        """Whether the first call waits until others have ended, although more calls in flight may be allowed by now."""
         held = self._held
         if held is None or self._busy < held.held:
             return False
@@ -277,7 +265,8 @@ class SharedLimit:
     def _wanted(self) -> Visit:
         now = self.now()
         refills = self._blocks.refills(self._next_needs(), self._speed.measured(now), now)
-        is_due = now >= self._held_at + self._every(HOLD_SECONDS) or self._held is None or self._refusals
+        # Include what will be due soon, because that saves a visit.
+        is_due = now >= self._held_at + self._every(HOLD_SECONDS) / 2 or self._held is None or self._refusals
         hold = None
         if is_due or self._wants_more() or (self._held is not None and not self._held.cap):
             wanted = min(self.rows.most, self._busy + len(self._queue))
@@ -286,11 +275,11 @@ class SharedLimit:
                 self._busy, wanted, len(self._queue), self._clean, self._blocks.knows_rate, yields=self._yields
             )
             self._clean = 0
-        looks = hold is not None or now >= self._looked_at + self._every(LOOK_SECONDS)
+        looks = hold is not None or now >= self._looked_at + self._every(LOOK_SECONDS) / 2
         return Visit(refills, hold, tuple(self._refusals), tuple(self._told.values()), looks=looks)
 
     def _next_needs(self) -> list[Need]:
-        """What the calls need that could go now."""
+        """The needs of the waiting calls that could be admitted now."""
         free = max(1, self.rows.most - self._busy)
         return [waiter.need for waiter in islice(self._queue, free)]
 
@@ -304,7 +293,7 @@ class SharedLimit:
             self._closed_until = now + lease.levels[Dimension.IN_FLIGHT].closed_seconds
 
     def _turn_away(self) -> None:
-        """Send back the calls that would have to wait too long: their items give their places to other work."""
+        """End the wait of calls that would wait too long, so that their items free their slots for other work."""
         if not self._queue:
             return
         now, closed, patience = self.now(), self.closed_seconds(), self._patience()
@@ -329,6 +318,6 @@ class SharedLimit:
         try:
             await asyncio.to_thread(self.rows.visit, left)
         except Exception as problem:
-            log.warning("[limits] %s: %s; what it held lapses by itself", self.rows.key, problem)
+            log.warning("[limits] %s: %s; its reservations expire by themselves", self.rows.key, problem)
         if self._queue:
             self._tending = asyncio.create_task(self._tended())

@@ -1,4 +1,4 @@
-"""What services say about their limits: in headers, in the body of a refusal, in words."""
+"""Reads what services report about their limits: in headers, in the body of a refusal, or in its message."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from fanfold.model.rate_limits import DAY_SECONDS, WINDOW_SECONDS, Dimension
+from fanfold.model.money.rate_limits import DAY_SECONDS, WINDOW_SECONDS, Dimension
 
 OPENAI_NAMES = {"requests": Dimension.REQUESTS, "tokens": Dimension.TOKENS}
 ANTHROPIC_NAMES = {
@@ -24,14 +24,14 @@ IN_WORDS = re.compile(r"(?:try|retry)(?: again)? (?:in|after) ((?:\d+(?:\.\d+)?(
 PER_DAY = re.compile(r"per[ _-]?day|daily|\b[RT]PD\b", re.IGNORECASE)
 THROTTLED = re.compile(r"too many requests|rate.?limit|throttl|slow down|request limit", re.IGNORECASE)
 DAY_FROM = 6 * 3_600.0
-"""A limit that takes this long to fill is one per day, though its header does not say so."""
+"""A limit that takes at least this long to refill is a daily one, even if its header does not say so."""
 DEEPEST = 6
-"""How deep in a body a delay is looked for."""
+"""How many levels of a body are searched for a delay."""
 
 
 @dataclass(frozen=True)
 class ToldLimit:
-    """A limit as a service states it with a reply."""
+    """A limit that a service reported with a reply."""
 
     dimension: Dimension
     limit: float
@@ -40,7 +40,7 @@ class ToldLimit:
 
 
 def told_in(headers: Any, now: datetime | None = None) -> tuple[ToldLimit, ...]:
-    """The limits in the headers of a reply; empty where there are none, or none that make sense."""
+    """The limits in the headers of a reply; empty if there are none, or none that make sense."""
     found = []
     for dimension, limit, remaining, reset in _named(headers):
         size, left = _number(limit), _number(remaining)
@@ -60,7 +60,7 @@ def _named(headers: Any) -> Iterator[tuple[Dimension, str | None, str | None, st
 
 
 def _judged(told: ToldLimit) -> ToldLimit:
-    """Some services (Groq) state requests per day under the name of requests: only the time to the reset tells."""
+    """Detect a daily limit by its time to reset: some services (Groq) report requests per day as plain requests."""
     used = told.limit - told.remaining if told.remaining is not None else 0.0
     if told.dimension is not Dimension.REQUESTS or used <= 0 or (told.reset_seconds or 0.0) <= 1.5 * WINDOW_SECONDS:
         return told
@@ -79,7 +79,7 @@ def _number(text: str | None) -> float | None:
 
 
 def seconds_of(text: str | None, now: datetime) -> float | None:
-    """Seconds in a reset: a duration (`6m0s`, `12ms`), a plain number of seconds, or a moment (RFC 3339)."""
+    """Seconds until a reset, which is a duration (`6m0s`, `12ms`), a plain number of seconds, or a time (RFC 3339)."""
     if not text:
         return None
     if (plain := _number(text)) is not None:
@@ -94,7 +94,7 @@ def seconds_of(text: str | None, now: datetime) -> float | None:
 
 
 def duration(text: str) -> float | None:
-    """Seconds in a duration like `1h2m3.5s`; None when the text is something else."""
+    """Seconds in a duration like `1h2m3.5s`; None if the text is something else."""
     parts = PART.findall(text.strip())
     if not parts or "".join(number + unit for number, unit in parts) != text.strip():
         return None
@@ -127,18 +127,18 @@ def _values(body: Any, names: tuple[str, ...], depth: int) -> Iterator[Any]:
 
 
 def is_daily(body: Any, said: str = "") -> bool:
-    """Whether a refusal is about a quota of the day, which waiting for a minute does not bring back."""
+    """Whether a refusal is about a daily quota, so that waiting for a minute does not help."""
     ids = " ".join(str(value) for value in _values(body, ("quotaId", "quotaMetric", "quota_limit", "code", "type"), 0))
     return PER_DAY.search(f"{ids} {said}") is not None
 
 
 def is_throttling(said: str) -> bool:
-    """Whether the words of an error without a status are those of a service that is asked too often."""
+    """Whether the message of an error without a status says that there were too many requests."""
     return THROTTLED.search(said) is not None
 
 
 def until_tomorrow(now: datetime | None = None) -> float:
-    """Seconds until the day ends (UTC), for a quota whose service does not say when it comes back."""
+    """Seconds until midnight (UTC), for a daily quota if the service does not say when it is renewed."""
     moment = now or datetime.now(UTC)
     midnight = moment.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(seconds=DAY_SECONDS)
     return max(60.0, (midnight - moment).total_seconds())

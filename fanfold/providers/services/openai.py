@@ -7,13 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 import openai
+from openai.types.chat import ChatCompletion
 
+from fanfold.model.money.questions import SCHEMA, Usage
 from fanfold.model.text.sentences import say
-from fanfold.model.values.questions import Usage
 from fanfold.providers.configuration import DEFAULT_ADDRESSES, Provider
+from fanfold.providers.costs.prices import cost_of
 from fanfold.providers.limits.told import told_in
-from fanfold.providers.prices import cost_of
-from fanfold.providers.services import (
+from fanfold.providers.services.service import (
     Finish,
     LeftOut,
     Reply,
@@ -29,11 +30,14 @@ from fanfold.providers.services import (
 )
 
 NO_KEY = "none"
-"""The library wants a key also for servers that need none."""
+"""The library requires a key, even for servers that need none."""
 
 
 class OpenAIService:
-    """One provider that speaks this protocol."""
+    """One provider that speaks this protocol, in chat."""
+
+    endpoint = "/v1/chat/completions"
+    """The path for questions, live and in batches."""
 
     def __init__(self, provider: Provider) -> None:
         self.provider = provider
@@ -46,7 +50,7 @@ class OpenAIService:
         self._left_out = LeftOut()
 
     async def call(self, request: Request) -> Reply:
-        """Ask once; a parameter that the model does not take is left out from then on."""
+        """Ask once. If the model refuses a parameter, ask without it, now and from then on."""
         while True:
             try:
                 return await self._call(request)
@@ -61,11 +65,14 @@ class OpenAIService:
         await self.client.close()
 
     def body(self, request: Request) -> dict[str, Any]:
-        """The request in the words of the protocol, without parameters that the model does not take."""
+        """The body of a request in this protocol, without parameters that the model has refused."""
         named = dict(self._left_out.sent(request))
         if longest := named.pop("max_tokens", None):
             own = "api.openai.com" in self.provider.address
             named["max_completion_tokens" if own else "max_tokens"] = longest
+        if schema := named.pop(SCHEMA, None):
+            wanted = {"name": "answer", "strict": True, "schema": schema}
+            named["response_format"] = {"type": "json_schema", "json_schema": wanted}
         return {"model": request.model, "messages": _messages(request), **named}
 
     async def _call(self, request: Request) -> Reply:
@@ -74,8 +81,12 @@ class OpenAIService:
         )
         return replace(self.reply(raw.parse(), request.model), told=told_in(raw.headers))
 
+    def reply_in(self, body: dict[str, Any], model: str) -> Reply:
+        """The reply in the body of a batch result; ServiceTrouble if the body contains an error."""
+        return self.reply(ChatCompletion.construct(**body), model)
+
     def reply(self, answer: Any, model: str) -> Reply:
-        """What a completion says; ServiceTrouble when it has an error inside."""
+        """The reply in a completion; ServiceTrouble if it contains an error."""
         if not getattr(answer, "choices", None):
             raise trouble_inside(self.provider, error_inside(answer))
         choice = answer.choices[0]
@@ -99,28 +110,26 @@ class OpenAIService:
 def _messages(request: Request) -> Any:
     content: Any = request.prompt
     if request.images:
-        pictures = [
-            {"type": "image_url", "image_url": {"url": f"data:{media_type(image)};base64,{_encoded(image)}"}}
-            for image in request.images
-        ]
+        pictures = [{"type": "image_url", "image_url": {"url": data_url(image)}} for image in request.images]
         content = [*pictures, {"type": "text", "text": request.prompt}]
     system = [{"role": "system", "content": request.system}] if request.system else []
     return [*system, {"role": "user", "content": content}]
 
 
-def _encoded(image: bytes) -> str:
-    return base64.b64encode(image).decode()
+def data_url(image: bytes) -> str:
+    """A picture as a data URL, for a request."""
+    return f"data:{media_type(image)};base64,{base64.b64encode(image).decode()}"
 
 
 def _text(content: Any) -> str:
-    """Some servers send the text in parts."""
+    """The text of a message; some servers send it in parts."""
     if isinstance(content, list):
         return "".join(str(part.get("text", "")) for part in content)
     return content or ""
 
 
 def trouble_of(error: Exception, provider: Provider) -> ServiceTrouble:
-    """What an error of the library means."""
+    """The ServiceTrouble for an error of the library."""
     if isinstance(error, openai.APITimeoutError):
         return time_out(error, provider)
     if isinstance(error, openai.APIStatusError):

@@ -1,6 +1,6 @@
 """The budgets that an installation sets for everybody: `[budgets]` of fanfold.toml, by owner, provider and day.
 
-The file is read again when it has changed, so a raised budget counts without a restart.
+The file is read again when it has changed, so a raised budget takes effect without a restart.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from pathlib import Path
 from typing import Any
 
 from fanfold.errors import BadInput
+from fanfold.model.money.amounts import read_amount
 from fanfold.model.text.sentences import say
-from fanfold.model.values.money import read_amount
 from fanfold.settings import tables
 
 PERIODS = {"day": "%Y-%m-%d", "month": "%Y-%m"}
 MEANINGS = {
     "day": "What all calls together may cost per day (UTC).",
-    "owner": "What the tasks of each owner may cost who has no line under `[budgets.owners]`.",
-    "owners": "`[budgets.owners]`: what the tasks of single owners may cost.",
-    "providers": "`[budgets.providers]`: what the calls to single providers may cost.",
+    "owner": "What the tasks of each owner without a line under `[budgets.owners]` may cost.",
+    "owners": "`[budgets.owners]`: what the tasks of particular owners may cost.",
+    "providers": "`[budgets.providers]`: what the calls to particular providers may cost.",
     "strict": "Whether each call reserves the most that it can cost, in these budgets.",
-    "allow_unknown_cost": "Whether models without a known price may be asked although there are budgets.",
+    "allow_unknown_cost": "Whether models without a known price may be asked even if a budget is set.",
 }
 
 
@@ -35,13 +35,13 @@ class Cap:
     period: str | None = None
 
     def time_of(self, moment: datetime) -> str:
-        """The day or month of a moment; empty where the amount is for all time."""
+        """The day or month of a moment; empty if the amount is for all time."""
         return "" if self.period is None else moment.strftime(PERIODS[self.period])
 
 
 @dataclass(frozen=True)
 class SharedBudgets:
-    """`[budgets]`, read."""
+    """The parsed `[budgets]` table."""
 
     day: Cap | None = None
     owner: Cap | None = None
@@ -51,7 +51,7 @@ class SharedBudgets:
     allow_unknown_cost: bool = False
 
     def scopes(self, owner: str, provider: str, moment: datetime) -> dict[str, int]:
-        """Scope → cap, of every budget that a call falls under, in the order in which they are locked."""
+        """Scope → cap for every budget that applies to a call, in the order in which they are locked."""
         caps = (
             ("owner", owner, self.owners.get(owner, self.owner)),
             ("provider", provider, self.providers.get(provider)),
@@ -61,7 +61,7 @@ class SharedBudgets:
 
 
 def whose(scope: str) -> str:
-    """Whose budget a scope is, as part of a sentence."""
+    """Name the budget of a scope, as part of a sentence."""
     place, _, who = scope.partition(":")
     kind, _, time = place.partition("@")
     if kind == "all":
@@ -72,7 +72,7 @@ def whose(scope: str) -> str:
 
 
 class BudgetFile:
-    """`[budgets]` as it stands now."""
+    """The current `[budgets]` of fanfold.toml."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder or Path.cwd()
@@ -95,7 +95,7 @@ class BudgetFile:
 
 
 def read(given: Mapping[str, Any]) -> SharedBudgets:
-    """`[budgets]`, checked; BadInput names what is wrong."""
+    """Parse and check `[budgets]`; BadInput names what is wrong."""
     if unknown := sorted(set(given) - set(MEANINGS)):
         raise BadInput(say("budgets_unknown", names=unknown, known=list(MEANINGS)))
     for name in ("owners", "providers"):
@@ -112,7 +112,7 @@ def read(given: Mapping[str, Any]) -> SharedBudgets:
 
 
 def _cap(value: Any) -> Cap:
-    """`20`, or `"20 per day"`."""
+    """Parse `20` or `"20 per day"`."""
     amount, mark, period = str(value).partition(" per ")
     if mark and period.strip() not in PERIODS:
         raise BadInput(say("budgets_period", value=value, known=list(PERIODS)))
@@ -120,5 +120,5 @@ def _cap(value: Any) -> Cap:
 
 
 def utc_now() -> datetime:
-    """The time that decides which day it is."""
+    """The current UTC time, which decides the day or month of a budget."""
     return datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""Where a price comes from: the settings of its provider or the public price list, and of which date that list is."""
+"""The source of a price: the provider's settings, or the public price list with its date."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from functools import cache
 from importlib.metadata import version
 
 from fanfold.providers.configuration import Provider
-from fanfold.providers.prices import unit_prices
+from fanfold.providers.costs.prices import unit_prices
 
 DATE = re.compile(r"\b20\d\d-[01]\d-[0-3]\d\b")
 SMALL_REQUEST = 1_024
-"""Prices are told for a request of so many tokens; longer ones may cost more per token."""
+"""Prices are shown for a request of this many tokens; longer ones may cost more per token."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class ListedPrice:
     output: float | None = None
     source: str = "unknown"
     dated: str | None = None
-    """The newest date that the price list names; None for prices of the settings, which have none."""
+    """The newest date that the price list names; None for prices from the settings, which have no date."""
 
     @property
     def told(self) -> str:
@@ -34,7 +34,7 @@ class ListedPrice:
 
 
 def listed_price(provider: Provider, model: str) -> ListedPrice:
-    """The price of a model, as calls to it are counted."""
+    """The price at which calls to a model are counted."""
     found = unit_prices(provider, model, SMALL_REQUEST) if model else None
     if found is None:
         return ListedPrice()
@@ -46,7 +46,7 @@ def listed_price(provider: Provider, model: str) -> ListedPrice:
 
 @cache
 def _newest_date() -> str | None:
-    """The newest date in the comments of the price list: the list itself has none."""
+    """The newest date in the comments of the price list: the list itself has no date."""
     from genai_prices.data_snapshot import get_snapshot
 
     comments = [

@@ -1,54 +1,58 @@
-"""Holds calls within their budgets: plan before the transaction that begins a call, reserve in it, settle with the answer.
+"""Keeps calls within their budgets: plan before the transaction that records a call, reserve in it, settle with the answer.
 
-A call reserves what hardly any call of its pipeline and model has exceeded (the 95th percentile), before anything was measured a
-high guess, and never more than it can cost. A strict budget has it reserve the most that it can cost. So the overshoot is at most
-the sum of what calls in the air cost beyond what they reserved; with a strict budget, only a wrong guess of the prompt's tokens.
+A call reserves the 95th percentile of what calls of its pipeline and model have cost. Before anything was measured, it reserves
+a high guess. It never reserves more than it can cost; in a strict budget it reserves exactly the most that it can cost.
+So a budget is exceeded at most by what the calls in flight cost beyond their reservations, and a strict budget only if the
+tokens of a prompt were guessed too low. A call that cost more than its computed maximum raises the maximum of later calls.
 
-Unknown outcomes stay reserved. A task without a budget, in an installation without any, costs one look every two seconds.
+Unknown outcomes stay reserved. Where there are no budgets, a task costs one query every two seconds.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
+import math
 import random
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fanfold.errors import PauseTask, Temporary
+from fanfold.model.money.amounts import parts_of, told
+from fanfold.model.money.budgets import WARN_AT
 from fanfold.model.text.sentences import Sentence, say
-from fanfold.model.values.budgets import WARN_AT
-from fanfold.model.values.money import parts_of, told
+from fanfold.providers.costs.measured_costs import Key, MeasuredCosts
+from fanfold.providers.costs.prices import dearest
+from fanfold.providers.costs.shared_budgets import BudgetFile, utc_now, whose
 from fanfold.providers.inquiry import Inquiry
-from fanfold.providers.measured_costs import Key, MeasuredCosts
-from fanfold.providers.prices import dearest
 from fanfold.providers.question_size import QuestionSize, size_of
-from fanfold.providers.shared_budgets import BudgetFile, utc_now, whose
-from fanfold.store.rows.budgets import BudgetRow, Settled, task_scope
+from fanfold.store.rows.money.answers import NO_ANSWER, LostCall
+from fanfold.store.rows.money.budgets import BudgetRow, Settled, task_scope
 from fanfold.store.store import Store, Transaction
 
 LOOK_SECONDS = 2.0
-"""How often to look which budgets a task falls under: one that is added to a running task counts after this time."""
+"""How often to read which budgets apply to a task: a budget added to a running task takes effect within this time."""
 MOST_KNOWN = 1_000
-"""Tasks whose budgets are remembered."""
+"""Most tasks whose budgets are remembered."""
 ROOM_SECONDS = 0.3
-"""How often to look whether calls in the air have left something of a budget."""
+"""How often to check whether calls that were in flight have freed part of a full budget."""
 MORE_SECONDS = 30.0
-"""How much longer than the time limit of a call its reservation counts as in the air."""
+"""How much longer than its timeout a call with a reservation counts as in flight."""
 STRICT_ANSWER = 128_000
-"""The longest answer where neither the question nor the price list names a limit."""
+"""Assumed tokens of the longest answer, if the question sets no limit."""
 
 
 class BudgetSpent(PauseTask):
-    """The budget does not allow the call: the task is paused, and the item goes back unharmed."""
+    """The budget does not allow the call: the task is paused, and the item goes back without losing a retry."""
 
     code = "budget"
 
 
 class BudgetWaits(Temporary):
-    """All that is left of the budget is reserved for calls under way: the item comes back in a moment, unharmed."""
+    """The rest of the budget is reserved for calls in flight: the item is tried again soon, without losing a retry."""
 
     code = "budget"
 
@@ -67,7 +71,7 @@ class BudgetFull(Exception):
 
 @dataclass(frozen=True)
 class Rules:
-    """The budgets that a call falls under, in the order in which they are locked."""
+    """The budgets that apply to a call, in the order in which they are locked."""
 
     scopes: tuple[str, ...] = ()
     strict: bool = False
@@ -83,19 +87,27 @@ class CallPlan:
     size: QuestionSize
     rules: Rules
     amount: int = 0
+    computed: int = 0
+    """The most that the call can cost, computed from its tokens."""
     is_priced: bool = True
     tries: int = 0
-    """How often settling was tried. After a connection that broke, only the ledger knows whether it was kept."""
+    """How often settling was tried. After a lost connection, only the ledger shows whether it was committed."""
     is_settled: bool = False
 
     @property
+    def noted(self) -> dict[str, Any]:
+        """What the ledger stores about the plan until the outcome of the call is known."""
+        scopes = self.rules.scopes
+        return {"reserved": self.amount, "scopes": json.dumps(scopes)} if scopes else {}
+
+    @property
     def key(self) -> Key:
-        """What its cost is counted under."""
+        """The key under which its cost is counted."""
         return self.inquiry.asking.pipeline, self.inquiry.provider.name, self.inquiry.model
 
 
 class CallBudget:
-    """The budgets of all calls in one event loop; its verbs run in threads."""
+    """The budgets of all calls in one event loop; its methods run in threads."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -105,7 +117,7 @@ class CallBudget:
         self._lock = threading.Lock()
 
     def plan(self, inquiry: Inquiry, parameters: Mapping[str, Any]) -> CallPlan:
-        """What a call will reserve; BudgetSpent when its price is not known and nobody has agreed to that."""
+        """What a call will reserve; BudgetSpent if its price is unknown and unknown costs are not allowed."""
         plan = CallPlan(inquiry, size_of(inquiry.question, parameters), self._rules_of(inquiry))
         if plan.rules.scopes:
             cost = self._reserved_by(plan)
@@ -117,16 +129,16 @@ class CallBudget:
         return plan
 
     def reserve(self, tx: Transaction, plan: CallPlan) -> None:
-        """Reserve in every budget, as the last of the transaction that begins the call; BudgetFull rolls it back."""
+        """Reserve in every budget, as the last step of the transaction that records the call; BudgetFull rolls it back."""
         seconds = plan.inquiry.provider.timeout + MORE_SECONDS
         full = tx.budgets.reserve(plan.rules.scopes, plan.amount, seconds)
         if full is not None:
             raise BudgetFull(plan, full)
 
     async def until_room(self, plan: CallPlan, scope: str, give_up_at: float) -> None:
-        """Wait while calls in the air may leave something of a full budget; BudgetSpent when they cannot.
+        """Wait while calls in flight may free part of a full budget; BudgetSpent if they cannot.
 
-        After a while the item gives its place to other work, and comes back.
+        After ``give_up_at``, BudgetWaits frees the item's slot for other work; the item is tried again later.
         """
         while not await asyncio.to_thread(self._has_room, plan, scope):
             if time.monotonic() > give_up_at:
@@ -134,7 +146,7 @@ class CallBudget:
             await asyncio.sleep(ROOM_SECONDS * random.uniform(0.5, 1.5))
 
     def _has_room(self, plan: CallPlan, scope: str) -> bool:
-        """Whether the call may be tried again now. The first answers may have shown that it reserves too much."""
+        """Whether the call may be tried again now. It may reserve less than before, since answers were measured."""
         with self.store.read() as tx:
             row = tx.budgets.get(scope)
         if row is None:  # Its task was deleted meanwhile.
@@ -151,16 +163,22 @@ class CallBudget:
         return False
 
     def note_try(self, tx: Transaction, call: int | None, plan: CallPlan) -> None:
-        """Find out, before a call is settled once more after a lost connection, whether that was kept the first time."""
+        """If a call is settled again after a lost connection, find out whether the first try was committed."""
         plan.tries += 1
         plan.is_settled = plan.tries > 1 and call is not None and not tx.calls.is_asked(call)
 
+    def note_gone(self, tx: Transaction, call: int | None, plan: CallPlan) -> None:
+        """A call is no longer in the ledger. If a later call replaced it, its reservation was released then."""
+        if call is not None and tx.calls.is_withdrawn(call, plan.inquiry.asking.item):
+            plan.amount = 0
+
     def settle(self, tx: Transaction, plan: CallPlan, row: Mapping[str, Any]) -> None:
-        """Count what a call has cost; a price that is not known keeps the reservation. The last of its transaction."""
+        """Count the cost of a call; if its price is unknown, the reservation stays. Last step of its transaction."""
         if plan.is_settled:
             return
         self.measured.add(tx, plan.key, plan.size.guessed, row)
         cost = row["cost"]
+        self.measured.compare(plan.key, plan.computed, cost)
         if cost is None:
             self._change(tx, plan, 0, unknown=plan.amount, unpriced=1)
         else:
@@ -171,26 +189,34 @@ class CallBudget:
         self._change(tx, plan, 0)
 
     def hold(self, tx: Transaction, plan: CallPlan) -> None:
-        """The call may have been paid: what it reserved stays reserved, and is shown."""
+        """The call may have been charged: its reservation stays, and is shown as unknown."""
         self._change(tx, plan, 0, unknown=plan.amount)
 
+    def give_back(self, tx: Transaction, lost: Sequence[LostCall]) -> None:
+        """Release the reservations of unanswered calls that the service took for the same call as a later one."""
+        for call in lost:
+            is_held = call.outcome == NO_ANSWER
+            reserved, unknown = (0, -call.reserved) if is_held else (call.reserved, 0)
+            tx.budgets.settle(call.scopes, reserved, 0, unknown=unknown)
+
     def _change(self, tx: Transaction, plan: CallPlan, cost: int, unknown: int = 0, unpriced: int = 0) -> None:
-        settled = tx.budgets.settle(plan.rules.scopes, plan.amount, cost, unknown=unknown, unpriced=unpriced)
-        events = [_warning(plan, one) for one in settled if one.spent - cost < WARN_AT * one.cap <= one.spent]
-        tx.events.add(events)
+        task = plan.inquiry.asking.task
+        count_cost(tx, task, plan.rules.scopes, plan.amount, cost, unknown=unknown, unpriced=unpriced)
 
     def _reserved_by(self, plan: CallPlan) -> int | None:
-        """What the call reserves; None when the price is not known."""
+        """The amount that the call reserves; None if the price is unknown."""
         provider, model, size = plan.inquiry.provider, plan.inquiry.model, plan.size
         high = dearest(provider, model, size.most_input, size.likely_output)
         if high is None:
             return None
         most = dearest(provider, model, size.most_input, STRICT_ANSWER if size.limit is None else size.limit)
         assert most is not None
+        plan.computed = parts_of(most)
+        most_parts = math.ceil(plan.computed * self.measured.excess(plan.key))
         if plan.rules.strict:
-            return parts_of(most)
+            return most_parts
         measured = self.measured.likely_most(plan.key)
-        return min(parts_of(most), parts_of(high) if measured is None else measured)
+        return min(most_parts, parts_of(high) if measured is None else measured)
 
     def _rules_of(self, inquiry: Inquiry) -> Rules:
         key = inquiry.asking.task, inquiry.provider.name
@@ -208,7 +234,7 @@ class CallBudget:
             self._rules.pop((inquiry.asking.task, inquiry.provider.name), None)
 
     def _read_rules(self, inquiry: Inquiry) -> Rules:
-        """Which budgets there are; those of the file get the cap that the file says now."""
+        """Read which budgets apply. Those of the file get the cap that the file states now."""
         shared, own = self.file.current(), task_scope(inquiry.asking.task)
         caps = shared.scopes(inquiry.asking.owner, inquiry.provider.name, utc_now())
         with self.store.read() as tx:
@@ -226,12 +252,27 @@ class CallBudget:
         return Rules((*((own,) if mine else ()), *caps), strict, allowed, time.monotonic())
 
 
+def count_cost(
+    tx: Transaction,
+    task: int,
+    scopes: Sequence[str],
+    reserved: int,
+    cost: int,
+    *,
+    unknown: int = 0,
+    unpriced: int = 0,
+) -> None:
+    """Release what calls of a task reserved, count what they cost, and warn if a budget is nearly used up."""
+    settled = tx.budgets.settle(scopes, reserved, cost, unknown=unknown, unpriced=unpriced)
+    tx.events.add([_warning(task, one) for one in settled if one.spent - cost < WARN_AT * one.cap <= one.spent])
+
+
 def _differs(row: BudgetRow, cap: int, shared: Any) -> bool:
     return (row.cap, row.strict, row.allow_unknown) != (cap, shared.strict, shared.allow_unknown_cost)
 
 
 def _why(row: BudgetRow, amount: int, task: str) -> Sentence:
-    """Why nothing more is asked, and the way out."""
+    """Why no more calls are made, and what to do about it."""
     lost = row.unknown + (0 if row.is_open else row.reserved)
     spent, cap, next_call = told(row.spent), told(row.cap), told(amount)
     if not row.scope.startswith("task:"):
@@ -243,10 +284,10 @@ def _why(row: BudgetRow, amount: int, task: str) -> Sentence:
     return say("budget_spent", spent=spent, cap=cap, next=next_call, task=task)
 
 
-def _warning(plan: CallPlan, one: Settled) -> dict[str, Any]:
-    """The event that says that a budget will soon be used up."""
+def _warning(task: int, one: Settled) -> dict[str, Any]:
+    """The event that says that a budget is nearly used up."""
     spent, cap, share = told(one.spent), told(one.cap), round(100 * one.spent / max(1, one.cap))
     reason = say("budget_warning", spent=spent, cap=cap, share=share)
     if not one.scope.startswith("task:"):
         reason = say("budget_shared_warning", whose=whose(one.scope), spent=spent, cap=cap, share=share)
-    return {"task": plan.inquiry.asking.task, "actor": "budget", "verb": "budget", "reason": reason}
+    return {"task": task, "actor": "budget", "verb": "budget", "reason": reason}

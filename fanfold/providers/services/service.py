@@ -10,22 +10,22 @@ from importlib.util import find_spec
 from typing import Any, Protocol
 
 from fanfold.errors import BadInput
+from fanfold.model.money.questions import SCHEMA, Usage
 from fanfold.model.shortage import shortage
 from fanfold.model.text.sentences import Sentence, say
-from fanfold.model.values.questions import Usage
 from fanfold.model.values.secrets import blanked
 from fanfold.providers.configuration import Provider
 from fanfold.providers.limits.told import ToldLimit, delay_in, is_daily, is_throttling, told_in, until_tomorrow
 
 NOT_SENT = ("ConnectTimeout", "PoolTimeout")
-"""What the HTTP library calls a time-out before anything was sent."""
+"""The HTTP library's names for a timeout before anything was sent."""
 CUT = ("RemoteProtocolError", "ReadError", "WriteError", "DecodingError")
-"""What the HTTP library calls a connection that ended while it was in use: the request may have been served."""
+"""The HTTP library's names for a connection that broke while in use: the request may have been served."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What goes to a service."""
+    """A request to a service, in any protocol."""
 
     model: str
     prompt: str
@@ -45,21 +45,21 @@ class Finish(StrEnum):
 
 @dataclass(frozen=True)
 class Reply:
-    """What came back, unjudged."""
+    """The reply of a service, before it is checked."""
 
     text: str
     finish: Finish
     usage: Usage
     told: tuple[ToldLimit, ...] = ()
-    """What the service says of its limits."""
+    """What the service reported about its limits."""
 
 
 UNKNOWN_STATUSES = (502, 504, 520, 524)
-"""A gateway lost the answer of the service behind it, which may have worked."""
+"""Statuses of a gateway that lost the answer of the service behind it: the request may have been served."""
 
 
 ACCOUNT_CODES = ("insufficient_quota", "billing_not_active", "billing_error")
-"""What services call an account that cannot pay, whatever the status."""
+"""Error codes for an account that cannot pay, with any HTTP status."""
 NAMED_STATUSES = {
     "invalid_request_error": 400,
     "authentication_error": 401,
@@ -81,34 +81,34 @@ NAMED_STATUSES = {
     "internal_server_error": 500,
     "overloaded_error": 529,
 }
-"""The HTTP status of each word that services have for an error, in small letters."""
+"""The HTTP status that each error code of a service stands for; codes are in lower case."""
 
 
 SHORTEST_QUOTA = 600.0
-"""A service that says to wait for less, though the day's quota is used up, speaks of another limit."""
+"""If the daily quota is used up but the service asks for a shorter wait than this, the wait is for another limit."""
 
 
 class TroubleKind(StrEnum):
-    """What kind of trouble a service has, which decides what happens next."""
+    """The kind of trouble with a service, which decides what happens next. "Counted" means as one of the item's retries."""
 
     BUSY = "busy"
-    """It failed (5xx, a broken answer): try again, counted."""
+    """The service failed (5xx, a broken answer): try again, counted."""
     LATE = "timeout"
-    """It did not answer in time: try again, counted."""
+    """The service did not answer in time: try again, counted."""
     LIMITED = "rate_limited"
     """Too many requests: wait, not counted."""
     QUOTA = "quota_used_up"
-    """The day's quota is used up: the next model, or wait until it is there again, not counted."""
+    """The daily quota is used up: ask the next model, or wait for the new quota, not counted."""
     REFUSED = "refused"
-    """The key, the account or the model is not accepted: no page will fare better."""
+    """The key, the account or the model is not accepted: other items would fail too."""
     UNREACHABLE = "unreachable"
-    """Nobody is there: wait, not counted."""
+    """The service cannot be reached: wait, not counted."""
     REJECTED = "rejected"
-    """It does not take this very request: another model may."""
+    """The service does not accept this particular request: another model may."""
 
 
 class ServiceTrouble(Exception):
-    """A call that brought no answer. The message never has the key in it, also when the service repeats it."""
+    """A call that brought no answer. The message never contains the key, even if the service repeats it."""
 
     def __init__(
         self,
@@ -131,9 +131,9 @@ class ServiceTrouble(Exception):
         self.unknown = unknown or kind is TroubleKind.LATE
         """Whether the service may have done the work, and charged for it, although no answer came."""
         self.told = told
-        """What the service says of its limits."""
+        """What the service reported about its limits."""
         self.is_own = is_own
-        """Whether we did not ask at all, since the limit that we keep is used up or closed."""
+        """Whether nothing was sent, because our own limit is used up or closed."""
 
 
 class Service(Protocol):
@@ -144,12 +144,12 @@ class Service(Protocol):
         ...
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         ...
 
 
 def objection(provider: Provider) -> Sentence | None:
-    """Why a provider cannot be asked here, and what to do about it; None when nothing is known to be in the way."""
+    """Why a provider cannot be asked here, and what to do about it; None if no reason is known."""
     if provider.lacks_key:
         return say("needs_key", provider=provider.name, variable=provider.key_env)
     if provider.kind == "anthropic" and find_spec("anthropic") is None:
@@ -158,21 +158,25 @@ def objection(provider: Provider) -> Sentence | None:
 
 
 def connect(provider: Provider) -> Service:
-    """The service of a provider; its library is loaded now and not earlier."""
+    """Connect to a provider. Its library is loaded only now."""
     if reason := objection(provider):
         raise BadInput(reason)
-    import_module("genai_prices")  # It is wanted with the first answer, and should not make that look late.
+    import_module("genai_prices")  # The first answer needs it; loading it then would make that answer look late.
     if provider.kind == "anthropic":
-        from fanfold.providers.anthropic import AnthropicService
+        from fanfold.providers.services.anthropic import AnthropicService
 
         return AnthropicService(provider)
-    from fanfold.providers.openai import OpenAIService
+    if provider.kind == "responses":
+        from fanfold.providers.services.openai_responses import ResponsesService
+
+        return ResponsesService(provider)
+    from fanfold.providers.services.openai import OpenAIService
 
     return OpenAIService(provider)
 
 
 def connection_trouble(error: Exception, provider: Provider) -> ServiceTrouble:
-    """What a connection that failed means: it was cut while in use, or it was never made."""
+    """The ServiceTrouble for a failed connection: it broke while in use, or it was never made."""
     if type(error.__cause__).__name__ in CUT:
         return ServiceTrouble(provider, TroubleKind.BUSY, say("broke_off"), unknown=True)
     if (advice := shortage(error)) is not None:
@@ -181,14 +185,14 @@ def connection_trouble(error: Exception, provider: Provider) -> ServiceTrouble:
 
 
 def time_out(error: Exception, provider: Provider) -> ServiceTrouble:
-    """What a time-out of the HTTP library means: nobody is there, or the request was sent and may have been served."""
+    """The ServiceTrouble for a timeout: the service was not reached, or the request was sent and may have been served."""
     if type(error.__cause__).__name__ in NOT_SENT:
         return ServiceTrouble(provider, TroubleKind.UNREACHABLE, say("not_reached", address=provider.address))
     return ServiceTrouble(provider, TroubleKind.LATE, say("late", seconds=provider.timeout))
 
 
 def refusal(provider: Provider, status: int, code: str, said: str, body: Any, headers: Any) -> ServiceTrouble:
-    """What an error with an HTTP status means."""
+    """The ServiceTrouble for an error with an HTTP status."""
     kind, wait = kind_of_status(status, code), seconds_to_wait(headers)
     if kind is TroubleKind.LIMITED:
         wait = wait if wait is not None else delay_in(body, said)
@@ -200,7 +204,7 @@ def refusal(provider: Provider, status: int, code: str, said: str, body: Any, he
 
 
 def kind_of_status(status: int, code: str) -> TroubleKind:
-    """What an HTTP status means; ``code`` is the service's own word for it, where it has one."""
+    """What an HTTP status means; ``code`` is the service's own error code, if any."""
     if code in ACCOUNT_CODES or status in (401, 402, 403, 404):
         return TroubleKind.REFUSED
     if status == 429:
@@ -211,9 +215,9 @@ def kind_of_status(status: int, code: str) -> TroubleKind:
 
 
 def trouble_inside(provider: Provider, error: Any) -> ServiceTrouble:
-    """What it means that a service sends an error, or nothing, with the status 200 of an answer.
+    """The ServiceTrouble for a reply with status 200 that contains an error, or nothing.
 
-    It is what the status would mean that the error names. One that names none may have cost something.
+    An error that names another status means what that status means. One that names none may have been charged.
     """
     if not error:
         return ServiceTrouble(provider, TroubleKind.BUSY, say("reply_without_answer"), unknown=True)
@@ -232,36 +236,42 @@ def trouble_inside(provider: Provider, error: Any) -> ServiceTrouble:
 
 
 def error_inside(answer: Any) -> Any:
-    """The error in a body with the status 200: under its name, or as the body itself."""
+    """The error in a body with status 200: its field `error`, or the body itself."""
     more = getattr(answer, "model_extra", None) or {}
     named = getattr(answer, "error", None)
     return named if named or not {"message", "code", "status"} & set(more) else more
 
 
 def _status_named(word: str) -> int | None:
-    """The HTTP status that an error's code or type stands for, if it does."""
+    """The HTTP status that an error's code or type stands for, if any."""
     if word.isascii() and word.isdigit() and 400 <= int(word) < 600:
         return int(word)
     return NAMED_STATUSES.get(word.lower())
 
 
+CALLED = {SCHEMA: ("response_format", "json_schema", "output_config")}
+"""The services' names for a parameter that has another name here."""
+
+
 class LeftOut:
-    """Parameters that a model has refused to take, so that they are not sent again."""
+    """Parameters that a model has refused, so that they are not sent again."""
 
     def __init__(self) -> None:
         self._by_model: dict[str, set[str]] = {}
 
     def sent(self, request: Request) -> dict[str, Any]:
-        """The parameters that the model may take."""
+        """The parameters of a request that its model has not refused."""
         refused = self._by_model.get(request.model, set())
         return {name: value for name, value in request.parameters.items() if name not in refused}
 
     def learn(self, request: Request, said: str) -> bool:
-        """Read in a refusal which parameter it is about; False when it is about something else."""
+        """Remember the parameters that a refusal names; False if it is about something else."""
         words = ("unsupported", "not support", "unknown", "unrecognized", "deprecated", "not permitted", "too large")
         if not any(word in said.lower() for word in words):
             return False
-        unknown = {name for name in self.sent(request) if name in said.lower()}
+        unknown = {
+            name for name in self.sent(request) if any(word in said.lower() for word in CALLED.get(name, (name,)))
+        }
         self._by_model.setdefault(request.model, set()).update(unknown)
         return bool(unknown)
 

@@ -5,18 +5,29 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
-from fanfold.model.values.questions import Usage
+from fanfold.model.money.batch import BATCH
+from fanfold.model.money.questions import Usage
 from fanfold.providers.configuration import Provider
 
 
 def cost_of(provider: Provider, model: str, usage: Usage) -> Usage:
-    """The usage with its cost, where tokens and price are known."""
+    """The usage with its cost, if tokens and price are known."""
     if usage.input_tokens is None or usage.output_tokens is None:
         return usage
     if provider.price_input is not None and provider.price_output is not None:
         per_million = provider.price_input * usage.input_tokens + provider.price_output * usage.output_tokens
         return replace(usage, cost=per_million / 1_000_000)
     return replace(usage, cost=_listed(provider, model, usage))
+
+
+def lane_share(provider: Provider, lane: str) -> float:
+    """The price of a question in a lane, as a share of the live price."""
+    return provider.batch_price if lane == BATCH else 1.0
+
+
+def at_lane_price(provider: Provider, usage: Usage, lane: str) -> Usage:
+    """The usage of a call, with its cost in a lane."""
+    return usage if usage.cost is None else replace(usage, cost=usage.cost * lane_share(provider, lane))
 
 
 def _listed(provider: Provider, model: str, usage: Usage) -> float | None:
@@ -35,9 +46,9 @@ def _listed(provider: Provider, model: str, usage: Usage) -> float | None:
 
 
 def dearest(provider: Provider, model: str, input_tokens: int, output_tokens: int) -> float | None:
-    """What these tokens cost at most, in US dollars: at the price of the tier that they may reach, none from a cache.
+    """The most that these tokens can cost, in US dollars: at the highest price tier they may reach, without a cache.
 
-    None when the price is not known. Looking up a price takes 0.2 ms, so it is kept for each size, rounded up.
+    None if the price is unknown. Looking up a price takes 0.2 ms, so prices are cached by size, rounded up.
     """
     size = max(1_024, 1 << max(0, input_tokens - 1).bit_length())
     found = unit_prices(provider, model, size)

@@ -1,6 +1,6 @@
-"""Estimates what a task will cost: from the questions that its pipeline declares, from what its items cost before, or a sample.
+"""Estimates what a task will cost, from the questions that its pipeline declares, from earlier items, or from a sample.
 
-Tokens are guessed without a vocabulary, and corrected by what the model really counted in earlier calls.
+Tokens are guessed without a tokenizer, and corrected by what the model counted in earlier calls.
 """
 
 from __future__ import annotations
@@ -10,28 +10,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from fanfold.errors import BadInput
+from fanfold.model.money.amounts import dollars
+from fanfold.model.money.estimates import BATCH, LIVE, Estimate, EstimateWork, ExpectedCall, LaneEstimate, Sample
+from fanfold.model.money.questions import Usage, chain_of
 from fanfold.model.pipelines.options import LOCAL
 from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.model.text.sentences import say
-from fanfold.model.values.estimates import BATCH, LIVE, Estimate, EstimateWork, ExpectedCall, LaneEstimate
-from fanfold.model.values.money import dollars
-from fanfold.model.values.questions import Usage, chain_of
 from fanfold.model.values.tokens import TOKENS_PER_IMAGE, guessed_tokens
 from fanfold.providers.configuration import Provider, choose, load
-from fanfold.providers.measured_costs import quantile
-from fanfold.providers.prices import cost_of
-from fanfold.store.rows.costs import ItemCost
-from fanfold.store.rows.usage_history import Bucket
+from fanfold.providers.costs.measured_costs import quantile
+from fanfold.providers.costs.prices import cost_of, lane_share
+from fanfold.store.rows.money.costs import ItemCost
+from fanfold.store.rows.money.usage_history import Bucket
 from fanfold.store.store import Store
 
 LOW, HIGH = 0.1, 0.9
-"""The quantiles of earlier costs that low and high stand for."""
+"""Quantiles of earlier costs that are shown as the low and the high estimate."""
 UNMEASURED = (0.5, 2.0)
-"""Low and high as parts of the expected cost where nothing was measured."""
+"""Low and high, as factors of the expected cost, if nothing was measured."""
 OUTPUT_PER_INPUT = 1.05
 OUTPUT_PER_IMAGE = 700
 FEWEST_SPREAD = 0.15
-"""A sample says nothing more exact than this."""
+"""Low and high differ from the expected cost by at least this share: no sample is more exact."""
 NORMAL_90 = 1.64
 
 
@@ -40,14 +40,14 @@ UNKNOWN = Estimate((LaneEstimate(LIVE), LaneEstimate(BATCH)), "")
 
 @dataclass(frozen=True)
 class Spread:
-    """Low and high as parts of the expected cost."""
+    """Low and high, as factors of the expected cost."""
 
     low: float
     high: float
 
 
 def estimate(store: Store, pipeline: Pipeline, work: EstimateWork) -> Estimate:
-    """What a task will cost, as far as that can be told without any call."""
+    """Estimate the cost of a task without any call."""
     expected = None if pipeline.estimator is None else list(pipeline.estimator(work))
     if expected is not None and not sum(call.count for call in expected):
         return Estimate(_lanes(None, 0.0, Spread(1, 1)), say("estimate_no_calls"), items=_count(work), calls=0)
@@ -57,27 +57,38 @@ def estimate(store: Store, pipeline: Pipeline, work: EstimateWork) -> Estimate:
     return _from_items(store, pipeline, work, provider, model)
 
 
-def extrapolated(rows: Sequence[ItemCost], total: int, done: int, model: str) -> Estimate:
-    """What a task will cost, from what its first items have cost."""
-    provider = load().get(model.partition(":")[0])
-    paid = [row for row in rows if row.calls and row.cost is not None]
-    spent = sum(row.cost or 0.0 for row in paid)
+def extrapolated(rows: Sequence[ItemCost], sample: Sample) -> Estimate:
+    """What a task will cost, from what it has cost so far: the items of the stage that was sampled stand for all of them.
+
+    Items that asked no model cost nothing, and as many of the others are expected to. Nothing is known of the stages after it,
+    so these are named as not included.
+    """
+    provider = load().get(sample.model.partition(":")[0])
+    priced = [row for row in rows if row.calls and row.cost is not None]
+    paid = [row for row in priced if row.stage == sample.stage]
     if not paid:
-        why = say("estimate_sample_unknown", count=len(rows))
-        return replace(UNKNOWN, why=why, model=model, items=total, sampled=done)
-    mean = spent / len(paid)
-    expected = spent + mean * max(0, total - done)
+        why = say("estimate_sample_unknown", count=sample.done)
+        return replace(UNKNOWN, why=why, model=sample.model, items=sample.total, sampled=sample.done)
+    costs = [_live_cost(provider, row) for row in paid] + [0.0] * sample.free
+    mean = sum(costs) / len(costs)
+    before = [row for row in priced if row.stage != sample.stage]
+    left = mean * max(0, sample.total - sample.done)
+    expected = sum(_live_cost(provider, row) for row in before) + sum(costs) + left
     calls, asked, answered = (
-        round(sum(values) / len(paid) * total)
+        round(sum(values) / len(costs) * sample.total)
         for values in zip(*((row.calls, row.input_tokens, row.output_tokens) for row in paid), strict=True)
     )
-    lanes = _lanes(provider, expected, _spread_of([row.cost or 0.0 for row in paid], mean))
-    why = say("estimate_sample", count=len(paid), total=total)
-    return Estimate(lanes, why, model, total, calls, asked, answered, sampled=done, spent=spent)
+    calls += sum(row.calls for row in before)
+    lanes = _lanes(provider, expected, _spread_of(costs, mean))
+    spent = sum(row.cost or 0.0 for row in priced)
+    why = say("estimate_sample", count=sample.done, total=sample.total)
+    if sample.later:
+        why = say("estimate_sample_later", why=why, stages=list(sample.later))
+    return Estimate(lanes, why, sample.model, sample.total, calls, asked, answered, sampled=sample.done, spent=spent)
 
 
 def _spread_of(costs: Sequence[float], mean: float) -> Spread:
-    """How far the mean of all may be from the mean of a sample, nine times in ten."""
+    """The range that holds the mean of all items in nine of ten cases, from the mean of a sample."""
     if len(costs) < 2 or not mean:
         return Spread(*UNMEASURED)
     deviation = math.sqrt(sum((cost - mean) ** 2 for cost in costs) / (len(costs) - 1))
@@ -88,7 +99,7 @@ def _spread_of(costs: Sequence[float], mean: float) -> Spread:
 def _from_questions(
     store: Store, pipeline: Pipeline, work: EstimateWork, expected: list[ExpectedCall], provider: Provider, model: str
 ) -> Estimate:
-    """From the questions that a pipeline declares, corrected by earlier calls of it, or of the model."""
+    """Estimate from the questions that a pipeline declares, corrected by earlier calls of the pipeline, else of the model."""
     with store.read() as tx:
         history = tx.usage_history.of(pipeline.name, provider.name, model)
         known = history or tx.usage_history.of_model(provider.name, model)
@@ -117,14 +128,14 @@ def _from_questions(
 
 
 def _from_items(store: Store, pipeline: Pipeline, work: EstimateWork, provider: Provider, model: str) -> Estimate:
-    """From what items of the pipeline have cost with this model."""
+    """Estimate from what earlier items of the pipeline cost with this model."""
     name, count = f"{provider.name}:{model}", _count(work)
     with store.read() as tx:
         rows = [row for row in tx.costs.of_items(pipeline.name, provider.name, model) if row.cost is not None]
     if not rows or count is None:
         why = say("estimate_unknown", pipeline=pipeline.name, model=name)
         return replace(UNKNOWN, why=why, model=name, items=count)
-    costs = sorted(row.cost or 0.0 for row in rows)
+    costs = sorted(_live_cost(provider, row) for row in rows)
     mean = sum(costs) / len(costs)
     low, high = (costs[min(len(costs) - 1, int(share * len(costs)))] for share in (LOW, HIGH))
     spread = Spread(min(1.0, low / mean), max(1.0, high / mean)) if mean else Spread(*UNMEASURED)
@@ -134,6 +145,12 @@ def _from_items(store: Store, pipeline: Pipeline, work: EstimateWork, provider: 
     )
     why = say("estimate_history", count=len(rows))
     return Estimate(_lanes(provider, mean * count, spread), why, name, count, calls, asked, answered)
+
+
+def _live_cost(provider: Provider | None, row: ItemCost) -> float:
+    """What an item would have cost if all its questions had been asked live: those in batches were cheaper."""
+    share = 1.0 if provider is None else lane_share(provider, BATCH)
+    return (row.cost or 0.0) - row.batched + row.batched / (share or 1.0)
 
 
 def _asked(work: EstimateWork) -> tuple[Provider, str]:
@@ -149,7 +166,7 @@ def _count(work: EstimateWork) -> int | None:
 
 
 def _factor(buckets: Sequence[Bucket]) -> float:
-    """How many tokens the model counts for each that is guessed."""
+    """How many tokens the model counts per guessed token."""
     guessed = sum(bucket.guessed_tokens for bucket in buckets)
     counted = sum(bucket.input_tokens for bucket in buckets)
     return min(10.0, max(0.1, counted / guessed)) if guessed and counted else 1.0
@@ -162,7 +179,7 @@ def _input_of(call: ExpectedCall) -> int:
 
 
 def _output_of(call: ExpectedCall, history: Sequence[Bucket]) -> int:
-    """The tokens of an answer: as declared, else as earlier answers of the pipeline, else by the size of the question."""
+    """The tokens of an answer: as declared, else the mean of the pipeline's answers, else by the size of the question."""
     if call.output_tokens is not None:
         return call.output_tokens
     calls = sum(bucket.calls for bucket in history)
@@ -183,11 +200,11 @@ def _history_spread(history: Sequence[Bucket]) -> Spread:
 
 
 def _lanes(provider: Provider | None, expected: float | None, spread: Spread) -> tuple[LaneEstimate, ...]:
-    """The estimate for each lane; batches cost less where the service has them."""
+    """The estimate for each lane; batches cost less, if the service has them."""
     if expected is None:
         return UNKNOWN.lanes
     live = LaneEstimate(LIVE, expected * spread.low, expected, expected * spread.high)
     if provider is None or not provider.has_batches:
         return (live, LaneEstimate(BATCH))
-    less = expected * provider.batch_price
+    less = expected * lane_share(provider, BATCH)
     return (live, LaneEstimate(BATCH, less * spread.low, less, less * spread.high))

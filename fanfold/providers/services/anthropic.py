@@ -8,12 +8,12 @@ from typing import Any
 
 import anthropic
 
+from fanfold.model.money.questions import SCHEMA, Usage
 from fanfold.model.text.sentences import say
-from fanfold.model.values.questions import Usage
 from fanfold.providers.configuration import DEFAULT_ADDRESSES, Provider
+from fanfold.providers.costs.prices import cost_of
 from fanfold.providers.limits.told import told_in
-from fanfold.providers.prices import cost_of
-from fanfold.providers.services import (
+from fanfold.providers.services.service import (
     Finish,
     LeftOut,
     Reply,
@@ -29,11 +29,11 @@ from fanfold.providers.services import (
 )
 
 MAX_TOKENS = 16_000
-"""This protocol demands a limit."""
+"""Longest answer by default: this protocol requires a limit."""
 KNOWN = ("model", "max_tokens", "messages", "system")
 """The parts of a request that the library has parameters for."""
 FOREIGN = ("frequency_penalty", "presence_penalty")
-"""Parameters of the other protocol, which this one does not have."""
+"""Parameters of OpenAI's protocol that this one does not have."""
 
 
 class AnthropicService:
@@ -50,7 +50,7 @@ class AnthropicService:
         self._left_out = LeftOut()
 
     async def call(self, request: Request) -> Reply:
-        """Ask once; a parameter that the model does not take is left out from then on."""
+        """Ask once. If the model refuses a parameter, ask without it, now and from then on."""
         while True:
             try:
                 return await self._call(request)
@@ -61,9 +61,11 @@ class AnthropicService:
                 raise trouble_of(error, self.provider) from None
 
     def body(self, request: Request) -> dict[str, Any]:
-        """The request in the words of the protocol, without parameters that the model does not take."""
+        """The body of a request in this protocol, without parameters that the model has refused."""
         parameters = self._left_out.sent(request)
-        others = {name: value for name, value in parameters.items() if name not in ("max_tokens", *FOREIGN)}
+        others = {name: value for name, value in parameters.items() if name not in ("max_tokens", SCHEMA, *FOREIGN)}
+        if schema := parameters.get(SCHEMA):
+            others["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
         longest = parameters.get("max_tokens") or MAX_TOKENS
         system = {"system": request.system} if request.system else {}
         return {"model": request.model, "max_tokens": longest, "messages": _messages(request), **system, **others}
@@ -78,7 +80,7 @@ class AnthropicService:
         return replace(reply, told=told_in(raw.headers))
 
     def reply(self, answer: Any, model: str) -> Reply:
-        """What a message says; ServiceTrouble when it has an error inside."""
+        """The reply in a message; ServiceTrouble if it contains an error."""
         if getattr(answer, "content", None) is None:
             raise trouble_inside(self.provider, error_inside(answer))
         text = "".join(block.text for block in answer.content if block.type == "text")
@@ -109,7 +111,7 @@ def _messages(request: Request) -> Any:
 
 
 def trouble_of(error: Exception, provider: Provider) -> ServiceTrouble:
-    """What an error of the library means."""
+    """The ServiceTrouble for an error of the library."""
     if isinstance(error, anthropic.APITimeoutError):
         return time_out(error, provider)
     if isinstance(error, anthropic.APIStatusError):

@@ -1,0 +1,1 @@
+"""What a call costs: prices, measured costs, budgets and estimates."""

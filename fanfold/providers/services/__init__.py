@@ -1,0 +1,1 @@
+"""The protocols of AI services, one module each."""
