@@ -7,7 +7,7 @@ from fanfold.engine.handlers.task_and_item import TaskWork as TaskWork
 from fanfold.engine.logs import JsonFormatter as JsonFormatter
 from fanfold.engine.make_form import FormFile as FormFile
 from fanfold.engine.make_form import FormWork as FormWork
-from fanfold.engine.queries.results import Results as Results
+from fanfold.engine.queries.results.task_result import Results as Results
 from fanfold.engine.take_action import ActionOutcome as ActionOutcome
 from fanfold.engine.take_action import ActionWork as ActionWork
 from fanfold.engine.tasks.submitting.inputs import Upload as Upload
@@ -18,6 +18,7 @@ from fanfold.errors import BadAnswer as BadAnswer
 from fanfold.errors import BadInput as BadInput
 from fanfold.errors import BadOption as BadOption
 from fanfold.errors import BadPipeline as BadPipeline
+from fanfold.errors import BadTemplate as BadTemplate
 from fanfold.errors import Cancelled as Cancelled
 from fanfold.errors import ChildDied as ChildDied
 from fanfold.errors import DatabaseProblem as DatabaseProblem
@@ -35,7 +36,6 @@ from fanfold.errors import Permanent as Permanent
 from fanfold.errors import TaskStopped as TaskStopped
 from fanfold.errors import Temporary as Temporary
 from fanfold.errors import Unreadable as Unreadable
-from fanfold.model.batch import Batch as Batch
 from fanfold.model.decision import Decision as Decision
 from fanfold.model.decision import NewDecision as NewDecision
 from fanfold.model.decision import part_key as part_key
@@ -48,6 +48,14 @@ from fanfold.model.item import Result as Result
 from fanfold.model.item import later as later
 from fanfold.model.lifecycle import ItemState as ItemState
 from fanfold.model.lifecycle import TaskState as TaskState
+from fanfold.model.money.batch import Batch as Batch
+from fanfold.model.money.budgets import Budget as Budget
+from fanfold.model.money.estimates import Estimate as Estimate
+from fanfold.model.money.estimates import EstimateWork as EstimateWork
+from fanfold.model.money.estimates import ExpectedCall as ExpectedCall
+from fanfold.model.money.questions import Answer as Answer
+from fanfold.model.money.questions import Check as Check
+from fanfold.model.money.questions import Spending as Spending
 from fanfold.model.pipelines.actions import Action as Action
 from fanfold.model.pipelines.application import AppCommand as AppCommand
 from fanfold.model.pipelines.application import Application as Application
@@ -56,21 +64,17 @@ from fanfold.model.pipelines.options import Option as Option
 from fanfold.model.pipelines.options import read_options as read_options
 from fanfold.model.pipelines.pipeline import Pipeline as Pipeline
 from fanfold.model.pipelines.pipeline import task as task
+from fanfold.model.pipelines.template_kinds import TemplateKind as TemplateKind
 from fanfold.model.pipelines.vocabulary import Vocabulary as Vocabulary
 from fanfold.model.retry import Retry as Retry
 from fanfold.model.task import Change as Change
 from fanfold.model.task import Event as Event
 from fanfold.model.task import Task as Task
+from fanfold.model.template import Template as Template
+from fanfold.model.template import TemplateUse as TemplateUse
 from fanfold.model.text.sentences import Catalogue as Catalogue
-from fanfold.model.values.budgets import Budget as Budget
 from fanfold.model.values.codecs import register_codec as register_codec
-from fanfold.model.values.estimates import Estimate as Estimate
-from fanfold.model.values.estimates import EstimateWork as EstimateWork
-from fanfold.model.values.estimates import ExpectedCall as ExpectedCall
 from fanfold.model.values.files import File as File
-from fanfold.model.values.questions import Answer as Answer
-from fanfold.model.values.questions import Check as Check
-from fanfold.model.values.questions import Spending as Spending
 from fanfold.running.awaited import arun as arun
 from fanfold.running.one import run as run
 

@@ -5,11 +5,12 @@ FanfoldError
 ├── Ambiguous           a shortened id matches several tasks
 ├── IllegalMove         the command is not possible in the task's state
 ├── BadInput            an option, key, file or value that cannot be used
-│   └── BadOption       an option that the pipeline does not have, or a value that it cannot be
-├── Unreadable          a kept value does not fit the types of the code any more
-├── KeyTaken            the idempotency key has a task already
-├── KeyReused           the idempotency key belongs to a task with other work
-├── BadPipeline         the definition of a pipeline makes no sense
+│   ├── BadTemplate     a template that its application cannot use
+│   └── BadOption       an option that the pipeline does not have, or a value that it does not allow
+├── Unreadable          a stored value no longer fits the types in the code
+├── KeyTaken            the idempotency key already has a task
+├── KeyReused           the idempotency key belongs to a task with different work
+├── BadPipeline         the definition of a pipeline is not valid
 ├── DatabaseProblem     malformed URL, no connection, wrong version
 ├── TaskStopped         the awaited task ended without a result
 ├── FormFailed          the application cannot make this form of the result
@@ -78,8 +79,18 @@ class BadInput(FanfoldError):
     code = "bad_input"
 
 
+class BadTemplate(BadInput):
+    """A template that its application cannot use; ``problems`` has a sentence for each mistake."""
+
+    code = "bad_template"
+
+    def __init__(self, message: str, problems: tuple[str, ...]) -> None:
+        super().__init__(message)
+        self.problems = problems
+
+
 class BadOption(BadInput):
-    """An option that the pipeline does not have, or a value it cannot have; ``field`` is the option's name."""
+    """An option that the pipeline does not have, or a value it does not allow; ``field`` is the option's name."""
 
     code = "bad_option"
 
@@ -89,7 +100,7 @@ class BadOption(BadInput):
 
 
 class Unreadable(FanfoldError):
-    """A kept value does not fit the types of the code, or its type is not known here. The value stays as it was kept."""
+    """A stored value no longer fits the types in the code, or its type is not known here. The value is not changed."""
 
     code = "unreadable"
 
@@ -113,7 +124,7 @@ class BadPipeline(FanfoldError):
 
 
 class DatabaseProblem(FanfoldError):
-    """The database cannot be used as it is. ``public`` is the message for strangers, without its address."""
+    """The database cannot be used as it is. ``public`` is the message for untrusted readers: it omits the database's address."""
 
     code = "database"
 
@@ -233,6 +244,17 @@ class PauseTask(HandlerError):
     code = "pause"
 
 
+class NotAsked(BaseException):
+    """``ask`` could not send its question (budget, rate limit, key): ends the attempt as ``reason`` says, nothing counted.
+
+    Not an Exception, so that a handler with `except Exception` does not return a result without an answer.
+    """
+
+    def __init__(self, reason: HandlerError) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
 class HoldItem(HandlerError):
     """This item cannot continue until a person has acted; the other items of the task continue.
 
@@ -259,7 +281,7 @@ class NoAnswer(Permanent):
 
 
 class ChildDied(HandlerError):
-    """The child process died before it answered; the item counts as lost with it, and runs again a few times."""
+    """The child process died before it answered. This counts as a crash; the item runs again up to ``crash_limit`` times."""
 
     code = "crash"
 

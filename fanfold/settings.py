@@ -104,22 +104,22 @@ MEANINGS = {
     "grace_seconds": "How long a stopping worker lets running handlers finish before it hands them back.",
     "crash_limit": "An item whose worker died this many times without progress in between fails as poison.",
     "owner_weights": "Weights of owners whose tasks compete for workers, as `alice=3, bob=0.5`; 1 for everyone else.",
-    "hand_back_limit": "An item that the end of a tick cut off this many times in a row waits for a person.",
+    "hand_back_limit": "How many times in a row a tick may cut off an item before it is held for a person.",
     "inline_bytes": "Larger inputs and results are stored as blobs instead of in the database.",
     "result_bytes": "The largest result a handler may return; put larger ones into a file.",
     "retention_days": "Finished tasks older than this are pruned with their files; 0 keeps them forever.",
-    "answer_days": "Answers of models are kept so long, so that the same question is not paid twice; 0 keeps them forever.",
+    "answer_days": "Days to keep models' answers, so that the same question is not paid for twice; 0 keeps them forever.",
     "batch_quiet_seconds": "A batch is sent when no question has joined it for this long.",
     "batch_age_seconds": "A batch is sent when its first question has waited this long, even if more are coming.",
-    "batch_poll_seconds": "How often a service is asked how far a new batch is; less often as it gets older.",
+    "batch_poll_seconds": "Seconds between polls of a new batch; the interval grows as the batch gets older.",
     "batch_trial": "Batches of at least this many questions are sent only after one of them was answered live; 0: never try.",
-    "stale_hours": "Scratch files and blobs that nothing refers to are removed after so long.",
+    "stale_hours": "Hours after which scratch files and blobs that nothing refers to are removed.",
     "sqlite_synchronous": "SQLite's synchronous pragma: FULL survives a power cut, NORMAL may lose the last moments.",
     "host": "The address the server listens on; any address other than loopback requires tokens.",
     "port": "The port the server listens on; 0 takes a free one.",
     "allowed_hosts": "Host names, separated by commas, that the server accepts besides its own address.",
     "upload_bytes": "The largest request that may be uploaded to the server.",
-    "log": "How commands, workers and the server write log lines: `text`, or `json` with one object a line.",
+    "log": "How commands, workers and the server write log lines: `text`, or `json` with one object per line.",
     "telemetry": "`otel`: spans and metrics through OpenTelemetry, to the SDK that the program sets up; empty: none.",
 }
 
@@ -154,7 +154,7 @@ def _from_file(path: Path) -> dict[str, Any]:
         flat["owner_weights"] = json.dumps(weights)
     unknown = sorted(set(flat) - set(MEANINGS))
     if unknown:
-        raise BadInput(f"{path} has unknown settings: {', '.join(unknown)}. There are: {', '.join(MEANINGS)}.")
+        raise BadInput(f"{path} has unknown settings: {', '.join(unknown)}. Known settings: {', '.join(MEANINGS)}.")
     return flat
 
 

@@ -1,7 +1,7 @@
-"""Runs the methods of a `Client` in a few threads for an event loop: what `AsyncClient` is made of.
+"""Runs the methods of a `Client` in a few threads for an event loop; the base of `AsyncClient`.
 
-A call that waits for a thread and is cancelled never runs. One that runs is not cut off: it ends by itself with its transaction,
-which is short. Waiting and following hold no thread between two looks.
+A call that waits for a thread and is cancelled never runs. A running one is not interrupted: it ends with its transaction,
+which is short. Waiting and following hold no thread between two polls.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from fanfold.engine.queries.pauses import Pause, Steps, steps_of
 from fanfold.errors import BadInput
 
 THREADS = 8
-"""Calls of one client that run at the same time; fewer than the connections of its store."""
+"""Maximum concurrent calls of one client; fewer than the connections of its store."""
 BATCH, BATCH_SECONDS = 50, 0.05
-"""An iterator reads ahead at most this many elements, and at most for this long."""
+"""Maximum number of elements that an iterator reads ahead, and the maximum time it spends on that."""
 Found = TypeVar("Found")
 
 
 class AsyncCalls:
-    """A client that is opened in a thread with the first call, and whose calls run in threads."""
+    """Opens a client in a thread with the first call, and runs its calls in threads."""
 
     def __init__(self, *given: Any, threads: int = THREADS, **named: Any) -> None:
         self._open = partial(Client, *given, **named)
@@ -47,15 +47,15 @@ class AsyncCalls:
         await self.close()
 
     async def close(self) -> None:
-        """Let the calls that run end, then close the connections, if this client opened them."""
+        """Wait for the running calls, then close the connections if this client opened them."""
         self._closed = True
         await asyncio.shield(asyncio.to_thread(self._end))
 
     async def _call(self, function: Callable[[Client], Found]) -> Found:
-        """Run a function of the client in a thread. Cancelled, what it returns is closed, since nobody gets it."""
+        """Run a function of the client in a thread. If the caller is cancelled, the function's result is closed."""
         if self._closed:
             raise BadInput("This AsyncClient is closed. Make a new one: ff.AsyncClient(…)", code="closed")
-        # With the caller's context: a span or a request id that was set there holds in the thread as well.
+        # With the caller's context, so that a span or a request id set there is visible in the thread too.
         running = self._threads.submit(contextvars.copy_context().run, lambda: function(self._opened()))
         try:
             return await asyncio.wrap_future(running)
@@ -64,7 +64,7 @@ class AsyncCalls:
             raise
 
     async def _wait(self, start: Callable[[Client], Generator[Pause, None, Found]]) -> Found:
-        """The answer of a query that pauses; the event loop sleeps for it."""
+        """The answer of a query that pauses between polls; the event loop sleeps meanwhile."""
         steps = await self._call(start)
         while isinstance(step := await self._call(lambda _: _next(steps)), Pause):
             await asyncio.sleep(step.seconds)
@@ -92,8 +92,19 @@ class AsyncCalls:
             self._client.close()
 
 
+class AsyncPart:
+    """A part of a client, such as its templates, whose calls run in the threads of the client."""
+
+    def __init__(self, calls: AsyncCalls, part: Callable[[Client], Any]) -> None:
+        self._calls = calls
+        self._part = part
+
+    async def _call(self, function: Callable[[Any], Found]) -> Found:
+        return await self._calls._call(lambda client: function(self._part(client)))
+
+
 def awaited(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of the client for `async def`: a coroutine, or an asynchronous generator for one that returns an iterator."""
+    """A method of the client for `async def`: a coroutine, or an asynchronous generator if the method returns an iterator."""
     steps = steps_of(method)
     if is_iterator(method):
         return _iterating(method, steps or method)
@@ -108,13 +119,13 @@ def awaited(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def is_iterator(method: Callable[..., Any]) -> bool:
-    """Whether what a method of the client returns is read element by element."""
+    """Whether the result of a method of the client is read element by element."""
     returned = str(method.__annotations__["return"])
     return returned.startswith("Iterator[") or returned.partition("[")[0] == "Results"
 
 
 def public_methods(owner: type) -> dict[str, Callable[..., Any]]:
-    """The methods of a client that others may call."""
+    """The public methods of a client."""
     found = {name: getattr(owner, name) for name in dir(owner) if not name.startswith("_")}
     return {name: method for name, method in found.items() if callable(method)}
 
@@ -136,7 +147,7 @@ def _next(steps: Generator[Pause, None, Found]) -> Pause | Found:
 
 
 def _batch(steps: Iterator[Found | Pause]) -> list[Found | Pause]:
-    """The next elements: up to the next pause, and within the bounds."""
+    """The next elements: until the next pause, and within the limits."""
     batch: list[Found | Pause] = []
     end = time.monotonic() + BATCH_SECONDS
     for step in steps:
@@ -147,7 +158,7 @@ def _batch(steps: Iterator[Found | Pause]) -> list[Found | Pause]:
 
 
 def _close_result(ended: Future[Any]) -> None:
-    """Close what nobody waits for any more, such as the file of a form."""
+    """Close a result that nobody waits for any more, such as the file of a form."""
     if ended.cancelled() or ended.exception() is not None:
         return
     close = getattr(ended.result(), "close", None)

@@ -1,22 +1,38 @@
-"""The client for `async def`, made from `Client` when it is imported: a method of `Client` is one here, too.
+"""The client for `async def`, generated from `Client` at import, so every method of `Client` exists here too.
 
-``async_client.pyi`` beside it has the signatures for type checkers. ``python -m tests.async_stub`` writes it, a test compares it.
+``async_client.pyi`` has the signatures for type checkers. ``python -m tests.async_stub`` generates it, and a test checks that
+it is current.
 """
 
 from __future__ import annotations
 
-from fanfold.engine.async_calls import AsyncCalls, awaited, public_methods
+from operator import attrgetter
+
+from fanfold.engine.async_calls import AsyncCalls, AsyncPart, awaited, public_methods
 from fanfold.engine.client import Client
+from fanfold.engine.templates import Templates
+
+
+class AsyncTemplates(AsyncPart):
+    """``Client.templates`` for `async def`."""
 
 
 class AsyncClient(AsyncCalls):
     """``Client`` for `async def`: the same methods, awaited; those that return iterators are used with ``async for``.
 
-    It takes the same arguments, and ``threads``: how many calls run at the same time. Nothing blocks the event loop. A call that
-    is cancelled before it runs never runs; one that runs ends by itself. Use it with ``async with``, or ``await close()``.
+    It takes the same arguments, and ``threads``: how many calls run at the same time. Nothing blocks the event loop. A call
+    that is cancelled before it starts never runs; a running one is not interrupted. Use it with ``async with``, or ``await
+    close()``.
     """
+
+    @property
+    def templates(self) -> AsyncTemplates:
+        """Templates by name and version, and which tasks used them."""
+        return AsyncTemplates(self, attrgetter("templates"))
 
 
 for _name, _method in public_methods(Client).items():
     if _name != "close":
         setattr(AsyncClient, _name, awaited(_method))
+for _name, _method in public_methods(Templates).items():
+    setattr(AsyncTemplates, _name, awaited(_method))

@@ -9,16 +9,16 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from fanfold.engine.estimates import Estimates
-from fanfold.engine.queries.batches import BatchQueries
-from fanfold.engine.queries.budgets import BudgetQueries
-from fanfold.engine.queries.costs import CostQueries
 from fanfold.engine.queries.decisions import DecisionQueries
 from fanfold.engine.queries.items import ItemQueries
 from fanfold.engine.queries.lookup import Lookup
 from fanfold.engine.queries.metrics import Metrics, measure
-from fanfold.engine.queries.outputs import OutputQueries
+from fanfold.engine.queries.money.batches import BatchQueries
+from fanfold.engine.queries.money.budgets import BudgetQueries
+from fanfold.engine.queries.money.costs import CostQueries
+from fanfold.engine.queries.money.rate_limits import close_limit, list_limits, open_limit
 from fanfold.engine.queries.pauses import steps_of
-from fanfold.engine.queries.rate_limits import close_limit, list_limits, open_limit
+from fanfold.engine.queries.results.outputs import OutputQueries
 from fanfold.engine.queries.tasks import TaskQueries
 from fanfold.engine.tasks.steering.accept_degraded import Keep, accept
 from fanfold.engine.tasks.steering.budgets import BudgetChange, change_budget
@@ -28,15 +28,16 @@ from fanfold.engine.tasks.steering.external_decisions import Wish, decide
 from fanfold.engine.tasks.steering.set_lane import set_lane
 from fanfold.engine.tasks.submitting.submission import OWNER_LENGTH, Submission
 from fanfold.engine.tasks.submitting.submit import submit_or_find
+from fanfold.engine.templates import Templates
 from fanfold.errors import NotFound
 from fanfold.model.decision import NewDecision
+from fanfold.model.money.budgets import wish
+from fanfold.model.money.rate_limits import LimitRow
 from fanfold.model.pipelines.kept_types import NO_TYPES, KeptTypes
 from fanfold.model.pipelines.pipeline import Pipeline, Target, as_pipeline, by_name
-from fanfold.model.rate_limits import LimitRow
 from fanfold.model.task import Task
 from fanfold.model.text.sentences import say
 from fanfold.model.text.texts import check_keys, check_text
-from fanfold.model.values.budgets import wish
 from fanfold.settings import load as load_settings
 from fanfold.store.rows.workers import WorkerRow
 from fanfold.store.store import Store
@@ -69,8 +70,8 @@ class Client:
     """A client of one installation (a database and its data folder). Ids may be shortened if unambiguous.
 
     ``pipelines`` are needed to ``rerun`` tasks, for forms of a result, and for tasks whose pipeline keeps a mirror record
-    (``on_move``). Installed ones are known anyway. Values come back with the types of these pipelines, and of those submitted
-    with this client; with ``plain`` as JSON has them, as the page and the command line show them.
+    (``on_move``). Installed pipelines are always known. Values are returned with the types of these pipelines and of those
+    submitted with this client; with ``plain``, as JSON, as the page and the command line show them.
     """
 
     def __init__(
@@ -95,7 +96,7 @@ class Client:
         self.commands = Commands(self.store, self.pipelines, actor)
         self._submitted: dict[str, Pipeline] = {}
         self.lookup = Lookup(self.store, owner, None if plain else self._types_of)
-        """Which task and which item is meant; other queries of the engine can be built on it."""
+        """Finds the task and the item that a query is about; other queries of the engine can be built on it."""
         self._tasks = TaskQueries(self.lookup)
         self._items = ItemQueries(self.lookup)
         self._outputs = OutputQueries(self.lookup)
@@ -104,6 +105,8 @@ class Client:
         self._budgets = BudgetQueries(self.lookup)
         self._costs = CostQueries(self.lookup)
         self._estimates = Estimates(self)
+        self.templates = Templates(self)
+        """Templates by name and version, and which tasks used them."""
 
     get = _asks("_tasks", TaskQueries.get)
     list = _asks("_tasks", TaskQueries.list)
@@ -126,6 +129,7 @@ class Client:
     budget = _asks("_budgets", BudgetQueries.budget)
     costs = _asks("_costs", CostQueries.costs)
     estimate = _asks("_estimates", Estimates.estimate)
+    extrapolate = _asks("_estimates", Estimates.extrapolate)
 
     def __enter__(self) -> Client:
         return self
@@ -158,13 +162,15 @@ class Client:
         budget: Any = None,
         strict_budget: bool = False,
         allow_unknown_cost: bool = False,
+        sample: int = 0,
     ) -> Task:
         """Create a task with its first items, claimable at once; the same ``key`` returns the same task, never a second one.
 
-        For a pipeline, text and paths among ``inputs`` are files, copied in; other values are kept as they are. For an
-        ``@task`` function, ``inputs`` and ``options`` are its arguments. ``literal`` says that text is never a path.
-        KeyReused when the key belongs to a task with another pipeline, other options, inputs or items. ``budget`` is what its
-        calls to models may cost, in US dollars: before it is exceeded the task is paused (``raise_budget`` resumes it).
+        For a pipeline, text and paths among ``inputs`` name files, which are copied; other values are stored unchanged. For an
+        ``@task`` function, ``inputs`` and ``options`` are its arguments. With ``literal``, text is never a path. KeyReused if
+        the key belongs to a task with another pipeline, other options, inputs or items. ``budget`` is what its calls to models
+        may cost, in US dollars: before it is exceeded the task is paused (``raise_budget`` resumes it). With ``sample=3``, all
+        workers together process three items of a stage and pause the task: see ``extrapolate``, then ``resume``.
         """
         wanted = Submission(
             inputs=inputs,
@@ -181,32 +187,34 @@ class Client:
             straight_through=straight_through,
             actor=self.actor,
             budget=wish(budget, strict=strict_budget, allow_unknown_cost=allow_unknown_cost),
+            sample=sample,
         )
         return self.submit_or_find(pipeline, wanted)[0]
 
     def submit_or_find(self, pipeline: Target, wanted: Submission) -> tuple[Task, bool]:
-        """The task of a submission, and whether it is a new one and not the one that has its key."""
+        """The task of a submission, and whether it was created rather than found by its key."""
         known = as_pipeline(pipeline)
         found = submit_or_find(self.store, known, wanted)
         self._submitted[known.name] = known
         return self.lookup.view(found.row), found.is_new
 
-    def result(self, task_id: str, *, earlier: bool = False, form: str | None = None) -> Any:
+    def result(self, task_id: str, *, earlier: bool = False, form: str | None = None, partial: bool = False) -> Any:
         """The output of the last stage: a value or a ``File``; for a pipeline that ends with `each`, the list of outputs.
 
         With ``form``, the result in that form of its application, as text or bytes. TaskStopped while the task is not
-        completed; with ``earlier``, an earlier result is returned anyway.
+        completed; with ``earlier``, an earlier result is returned anyway; with ``partial``, a form that allows it is made of
+        the results so far.
         """
         if form is None:
             return self._outputs.result(task_id, earlier=earlier)
-        with self.make_form(task_id, form, earlier=earlier) as made:
+        with self.make_form(task_id, form, earlier=earlier, partial=partial) as made:
             return made.content()
 
-    def make_form(self, task_id: str, form: str, *, earlier: bool = False) -> FormFile:
+    def make_form(self, task_id: str, form: str, *, earlier: bool = False, partial: bool = False) -> FormFile:
         """The result in one of the forms of its application, as a file that is removed when closed (``with``)."""
         from fanfold.engine.make_form import make_form
 
-        return make_form(self, task_id, form, earlier=earlier)
+        return make_form(self, task_id, form, earlier=earlier, partial=partial)
 
     def workers(self) -> builtins.list[WorkerRow]:
         """Every known worker, live ones first."""
@@ -218,11 +226,11 @@ class Client:
         return list_limits(self.store)
 
     def open_limit(self, key: str) -> builtins.list[LimitRow]:
-        """Open a rate limit that a refusal, a used-up day or a person has closed."""
+        """Open a rate limit that was closed by a refusal, a used-up daily quota or a person."""
         return open_limit(self.store, key)
 
     def close_limit(self, key: str, seconds: float = 600.0) -> builtins.list[LimitRow]:
-        """Let no worker ask this model for so many seconds."""
+        """Let no worker ask this model for ``seconds`` seconds."""
         return close_limit(self.store, key, seconds)
 
     def metrics(self) -> Metrics:
@@ -250,9 +258,9 @@ class Client:
         strict: bool | None = None,
         allow_unknown_cost: bool | None = None,
     ) -> Task:
-        """Raise the budget of a task by an amount, or set it to one, in US dollars; None leaves a rule as it is.
+        """Raise the budget of a task by an amount, or set it to one, in US dollars; None leaves a rule unchanged.
 
-        A task that was paused because its budget was used up goes on.
+        A task that was paused because its budget was used up continues.
         """
         change = BudgetChange(by, to, strict, allow_unknown_cost)
         return self._command(
@@ -267,13 +275,18 @@ class Client:
         stage: str | None = None,
         options: dict[str, Any] | None = None,
         degraded: bool = False,
+        task_options: dict[str, Any] | None = None,
     ) -> Task:
         """Redo failed items, or the named ones (even if done); ``options`` override the task's own for them.
 
-        ``degraded=True`` redoes only items with a degraded result, of the first stage that has any.
+        ``degraded=True`` redoes only items with a degraded result, of the first stage that has any. ``task_options`` change the
+        task's own options in the same transaction, for all stages.
         """
         return self._command(
-            task_id, lambda number: self.commands.retry(number, items, stage, options, degraded=degraded)
+            task_id,
+            lambda number: self.commands.retry(
+                number, items, stage, options, degraded=degraded, task_options=task_options
+            ),
         )
 
     def rerun(self, task_id: str) -> Task:
@@ -344,9 +357,9 @@ class Client:
         return self._command(task_id, lambda number: decide(self.store, number, wish, self.actor))
 
     def set_lane(self, task_id: str, lane: str) -> Task:
-        """Ask the models for the rest of a task `live`, or in a `batch` at a lower price, or `auto`: as the deadline allows.
+        """Ask the models for the rest of a task `live`, in a `batch` at a lower price, or `auto`: as the deadline allows.
 
-        With ``live``, a batch that nobody else waits for is cancelled at the service. What it has answered is used.
+        With ``live``, a batch without questions of other tasks is cancelled at the service. Its answers so far are used.
         """
         return self._command(task_id, lambda number: set_lane(self.store, number, lane, self.actor))
 
@@ -361,7 +374,7 @@ class Client:
         self.commands.delete(self.lookup.row(task_id).number)
 
     def typed(self, pipeline: Pipeline) -> Client:
-        """The same client for code of this pipeline: values come back with its types."""
+        """The same client, which also knows this pipeline's types and returns values with them."""
         known = {**self.pipelines, pipeline.name: pipeline}.values()
         return Client(store=self.store, pipelines=known, actor=self.actor, owner=self.owner)
 

@@ -56,7 +56,7 @@ def is_loaded(name: str) -> bool:
 
 @cache
 def service(name: str) -> Any:
-    """A function that a higher room provides for handlers, such as `ask`; found by name, so the engine need not import it."""
+    """A function that a higher package provides for handlers, such as `ask`; found by name, so it need not be imported here."""
     for point in entry_points(group=SERVICES, name=name):
         found = point.load()
         _loaded.add(name)

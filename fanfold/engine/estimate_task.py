@@ -1,38 +1,49 @@
-"""Estimates the cost of a task for the client: without any call, or from a sample of items that are processed for real."""
+"""Estimates the cost of a task for the client: without any call, or from a sample of items processed for real."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fanfold.engine.discovery import beside_service
+from fanfold.engine.tasks.steering.set_sample import set_sample
 from fanfold.engine.tasks.submitting import inputs as given
 from fanfold.engine.tasks.submitting.option_checks import check_options
 from fanfold.engine.tasks.submitting.submission import Submission
+from fanfold.engine.tasks.submitting.unpack import unpacked
+from fanfold.engine.templates import with_templates
 from fanfold.engine.worker.loop import Worker
 from fanfold.engine.worker.processes.children import Children
 from fanfold.errors import HandlerError, IllegalMove
 from fanfold.model.lifecycle import TaskState
+from fanfold.model.money.estimates import Estimate, EstimateWork, Sample
 from fanfold.model.pipelines.pipeline import Pipeline
-from fanfold.model.task import Task
+from fanfold.model.plan import Kind
+from fanfold.model.task import Task, TaskRow
 from fanfold.model.text.sentences import say
-from fanfold.model.values.estimates import Estimate, EstimateWork
 from fanfold.settings import Settings
 
 if TYPE_CHECKING:
     from fanfold.engine.client import Client
 
+log = logging.getLogger("fanfold.estimate")
+MOST_AT_ONCE = 10
+"""Most items of a sample that this process works on at the same time."""
+
 
 def estimate_task(client: Client, pipeline: Pipeline, wanted: Submission) -> Estimate:
-    """What a task will cost, from what its pipeline declares or has cost before; nothing is submitted."""
+    """Estimate the cost of a task from what its pipeline declares or has cost before; nothing is submitted."""
+    wanted = replace(wanted, options=with_templates(client.store, pipeline, wanted.options)[0])
     check_options(pipeline, wanted.options)
     inputs = given.check(wanted.inputs, text_is_path=not (pipeline.calls_with_arguments or wanted.literal))
     items = None if wanted.items is None else list(wanted.items)
     children = _ChildRunner(client.store.settings)
-    work = EstimateWork(inputs, items, dict(wanted.options), children.run)
     try:
-        made: Estimate = beside_service("ask", "estimate")(client.store, pipeline, work)
+        with unpacked(client.store, pipeline, inputs) as found:
+            work = EstimateWork(found, items, dict(wanted.options), children.run)
+            made: Estimate = beside_service("ask", "estimate")(client.store, pipeline, work)
         return made
     except HandlerError as problem:
         why = say("estimate_failed", why=problem.message)
@@ -43,33 +54,49 @@ def estimate_task(client: Client, pipeline: Pipeline, wanted: Submission) -> Est
 
 
 def estimate_sample(client: Client, pipeline: Pipeline, task: Task, count: int) -> Estimate:
-    """Process so many items of a task here and now, pause it, and extrapolate; their results are kept.
+    """Process the first ``count`` items of a task in this process, and extrapolate; their results are kept.
 
-    One item more may be done, as a worker takes the next when it hands in the last.
+    The task is paused afterwards. Workers beside this process may help, but none takes more than the sample.
     """
     number = client.lookup.row(task.id).number
-    if task.state is TaskState.PAUSED and task.done < count:
-        task = client.resume(task.id)
-    if task.state is TaskState.ACTIVE:
-        worker = Worker([pipeline], store=client.store, concurrency=1, name="sample", only={number})
-        worker.run(until=_stopping(worker, client, task.id, count), signals=True)
-        task = _paused(client, task.id)
+    if task.done + task.failed < count:
+        set_sample(client.store, client.pipelines | {pipeline.name: pipeline}, number, count, client.actor)
+    if client.get(task.id).state is TaskState.ACTIVE:
+        at_once = min(count, MOST_AT_ONCE)
+        worker = Worker([pipeline], store=client.store, concurrency=at_once, name="sample", only={number})
+        worker.run(until=_stopping(worker, client, task.id), signals=True)
+        _pause(client, task.id)
+    return extrapolate(client, task.id)
+
+
+def extrapolate(client: Client, task_id: str) -> Estimate:
+    """Estimate the cost of a task from what its items have cost so far."""
+    task, row = client.get(task_id), client.lookup.row(task_id)
     with client.store.read() as tx:
-        rows = tx.costs.of_task(number)
-    model = task.spending.model or ""
-    made: Estimate = beside_service("ask", "extrapolated")(rows, task.total, task.done + task.failed, model)
+        stage, later = _sampled(row)
+        rows, free = tx.costs.of_task(row.number), task.done - tx.costs.asking_items(row.number, stage)
+    sample = Sample(stage, later, task.total, task.done + task.failed, max(0, free), task.spending.model or "")
+    made: Estimate = beside_service("ask", "extrapolated")(rows, sample)
     return replace(made, task=task.id)
 
 
-def _stopping(worker: Worker, client: Client, task_id: str, count: int) -> Callable[[], bool]:
-    """Stops the worker when enough items are done. What it has begun by then is paid, so it is waited for."""
+def _sampled(row: TaskRow) -> tuple[str, list[str]]:
+    """The stage whose items were sampled, and the stages after it, which may ask models too."""
+    names = [stage.name for stage in row.plan.stages]
+    at = names.index(row.stage) if row.stage in names else len(names) - 1
+    while at > 0 and row.plan.stages[at].kind is not Kind.EACH:
+        at -= 1  # All items are done, and the task has moved on.
+    return names[at], names[at + 1 :]
+
+
+def _stopping(worker: Worker, client: Client, task_id: str) -> Callable[[], bool]:
+    """Stops the worker when the task is paused or stalled. Running items are paid for, so they are waited for."""
     is_told = False
 
     def look() -> bool:
         nonlocal is_told
         task = client.get(task_id)
-        enough = task.total > 0 and task.counts_items and task.done + task.failed >= count
-        if not is_told and (enough or task.state is not TaskState.ACTIVE or task.stalled):
+        if not is_told and (task.state is not TaskState.ACTIVE or task.stalled):
             is_told = True
             worker.stop()
         return False
@@ -77,26 +104,25 @@ def _stopping(worker: Worker, client: Client, task_id: str, count: int) -> Calla
     return look
 
 
-def _paused(client: Client, task_id: str) -> Task:
-    """The task, left alone until somebody resumes it."""
+def _pause(client: Client, task_id: str) -> None:
+    """Pause a task whose sample was interrupted, until somebody resumes it."""
     task = client.get(task_id)
     if task.state is TaskState.ACTIVE:
         try:
-            return client.pause(task_id, say("sampled", count=task.done + task.failed, total=task.total))
+            client.pause(task_id, say("sampled", count=task.done + task.failed, total=task.total))
         except IllegalMove:
-            return client.get(task_id)  # It has moved on by itself.
-    return task
+            log.debug("Task %s has moved on by itself", task_id)
 
 
 class _ChildRunner:
-    """Runs functions of applications in a child process, which is started when it is needed."""
+    """Runs functions of applications in a child process, started when it is first needed."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._children: Children | None = None
 
     def run(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-        """What the function returns."""
+        """The function's result."""
         if self._children is None:
             self._children = Children(self.settings, at_once=1)
         child = self._children.take()

@@ -43,7 +43,7 @@ def imported(name: str, place: str, group: str = APPLICATIONS) -> Any:
 
 @cache
 def _brought() -> tuple[tuple[Application, str], ...]:
-    """Each application with the target of its declaration, by name."""
+    """Each application with the target of its declaration, in their order."""
     found = []
     for point in sorted(entry_points(group=APPLICATIONS), key=lambda one: (one.name, one.value)):
         try:
@@ -55,11 +55,11 @@ def _brought() -> tuple[tuple[Application, str], ...]:
             found.append((application, point.value))
         else:
             warn(f"Ignoring {point.name}: {point.value} is not a fanfold.Application.")
-    return tuple(found)
+    return tuple(sorted(found, key=lambda one: one[0].order))
 
 
 def applications() -> tuple[Application, ...]:
-    """The applications of installed packages, by name; one that cannot be loaded is skipped with a warning."""
+    """The applications of installed packages, in their order; one that cannot be loaded is skipped with a warning."""
     return tuple(application for application, _ in _brought())
 
 
@@ -140,14 +140,14 @@ def announced() -> tuple[Announced, ...]:
     for application in applications():
         for name, target in application.pipeline_targets():
             names.setdefault(target, name)
-    for point in entry_points(group=PIPELINES):
+    for point in sorted(entry_points(group=PIPELINES), key=lambda one: (one.name, one.value)):
         names.setdefault(point.value, point.name)
     found = [Announced(name, target) for target, name in names.items()]
-    return tuple(sorted(found, key=lambda one: (not one.target.startswith(OURS), one.name, one.target)))
+    return tuple(sorted(found, key=lambda one: not one.target.startswith(OURS)))
 
 
 def installed() -> list[Installed]:
-    """All installed pipelines, loaded. Of two with the same name the first gets it, and a warning names both."""
+    """All installed pipelines, loaded. If two have the same name, the first gets it, and a warning names both."""
     return _named(_loaded(announced()))
 
 

@@ -1,7 +1,7 @@
-"""Log lines as JSON, one object a line, with the task, stage, item, attempt and worker that they are about.
+"""Writes log lines as JSON, one object per line, with the task, stage, item, attempt and worker that they are about.
 
-The fields of an attempt are in the context of its handler, so that they are found by what the handler logs itself, in the event
-loop, in threads and in child processes. Lines as text do not change.
+The fields of an attempt are in the context of its handler, so lines that the handler logs have them too, in the event loop, in
+threads and in child processes. Text lines are unchanged.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from fanfold.engine.worker.attempt.call import Call
 
 SPEAKERS = ("fanfold.worker", "fanfold.sweep")
-"""Loggers whose lines begin with the worker, or with the task, that speaks: `[%s] …`."""
+"""Loggers whose lines begin with the worker or task that they are about: `[%s] …`."""
 TASK_ID = re.compile(r"t-[a-z0-9]{12}")
 STANDARD = {*vars(logging.makeLogRecord({})), "message", "asctime", "taskName", "fanfold"}
-"""Attributes that every record has; others were given with ``extra``."""
+"""Attributes that every log record has; any others were given with ``extra``."""
 
 
 class LogFields(NamedTuple):
@@ -39,7 +39,7 @@ class LogFields(NamedTuple):
 
 
 class LogLevels(NamedTuple):
-    """From which level on lines are shown: ours, and those of everything else."""
+    """The minimum log levels: for our loggers, and for all others."""
 
     ours: int
     others: int
@@ -48,18 +48,18 @@ class LogLevels(NamedTuple):
 current_attempt: ContextVar[tuple[Call, Callable[[], str]] | LogFields | None] = ContextVar(
     "fanfold_current_attempt", default=None
 )
-"""The attempt that runs here, with what tells its worker: its fields are made only when something is logged."""
+"""The running attempt, and a function that names its worker. Fields are computed only when something is logged."""
 _installed: LogLevels | None = None
 
 
 def current_fields() -> LogFields | None:
-    """The fields of the attempt that runs here."""
+    """The fields of the running attempt."""
     found = current_attempt.get()
     return found if found is None or isinstance(found, LogFields) else _fields(found[0], found[1]())
 
 
 def about(call: Call, worker: str | None = None) -> dict[str, LogFields]:
-    """The ``extra`` of a line about an attempt that is logged outside of it."""
+    """The ``extra`` for a line about an attempt that is logged outside of its context."""
     return {"fanfold": _fields(call, worker)}
 
 
@@ -69,7 +69,7 @@ def _fields(call: Call, worker: str | None) -> LogFields:
 
 @contextmanager
 def logged_as(fields: LogFields | None) -> Iterator[None]:
-    """Lines that are logged meanwhile are about this attempt."""
+    """Lines logged in this block are about this attempt."""
     before = current_attempt.set(fields)
     try:
         yield
@@ -78,7 +78,7 @@ def logged_as(fields: LogFields | None) -> Iterator[None]:
 
 
 def log_json(handler: logging.Handler, levels: LogLevels) -> None:
-    """Have everything that is logged in this process written as JSON, by one handler."""
+    """Write all log lines of this process as JSON, with one handler."""
     global _installed  # noqa: PLW0603
     handler.setFormatter(JsonFormatter())
     root, ours = logging.getLogger(), logging.getLogger("fanfold")
@@ -90,12 +90,12 @@ def log_json(handler: logging.Handler, levels: LogLevels) -> None:
 
 
 def json_levels() -> LogLevels | None:
-    """The levels of this process, for its children; None where lines are text, or another program decides about them."""
+    """The log levels of this process, for its children; None if lines are text or another program configures logging."""
     return _installed
 
 
 class JsonFormatter(logging.Formatter):
-    """Formats a record as a JSON object without keys that this process knows: for the logging of a program of one's own.
+    """Formats a record as a JSON object, with known API keys removed. For the logging of your own program.
 
     Its fields are time, level, logger and message; task, stage, item, attempt and worker where they are known; what was
     given with ``extra``; and ``exception`` with the traceback.
@@ -117,12 +117,12 @@ class JsonFormatter(logging.Formatter):
             line["exception"] = without_keys(self.formatException(record.exc_info))
         if record.stack_info:
             line["stack"] = without_keys(self.formatStack(record.stack_info))
-        # Half of a surrogate pair cannot be written; escaped, it is JSON all the same.
+        # Half of a surrogate pair cannot be encoded; escaped, it is still valid JSON.
         return json.dumps(line, ensure_ascii=False).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _known(record: logging.LogRecord) -> dict[str, Any]:
-    """What the line is about: as it says itself, from the context, or from its first words."""
+    """The task, item and worker of the line: from its own fields, from the context, or from its first words."""
     fields: LogFields | None = getattr(record, "fanfold", None) or current_fields()
     known = {} if fields is None else fields._asdict()
     if record.name in SPEAKERS and str(record.msg).startswith("[%s] ") and isinstance(record.args, tuple):
@@ -135,6 +135,6 @@ def _known(record: logging.LogRecord) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     if value is None or isinstance(value, bool | int):
         return value
-    if isinstance(value, float) and value - value == 0:  # JSON has no infinity, and no number that is none.
+    if isinstance(value, float) and value - value == 0:  # JSON has no infinity and no NaN.
         return value
     return without_keys(str(value))

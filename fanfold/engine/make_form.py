@@ -12,8 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from fanfold.engine.queries.outputs import no_result
-from fanfold.engine.queries.results import Results
+from fanfold.engine.queries.results.outputs import no_result
+from fanfold.engine.queries.results.task_result import Results
 from fanfold.engine.tasks.many_items.reset_items import is_same
 from fanfold.errors import FanfoldError, FormFailed, HandlerError, NotFound, TaskStopped
 from fanfold.model.item import Result
@@ -35,13 +35,17 @@ MOST_NAME = 120
 class FormWork:
     """The input of a form: the task, its result, and the results of its items, all read lazily."""
 
-    def __init__(self, client: Client, task: Task, scratch: Path, *, earlier: bool = False) -> None:
+    def __init__(
+        self, client: Client, task: Task, scratch: Path, *, earlier: bool = False, is_partial: bool = False
+    ) -> None:
         self._client = client.typed(pipeline_of(client, task, task.pipeline))
         self._earlier = earlier
         self.task = task
         """The public view of the task."""
+        self.is_partial = is_partial
+        """Whether the task is not completed: ``task.done`` of ``task.total`` items have a result so far."""
         self.scratch = scratch
-        """A folder for temporary files; it is removed after the form is delivered."""
+        """A folder for temporary files; it is removed afterwards."""
 
     @cached_property
     def result(self) -> Any:
@@ -115,21 +119,32 @@ def pipeline_of(client: Client, task: Task, what: str) -> Pipeline:
     return known
 
 
-def make_form(client: Client, task_id: str, name: str, *, earlier: bool = False) -> FormFile:
-    """The result of a task in one of its forms; FormFailed if the application cannot make it."""
+def make_form(client: Client, task_id: str, name: str, *, earlier: bool = False, partial: bool = False) -> FormFile:
+    """The result of a task in one of its forms; FormFailed if the application cannot make it.
+
+    With ``partial``, a form that allows it is made of the results so far, while the task runs or after it has failed.
+    """
     task = client.get(task_id)
     forms = pipeline_of(client, task, say("form_not_made", form=name, task=task.id)).forms
     if name not in forms:
         none = say("no_forms", pipeline=task.pipeline, form=name[:100])
         others = say("no_form", pipeline=task.pipeline, form=name[:100], known=list(forms))
         raise NotFound(others if forms else none, code="no_form")
-    if task.state is not TaskState.COMPLETED and not earlier:
+    is_partial = partial and task.state is not TaskState.COMPLETED
+    if is_partial and not forms[name].partial:
+        raise TaskStopped(
+            say("form_not_partial", form=name, task=task.id, state=task.word),
+            task_id=task.id,
+            state=task.state,
+            available_commands=task.available_commands,
+        )
+    if task.state is not TaskState.COMPLETED and not earlier and not is_partial:
         raise TaskStopped(
             no_result(task), task_id=task.id, state=task.state, available_commands=task.available_commands
         )
     before = client.lookup.row(task.id)
-    made = _made(forms[name], client, task, earlier)
-    if not earlier and not is_same(before, client.lookup.row(task.id)):
+    made = _made(forms[name], client, task, earlier, is_partial)
+    if not earlier and not is_partial and not is_same(before, client.lookup.row(task.id)):
         made.close()
         raise TaskStopped(
             say("form_changed", task=task.id, form=name),
@@ -139,13 +154,14 @@ def make_form(client: Client, task_id: str, name: str, *, earlier: bool = False)
     return made
 
 
-def _made(form: Form, client: Client, task: Task, earlier: bool) -> FormFile:
+def _made(form: Form, client: Client, task: Task, earlier: bool, is_partial: bool) -> FormFile:
     folder = Path(tempfile.mkdtemp(prefix="fanfold-form-"))
     try:
         scratch = folder / "scratch"
         scratch.mkdir()
-        value = _called(form, FormWork(client, task, scratch, earlier=earlier))
-        return FormFile(form, file_name(task, form), _written(form, value, folder), folder)
+        value = _called(form, FormWork(client, task, scratch, earlier=earlier, is_partial=is_partial))
+        name = value.name if isinstance(value, File) else file_name(task, form)
+        return FormFile(form, name, _written(form, value, folder), folder)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -155,7 +171,7 @@ def _called(form: Form, work: FormWork) -> Any:
     try:
         return form.make(work)
     except FanfoldError:
-        raise  # No result, or its file is gone: the original error says it best.
+        raise  # No result, or its file is gone: raise the original error, which is the most precise.
     except HandlerError as problem:
         raise FormFailed(_failed(form, work.task, problem.message)) from problem
     except Exception as error:

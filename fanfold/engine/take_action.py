@@ -33,7 +33,7 @@ class ActionWork(FormWork):
     def __init__(self, client: Client, task: Task, scratch: Path, options: dict[str, Any]) -> None:
         super().__init__(client, task, scratch)
         self.client = self._client
-        """Its commands are events of the same person: ``work.client.retry(work.task.id, …)``."""
+        """Its commands are recorded under the same person: ``work.client.retry(work.task.id, …)``."""
         self.options = options
         """The options of the action, checked, with defaults."""
         self.actor = client.actor

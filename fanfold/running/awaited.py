@@ -27,7 +27,7 @@ async def arun(*arguments: Any, **named: Any) -> Any:
     job = prepared(*arguments, **named)
     ending = RunStop()
     thread = ThreadPoolExecutor(1, thread_name_prefix="arun")
-    # With the caller's context: what is submitted belongs to the trace of the caller.
+    # With the caller's context, so that what is submitted belongs to the caller's trace.
     running = asyncio.wrap_future(thread.submit(contextvars.copy_context().run, job.result, ending))
     try:
         return await asyncio.shield(running)

@@ -1,15 +1,15 @@
-"""The budget of a task that was begun by an earlier run: what is said now counts."""
+"""Applies the budget of this run to a task that an earlier run began."""
 
 from __future__ import annotations
 
 from fanfold.engine.client import Client
+from fanfold.model.money.amounts import dollars
+from fanfold.model.money.budgets import BudgetWish
 from fanfold.model.task import Task
-from fanfold.model.values.budgets import BudgetWish
-from fanfold.model.values.money import dollars
 
 
 def apply_budget(client: Client, task: Task, wanted: BudgetWish | None) -> Task:
-    """The task with the budget that is wanted now, if one is; a task that its budget had paused may go on with that."""
+    """The task, with the budget of this run if one was given. A task that its budget had paused may then continue."""
     if wanted is None or task.finished:
         return task
     allowed = wanted.allow_unknown_cost

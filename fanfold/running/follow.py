@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LOOK_SECONDS = 0.05
 SHOW_SECONDS = 0.2
 SHOW_SHARE = 20
-"""Counting a million items is slow, so at most 1/20 of the time goes into counting."""
+"""Counting a million items is slow, so at most 1/20 of the time is spent on counting."""
 
 
 def watch(

@@ -18,8 +18,8 @@ from fanfold.engine.worker.signals import heeded
 from fanfold.errors import BadPipeline, TaskStopped
 from fanfold.model.item import NewItem
 from fanfold.model.lifecycle import TaskState
+from fanfold.model.money.budgets import BudgetWish, wish
 from fanfold.model.pipelines.pipeline import Pipeline, Target, TaskFunction, as_pipeline
-from fanfold.model.values.budgets import BudgetWish, wish
 from fanfold.running.budgets import apply_budget
 from fanfold.running.follow import watch
 from fanfold.running.signatures import RunParameters, shows_parameters_of
@@ -181,15 +181,15 @@ def begin(client: Client, wanted: RunWish, shown: Display) -> Task:
 
 
 def go_on(client: Client, task: Task, wanted: RunWish, shown: Display) -> Task:
-    """Make an existing task runnable again if it needs that."""
+    """Make an existing task runnable again, if necessary."""
     if task.state is TaskState.COMPLETED:
-        shown.say(f"Done before, as {task.id}. To do it anew: --fresh (fresh=True)")
+        shown.say(f"Already done as {task.id}. To run it again: --fresh (in Python: fresh=True)")
         return task
     if task.state is TaskState.WAITING and not wanted.straight_through:
         return task
     task = apply_budget(client, task, wanted.budget)
     done = f", {task.done} of {task.total} done" if task.total > 1 else ""
-    shown.say(f"Going on with {task.id}, {task.status}{done}")
+    shown.say(f"Resuming {task.id}: {task.status}{done}")
     if task.state in (TaskState.PAUSED, TaskState.WAITING):
         return client.resume(task.id)
     if task.finished:
@@ -275,8 +275,8 @@ def way_out(task: Task) -> str:
         if "merge" in task.available_commands:
             ways.append(f"to merge without them: fanfold merge {task.id}, then run it again")
         seen = f"To see them: fanfold items {task.id} --state waiting"
-        return f"Task {task.id}: {task.wait_reason}. {seen}. {'; '.join(ways)}"
-    why = f": {task.error_message}" if task.error_message else ""
+        return f"Task {task.id}: {str(task.wait_reason).rstrip('.')}. {seen}. {'; '.join(ways)}"
+    why = f": {task.error_message.rstrip('.')}" if task.error_message else ""
     ways = [f"For details: fanfold show {task.id}", "to retry: run it again"]
     if task.state is TaskState.PARTIAL and "merge" in task.available_commands:
         ways.append(f"to merge without the failed items: fanfold merge {task.id}")

@@ -17,7 +17,7 @@ class RunParameters(TypedDict, total=False):
     options: dict[str, Any] | None
     """The options of the task."""
     database: str | None
-    """The address of the database; by default that of the settings."""
+    """The URL of the database; by default that of the settings."""
     data: str | None
     """The data folder; by default that of the settings."""
     fresh: bool
@@ -33,7 +33,7 @@ class RunParameters(TypedDict, total=False):
     strict_budget: bool
     """Reserve the most that each call can cost."""
     allow_unknown_cost: bool
-    """Ask models without a known price although there is a budget."""
+    """Ask models without a known price even if there is a budget."""
 
 
 def shows_parameters_of(shown: Callable[..., object]) -> Callable[[Function], Function]:

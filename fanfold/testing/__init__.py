@@ -1,11 +1,11 @@
-"""Tests of pipelines, in milliseconds: the real engine in memory, a clock to turn, scripted answers, crashes where you want them.
+"""Tests pipelines in milliseconds: the real engine in memory, a clock to advance, scripted answers, crashes at chosen points.
 
     from fanfold.testing import Engine
 
 Nothing else in Fanfold imports it, and pytest is needed only for ``fanfold.testing.fixtures``.
 """
 
-from fanfold.providers.services import Request
+from fanfold.providers.services.service import Request
 from fanfold.testing.answers import (
     Scripted,
     UnscriptedQuestion,

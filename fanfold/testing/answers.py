@@ -1,4 +1,4 @@
-"""Scripted answers: what a model says in a test, and every way in which a service can fail to say it.
+"""Scripted answers: what a model says in a test, and every way in which a service can fail to answer.
 
 engine.answer("Bonjour")                                 # to every question
 engine.answer("Bonjour", to="Translate")                 # to questions with this text
@@ -12,21 +12,21 @@ import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from fanfold.model.money.questions import Usage
 from fanfold.model.text.sentences import say
-from fanfold.model.values.questions import Usage
 from fanfold.providers.configuration import Provider, load
-from fanfold.providers.services import Finish, Reply, Request, ServiceTrouble, TroubleKind
+from fanfold.providers.services.service import Finish, Reply, Request, ServiceTrouble, TroubleKind
 
 COST = 0.01
 """What a scripted answer costs in US dollars, unless it says otherwise."""
 A_CENT = Usage(cost=COST)
 TEST_PROVIDER = Provider("test", model="test-model")
-"""Who is asked when a pipeline names no provider."""
+"""The provider that is asked when a pipeline names none."""
 
 
 @dataclass(frozen=True)
 class Scripted:
-    """What happens to one question: an answer, or trouble."""
+    """What happens to one question: an answer or an error."""
 
     text: str = ""
     finish: Finish = Finish.WHOLE
@@ -41,9 +41,9 @@ class Scripted:
 
 
 Answering = str | Scripted | Callable[[Request], "str | Scripted"]
-"""A text, one of the functions of this module, or a function of the question that gives either."""
+"""A text, one of the functions of this module, or a function that takes the question and returns either."""
 Fits = str | Callable[[Request], bool] | None
-"""Which questions are meant: those whose prompt has this text, those for which a function is true, or all."""
+"""Which questions to answer: those whose prompt contains this text, those for which a function returns True, or all."""
 
 
 def answer(
@@ -54,22 +54,22 @@ def answer(
     output_tokens: int | None = None,
     seconds: float = 0.0,
 ) -> Scripted:
-    """An answer with a price, or one that takes its time. ``cost=None`` is a price that is not known."""
+    """An answer with a price or a duration. ``cost=None`` means that the price is unknown."""
     return Scripted(text, usage=Usage(input_tokens, output_tokens, cost=cost), seconds=seconds)
 
 
 def cut_off(text: str = "An answer without") -> Scripted:
-    """A bad answer: it has no end, as at the limit of tokens."""
+    """A bad answer that is cut off, as at the token limit."""
     return Scripted(text, Finish.CUT_OFF)
 
 
 def filtered(text: str = "") -> Scripted:
-    """A bad answer: the service's filter has stopped it."""
+    """A bad answer that the service's content filter stopped."""
     return Scripted(text, Finish.FILTERED)
 
 
 def rate_limited(after: float | None = None) -> Scripted:
-    """The service is asked too often (429). The item waits for ``after`` seconds; no retry is used up."""
+    """The service is called too often (429). The item waits for ``after`` seconds; no retry is used up."""
     return Scripted(trouble=TroubleKind.LIMITED, said="answered 429: too many requests", after=after)
 
 
@@ -79,7 +79,7 @@ def refused() -> Scripted:
 
 
 def rejected() -> Scripted:
-    """The service does not take this very request (400). Another model of the chain may."""
+    """The service does not accept this request (400). Another model of the chain may."""
     return Scripted(trouble=TroubleKind.REJECTED, said="answered 400: the request is not accepted")
 
 
@@ -89,22 +89,22 @@ def busy(after: float | None = None) -> Scripted:
 
 
 def unreachable() -> Scripted:
-    """Nobody is there. The item waits; no retry is used up."""
+    """The service cannot be reached. The item waits; no retry is used up."""
     return Scripted(trouble=TroubleKind.UNREACHABLE, said="cannot be reached")
 
 
 def timed_out() -> Scripted:
-    """The service does not answer in the provider's time. The call may have been paid; it uses up a retry."""
+    """The service does not answer before the provider's timeout. The call may have been charged; it uses up a retry."""
     return Scripted(seconds=float("inf"))
 
 
 def unknown_outcome() -> Scripted:
-    """The connection broke after the request was sent (502): the call may have been paid. It uses up a retry."""
+    """The connection broke after the request was sent (502): the call may have been charged. It uses up a retry."""
     return Scripted(trouble=TroubleKind.BUSY, said="answered 502: bad gateway", unknown=True)
 
 
 def worker_crash() -> Scripted:
-    """The worker dies while it waits for the answer. The call may have been paid."""
+    """The worker dies while it waits for the answer. The call may have been charged."""
     return Scripted(crashes=True)
 
 
@@ -114,14 +114,14 @@ class UnscriptedQuestion(AssertionError):
 
 @dataclass
 class Rule:
-    """Answers for the questions that fit: ``always`` the same one, or each once, in order."""
+    """Answers for the questions that match: always the same one, or each once, in order."""
 
     fits: Fits
     model: str | None
     left: Iterator[Answering]
 
     def takes(self, request: Request) -> bool:
-        """Whether this question is meant."""
+        """Whether this rule answers the question."""
         if self.model is not None and request.model != self.model:
             return False
         if callable(self.fits):
@@ -130,7 +130,7 @@ class Rule:
 
 
 class Script:
-    """The answers of one test, and the questions that were asked."""
+    """The answers of one test, and the questions that it asked."""
 
     def __init__(self, crash: Callable[[], BaseException]) -> None:
         self.requests: list[Request] = []
@@ -139,15 +139,15 @@ class Script:
         self._crash = crash
 
     def add(self, rule: Rule) -> None:
-        """Later rules are asked when no earlier one has an answer left."""
+        """Later rules apply when no earlier rule has an answer left."""
         self._rules.append(rule)
 
     def connect(self, provider: Provider) -> ScriptedService:
-        """The service of any provider."""
+        """A scripted service, the same for every provider."""
         return ScriptedService(provider, self)
 
     def next_for(self, request: Request) -> Scripted:
-        """What is said to this question."""
+        """The scripted answer to this question."""
         self.requests.append(request)
         for rule in self._rules:
             if rule.takes(request) and (found := next(rule.left, None)) is not None:
@@ -156,12 +156,12 @@ class Script:
         raise self._unscripted(request)
 
     def take_problem(self) -> UnscriptedQuestion | None:
-        """The first question without an answer since the last time: a run ends with it, whatever the handler makes of it."""
+        """The first question without an answer since the last call. It ends the run, even if the handler catches the error."""
         problem, self._problem = self._problem, None
         return problem
 
     def crash(self) -> BaseException:
-        """What to raise where the worker dies."""
+        """The exception to raise where the worker dies."""
         return self._crash()
 
     def _unscripted(self, request: Request) -> UnscriptedQuestion:
@@ -175,7 +175,7 @@ class Script:
 
 
 class ScriptedService:
-    """Stands for the connection to a provider; judging, keeping and paying for answers stays with Fanfold."""
+    """Replaces the connection to a provider. Fanfold itself checks, stores and accounts for the answers."""
 
     def __init__(self, provider: Provider, script: Script) -> None:
         self.provider = provider
@@ -198,7 +198,7 @@ class ScriptedService:
 
 
 def scripted_providers() -> dict[str, Provider]:
-    """The providers of the configuration by name, none of which needs a key or a library; and the one for tests."""
+    """The configured providers by name, changed to need no key and no library, and the provider for tests."""
     known = {name: replace(provider, key_env="", kind="openai") for name, provider in load().items()}
     return {
         name: provider if provider.model else replace(provider, model=f"{name}-model")

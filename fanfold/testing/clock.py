@@ -1,8 +1,9 @@
-"""A clock that moves only when it is turned, and an event loop that reads it."""
+"""A clock that moves only when a test advances it, and an event loop that uses it."""
 
 from __future__ import annotations
 
 import asyncio
+import math
 import selectors
 import threading
 import time
@@ -12,11 +13,11 @@ from typing import Any
 
 BEGINNING = datetime(2030, 1, 1, tzinfo=UTC)
 LOOK_SECONDS = 0.01
-"""How long the loop waits for a thread before it looks whether that thread is still there."""
+"""How long the loop waits for a thread before it checks whether that thread still exists."""
 
 
 class Clock:
-    """The time of a test: it stands still until it is turned."""
+    """The time of a test. It stands still until it is advanced."""
 
     def __init__(self) -> None:
         self.now = BEGINNING
@@ -39,7 +40,7 @@ class Clock:
 
 
 class TurnedSelector(selectors.DefaultSelector):
-    """Turns the clock instead of waiting, as long as nothing but time is waited for."""
+    """Advances the clock instead of waiting, unless a socket or another thread may become ready."""
 
     def __init__(self, clock: Clock) -> None:
         super().__init__()
@@ -47,21 +48,22 @@ class TurnedSelector(selectors.DefaultSelector):
         self._threads = set(threading.enumerate())
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        """What is ready; if nothing is, the clock is turned to the loop's next timer."""
+        """The events that are ready. If there are none, the clock advances to the loop's next timer."""
         ready = super().select(0)
         if ready or (timeout is not None and timeout <= 0):
             return ready
         if timeout is not None and not self._is_outside_awaited():
-            self._clock.advance(timeout)
+            # The clock counts microseconds: rounded down, it would never reach a timer that lies between two.
+            self._clock.advance(math.ceil(timeout * 1e6) / 1e6)
             return []
         return self._wait(timeout)
 
     def _is_outside_awaited(self) -> bool:
-        """Whether a socket or a thread may still say something. The loop itself has one socket, to be woken by."""
+        """Whether a socket or a thread may become ready. The loop itself has one socket, used to wake it."""
         return len(self.get_map()) > 1 or any(one not in self._threads for one in threading.enumerate())
 
     def _wait(self, timeout: float | None) -> list[tuple[selectors.SelectorKey, int]]:
-        """Wait in real time, which then counts as time that has passed."""
+        """Wait in real time, and advance the clock by the same time."""
         started = time.monotonic()
         ready = super().select(LOOK_SECONDS if timeout is None else min(timeout, LOOK_SECONDS))
         self._clock.advance(time.monotonic() - started)
@@ -69,20 +71,20 @@ class TurnedSelector(selectors.DefaultSelector):
 
 
 class TurnedLoop(asyncio.SelectorEventLoop):
-    """An event loop on a clock that is turned. `asyncio.to_thread` runs at once in it, so the order is always the same."""
+    """An event loop on a test's clock. `asyncio.to_thread` runs at once in it, so the order is always the same."""
 
     def __init__(self, clock: Clock) -> None:
         super().__init__(TurnedSelector(clock))
         self._turned = clock
 
     def time(self) -> float:
-        """The clock that is turned."""
+        """The time on the test's clock."""
         return self._turned.seconds
 
     def run_in_executor(  # type: ignore[override]
         self, executor: Any, func: Callable[..., Any], *args: Any
     ) -> asyncio.Future[Any]:
-        """Run it here and now."""
+        """Run it at once, in this thread."""
         future = self.create_future()
         try:
             future.set_result(func(*args))

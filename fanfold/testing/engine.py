@@ -1,4 +1,4 @@
-"""The engine for tests: the real one, on a database in memory, with a clock that the test turns and answers that it scripts.
+"""The engine for tests: the real one, on a database in memory, with a clock and answers that the test controls.
 
 from fanfold.testing import Engine, rate_limited
 
@@ -25,10 +25,10 @@ from fanfold.engine.worker.loop import refuse_in_loop
 from fanfold.model.item import Item, ItemDetail
 from fanfold.model.pipelines.pipeline import Target, as_pipeline
 from fanfold.model.task import Event, Task
-from fanfold.providers.services import Request
+from fanfold.providers.services.service import Request
 from fanfold.settings import Settings
 from fanfold.store.dialects.in_memory import MEMORY_URL
-from fanfold.store.rows.answers import CallRow
+from fanfold.store.rows.money.answers import CallRow
 from fanfold.store.store import Store
 from fanfold.testing import memory
 from fanfold.testing.answers import Answering, Fits, Rule
@@ -41,13 +41,13 @@ MOST_ATTEMPTS = 2_000
 
 
 class NeverAtRest(AssertionError):
-    """A run did not come to an end: something is tried again and again."""
+    """A run did not end: something is retried again and again."""
 
 
 def _submitting(
     submit: Callable[Concatenate[Client, Target, Given], Task],
 ) -> Callable[Concatenate[Engine, Target, Given], Task]:
-    """The client's ``submit``, with a pipeline that workers then serve."""
+    """The client's ``submit``; workers then also serve the pipeline."""
 
     @wraps(submit)
     def submit_and_serve(engine: Engine, pipeline: Target, /, *given: Given.args, **named: Given.kwargs) -> Task:
@@ -60,7 +60,7 @@ def _submitting(
 class Engine:
     """One installation for one test: submit, script, run, look. Use it in a ``with`` block, or as the fixture `engine`.
 
-    ``settings`` are those of an installation, such as ``crash_limit=2``; the environment is not read.
+    ``settings`` are those of an installation, such as ``crash_limit=2``; environment variables are ignored.
     """
 
     def __init__(self, *pipelines: Target, **settings: Any) -> None:
@@ -70,7 +70,7 @@ class Engine:
         self._memory = memory.take()
         self.store = Store(self.settings, database=self._memory.database)
         self.client = Client(store=self.store)
-        """Every question and command of an installation."""
+        """The client: every query and command of an installation."""
         self._steps = Steps(self.store, self._memory)
         self._closed = False
         for pipeline in pipelines:
@@ -85,7 +85,7 @@ class Engine:
         self.close()
 
     def close(self) -> None:
-        """End the workers and forget everything."""
+        """End the workers and delete everything."""
         if not self._closed:
             self._closed = True
             self._steps.end_worker()
@@ -98,7 +98,7 @@ class Engine:
         return self._memory.clock
 
     def know(self, pipeline: Target) -> None:
-        """Have workers serve a pipeline; it takes the place of one with the same name, as when its code has changed."""
+        """Have workers serve a pipeline. It replaces one with the same name, as when its code has changed."""
         found = as_pipeline(pipeline)
         self.client.pipelines[found.name] = found
         self._steps.know(found)
@@ -106,34 +106,34 @@ class Engine:
     submit = _submitting(Client.submit)
 
     def answer(self, answer: Answering, *, to: Fits = None, model: str | None = None) -> None:
-        """Say the same to every question, or to those that fit: ``to`` a text of the prompt, by a ``model``."""
+        """Give the same answer to every question, or to those that match: ``to`` is a text in the prompt, ``model`` a model."""
         self._steps.script.add(Rule(to, model, itertools.repeat(answer)))
 
     def answers(self, *answers: Answering, to: Fits = None, model: str | None = None) -> None:
-        """Say these one after the other, each once. What is scripted first is used first."""
+        """Give these answers one after the other, each once. What is scripted first is used first."""
         self._steps.script.add(Rule(to, model, iter(answers)))
 
     @property
     def requests(self) -> Sequence[Request]:
-        """What models were asked, in order: ``prompt``, ``model``, ``system``, ``images`` and ``parameters`` of each."""
+        """The questions that models were asked: ``prompt``, ``model``, ``system``, ``images`` and ``parameters`` of each."""
         return tuple(self._steps.script.requests)
 
     def before_handler(
         self, *, stage: str | None = None, item: str | None = None, count: int = 1, times: int = 1
     ) -> Point:
-        """When an item is claimed, and its handler is not called yet."""
+        """The point after an item is claimed and before its handler is called."""
         return self._point(BEFORE_HANDLER, stage, item, count, times)
 
     def before_settle(
         self, *, stage: str | None = None, item: str | None = None, count: int = 1, times: int = 1
     ) -> Point:
-        """When a handler has returned or raised, and nothing of it is written yet."""
+        """The point after a handler has returned or raised and before anything of it is written."""
         return self._point(BEFORE_SETTLE, stage, item, count, times)
 
     def after_settle(
         self, *, stage: str | None = None, item: str | None = None, count: int = 1, times: int = 1
     ) -> Point:
-        """When the end of an attempt is written, and no other item is claimed yet. ``count=3``: after the third."""
+        """The point after the end of an attempt is written and before another item is claimed. ``count=3``: after the third."""
         return self._point(AFTER_SETTLE, stage, item, count, times)
 
     def _point(self, moment: str, stage: str | None, item: str | None, count: int, times: int) -> Point:
@@ -142,17 +142,17 @@ class Engine:
         return point
 
     def crash(self) -> None:
-        """Let the worker die where it is; only inside a run."""
+        """Kill the worker here; allowed only inside a run."""
         raise self._steps.crash()
 
-    def run(self, *, turn_clock: bool = True, attempts: int = MOST_ATTEMPTS) -> None:
-        """Work until nothing is left to do. The clock is turned to what waits: back-offs, external jobs, lost leases.
+    def run(self, *, advance_clock: bool = True, attempts: int = MOST_ATTEMPTS) -> None:
+        """Work until nothing is left to do. The clock advances to the next back-off, job or lease that something waits for.
 
-        A worker that crashes is followed by another one. ``turn_clock=False`` ends when nothing is due now. NeverAtRest
-        after so many ``attempts``.
+        A crashed worker is replaced by a new one. ``advance_clock=False`` ends the run when nothing is due now. Raises
+        NeverAtRest after ``attempts`` attempts.
         """
         refuse_in_loop("Engine.run", "await asyncio.to_thread(engine.run)")
-        if not self._steps.run(turn_clock, attempts):
+        if not self._steps.run(advance_clock, attempts):
             allows = f"There was still something to do after {attempts} attempts; run(attempts=…) allows more."
             raise NeverAtRest(f"{allows} {self._left()}")
 
@@ -165,11 +165,11 @@ class Engine:
         return self.client.get(_id(task))
 
     def result(self, task: Task | str) -> Any:
-        """What the task made; TaskStopped when it is not completed."""
+        """The result of the task; TaskStopped if it is not completed."""
         return self.client.result(_id(task))
 
     def items(self, task: Task | str, stage: str | None = None) -> list[Item]:
-        """The first thousand items of a stage, by default of the one that people count."""
+        """The first thousand items of a stage; by default of the stage whose items people count."""
         return self.client.items(_id(task), stage=stage, limit=1_000)
 
     def item(self, task: Task | str, key: str, stage: str | None = None) -> ItemDetail:
@@ -177,11 +177,11 @@ class Engine:
         return self.client.item(_id(task), key, stage)
 
     def events(self, task: Task | str) -> list[Event]:
-        """What happened to the task, the first event first."""
+        """What happened to the task, oldest event first."""
         return self.client.events(_id(task))
 
     def calls(self, task: Task | str, key: str | None = None) -> list[CallRow]:
-        """The calls to models of a task, or of one of its items, with what each cost."""
+        """The calls to models of a task, or of one of its items, with the cost of each."""
         return self.client.calls(_id(task), key)
 
     def cost(self, task: Task | str) -> float:

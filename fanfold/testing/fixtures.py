@@ -1,7 +1,7 @@
 """The pytest fixture `engine`; put ``pytest_plugins = ["fanfold.testing.fixtures"]`` into the conftest.py of your tests.
 
-It is named there, and not loaded in every pytest run by an entry point: that would put a fixture into projects which never asked
-for it, and import Fanfold before tools such as coverage have begun to watch.
+There is no pytest entry point, because that would add the fixture to every project, and would import Fanfold before tools such
+as coverage have started.
 """
 
 from __future__ import annotations
@@ -15,6 +15,6 @@ from fanfold.testing.engine import Engine
 
 @pytest.fixture
 def engine() -> Iterator[Engine]:
-    """An engine of this test alone, empty, its clock at the beginning."""
+    """A new, empty engine for this test."""
     with Engine() as made:
         yield made

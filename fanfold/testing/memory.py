@@ -1,4 +1,4 @@
-"""Databases in memory for tests, made once and used again: a migration takes longer than most tests."""
+"""Databases in memory for tests, created once and reused: a migration takes longer than most tests."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class DatabaseAndClock(NamedTuple):
 
 
 _idle: list[DatabaseAndClock] = []
-"""Those that no test uses now. Each keeps the statements that SQLAlchemy has compiled for it."""
+"""Databases that no test uses now. Each keeps the statements that SQLAlchemy has compiled for it."""
 
 
 def take() -> DatabaseAndClock:
-    """An empty database that nobody else uses."""
+    """An empty database that no other test uses."""
     try:
         return _idle.pop()
     except IndexError:

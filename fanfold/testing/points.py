@@ -1,4 +1,4 @@
-"""Points of a run at which a test lets something happen: a crash, a pause, a cancel, a retry, or a function of its own.
+"""Points of a run at which a test makes something happen: a crash, a pause, a cancel, a retry, or a function of its own.
 
 engine.before_settle(item="003").crash()
 engine.after_settle(stage="translate", count=3).pause()
@@ -21,12 +21,12 @@ BEFORE_HANDLER, BEFORE_SETTLE, AFTER_SETTLE = "before_handler", "before_settle",
 
 
 class WorkerCrashed(BaseException):
-    """Ends a worker in the middle of its work. Not an Exception, so that no handler catches it by accident."""
+    """Ends a worker in the middle of its work. Not an Exception, so no handler catches it by accident."""
 
 
 @dataclass
 class Point:
-    """One point of a run, and what happens there. Without an action nothing does."""
+    """One point of a run, and what happens there. Without an action, nothing happens."""
 
     engine: Engine
     moment: str
@@ -38,7 +38,7 @@ class Point:
     _action: Callable[[TaskRow], object] | None = None
 
     def crash(self) -> None:
-        """The worker dies here: nothing more is written, and its items run again when its lease is over."""
+        """The worker dies here: nothing more is written, and its items run again after its lease has expired."""
         self._action = lambda row: self.engine.crash()
 
     def pause(self, reason: str | None = None) -> None:
@@ -58,7 +58,7 @@ class Point:
         self._action = lambda row: function()
 
     def reach(self, moment: str, row: TaskRow, claimed: Claimed) -> None:
-        """Let happen what is to happen, if this is the point."""
+        """Run the action if this is the point."""
         if self._action is None or moment != self.moment or not self._is_meant(row, claimed):
             return
         self._reached += 1
@@ -66,7 +66,7 @@ class Point:
             self._action(row)
 
     def _is_meant(self, row: TaskRow, claimed: Claimed) -> bool:
-        """Without a stage, the items of `each` stages are meant; in a pipeline that has none, every step."""
+        """Without a stage, this applies to the items of `each` stages, or to every step in a pipeline without one."""
         if self.item is not None and claimed.key != self.item:
             return False
         if self.stage is not None:

@@ -1,4 +1,4 @@
-"""The steps of a run: claim an item, call its handler, settle it; recover what a crash has left; turn the clock."""
+"""The steps of a run: claim an item, call its handler, settle it, recover after a crash, advance the clock."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from fanfold.testing.points import AFTER_SETTLE, BEFORE_HANDLER, BEFORE_SETTLE, 
 from fanfold.testing.worker import SteppedWorker, WorkerStore
 
 A_MOMENT = 0.001
-"""Seconds by which the clock is turned beyond a time that must be over."""
+"""Seconds by which the clock is advanced past a time that must be over."""
 
 
 class Steps:
-    """Takes the steps of one worker after the other, until nothing is left to do."""
+    """Runs workers one after the other, step by step, until nothing is left to do."""
 
     def __init__(self, store: Store, memory: DatabaseAndClock) -> None:
         self.points: list[Point] = []
@@ -42,19 +42,19 @@ class Steps:
             self.end_worker()
 
     def crash(self) -> BaseException:
-        """The worker is dead from now on; gives what to raise where it dies."""
+        """The worker is dead from now on. Returns the exception to raise where it dies."""
         worker = self._worker
         assert worker is not None, "a worker can only crash while it runs"
         worker.store.crashed = True
         return WorkerCrashed()
 
-    def run(self, turn_clock: bool, attempts: int) -> bool:
-        """Work until nothing is left to do; False when so many attempts were not enough."""
+    def run(self, advance_clock: bool, attempts: int) -> bool:
+        """Work until nothing is left to do; False if that takes more than ``attempts`` attempts."""
         if self._worker is not None:
             self._worker.claimer.look_again()
         with self._same_chance():
             for _ in range(attempts):
-                if not self._attempt() and not self._go_on(turn_clock):
+                if not self._attempt() and not self._go_on(advance_clock):
                     return True
                 if (problem := self.script.take_problem()) is not None:
                     raise problem
@@ -62,7 +62,7 @@ class Steps:
 
     @contextmanager
     def _same_chance(self) -> Iterator[None]:
-        """Back-offs are spread by chance; with the same numbers each time, a test is the same each time."""
+        """Back-offs are random. The same random numbers each time make a test repeatable."""
         before = random.getstate()
         random.setstate(self._chance)
         try:
@@ -90,24 +90,24 @@ class Steps:
             self._note_crash(worker)
         return True
 
-    def _go_on(self, turn_clock: bool) -> bool:
-        """Recover what is lost, as every worker does now and then, and turn the clock; False when there is nothing left."""
+    def _go_on(self, advance_clock: bool) -> bool:
+        """Recover lost items, as every worker does from time to time, and advance the clock; False if nothing is left."""
         worker = self._worker
         assert worker is not None, "nothing was due for a worker"
         if self._crashed and self._recover(worker):
             return True
-        if turn_clock and self._turn_clock(worker):
+        if advance_clock and self._advance_clock(worker):
             return True
-        return self._move_on(worker, turn_clock)
+        return self._move_on(worker, advance_clock)
 
-    def _move_on(self, worker: SteppedWorker, turn_clock: bool) -> bool:
-        """Move tasks that on_move has kept from moving, at once or as soon as it may be tried again."""
+    def _move_on(self, worker: SteppedWorker, advance_clock: bool) -> bool:
+        """Advance tasks whose move on_move refused: at once, or as soon as the move may be tried again."""
         with self._store.read() as tx:
             is_stuck = bool(tx.recovery.unclosed(1))
         if not is_stuck or close(worker.store, self._pipelines, worker.name) > 0:
             return is_stuck
-        self._clock.advance(self._store.settings.sweep_seconds if turn_clock else 0.0)
-        return turn_clock
+        self._clock.advance(self._store.settings.sweep_seconds if advance_clock else 0.0)
+        return advance_clock
 
     def _reach(self, moment: str, row: TaskRow, claimed: Claimed) -> None:
         for point in self.points:
@@ -124,7 +124,7 @@ class Steps:
         self._worker = None
 
     def end_worker(self) -> None:
-        """Let the worker leave in peace."""
+        """Stop the worker without a crash."""
         if self._worker is not None:
             self._worker.end()
             self._worker = None
@@ -133,8 +133,8 @@ class Steps:
         worker.beat()
         return recover_if_due(worker.store, self._pipelines, worker.name, force=True)
 
-    def _turn_clock(self, worker: SteppedWorker) -> bool:
-        """Turn the clock to the next moment at which something happens; False when nothing will."""
+    def _advance_clock(self, worker: SteppedWorker) -> bool:
+        """Advance the clock to the next time at which something happens; False if nothing will."""
         soon = worker.claimer.seconds_to_next
         seconds = [] if soon is None else [soon]
         self._crashed = [dead for dead in self._crashed if dead.holds_items(self._store)]

@@ -1,4 +1,4 @@
-"""A worker whose turns a test takes: the engine's own turn and call, without its threads, its heartbeat and its waiting."""
+"""A worker that a test drives step by step: the engine's own turn and call, without threads, heartbeat or waiting."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from fanfold.testing.points import WorkerCrashed
 
 
 class WorkerStore(Store):
-    """The store as one worker sees it: out of reach once the worker has crashed."""
+    """The store as one worker sees it: unreachable once the worker has crashed."""
 
     crashed = False
 
@@ -34,14 +34,14 @@ class WorkerStore(Store):
 
     @contextmanager
     def write(self) -> Iterator[Transaction]:
-        """A transaction that may change things; WorkerCrashed after the crash."""
+        """A write transaction; WorkerCrashed after the crash."""
         self._refuse_crashed()
         with super().write() as tx:
             yield tx
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
-        """A transaction that only looks; WorkerCrashed after the crash."""
+        """A read transaction; WorkerCrashed after the crash."""
         self._refuse_crashed()
         with super().read() as tx:
             yield tx
@@ -52,7 +52,7 @@ class WorkerStore(Store):
 
 
 class SteppedClaimer(Claimer):
-    """Looks for work when it knows of none, or when the clock was turned: always at the same steps of a test."""
+    """Polls for work when it knows of none or when the clock has moved, so a test always polls at the same steps."""
 
     def __init__(self, store: Store, pipelines: dict[str, Pipeline], clock: Clock) -> None:
         super().__init__(store, pipelines)
@@ -61,18 +61,18 @@ class SteppedClaimer(Claimer):
         self._looked_at: datetime | None = None
 
     def look(self, hinted: bool, *, now: bool = False, room: Room | None = None) -> None:
-        """Look, unless there is known work and nothing else can have become due."""
+        """Poll, unless work is known and nothing else can have become due."""
         if now or not self.can_claim or self._looked_at != self._clock.now:
             super().look(hinted, now=True, room=room)
             self._looked_at = self._clock.now
 
     def look_again(self) -> None:
-        """Look at the next step: there may be work that nobody has seen."""
+        """Poll at the next step: there may be new work."""
         self._looked_at = None
 
 
 class SteppedWorker:
-    """Claims one item at a time, in order, calls its handler here and now, and settles it."""
+    """Claims one item at a time, in order, calls its handler in this thread, and settles it."""
 
     def __init__(
         self, store: WorkerStore, name: str, pipelines: dict[str, Pipeline], clock: Clock, script: Script
@@ -89,21 +89,21 @@ class SteppedWorker:
         self.beat()
 
     def beat(self) -> None:
-        """Say that it lives."""
+        """Send a heartbeat."""
         with self.store.write() as tx:
             tx.workers.register(self.name, "test", 1, list(self.claimer.served.pairs), 1)
 
     def claim(self) -> tuple[TaskRow, Claimed] | None:
-        """The next item that is due, if there is one; what is not settled yet is settled first."""
+        """The next item that is due, if any. Unsettled results are settled first."""
         while True:
             turn = self._turn(Room(1))
             if turn.claimed:
                 return turn.claimed[0]
-            if not turn.again and not turn.settled:  # What has just been settled was not looked at yet.
+            if not turn.again and not turn.settled:  # Settling may have made new work, so poll again.
                 return None
 
     def settle(self, settlement: Settlement, *, at_once: bool) -> None:
-        """Write how an attempt ended, and move its task on: now, or in one transaction with the next claim."""
+        """Write how an attempt ended, and advance its task: now, or in one transaction with the next claim."""
         self._unsettled = [settlement]
         if at_once:
             self._turn(Room(0))
@@ -115,7 +115,7 @@ class SteppedWorker:
         )
 
     def call(self, row: TaskRow, claimed: Claimed) -> Settlement:
-        """Run one handler here and now, in a loop whose time is the clock of the test."""
+        """Run one handler in this thread, in an event loop on the test's clock."""
         pipeline = self.pipelines[row.pipeline]
         stage = pipeline.find(claimed.stage)
         assert stage is not None, "only items of served stages are claimed"
@@ -130,12 +130,12 @@ class SteppedWorker:
         return self._loop
 
     def holds_items(self, store: Store) -> bool:
-        """Whether the database thinks that this worker runs something."""
+        """Whether the database still shows items as running on this worker."""
         with store.read() as tx:
             return bool(tx.workers.held(self.name))
 
     def end(self) -> None:
-        """Settle what is left, unless it has crashed, and close its loop."""
+        """Settle what is left, unless the worker has crashed, and close its loop."""
         if self._unsettled and not self.store.crashed:
             self._turn(Room(0))
         if self._loop is not None:
@@ -144,7 +144,7 @@ class SteppedWorker:
 
 
 async def _within_time(call: Call) -> Settlement:
-    """One attempt, ended when its stage's time limit is over."""
+    """One attempt, ended when its stage's timeout is over."""
     try:
         async with asyncio.timeout(call.stage.timeout):
             return await call.run_async()

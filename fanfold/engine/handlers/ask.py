@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from fanfold.engine.discovery import is_loaded, service
 from fanfold.engine.handlers.kept_files import folded
-from fanfold.model.batch import LANE
+from fanfold.errors import NotAsked, PauseTask, Temporary
 from fanfold.model.item import REDONE
+from fanfold.model.money.batch import LANE
+from fanfold.model.money.questions import Answer, Check, Question, chain_of
 from fanfold.model.text.sentences import say
 from fanfold.model.values.files import File
-from fanfold.model.values.questions import Answer, Check, Question, chain_of
 
 if TYPE_CHECKING:
     from fanfold.engine.handlers.work import Work
@@ -31,9 +32,11 @@ class AskingWork:
         self.lease = work._claimed.lease
         # Each claim increments both; a reset by a person clears only the attempts.
         self.first_lease = work._claimed.lease - work._claimed.attempts + 1
+        self.failures = work._claimed.failures
         self.retries_left = work.retries_left
         self.wanted_by = work.wanted_by
         self.asked = work._asked
+        self.clock = (work._attempt_of or work)._clock
         self.fold = lambda name, text, limit: folded(work, name, text, limit)
 
 
@@ -66,13 +69,27 @@ async def ask(
         chosen=chain_of(options, None, ())[0],
     )
     if not is_loaded("ask"):
-        await asyncio.to_thread(service, "ask")  # It takes a second, in which the event loop must not stand still.
-    answer: Answer = await service("ask")(work._store, AskingWork(work), question)
+        await asyncio.to_thread(
+            service, "ask"
+        )  # Loading takes a second, during which the event loop must not be blocked.
+    answer = await _asked(work, question)
     work.used(model=answer.source)
     if answer.fallback:
         tried = list(dict.fromkeys(answer.tried))
         work.degraded(say("answered_by_other", model=answer.source, asked=answer.asked, tried=tried))
     return answer
+
+
+async def _asked(work: Work, question: Question) -> Answer:
+    try:
+        answer: Answer = await service("ask")(work._store, AskingWork(work), question)
+        return answer
+    except PauseTask as problem:
+        raise NotAsked(problem) from problem
+    except Temporary as problem:
+        if problem.counts:
+            raise
+        raise NotAsked(problem) from problem
 
 
 def _salt(work: Work, options: dict[str, Any]) -> str:

@@ -162,7 +162,7 @@ class External:
             raise self._stopped()
         mine = (self._item, self._lease, self.name, key)
         if self._unwanted:
-            await self._write(lambda tx: tx.externals.withdraw(*mine))
+            await self._withdraw(key)
             raise self._stopped()
         try:
             job = await _call(self.service.start, key)
@@ -171,7 +171,7 @@ class External:
             text = serial.dump(job, "The id of an external job", JOB_BYTES)
         except BaseException as error:
             if _is_refusal(error):
-                await self._write(lambda tx: tx.externals.withdraw(*mine))
+                await self._withdraw(key)
                 raise
             await self._write(lambda tx: tx.externals.not_known(*mine))
             if self.service.find is None and not isinstance(error, asyncio.CancelledError):
@@ -179,6 +179,12 @@ class External:
             raise
         await self._keep(mine, text)
         return job
+
+    async def _withdraw(self, key: str) -> None:
+        """Remove the intent, and keep the memory of the job before it."""
+        number = self._number(key)
+        ended = self._key(number - 1) if number > 1 else None
+        await self._write(lambda tx: tx.externals.withdraw(self._item, self._lease, self.name, key, ended))
 
     async def _keep(self, mine: tuple[int, int, str, str], text: str) -> None:
         """Store the job's id, with retries while the database is unreachable: it is known nowhere else."""

@@ -43,7 +43,7 @@ class StreamedOutput:
         return True
 
     def _write(self, pieces: list[str]) -> bool:
-        """Write pieces, and drop some of earlier attempts, which no longer count; False if the lease was lost."""
+        """Write pieces, and drop a number of those from earlier attempts, which no longer count; False if the lease was lost."""
         claimed = self._claimed
         with self._store.write() as tx:
             held = tx.settling.holds(claimed.id, claimed.lease)

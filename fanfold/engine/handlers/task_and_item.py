@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Generic, cast
 
 from fanfold.engine.handlers import typed_values
 from fanfold.engine.handlers.work import Work
-from fanfold.engine.queries.results import Results
+from fanfold.engine.queries.results.task_result import Results
 from fanfold.errors import BadInput, Unreadable
 from fanfold.model.plan import Kind
 from fanfold.model.text.sentences import say
@@ -17,7 +17,7 @@ NOT_YET: Any = object()
 
 
 class TaskWork(Work, Generic[In]):
-    """What split, step and merge handlers get: the task. ``TaskWork[In]`` says what its one input is."""
+    """The argument of split, step and merge handlers: the task. ``TaskWork[In]`` gives the type of its single input."""
 
     kept_types: ClassVar[tuple[str, ...]] = ("input",)
 
@@ -41,7 +41,7 @@ class TaskWork(Work, Generic[In]):
 
     @property
     def input(self) -> In:
-        """The one input; the list of them when there are several; None when there is none."""
+        """The single input; a list if there are several; None if there is none."""
         hint = list[self._types.task_input]  # type: ignore[name-defined]
         found = typed_values.loaded(self, self._row.input, "The input", hint) or []
         return cast("In", found[0] if len(found) == 1 else (found or None))
@@ -86,7 +86,7 @@ class TaskWork(Work, Generic[In]):
 
 
 class ItemWork(Work, Generic[In, Out]):
-    """What an `each` handler gets: the item, and its task. ``ItemWork[In, Out]`` says what its input and output are."""
+    """The argument of an `each` handler: the item, and its task. ``ItemWork[In, Out]`` gives the types of input and output."""
 
     kept_types: ClassVar[tuple[str, ...]] = ("input", "output")
     _unfolded: Any = NOT_YET
@@ -103,7 +103,7 @@ class ItemWork(Work, Generic[In, Out]):
 
     @property
     def input(self) -> In:
-        """What the split, or the stage before, made for this item."""
+        """The item's input, made by the split or by the stage before."""
         return cast("In", self._read_input())
 
     def _read_input(self) -> Any:
@@ -114,6 +114,16 @@ class ItemWork(Work, Generic[In, Out]):
             except Unreadable as problem:
                 raise unreadable(say("input_of_item", item=self.key), problem) from problem
         return self._unfolded
+
+    @property
+    def earlier(self) -> Out | None:
+        """The item's output from before a person had it redone, or None. A handler may reuse the parts that are still good."""
+        with self._store.read() as tx:
+            text = tx.settling.previous(self._claimed.id)
+        try:
+            return cast("Out", self._store.unfold(text, self._types.reading, self._types.output(self._claimed.stage)))
+        except Unreadable as problem:
+            raise unreadable(say("output_of_item", stage=self._claimed.stage, item=self.key), problem) from problem
 
     @property
     def task(self) -> TaskWork[Any]:

@@ -1,4 +1,4 @@
-"""What an attempt reads of its task, with the types that the pipeline's annotations give it."""
+"""Reads values of a task for an attempt, with the types from the pipeline's annotations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def loaded(work: Work, text: str | None, what: str, hint: Any = Any) -> Any:
-    """A value that is kept with the task; ``what`` names it in the error."""
+    """A value stored with the task; ``what`` names it in the error."""
     try:
         return serial.load(text, work._store.bind, work._types.reading, hint)
     except Unreadable as problem:
@@ -22,7 +22,7 @@ def loaded(work: Work, text: str | None, what: str, hint: Any = Any) -> Any:
 
 
 def options(work: Work, text: str | None) -> dict[str, Any]:
-    """Options by name; those of a function are its arguments, and typed as such."""
+    """Options by name. For a function they are its arguments, and have the types of its parameters."""
     types = work._types
     if text is None or not types.has_arguments:
         return loaded(work, text, "The options") or {}
@@ -34,7 +34,7 @@ def options(work: Work, text: str | None) -> dict[str, Any]:
 
 
 def arguments(work: Work) -> list[Any]:
-    """Everything the task was submitted with, as the parameters of a function want it."""
+    """All inputs of the task, with the types of a function's parameters."""
     decoder = Decoder(work._types.reading, work._store.bind)
     try:
         found = json.loads(work._row.input or "[]")

@@ -20,8 +20,10 @@ from fanfold.engine.handlers.kept_files import folded, keep
 from fanfold.engine.handlers.streamed_output import StreamedOutput
 from fanfold.engine.worker.attempt.attempt_result import MESSAGE_LENGTH, clean
 from fanfold.errors import BadInput, Cancelled, JobFailed, LeaseLost, Permanent
-from fanfold.model.batch import DEADLINE, LANE, duration
 from fanfold.model.item import REDONE, Claimed
+from fanfold.model.money.batch import DEADLINE, LANE, duration
+from fanfold.model.money.questions import SCHEMA, Answer, Check, Clock, laid_over
+from fanfold.model.money.usage import added, kept
 from fanfold.model.pipelines.kept_types import NO_TYPES, KeptTypes
 from fanfold.model.plan import Kind
 from fanfold.model.task import TaskRow
@@ -29,8 +31,6 @@ from fanfold.model.text.sentences import Sentence, say
 from fanfold.model.values import serial
 from fanfold.model.values.files import File
 from fanfold.model.values.idempotency import item_key, redone_splits
-from fanfold.model.values.questions import Answer, Check, laid_over
-from fanfold.model.values.usage import added, kept
 from fanfold.store.files.private import private_folder
 from fanfold.store.store import Store
 
@@ -42,7 +42,7 @@ Found = TypeVar("Found")
 
 
 class Stop:
-    """Tells other threads that a result is no longer wanted. Nobody waits for it, so it is lighter than an event."""
+    """A flag that a result is no longer wanted. No thread waits for it, so it is lighter than an event."""
 
     __slots__ = ("_said",)
 
@@ -56,6 +56,16 @@ class Stop:
     def is_set(self) -> bool:
         """Whether it is set."""
         return self._said
+
+
+class NoClock:
+    """Used instead of a time limit if there is none."""
+
+    def hold(self) -> None:
+        """Nothing to stop."""
+
+    def go_on(self) -> None:
+        """Nothing to start."""
 
 
 class Work:
@@ -86,15 +96,16 @@ class Work:
         self.wait_limit = wait_limit
         """How many seconds an external job may take in total."""
         self.grace_seconds = grace_seconds
-        """How long an attempt that is told to stop may wait for the start of an external job that is under way."""
+        """How long a stopping attempt may wait for an external job that is being started."""
         self._types = types
         self.lane: str = lane if attempt_of is None else attempt_of.lane
         """How the stage asks models: `live`, `batch`, `auto`, or empty if it does not say."""
         self._asked: set[str] = set() if attempt_of is None else attempt_of._asked
         self._attempt_of = attempt_of
-        """The item whose `task` this is: marks and usage belong to its attempt."""
+        """The item whose `task` this is: marks and usage are recorded for its attempt."""
 
     # Class attributes as defaults: most attempts never use these.
+    _clock: Clock = NoClock()
     _streamed: StreamedOutput | None = None
     _progress_at = 0.0
     _used_scratch = False
@@ -128,19 +139,19 @@ class Work:
 
     @cached_property
     def options(self) -> dict[str, Any]:
-        """The task's options, with what was said for this item laid over them."""
+        """The task's options, overridden by those of this item."""
         return {name: value for name, value in self._all_options.items() if name not in (LANE, DEADLINE)}
 
     @cached_property
     def _all_options(self) -> dict[str, Any]:
-        """The options with those that say how models are asked, which are not the handler's business."""
+        """The handler's options together with those that say how models are asked."""
         own, said = typed_values.options(self, self._row.options), typed_values.options(self, self._claimed.options)
         said.pop(REDONE, None)
         return laid_over(own, said)
 
     @property
     def wanted_by(self) -> datetime | None:
-        """When the answers of this task are wanted at the latest, if it has a deadline."""
+        """The deadline for the answers of this task, if it has one."""
         seconds = self._all_options.get(DEADLINE)
         return None if seconds is None else self._row.created_at + timedelta(seconds=duration(seconds))
 
@@ -151,12 +162,12 @@ class Work:
 
     @property
     def attempt(self) -> int:
-        """1 for the first try of this item, 2 for the second …"""
+        """1 for the first attempt at this item, 2 for the second …"""
         return self._claimed.attempts
 
     @property
     def idempotency_key(self) -> str:
-        """The same for every attempt at this item: give it to services that charge, so that a crash is not charged twice.
+        """The same for every attempt: pass it to services, so that a call repeated after a crash is not charged twice.
 
         A person's redo gets a new one: after `rerun`, for an item with a result, or with new options.
         """
@@ -240,7 +251,7 @@ class Work:
     def used(self, *, model: str | None = None, **usage: Any) -> None:
         """Record which model did the work and what it used (tokens, cost); it counts even if the attempt fails later.
 
-        Numbers are added to earlier ones of this attempt; of other values the latest counts. Values that cannot be stored (NaN,
+        Numbers are added up over the attempt; for other values, the latest counts. Values that cannot be stored (NaN,
         negative or absurd numbers, values that are not JSON) are left out with a warning in the log: a mistake here never
         costs the result.
         """
@@ -284,6 +295,7 @@ class Work:
         fallback: Sequence[str] | None = None,
         check: Check | None = None,
         lane: str | None = None,
+        schema: dict[str, Any] | None = None,
         **parameters: Any,
     ) -> Answer:
         """Ask a model. The answer is checked and cached, so the same question is not paid for again.
@@ -293,6 +305,9 @@ class Work:
         ``check`` gets the text and returns it, cleaned, or raises BadAnswer. Rate limits do not use up retries, and a
         refused key pauses the task. An answer from a fallback model marks the result as degraded. Raises NoAnswer if no
         model gave an acceptable answer.
+
+        ``schema`` is a JSON Schema for the answer, in the strict dialect of the services (every property required, no others).
+        A service that does not know schemas is asked without it, so ``check`` must still judge the answer.
 
         ``lane="batch"`` (or the option `lane`, or the stage's rule) asks at the service's batch price: the attempt ends, the item
         waits without a worker, and the handler is called again from its start once there is an answer.
@@ -306,7 +321,7 @@ class Work:
             fallback=fallback,
             check=check,
             lane=lane,
-            parameters=parameters,
+            parameters=parameters if schema is None else {**parameters, SCHEMA: schema},
         )
 
     async def external(
@@ -322,8 +337,8 @@ class Work:
 
         ``start(key)`` starts the job and returns its id; ``look(id)`` returns the result or ``later(seconds)``. ``find(key)``
         returns the id of a job that may have been started before, or None if there is certainly none; without ``find``, a
-        person decides if that is not known. ``cancel(id)`` is called if the task is cancelled while this runs, and if the job
-        takes too long. All may be `def` or `async def`. ``name`` distinguishes several jobs of one item.
+        person decides when the outcome is unknown. ``cancel(id)`` is called if the task is cancelled while this runs, and if
+        the job takes too long. All may be `def` or `async def`. ``name`` distinguishes several jobs of one item.
         """
         if name in self._jobs:
             raise Permanent(
@@ -363,8 +378,9 @@ def _name_of(model: Any) -> str:
 
 @lru_cache(maxsize=1_000)
 def _warn_once(pipeline: str, stage: str, field: str) -> None:
-    """Log one line per field, however many items report it."""
-    log.warning("[%s] %s: used(%s=…) is not a value that can be stored; it is left out", pipeline, stage, field[:100])
+    """Log one line per field, even if many items report it."""
+    wanted = "an amount in dollars, such as 0.25" if field == "cost" else "a value that can be stored"
+    log.warning("[%s] %s: used(%s=…) is not %s; it is left out", pipeline, stage, field[:100], wanted)
 
 
 async def _run_here(function: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:

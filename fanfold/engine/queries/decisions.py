@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fanfold.engine.queries.lookup import Lookup, check_limit
-from fanfold.engine.queries.results import decision_of
+from fanfold.engine.queries.results.task_result import decision_of
 from fanfold.model.decision import Decision, check_verdict
 from fanfold.model.text.texts import is_storable
 from fanfold.store.rows.decisions import DecisionFilter

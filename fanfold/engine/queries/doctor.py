@@ -67,7 +67,7 @@ def database(store: Store, *, thorough: bool = True) -> list[DoctorCheck]:
 
 
 def version(store: Store) -> list[DoctorCheck]:
-    """Whether the database's own version is safe, where that is known."""
+    """Whether the database's own version is known to be safe."""
     dialect = store.database.dialect
     if (known := dialect.version) is None:
         return []

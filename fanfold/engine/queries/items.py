@@ -10,13 +10,13 @@ from fanfold.engine.queries.task_view import item_view
 from fanfold.errors import NotFound
 from fanfold.model.item import REDONE, Item, ItemDetail
 from fanfold.model.lifecycle import ItemState
+from fanfold.model.money.questions import NOTHING_SPENT
 from fanfold.model.task import TaskRow
 from fanfold.model.text.sentences import Sentence, say
 from fanfold.model.text.texts import check_keys
 from fanfold.model.values import serial
-from fanfold.model.values.questions import NOTHING_SPENT
 from fanfold.store.items.query import ItemRow
-from fanfold.store.rows.answers import CallRow
+from fanfold.store.rows.money.answers import CallRow
 
 
 class ItemQueries:
@@ -117,7 +117,7 @@ class ItemQueries:
             return tx.calls.of_task(row.number, item, before=before, limit=limit)
 
     def _previous(self, row: TaskRow, found: ItemRow, hint: Any) -> Any:
-        """The output before this one; a large one lies in a file that may have been swept away meanwhile."""
+        """The previous output. A large one is in a file, which a cleanup may have removed meanwhile."""
         try:
             return self._look.unfold(row, found.previous, _output_of(found), hint)
         except FileNotFoundError:

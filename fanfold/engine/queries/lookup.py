@@ -28,14 +28,14 @@ class Lookup:
         self._types_of = types
 
     def types(self, row: TaskRow) -> tuple[KeptTypes, Reading]:
-        """The types of a task's values, and how to read them; by default they come as the JSON they were kept as."""
+        """The types of a task's values, and how to read them; by default they are returned as stored JSON."""
         if self._types_of is None:
             return NO_TYPES, PLAIN
         found = self._types_of(row.pipeline)
         return found, found.lenient
 
     def unfold(self, row: TaskRow, text: str | None, what: str, hint: Any = Any) -> Any:
-        """A kept value of a task; ``what`` names it in the error."""
+        """A stored value of a task; ``what`` names it in the error."""
         try:
             return self.store.unfold(text, self.types(row)[1], hint)
         except Unreadable as problem:

@@ -1,4 +1,4 @@
-"""Queries that wait between two looks, written once for both kinds of callers.
+"""Queries that wait between two polls, written once for plain and for `async` callers.
 
 Such a query is a generator that yields a ``Pause`` where it has to wait. A plain call sleeps there, in its thread. `AsyncClient`
 takes the same steps through ``.steps`` and sleeps in the event loop, so that waiting holds no thread and can be cancelled.
@@ -18,13 +18,13 @@ Steps = Callable[..., Any]
 
 
 class Pause(NamedTuple):
-    """Wait this long before the next look."""
+    """Wait this long before the next poll."""
 
     seconds: float
 
 
 def pausing(steps: Callable[Given, Generator[Pause, None, Found]]) -> Callable[Given, Found]:
-    """Make a query of steps that return its answer at the end."""
+    """Make a query from steps that return its answer at the end."""
 
     @wraps(steps)
     def ask(*given: Given.args, **named: Given.kwargs) -> Found:
@@ -41,7 +41,7 @@ def pausing(steps: Callable[Given, Generator[Pause, None, Found]]) -> Callable[G
 
 
 def pausing_stream(steps: Callable[Given, Iterator[Found | Pause]]) -> Callable[Given, Iterator[Found]]:
-    """Make a stream of steps that yield its elements, and pauses between them."""
+    """Make a stream from steps that yield its elements, with pauses between them."""
 
     @wraps(steps)
     def ask(*given: Given.args, **named: Given.kwargs) -> Iterator[Found]:
@@ -56,13 +56,13 @@ def pausing_stream(steps: Callable[Given, Iterator[Found | Pause]]) -> Callable[
 
 
 def steps_of(method: Callable[..., Any]) -> Steps | None:
-    """The steps that a query was made of; None for one that never waits."""
+    """The steps that a query is made from; None for a query that never waits."""
     steps: Steps | None = getattr(method, "steps", None)
     return steps
 
 
 def _mark(ask: Callable[..., Any], steps: Steps, without_pauses: Callable[[str], str]) -> None:
-    """Keep the steps with the query, and show people a signature without pauses."""
+    """Keep the steps with the query, and show a signature without pauses."""
     shown = inspect.signature(steps)
     returned = without_pauses(str(shown.return_annotation))
     ask.__dict__["steps"] = steps

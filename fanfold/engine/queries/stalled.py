@@ -1,4 +1,4 @@
-"""Checks of the doctor for a stalled sweep, for work that nobody recovers, and for orphans."""
+"""Checks of the doctor for a stalled sweep, for unrecovered work, and for orphans."""
 
 from __future__ import annotations
 

@@ -8,15 +8,15 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from fanfold.engine.tasks.moving.advance import unfinished_stage
-from fanfold.model.batch import NONE_BATCHED, LaneCounts
 from fanfold.model.item import HELD_FROM, Item
 from fanfold.model.lifecycle import ItemState, TaskState
+from fanfold.model.money.batch import NONE_BATCHED, LaneCounts
+from fanfold.model.money.questions import NOTHING_SPENT, Spending
 from fanfold.model.plan import Kind, Plan
 from fanfold.model.progress import Counts, percent
 from fanfold.model.task import StageView, Task, TaskRow
 from fanfold.model.text.sentences import say
 from fanfold.model.values import serial
-from fanfold.model.values.questions import NOTHING_SPENT, Spending
 from fanfold.model.words import Facts, available_commands, needs_you, phase, state_word, wait_reason
 from fanfold.store.items.count import Marks
 from fanfold.store.items.query import ItemRow

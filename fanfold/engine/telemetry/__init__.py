@@ -1,1 +1,1 @@
-"""Tells OpenTelemetry of submissions, attempts, calls to models and stages, where the settings ask for it."""
+"""Reports submissions, attempts, calls to models and stages to OpenTelemetry, if the settings ask for it."""

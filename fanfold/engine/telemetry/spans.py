@@ -1,7 +1,8 @@
-"""Spans and metrics through the API of OpenTelemetry, for those who set ``telemetry = "otel"``.
+"""Emits spans and metrics through the OpenTelemetry API, if ``telemetry = "otel"`` is set.
 
-Nothing here is imported while the setting is empty (`telling`). Where the spans go is decided by the SDK that a program sets up;
-without one the API does nothing. The trace of the submitting program goes with the task, as ``traceparent`` in its metadata.
+Nothing here is imported while the setting is empty (`telling`). The SDK that a program sets up decides where the spans go;
+without an SDK the API does nothing. The trace of the submitting program is stored with the task, as ``traceparent`` in its
+metadata.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 from fanfold.engine.redaction import without_keys
 from fanfold.model.lifecycle import FINISHED_TASKS, TaskState
+from fanfold.model.money.questions import Usage
+from fanfold.model.money.usage import TOKENS
 from fanfold.model.values import serial
-from fanfold.model.values.questions import Usage
-from fanfold.model.values.usage import TOKENS
 
 if TYPE_CHECKING:
     from fanfold.engine.tasks.submitting.submission import Submission
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from fanfold.model.task import TaskRow
 
 Carrier = dict[str, str]
-"""A trace on its way: the headers `traceparent` and `tracestate`."""
+"""The headers `traceparent` and `tracestate`, which carry a trace to another process."""
 TRACE_FIELDS = ("traceparent", "tracestate")
 NANOSECONDS = 1_000_000_000
 
@@ -52,14 +53,14 @@ class Telemetry:
 
     @contextmanager
     def submitting(self, pipeline: str, wanted: Submission) -> Iterator[Submission]:
-        """The span of a submission, below the trace that its metadata may name; the submission then names this span."""
+        """The span of a submission, a child of the trace in its metadata, if any. The metadata then names this span."""
         given = _carried(wanted.metadata)
         parent = self._headers.extract(given) if given else None
         with self._span(f"submit {pipeline}", SpanKind.PRODUCER, {"fanfold.pipeline": pipeline}, context=parent):
             yield replace(wanted, metadata={**wanted.metadata, **self.carrier()})
 
     def begin_attempt(self, call: Call, worker: str) -> trace.Span:
-        """The span of an attempt, below its task's trace; current from now on in the context that this is called in."""
+        """The span of an attempt, a child of its task's trace; it becomes current in the caller's context."""
         named: dict[str, Any] = {"fanfold.item.key": call.claimed.key, "fanfold.attempt": call.claimed.attempts}
         span = self._tracer.start_span(
             f"{call.row.pipeline}.{call.stage.name}",
@@ -71,7 +72,7 @@ class Telemetry:
         return span
 
     def end_attempt(self, span: trace.Span, call: Call, settlement: Settlement | None, seconds: float) -> None:
-        """End the span with what came of the attempt, and count it. None: its lease was lost."""
+        """End the span with the outcome of the attempt, and count it. None: its lease was lost."""
         named = {"fanfold.pipeline": call.row.pipeline, "fanfold.stage": call.stage.name}
         ending = "lost" if settlement is None else str(settlement.ending)
         span.set_attribute("fanfold.ending", ending)
@@ -85,10 +86,10 @@ class Telemetry:
         self._seconds.record(seconds, {**named, "fanfold.ending": ending})
 
     def leave_stage(self, before: TaskRow, state: TaskState) -> None:
-        """The span of a stage that is over, and of its task if that is over with it; told when the move is committed."""
+        """The span of a stage that is over, and of its task if that is over too; reported after the move is committed."""
         parent = self._context_of(before)
         named = _about(before, before.stage)
-        # The row of a task is not written while its items are processed, so its last change is when the stage began.
+        # The row of a task is not written while its items are processed, so its last change is the start of the stage.
         self._past(f"stage {before.stage}", parent, named, before.updated_at)
         if state in FINISHED_TASKS:
             status = StatusCode.ERROR if state is TaskState.FAILED else StatusCode.UNSET
@@ -97,7 +98,7 @@ class Telemetry:
 
     @contextmanager
     def model_call(self, provider: str, model: str) -> Iterator[Callable[[Usage], None]]:
-        """The span of one call to a model; tell it what the answer took."""
+        """The span of one call to a model; report the usage of the answer to it."""
         named = {"gen_ai.operation.name": "chat", "gen_ai.provider.name": provider, "gen_ai.request.model": model}
         started = time.monotonic()
         with self._span(f"chat {model}", SpanKind.CLIENT, named) as span:
@@ -122,7 +123,7 @@ class Telemetry:
 
     @contextmanager
     def carried_on(self, carrier: Carrier) -> Iterator[None]:
-        """Below the trace that another process has sent."""
+        """In this block, spans are children of the trace of another process."""
         token = otel_context.attach(self._headers.extract(carrier))
         try:
             yield
@@ -133,7 +134,7 @@ class Telemetry:
     def _span(
         self, name: str, kind: SpanKind, attributes: Mapping[str, Any], context: Any = None
     ) -> Iterator[trace.Span]:
-        """A current span. An error is told without the keys that services quote, and without its traceback."""
+        """A current span. Errors are recorded without keys that services quote, and without a traceback."""
         with self._tracer.start_as_current_span(
             name, context, kind, dict(attributes), record_exception=False, set_status_on_exception=False
         ) as span:
@@ -152,7 +153,7 @@ class Telemetry:
         began_at: datetime,
         status: StatusCode = StatusCode.UNSET,
     ) -> None:
-        """A span of which only the end was seen here."""
+        """A span of which only the end was seen in this process."""
         start = int(began_at.timestamp() * NANOSECONDS)
         span = self._tracer.start_span(name, parent, SpanKind.INTERNAL, attributes, start_time=start)
         if status is StatusCode.ERROR:
@@ -167,13 +168,13 @@ class Telemetry:
             self._cost.add(usage["cost"], dict(named))
 
     def _context_of(self, row: TaskRow) -> Any:
-        """The trace that a task was submitted in; an empty one, which begins a new trace, where there is none."""
+        """The trace that a task was submitted in; without one, an empty context, which begins a new trace."""
         return self._headers.extract(_carrier_in(row.extra), context=otel_context.Context())
 
 
 @cache
 def telemetry() -> Telemetry:
-    """The one of this process."""
+    """The telemetry of this process."""
     return Telemetry()
 
 

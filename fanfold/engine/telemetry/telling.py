@@ -1,6 +1,7 @@
-"""What the engine tells about its work: nothing, at the cost of one look at the settings, unless they ask for it.
+"""Reports the engine's work to telemetry. If the settings do not ask for it, the cost is one check of a setting.
 
-Only then are the packages of OpenTelemetry imported. What goes wrong in them, or in the SDK of the program, costs no work.
+The packages of OpenTelemetry are imported only if telemetry is on. Errors in them, or in the program's SDK, never
+affect the work.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fanfold.model.values.questions import Usage
+from fanfold.model.money.questions import Usage
 from fanfold.settings import Settings
 
 if TYPE_CHECKING:
@@ -27,31 +28,31 @@ Found = TypeVar("Found")
 
 
 def submitting(settings: Settings, pipeline: str, wanted: Submission) -> AbstractContextManager[Submission]:
-    """The submission, with the trace that it is made in."""
+    """The submission, with the current trace in its metadata."""
     return (
         _guarded(lambda: _spans().submitting(pipeline, wanted), wanted) if settings.telemetry else nullcontext(wanted)
     )
 
 
 def begun(call: Call, worker: str) -> Any:
-    """The span of an attempt that begins, current in the context of the caller. Only called where something is told."""
+    """The span of an attempt that starts, current in the caller's context. Called only if telemetry is on."""
     return _quietly(lambda: _spans().begin_attempt(call, worker))
 
 
 def ended(span: Any, call: Call, settlement: Settlement | None, seconds: float) -> None:
-    """The attempt with this span has ended; without a settlement where its lease was lost."""
+    """The attempt with this span has ended; without a settlement if its lease was lost."""
     _quietly(lambda: _spans().end_attempt(span, call, settlement, seconds))
 
 
 def left_stage(settings: Settings, before: TaskRow, moved: TaskState | None) -> TaskState | None:
-    """A task has left the stage that it was in before, and the move is committed; gives its new state back."""
+    """A task has left its previous stage, and the move is committed; returns its new state."""
     if settings.telemetry and moved is not None:
         _quietly(lambda: _spans().leave_stage(before, moved))
     return moved
 
 
 def model_call(settings: Settings, provider: str, model: str) -> AbstractContextManager[Callable[[Usage], None]]:
-    """Around one call to a model, which says what the answer took."""
+    """A block around one call to a model, to which the usage of the answer is reported."""
     return _guarded(lambda: _spans().model_call(provider, model), _not_told) if settings.telemetry else _UNTOLD
 
 
@@ -62,14 +63,14 @@ def carrier(settings: Settings) -> Carrier | None:
 
 @contextmanager
 def carried_on(found: Carrier | None) -> Iterator[None]:
-    """In a child process: below the trace of its parent."""
+    """In a child process: spans are children of the parent's trace."""
     with _spans().carried_on(found) if found else nullcontext():
         yield
 
 
 @contextmanager
 def _guarded(begin: Callable[[], AbstractContextManager[Found]], otherwise: Found) -> Iterator[Found]:
-    """A span around some work. What goes wrong at its beginning or its end never reaches the work, which may be paid for."""
+    """A span around some work. An error at its start or end never affects the work, which may be paid for."""
     span = _quietly(begin)
     entered = None if span is None else _quietly(lambda: (span.__enter__(),))
     if span is None or entered is None:
@@ -100,11 +101,11 @@ def _quietly(tell: Callable[[], Found]) -> Found | None:
 
 @lru_cache(maxsize=100)
 def _warn_once(kind: str, why: str) -> None:
-    log.warning("[telemetry] Telling failed: %s: %s. The work goes on; this is said once", kind, why)
+    log.warning("[telemetry] Reporting failed: %s: %s. Work continues; this is logged only once", kind, why)
 
 
 def _not_told(_usage: Usage) -> None:
-    """Nobody listens."""
+    """Ignores all reports."""
 
 
 _UNTOLD = nullcontext(_not_told)

@@ -46,7 +46,7 @@ log = logging.getLogger("fanfold.worker")
 JOIN_SECONDS = 5.0
 """How long a worker waits for its threads at the end."""
 DRAIN_SECONDS = 1.0
-"""How far ahead a worker that runs until nothing is left (``drain``) waits for the next due item."""
+"""With ``drain`` (run until nothing is left): the longest wait for the next due item."""
 HAND_BACK_SECONDS = 3.0
 """How long a stopping worker tries to write its last results, which may have cost money, if the database does not answer."""
 LEAVE_SECONDS = 0.5
@@ -57,7 +57,7 @@ CLAIM_SHARE, CLAIM_LEAST = 0.5, 100
 """Claim at most this share of the slots per turn (and at least CLAIM_LEAST), so items run while the next batch is claimed."""
 GATHER_SECONDS = 0.01
 GATHER_SHARE = 0.1
-"""A turn costs about the same for one result as for fifty, so wait up to GATHER_SECONDS for more while few slots are free."""
+"""A turn costs about the same for one result as for fifty, so wait up to GATHER_SECONDS for more if few have arrived."""
 
 
 class Worker:
@@ -140,7 +140,7 @@ class Worker:
         self._drain = drain
         if drain:
             self.claimer.candidates.hurry()
-        gc.freeze()  # Existing objects stay. Without this, each full collection scans all modules again.
+        gc.freeze()  # Otherwise each full collection would scan all modules again, although they stay.
         try:
             with heeded(self.stop) if signals else nullcontext():
                 asyncio.run(self._main(exit_code))
@@ -304,9 +304,8 @@ class Worker:
             longest = min(longest, soon + 0.005)
         if (left := self._stopping.seconds_left()) is not None:
             longest = min(longest, left + 0.01)
-        if (
-            not self._wake.is_set()
-        ):  # Otherwise the items just started would run first, and nothing would run during the next claim.
+        # If it is set, do not yield: the items just started would run first, and nothing would run during the next claim.
+        if not self._wake.is_set():
             try:
                 await asyncio.wait_for(self._wake.wait(), longest)
             except TimeoutError:

@@ -55,16 +55,14 @@ class Shortages:
         if problem is None:
             if self._waits:
                 log.warning(
-                    "[%s] Going on after %.1f s: there are files and space again",
+                    "[%s] Resuming after %.1f s: files can be opened and written again",
                     self._worker(),
                     now - self._began_at,
                 )
             self._began_at = None
             return
         if not self._waits:
-            log.warning(
-                "[%s] Nothing more is claimed for now: %s; the work then goes on by itself", self._worker(), problem
-            )
+            log.warning("[%s] Not claiming any more items: %s; work then resumes by itself", self._worker(), problem)
         self._waits = True
         self._probe_at = now + self._pause
         self._pause = min(LONGEST_PAUSE, self._pause * 2)

@@ -55,7 +55,7 @@ def take_turn(
     hinted: bool,
     large: set[int] | None = None,
 ) -> Turn:
-    """Take one turn. It may be repeated after a lost connection: what was committed before is found done.
+    """Take one turn. It may be repeated after a lost connection: work that was already committed is detected and skipped.
 
     Tasks that must copy many items to advance are added to ``large``, if given, and left to the caller.
     """
@@ -70,7 +70,7 @@ def take_turn(
 
 
 class _Steps:
-    """The steps of one turn, in order; each leaves to the next what it did not settle or advance."""
+    """The steps of one turn, in order; what a step does not settle or advance is left to the next."""
 
     def __init__(
         self,

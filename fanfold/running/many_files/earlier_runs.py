@@ -1,28 +1,28 @@
-"""Tasks of earlier runs: going on with what is left of one, or leaving it behind."""
+"""Continues or abandons a task of an earlier run."""
 
 from __future__ import annotations
 
 from fanfold.engine.client import Client
 from fanfold.errors import IllegalMove
 from fanfold.model.lifecycle import FINISHED_TASKS, TaskState
+from fanfold.model.money.budgets import BudgetWish
 from fanfold.model.task import Task, TaskRow
-from fanfold.model.values.budgets import BudgetWish
 from fanfold.running.budgets import apply_budget
 
 
 def leave(client: Client, before: TaskRow) -> None:
-    """What was begun before is not wanted any more: nobody goes on with it, and its key is free."""
+    """Abandon a task of an earlier run: it is cancelled, and its key is free."""
     if before.state not in FINISHED_TASKS:
         try:
-            client.cancel(before.id, "begun anew")
+            client.cancel(before.id, "started over with --fresh")
         except IllegalMove:
-            pass  # It has ended just now.
+            pass  # It has just ended.
     with client.store.write() as tx:
         tx.tasks.drop_key(before.number)
 
 
 def go_on(client: Client, task: Task, budget: BudgetWish | None = None) -> Task:
-    """Move a task that was begun before so that only what is left of it is done."""
+    """Prepare a task of an earlier run so that only its remaining items are done."""
     task = apply_budget(client, task, budget)
     if task.state in (TaskState.PAUSED, TaskState.WAITING):
         return client.resume(task.id)
@@ -30,5 +30,5 @@ def go_on(client: Client, task: Task, budget: BudgetWish | None = None) -> Task:
 
 
 def is_done(task: Task) -> bool:
-    """Whether nothing of it is left to do."""
+    """Whether the task has nothing left to do."""
     return task.state is TaskState.COMPLETED and not task.failed

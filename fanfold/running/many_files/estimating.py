@@ -1,11 +1,11 @@
-"""Estimates what a command on files will cost, file by file; with a sample, its tasks are begun and go on later."""
+"""Estimates the cost of a command on files, file by file. With a sample, its tasks are started, and continue later."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from fanfold.engine.estimate_task import estimate_sample
-from fanfold.model.values.estimates import Estimate
+from fanfold.model.money.estimates import Estimate
 from fanfold.running.many_files.many import Document, Run, begin
 
 
@@ -15,7 +15,7 @@ def estimates(run: Run, documents: Sequence[Document], sample: int) -> list[tupl
     found: list[tuple[str, Estimate]] = []
     for document in documents:
         if sample:
-            made = estimate_sample(run.client, pipeline, begin(run, document), sample)
+            made = estimate_sample(run.client, pipeline, begin(run, document, sample), sample)
         else:
             made = run.client.estimate(pipeline, document.path, options=document.options)
         found.append((document.name, made))

@@ -19,7 +19,7 @@ from fanfold.running.terminal.output_format import print_json
 if TYPE_CHECKING:
     from fanfold.engine.client import Client
     from fanfold.engine.worker.processes.children import Children
-    from fanfold.model.values.budgets import BudgetWish
+    from fanfold.model.money.budgets import BudgetWish
     from fanfold.running.many_files.many import Document, FileCommand
     from fanfold.running.many_files.saving import Saving
     from fanfold.running.terminal.invocation import Invocation
@@ -43,7 +43,7 @@ class Asked:
     concurrency: int = 8
     budget: BudgetWish | None = None
     sample: int | None = None
-    """Only estimate the cost, from so many items of each source; None to do the work."""
+    """Only estimate the cost, from this many sample items of each source; None to do the work."""
 
 
 @dataclass(frozen=True)

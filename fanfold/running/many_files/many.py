@@ -22,10 +22,10 @@ from fanfold.engine.worker.processes.children import Children
 from fanfold.engine.worker.signals import heeded
 from fanfold.errors import DatabaseProblem, FanfoldError, HandlerError, IllegalMove, KeyReused
 from fanfold.model.lifecycle import TaskState
+from fanfold.model.money.budgets import BudgetWish
 from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.model.shortage import told
 from fanfold.model.task import Task
-from fanfold.model.values.budgets import BudgetWish
 from fanfold.running.follow import LostDatabase
 from fanfold.running.many_files.earlier_runs import go_on, is_done, leave
 from fanfold.running.many_files.saving import Placed, Saving, whole
@@ -34,7 +34,7 @@ from fanfold.running.terminal.display import Display
 from fanfold.running.terminal.exit_codes import Exit
 
 AT_ONCE = 8
-"""Quick sources run at the same time: enough to keep all slots busy while one ends."""
+"""Number of quick sources that run at the same time: enough to keep all slots busy while one ends."""
 MOST_AT_ONCE = 64
 LONG_SECONDS = 3.0
 LOOK_SECONDS = 0.05
@@ -57,13 +57,18 @@ class FileCommand:
     place: Callable[[Any, Path], Placed] = whole
     """Maps a result to its files, given the path of the first one."""
     made_by: Callable[[Any], str] | None = None
-    """Names the engine that made an item, from its output; None if it is not reported."""
+    """Names the engine that made an item, from its output; None if engines are not reported."""
     kinds: Callable[[Counter[str]], str] = field(default=lambda _: "")
     """Describes how many items each engine made, or returns nothing."""
     prepare: Callable[..., object] | None = None
     """``prepare(path, secret, target, name=…)`` writes a readable copy of a source, in a child process."""
     apart: Callable[[dict[str, Any]], bool] = field(default=lambda _: False)
     """Whether a result with these options has more than one file, so that comparing the main file is not enough."""
+    renewed_by: str = ""
+    """Command that writes a saved file again after the task was changed, such as `extract --task {task} -o {file}`; empty if
+    the command that saved it is to be repeated."""
+    straight_through: bool = True
+    """Whether its tasks pass all gates; otherwise the command stops at each, and continues when it is run again."""
 
 
 @dataclass
@@ -207,6 +212,9 @@ class Conductor(threading.Thread):
             except IllegalMove:
                 pass  # Somebody else has moved it; the next poll shows the new state.
             return
+        if task.state is TaskState.WAITING and self.given.command.straight_through:
+            client.resume(task.id)  # It was begun with gates, by an earlier command or on the page.
+            return
         self._active.remove(document)
         conclude(self.given, document)
         self.given.finish(document)
@@ -216,8 +224,8 @@ class Conductor(threading.Thread):
             return tx.tasks.resolve(task_id).state is TaskState.ACTIVE
 
 
-def begin(run: Run, document: Document) -> Task:
-    """The task of a source: a new one, or that of an earlier run, made ready to resume."""
+def begin(run: Run, document: Document, sample: int = 0) -> Task:
+    """The task of a source: a new one, or that of an earlier run, made ready to resume; with ``sample``, as it is."""
     client = run.client
     with ExitStack() as used:
         source = _prepared(run, document.path, used)
@@ -227,10 +235,11 @@ def begin(run: Run, document: Document) -> Task:
         if before is not None and run.fresh:
             leave(client, before)
         # The key is made from the content, so a task with this key is the right one.
-        task = client.get(before.id) if before is not None and not run.fresh else _submitted(run, document, source, key)
+        is_known = before is not None and not run.fresh
+        task = client.get(before.id) if before and is_known else _submitted(run, document, source, key, sample)
     with client.store.read() as tx:
         run.tasks.add(tx.tasks.resolve(task.id).number)
-    if before is None or run.fresh:
+    if not is_known or sample:
         return task
     document.was_done_before = is_done(task)
     return go_on(client, task, run.budget)
@@ -243,13 +252,14 @@ def key_of(command: FileCommand, document: Document, *, prepared: bool = False) 
     return kind + inputs.fingerprint(command.pipeline.name, [document.path], document.options)
 
 
-def _submitted(run: Run, document: Document, source: Path, key: str) -> Task:
+def _submitted(run: Run, document: Document, source: Path, key: str, sample: int = 0) -> Task:
     """Submit a task for a source, or return the one that another process has just submitted for it."""
     options = document.options | ({"fresh": f"{time.time_ns():x}"} if run.fresh else {})
     try:
         wanted = Submission(
             [source], options=options, key=key, budget=run.budget, actor=run.client.actor,
-            title=inputs.shown_name(document.path), metadata={"source": document.name},
+            title=inputs.shown_name(document.path), metadata={"source": document.name}, sample=sample,
+            straight_through=run.command.straight_through,
         )  # fmt: skip
         return run.client.submit_or_find(run.command.pipeline, wanted)[0]
     except KeyReused:
@@ -259,7 +269,7 @@ def _submitted(run: Run, document: Document, source: Path, key: str) -> Task:
 
 
 def _prepared(run: Run, path: Path, used: ExitStack) -> Path:
-    """If a secret was given, a copy that needs none, so that the secret is not stored with the task.
+    """A copy of the source that needs no secret, if one was given, so that the secret is not stored with the task.
 
     The copy is in the data folder: if this process dies, workers remove old scratch files there.
     """

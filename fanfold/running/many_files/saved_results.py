@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+import shlex
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fanfold.engine.installed import applications
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from fanfold.model.task import Task
     from fanfold.running.many_files.many import FileCommand
     from fanfold.running.many_files.saving import Saving
+
+STALE = "still has the earlier result"
 
 
 @dataclass
@@ -43,8 +46,7 @@ def rewrite(client: Client, task: Task, saving: Saving) -> Rewritten:
         if command is None:
             done.unknown.append(str(target))
             continue
-        stamp = f"{task.id} {task.finished_at}"
-        placed = command.place(client.result(task.id), target)
+        placed, stamp = command.place(client.result(task.id), target), stamp_of(task)
         try:
             saved = saving.save(placed, target, source, again=True, stamp=stamp)
         except BadInput as problem:
@@ -55,8 +57,26 @@ def rewrite(client: Client, task: Task, saving: Saving) -> Rewritten:
     return done
 
 
+def stamp_of(task: Task) -> str:
+    """Identifies a result of a task: a repeated merge makes another."""
+    return f"{task.id} {task.finished_at}"
+
+
+def outdated(task: Task, saving: Saving) -> list[str]:
+    """A line for each saved file that does not hold the current result of a task, with the command that writes it."""
+    stale = [place for place in saving.places_of(task.id) if not saving.is_of(place, stamp_of(task))]
+    command = command_of(task) if stale else None
+    return [f"{place} {STALE}; {_way_to_renew(command, task, place)}" for place in stale]
+
+
+def _way_to_renew(command: FileCommand | None, task: Task, place: Path) -> str:
+    if command is None or not command.renewed_by:
+        return "repeat the command that saved it"
+    return f"for the new one: fanfold {command.renewed_by.format(task=task.id, file=shlex.quote(str(place)))}"
+
+
 def command_of(task: Task) -> FileCommand | None:
-    """The command named in the task's key; None if its application is not installed."""
+    """The command named in the task's key, or another one of its pipeline; None if its application is not installed."""
     name = (task.key or "").partition(":")[0].removesuffix("-unlocked")
     for target in _targets(name):
         module, _, function = target.partition(":")
@@ -67,9 +87,10 @@ def command_of(task: Task) -> FileCommand | None:
     return None
 
 
-def _targets(name: str) -> Iterator[str]:
-    commands = (command for application in applications() for command in application.commands)
-    return (command.files for command in commands if command.name == name and command.files)
+def _targets(name: str) -> list[str]:
+    """Where the commands that save results are defined, the one with this name first."""
+    commands = [command for application in applications() for command in application.commands if command.files]
+    return [command.files for command in sorted(commands, key=lambda command: command.name != name)]
 
 
 def tell(done: Rewritten) -> list[str]:
@@ -77,6 +98,6 @@ def tell(done: Rewritten) -> list[str]:
     return [
         *(f"Rewritten: {name}" for name in done.written),
         *(f"{name} was edited after it was saved and is left unchanged" for name in done.left),
-        *(f"{name} still has the earlier result; repeat the command that saved it" for name in done.unknown),
+        *(f"{name} {STALE}; repeat the command that saved it" for name in done.unknown),
         *(f"{why} The task keeps the new result: repeat the command that saved it" for why in done.failed.values()),
     ]

@@ -83,6 +83,10 @@ class Saving:
         sources = {place: known.get(place, "").partition(" ")[2] for place in stamped}
         return {Path(place): Path(source) for place, source in sources.items() if source and Path(place).exists()}
 
+    def is_of(self, target: Path, stamp: str) -> bool:
+        """Whether the result with this stamp was the last one written to ``target``."""
+        return self._written().get(_STAMP + str(target.resolve())) == stamp
+
     def stands(self, target: Path, source: Path, stamp: str) -> bool:
         """Whether ``target`` still holds the result with this stamp, unchanged."""
         known, place = self._written(), str(target.resolve())

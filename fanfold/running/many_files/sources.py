@@ -32,10 +32,22 @@ class Endings:
     """Ending of the result, such as `.md`."""
     noun: tuple[str, str] = ("file", "files")
     """Singular and plural for people, such as `("PDF", "PDFs")`."""
+    keeps: bool = False
+    """Whether a result keeps the ending of its source, after ``made``: `novel.txt` becomes `novel.proofread.txt`."""
 
     def fit(self, path: Path) -> bool:
         """Whether the file has an accepted ending. Any other file is accepted only if named explicitly."""
-        return path.suffix.lower() in self.taken and path.is_file()
+        is_result = self.keeps and path.stem.endswith(self.made)
+        return path.suffix.lower() in self.taken and not is_result and path.is_file()
+
+    def result_name(self, path: Path) -> str:
+        """The name of the result of a source."""
+        if self.keeps:
+            return f"{path.stem}{self.made}{path.suffix}"
+        # A file with another ending (accepted because it was named) must not take the target of a file with the right
+        # ending.
+        fits = path.suffix.lower() in self.taken
+        return path.with_suffix(self.made).name if fits else f"{path.name}{self.made}"
 
 
 def find(given: Sequence[str], endings: Endings) -> tuple[list[Source], list[str]]:
@@ -112,9 +124,7 @@ def objection(target: Path) -> str | None:
 
 
 def _target(source: Source, endings: Endings, output: str | None, *, alone: bool) -> Path:
-    # A file with another ending, accepted only because it was named, must not take the name of one with the right ending.
-    fits = source.path.suffix.lower() in endings.taken
-    name = source.path.with_suffix(endings.made).name if fits else f"{source.path.name}{endings.made}"
+    name = endings.result_name(source.path)
     if output is None:
         return source.path.with_name(name)
     place = Path(output).expanduser()

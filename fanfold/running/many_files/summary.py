@@ -9,8 +9,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from fanfold.model.lifecycle import TaskState
+from fanfold.model.money.questions import Spending, money
 from fanfold.model.text.counting import counted
-from fanfold.model.values.questions import Spending, money
 from fanfold.running.many_files.many import Document, FileCommand
 from fanfold.running.terminal.exit_codes import Exit
 from fanfold.running.terminal.output_format import duration, one_line
@@ -85,6 +85,8 @@ def explain(client: Client, command: FileCommand, documents: Sequence[Document])
         said += _shortfalls(command, document)
         if document.task and document.task.state is TaskState.PAUSED:
             said.append(f"  Once that is fixed: {again(command, document)}")
+        if document.task and document.task.state is TaskState.WAITING:
+            said.append(f"  To continue: {again(command, document)}")
         if document.task and document.task.stalled:
             said.append(f"  Once that is fixed: fanfold retry {document.task.id}, then {again(command, document)}")
     if len(documents) > 1:
@@ -132,7 +134,8 @@ def again(command: FileCommand, document: Document) -> str:
 
 def exit_code(documents: Sequence[Document], missed: Sequence[str]) -> Exit:
     """Exit code of the command over all sources."""
-    waiting = any(one.task and (one.task.state is TaskState.PAUSED or one.task.stalled) for one in documents)
+    held = (TaskState.PAUSED, TaskState.WAITING)
+    waiting = any(one.task and (one.task.state in held or one.task.stalled) for one in documents)
     good = [document for document in documents if document.problem is None]
     if waiting:
         return Exit.WAITING

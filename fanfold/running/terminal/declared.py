@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any, TypeVar
 
 import click
 
 from fanfold.errors import BadInput
+from fanfold.model.money.budgets import BudgetWish, wish
 from fanfold.model.pipelines.options import CHOICE, FILE, FLAG, MODEL, NUMBER, PROVIDER, RANGE, SECRET, Option
-from fanfold.model.values.budgets import BudgetWish, wish
+from fanfold.model.template import is_reference
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 METAVARS = {RANGE: "RANGE", PROVIDER: "NAME", MODEL: "MODEL", NUMBER: "N", SECRET: "TEXT"}
@@ -19,7 +22,7 @@ BUDGET = (
     click.option("--budget", metavar="DOLLARS", help="Pause the task before its calls to models cost more than this."),
     click.option("--strict-budget", is_flag=True, help="Reserve the most that each call can cost."),
     click.option(
-        "--allow-unknown-cost", is_flag=True, help="Ask models without a known price although there is a budget."
+        "--allow-unknown-cost", is_flag=True, help="Ask models without a known price even if there is a budget."
     ),
 )
 sample = click.option(
@@ -33,50 +36,71 @@ password = click.option(
 
 
 def budget_options(command: Command) -> Command:
-    """A decorator: what a task may spend on models. Every command that begins tasks has these options."""
+    """Decorator that adds the budget options, which every command that starts tasks has."""
     for option in reversed(BUDGET):
         command = option(command)
     return command
 
 
 def estimate_options(command: Command) -> Command:
-    """A decorator for commands on files: say what it would cost, if wanted from a sample."""
+    """Decorator for commands on files: adds the options that estimate the cost, optionally from a sample."""
     for option in reversed(ESTIMATE):
         command = option(command)
     return command
 
 
+def sample_wish(given: Mapping[str, Any]) -> int | None:
+    """How many items ``estimate_options`` ask to process for an estimate; None if the work is to be done."""
+    return int(given["sample"] or 0) if given["estimate"] or given["sample"] else None
+
+
 def spending(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What was said with ``budget_options``, as ``submit`` takes it."""
+    """The values of ``budget_options``, as ``submit`` takes them."""
     return {name: given[name] for name in ("budget", "strict_budget", "allow_unknown_cost")}
 
 
 def budget_wish(given: Mapping[str, Any]) -> BudgetWish | None:
-    """The budget that was asked for with ``budget_options``."""
+    """The budget given with ``budget_options``."""
     allowed = bool(given.get("allow_unknown_cost"))
     return wish(given.get("budget"), strict=bool(given.get("strict_budget")), allow_unknown_cost=allowed)
 
 
+class FileOrTemplate(click.File):
+    """A file, or the name of a kept template where there is no file of this name."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The open file, or the name as if it were the content of one."""
+        if isinstance(value, str) and is_reference(value) and not Path(value).exists():
+            return io.StringIO(value)
+        return super().convert(value, param, ctx)
+
+
 def click_options(
-    options: Iterable[Option], *, only: Sequence[str] = (), notes: Mapping[str, str] | None = None
+    options: Iterable[Option],
+    *,
+    only: Sequence[str] = (),
+    notes: Mapping[str, str] | None = None,
+    templates: Collection[str] = (),
 ) -> Callable[[Command], Command]:
     """Decorator that adds one click option per declaration (``only`` the named ones, in that order).
 
     Options have no default here: a value that is not given is not stored, so that the same command means the same task. A
-    flag that is on by default becomes ``--no-NAME``. ``notes`` are appended to the help.
+    flag that is on by default becomes ``--no-NAME``. ``notes`` are appended to the help. Options among ``templates`` also take
+    the name of a template.
     """
     known = {option.name: option for option in options}
     chosen = [known[name] for name in only] or list(known.values())
 
     def decorate(command: Command) -> Command:
         for option in reversed(chosen):
-            command = _decorator(option, (notes or {}).get(option.name, ""))(command)
+            file = FileOrTemplate(encoding="utf-8") if option.name in templates else click.File(encoding="utf-8")
+            command = _decorator(option, (notes or {}).get(option.name, ""), file)(command)
         return command
 
     return decorate
 
 
-def _decorator(option: Option, note: str) -> Callable[[Command], Command]:
+def _decorator(option: Option, note: str, file: click.File) -> Callable[[Command], Command]:
     off = option.kind == FLAG and option.default
     rules: dict[str, Any] = {"help": _help(option, note), "multiple": option.many}
     if option.kind == FLAG:
@@ -86,7 +110,7 @@ def _decorator(option: Option, note: str) -> Callable[[Command], Command]:
     elif option.kind == NUMBER:
         rules["type"] = click.IntRange(option.at_least, option.at_most)
     elif option.kind == FILE:
-        rules["type"] = click.File(encoding="utf-8")
+        rules["type"] = file
     if option.kind in METAVARS:
         rules["metavar"] = METAVARS[option.kind]
     return click.option(f"--{'no-' if off else ''}{option.name.replace('_', '-')}", **rules)
@@ -95,12 +119,21 @@ def _decorator(option: Option, note: str) -> Callable[[Command], Command]:
 def _help(option: Option, note: str) -> str:
     text = option.help.replace("`", "").rstrip(".")
     if option.kind == FLAG:
-        text = text.removeprefix("Whether to ").removeprefix("Whether ")
-        text = f"Turn off: {text}" if option.default else text[:1].upper() + text[1:]
+        text = _flag_help(text, bool(option.default))
     if option.kind == SECRET:
         note = f"- asks for it{note}"
-    default = f" [default: {option.default}]" if option.kind in (CHOICE, PROVIDER, NUMBER) else ""
+    has_default = option.kind in (CHOICE, PROVIDER, NUMBER) and option.default not in (None, "")
+    default = f" [default: {option.default}]" if has_default else ""
     return f"{text}{'; ' if note else '.'}{note}{'.' if note else ''}{default}"
+
+
+def _flag_help(text: str, is_on: bool) -> str:
+    """What giving the flag does. The help of an option starts with "Whether to …", or "Whether …" and a state."""
+    act = text.removeprefix("Whether to ")
+    if act != text:
+        return f"Do not {act}" if is_on else act[:1].upper() + act[1:]
+    state = text.removeprefix("Whether ")
+    return f"Turn off: {state}" if is_on else state[:1].upper() + state[1:]
 
 
 def said(options: Iterable[Option], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -115,12 +148,20 @@ def said(options: Iterable[Option], given: Mapping[str, Any]) -> dict[str, Any]:
         elif option.kind == FLAG:
             value = value or None
         elif option.kind == FILE:
-            value = value.read() if value else None
+            value = text_of(value) if value else None
         elif option.many:
             value = list(value or ()) or None
         if value not in (None, "", option.default):
             found[option.name] = value
     return found
+
+
+def text_of(file: IO[str]) -> str:
+    """The text of a file that was named on the command line; BadInput if it is not UTF-8."""
+    try:
+        return file.read().removeprefix("\ufeff")
+    except UnicodeDecodeError:
+        raise BadInput(f"{file.name} is not text in UTF-8. Save it as UTF-8.") from None
 
 
 def secret(value: str | None, variable: str = "") -> str | None:

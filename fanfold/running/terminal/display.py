@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
-from fanfold.model.values.questions import money
+from fanfold.model.money.questions import money
 from fanfold.running.terminal.output_format import duration, one_line
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Prints estimates: a line for each lane, and how they are known."""
+"""Prints estimates: a line for each lane, and what they are based on."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from dataclasses import replace
 
 import click
 
-from fanfold.model.values.estimates import Estimate, LaneEstimate
-from fanfold.model.values.money import told_dollars
+from fanfold.model.money.amounts import told_dollars
+from fanfold.model.money.estimates import Estimate, LaneEstimate
 from fanfold.running.terminal import output_format as printing
 
 Row = tuple[str, Estimate]
 
 
 def amount(value: float | None) -> str:
-    """A cost, or that it is not known."""
+    """A cost, or that it is unknown."""
     return "unknown" if value is None else told_dollars(value)
 
 
 def print_estimates(rows: Sequence[Row], *, as_json: bool) -> None:
-    """Each estimate with the name of its task; for several also the sum."""
+    """Print each estimate with the name of its task, and the sum if there are several."""
     if as_json:
         found = [{"name": name, **printing.plain(made)} for name, made in rows]
         printing.print_json(found[0] if len(found) == 1 else found)
@@ -38,7 +38,7 @@ def print_estimates(rows: Sequence[Row], *, as_json: bool) -> None:
 
 
 def _told(made: Estimate) -> str:
-    """What is behind an estimate, in a few sentences."""
+    """What an estimate is based on, in a few sentences."""
     parts = [str(made.why)]
     if made.input_tokens is not None:
         parts.append(f"{made.model}: {made.calls} calls, {made.input_tokens} tokens in, {made.output_tokens} out.")
@@ -48,7 +48,7 @@ def _told(made: Estimate) -> str:
 
 
 def _total(rows: Sequence[Row]) -> list[Row]:
-    """The sum of several estimates, lane by lane; unknown as soon as one is."""
+    """The sum of several estimates, lane by lane; unknown if one of them is."""
     if len(rows) < 2:
         return []
     lanes = tuple(

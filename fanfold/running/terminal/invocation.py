@@ -66,7 +66,7 @@ class Invocation:
         if self.settings().log == "json":
             from fanfold.engine.logs import LogLevels, log_json
 
-            # Libraries say much: they are heard one level later, but their warnings always, as without this.
+            # Libraries log a lot: they are shown one level later than ours, but their warnings always.
             log_json(handler, LogLevels(levels[position], levels[max(1, position - 1)]))
             return
         handler.setFormatter(Formatter("%(asctime)s %(message)s", "%H:%M:%S"))

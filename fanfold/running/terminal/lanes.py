@@ -1,4 +1,4 @@
-"""The options of a command that say how models are asked: the lane and the deadline."""
+"""The options of a command for the lane and the deadline of questions to models."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from fanfold.model.batch import DEADLINE, LANE, LANES
+from fanfold.model.money.batch import DEADLINE, LANE, LANES
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -24,5 +24,5 @@ def lane_options(command: Command) -> Command:
 
 
 def chosen_lane(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What was said with these options, as the engine takes it."""
+    """The values of these options, as the engine takes them."""
     return {name: given[name] for name in (LANE, DEADLINE) if given.get(name) is not None}

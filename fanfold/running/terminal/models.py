@@ -13,11 +13,16 @@ from fanfold.errors import BadInput
 REACHED_WITHIN_SECONDS = 2.0
 
 
-def chosen(provider: str | None, model: str | None, fallback: Sequence[str]) -> dict[str, Any]:
-    """Resolve the `provider` and `model` options; BadInput says why they cannot be used."""
+def chosen(
+    provider: str | None, model: str | None, fallback: Sequence[str], *, must_answer: bool = True
+) -> dict[str, Any]:
+    """Resolve the `provider` and `model` options; BadInput says why they cannot be used.
+
+    Without ``must_answer``, as for an estimate, they need no key and no running server.
+    """
     from fanfold.model.pipelines.options import LOCAL
     from fanfold.providers.configuration import choose, find, load
-    from fanfold.providers.services import objection
+    from fanfold.providers.services.service import objection
 
     if provider in (None, LOCAL) and not model:
         if fallback:
@@ -35,7 +40,7 @@ def chosen(provider: str | None, model: str | None, fallback: Sequence[str]) -> 
         raise BadInput(f"--fallback {LOCAL} must come last: it handles what no model can do.")
     entry = f"{provider}:{model}" if provider and model and named not in known else model or provider
     found = [choose(one, known) for one in (str(entry), *(one for one in fallback if one != LOCAL))]
-    for service, _ in found:
+    for service, _ in found if must_answer else ():
         if reason := objection(service) or _absence(service.base_url, service.name):
             raise BadInput(reason)
     return {"provider": found[0][0].name, "model": found[0][1]}

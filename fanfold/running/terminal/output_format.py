@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +19,8 @@ from fanfold.model.text.moments import told_at
 from fanfold.model.text.sentences import sentences_in
 from fanfold.model.values.codecs import codec_of
 
+FORMULAS = ("=", "+", "-", "@", "\t", "\r")
+"""Characters that a spreadsheet takes for the beginning of a formula."""
 STYLES = {
     "completed": "green", "done": "green", "ok": "green", "failed": "red", "problem": "red", "partial": "yellow",
     "warning": "yellow", "retrying": "yellow", "paused": "magenta", "waiting": "magenta", "cancelled": "dim",
@@ -74,6 +78,15 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[Any]], *, right
         _rich_table(headings, cells, right)
     else:
         _plain_table(headings, cells, right)
+
+
+def print_csv(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print rows as CSV; text that a spreadsheet would take for a formula is marked as text."""
+    sink = io.StringIO()
+    writer = csv.writer(sink, lineterminator="\n")
+    writer.writerow(headings)
+    writer.writerows([f"'{text}" if text.startswith(FORMULAS) else text for text in row] for row in rows)
+    click.echo(sink.getvalue(), nl=False)
 
 
 def _rich_table(headings: Sequence[str], rows: list[list[str]], right: Sequence[str]) -> None:

@@ -14,7 +14,7 @@ RETIRED = "retired "
 
 
 class NotReady(Exception):
-    """A move must wait for work that needs separate transactions."""
+    """Raised if a move must wait for work that needs separate transactions."""
 
 
 class Leftovers(NotReady):

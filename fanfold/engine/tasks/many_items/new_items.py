@@ -43,7 +43,7 @@ class NewItems:
         self.generation = generation
         """How often a person had the split redone that yielded these items."""
         self.digest: str | None = None
-        """Equal for equal items; only if ``fill`` was asked for it."""
+        """A digest that is equal for equal items; set only if ``fill`` was asked to compute it."""
         self._rows: list[Row] | None = []
         self._characters = 0
         self._unkeyed = self._numeric = 0
@@ -62,7 +62,7 @@ class NewItems:
         digest: bool = False,
         check: Check | None = None,
     ) -> NewItems:
-        """Take what ``values`` gives; memory stays flat however many there are. ``fold`` puts large inputs into blobs."""
+        """Take all items from ``values``, with constant memory. ``fold`` puts large inputs into blobs."""
         made = hashlib.sha256() if digest else None
         sink = None
         try:

@@ -100,7 +100,7 @@ def note_ahead(store: Store, large: LargeReset) -> Noted | None:
 
 
 class _Steered(Exception):
-    """The task moved while its items were noted."""
+    """The task moved while its items were being noted."""
 
 
 @dataclass(frozen=True)

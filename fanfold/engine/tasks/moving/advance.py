@@ -12,6 +12,7 @@ from fanfold.engine.tasks.many_items.leftovers import Leftovers, NotReady, clear
 from fanfold.engine.tasks.many_items.new_items import NewItems
 from fanfold.engine.tasks.moving.counts import COPIED, Ahead, OutOfDate, StageCounts, count_ahead
 from fanfold.engine.tasks.moving.merge_again import merge_again, overdue_merge
+from fanfold.engine.tasks.moving.sampling import end_sample, is_sample_over
 from fanfold.engine.tasks.moving.transitions import Pipelines, can_move, may_try, move
 from fanfold.engine.telemetry.telling import left_stage
 from fanfold.model.lifecycle import ItemState, TaskState
@@ -37,7 +38,7 @@ class LargeCopy(NotReady):
 
 
 COUNTINGS = 3
-"""How often items are counted again if the task moves meanwhile; after that the caller decides whether to continue."""
+"""Maximum recounts if the task moves meanwhile; after that the caller decides whether to continue."""
 
 
 def advance(store: Store, pipelines: Pipelines, number: int, actor: str) -> TaskState | None:
@@ -49,6 +50,8 @@ def advance(store: Store, pipelines: Pipelines, number: int, actor: str) -> Task
         ahead = _look_ahead(store, pipelines, number)
         if ahead is None:
             return None
+        if isinstance(ahead, TaskRow):
+            return store.transact(partial(end_sample, pipelines, actor, ahead.number))
         try:
             moved = store.transact(partial(_decide, pipelines, actor, ahead))
             return left_stage(store.settings, ahead.row, moved)
@@ -58,18 +61,19 @@ def advance(store: Store, pipelines: Pipelines, number: int, actor: str) -> Task
     return None
 
 
-def _look_ahead(store: Store, pipelines: Pipelines, number: int) -> Ahead | None:
-    """The counts of a task whose stage is over; None if there is nothing to decide."""
+def _look_ahead(store: Store, pipelines: Pipelines, number: int) -> Ahead | TaskRow | None:
+    """The counts of a task whose stage is over; the row of one whose sample is over; None if there is nothing to decide."""
     with store.read() as tx:
         row = tx.tasks.get(number)
         if row is None or row.state is not TaskState.ACTIVE or not can_move(pipelines, row):
             return None
         if row.resetting is not None or not may_try(tx, row):
             return None
+        sampled = row if is_sample_over(tx, row) else None
         if tx.items.is_open(number, row.stage) and not row.plan.stage(row.stage).fail_fast:
-            return None
+            return sampled
         ahead = count_ahead(tx, row)
-    return None if ahead.decision is Verdict.OPEN else ahead
+    return sampled if ahead.decision is Verdict.OPEN else ahead
 
 
 def _decide(pipelines: Pipelines, actor: str, ahead: Ahead, tx: Transaction) -> TaskState | None:
@@ -98,18 +102,18 @@ def advance_locked(
     here = counts.of(stage.name)
     decision = verdict(stage, here)
     waits = not (stage.fail_fast and decision is Verdict.FAILED)
-    # A stage is left only if it has no open item now, whatever was counted before.
+    # Leave a stage only if it has no open item now, regardless of earlier counts.
     if decision is Verdict.OPEN or (waits and tx.items.is_open(row.number, stage.name)):
         return None
     if row.ending is not None:
         return _end_compensation(tx, pipelines, row, actor, counts, decision)
-    if decision is Verdict.GO_ON:
+    if decision is Verdict.CONTINUE:
         merge = overdue_merge(tx, row)
         if merge is not None and merge_again(tx, pipelines, row, merge, actor, "decisions came while it merged"):
             return TaskState.ACTIVE
         values: dict[str, Any] = {}
         failed = here[ItemState.FAILED]
-        if stage.passed > failed:  # Failures repaired since must not excuse new ones.
+        if stage.passed > failed:  # Failures that were fixed since then must not count as accepted for new ones.
             row = replace(row, plan=row.plan.passing({stage.name: failed}))
             values = {"plan": row.plan.to_json()}
         if new_items is not None and new_items.generation:  # Redone items need new keys.
@@ -201,7 +205,7 @@ def enter(
             return target
         left = counts.just_entered(stage.name)
         decision = verdict(stage, left)
-        if verb == "advance" and decision is not Verdict.GO_ON:  # Empty, but its failures are not accepted.
+        if verb == "advance" and decision is not Verdict.CONTINUE:  # Empty, but its failures are not accepted.
             return _stop(tx, pipelines, row, actor, stage, counts, left, decision)
         new_items, stage = None, row.plan.after(stage.name)
     last = row.plan.stages[-1].name
@@ -328,7 +332,7 @@ def _end_compensation(
     target = TaskState(row.ending or TaskState.FAILED)
     values: dict[str, str | None] = {"ending": None}
     reason = say("step_done", stage=row.stage)
-    if decision is not Verdict.GO_ON:
+    if decision is not Verdict.CONTINUE:
         reason = say("step_failed", stage=row.stage, why=_why(counts, row.plan.stage(row.stage), 1))
         values |= {
             "error_code": f"{row.stage}_failed",

@@ -119,7 +119,7 @@ class Copy:
         return not self.stopped() and tx.tasks.lock(task) is not None and tx.events.last(task) == self.large.event
 
     def some(self, tx: Transaction) -> bool | None:
-        """Copy the next positions; False if another transaction is needed, None if the copy is no longer wanted or ours."""
+        """Copy the next positions; False if another transaction is needed, None if the copy is obsolete or no longer ours."""
         task, source, target = self.large.task, self.large.source, self.large.target
         if not self.may(tx) or not tx.drafts.refresh(task, target, self.token):
             return None

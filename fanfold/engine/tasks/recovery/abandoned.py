@@ -35,7 +35,7 @@ def remove_abandoned(store: Store, actor: str) -> int:
         if steps <= 0:
             break
     if gone:
-        log.info("[%s] Removed items that %d processes left half-written", actor, gone)
+        log.info("[%s] Removed the half-written items of dead processes: %d", actor, gone)
     return gone
 
 

@@ -40,9 +40,9 @@ def sweep(store: Store, pipelines: Pipelines, actor: str = "sweep", *, force: bo
 
 
 def recover_if_due(store: Store, pipelines: Pipelines, actor: str, *, force: bool = False) -> bool:
-    """Recover and close if this process gets the duty; returns whether anything was found.
+    """Recover lost items and advance tasks if it is this process's turn to sweep; returns whether anything was found.
 
-    If it fails, the duty is given back and the next worker that asks takes it, even if this one always asks first.
+    If the sweep fails, the next worker that asks gets the turn.
     """
     interval = store.settings.sweep_seconds
     if not take_duty(store, "recover", interval, force):
@@ -64,13 +64,13 @@ def recover_if_due(store: Store, pipelines: Pipelines, actor: str, *, force: boo
 
 
 def clean_if_due(store: Store, actor: str, *, force: bool = False) -> None:
-    """Clean up if this process gets the duty."""
+    """Clean up if it is this process's turn."""
     if take_duty(store, "clean", CLEAN_SECONDS, force):
         clean(store, actor)
 
 
 def recover_now(store: Store, pipelines: Pipelines, actor: str) -> bool:
-    """Recover and close without taking the duty; returns whether anything was found."""
+    """Recover and close without waiting for a turn; returns whether anything was found."""
     take_duty(store, "recover", store.settings.sweep_seconds, force=True)
     return _recover_and_close(store, pipelines, actor)
 
@@ -83,7 +83,7 @@ def _recover_and_close(store: Store, pipelines: Pipelines, actor: str) -> bool:
 
 
 def take_duty(store: Store, name: str, interval: float, force: bool) -> bool:
-    """Whether this process has the duty in this interval."""
+    """Whether it is this process's turn in this interval."""
     try:
         return store.transact(lambda tx: tx.recovery.take_duty(name, 0.0 if force else interval) or force)
     except ClockSetBack as problem:
@@ -94,8 +94,8 @@ def take_duty(store: Store, name: str, interval: float, force: bool) -> bool:
 def move_back(store: Store, seconds: float) -> None:
     """Move times back after the clock was set back, so that a back-off or a dead worker's lease does not last for hours.
 
-    In short transactions. Workers that notice at the same time do it too, and one that follows a crash repeats it: items moved
-    twice are due too early, which does no harm.
+    Done in short transactions. Several workers may do it at the same time, and after a crash it is repeated: items that
+    are moved twice become due too early, which is harmless.
     """
     log.warning("The clock was set back by %.0f s: moving the times of waiting items back with it", seconds)
     with store.read() as tx:

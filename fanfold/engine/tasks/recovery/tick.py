@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fanfold.engine.discovery import beside_service
 from fanfold.engine.tasks.recovery.sweep import close, recover, take_duty
+from fanfold.engine.worker.beside.host import new_worker_id
 from fanfold.engine.worker.loop import Worker
 from fanfold.errors import BadInput
 from fanfold.model.endings import Ending
+from fanfold.model.money.batch import UNREGISTERED
 from fanfold.model.pipelines.pipeline import Pipeline, Stage, Target, by_name
 from fanfold.store.store import Store
 
@@ -100,11 +101,11 @@ def tick(
 
 
 def _carry_batches(store: Store) -> None:
-    """Send, look at and fetch batches of questions, before the items that wait for them are looked for."""
+    """Send, poll and fetch batches of questions before polling for items, because items may wait for them."""
     with store.read() as tx:
         is_due = tx.batches.is_anything_due()
     if is_due:
-        beside_service("ask", "carry_batches")(store, f"tick-{os.getpid()}")
+        beside_service("ask", "carry_batches")(store, UNREGISTERED + new_worker_id("tick"))
 
 
 def fits(stage: Stage, seconds_left: float) -> bool:

@@ -1,7 +1,7 @@
 """Marks degraded results as accepted by a person.
 
-This is not a move: the items stay done, with their mark and reason, and the task stays where it is. Only nobody is asked about
-these results any more. The lease of the result is stored, so a redo that is degraded again must be accepted again.
+This is not a move: the items stay done, with their mark and reason, and the task stays where it is. These results just
+no longer ask for attention. The lease of the result is stored, so a redo that is degraded again must be accepted again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Keep:
 
 
 def accept(store: Store, number: int, keep: Keep, actor: str) -> int:
-    """Accept degraded results, with an event that says who did; returns how many.
+    """Accept degraded results, with an event that says who did it; returns how many.
 
     They are looked up first and accepted in short transactions. After a crash in between, the same command accepts the rest.
     """
@@ -50,7 +50,7 @@ def accept(store: Store, number: int, keep: Keep, actor: str) -> int:
 
 
 def _found(tx: Transaction, row: TaskRow, keep: Keep) -> list[Shortfall]:
-    """The wanted results that are not accepted yet."""
+    """The requested results that are not accepted yet."""
     if keep.stage is not None:
         row.plan.stage(keep.stage)
     found = tx.accepting.shortfalls(row.number, keep.stage)

@@ -1,4 +1,4 @@
-"""Sets and raises the budget of a task. A task that was paused because it was used up goes on when there is room again."""
+"""Sets and raises the budget of a task. A task that was paused because its budget was used up continues."""
 
 from __future__ import annotations
 
@@ -9,19 +9,21 @@ from typing import Any
 from fanfold.engine.tasks.moving.transitions import Pipelines, move
 from fanfold.errors import BadInput, NotFound
 from fanfold.model.lifecycle import TaskState
+from fanfold.model.money.amounts import read_amount, told
+from fanfold.model.money.budgets import USED_UP
 from fanfold.model.task import TaskRow
 from fanfold.model.text.sentences import Sentence, say
-from fanfold.model.values.money import read_amount, told
-from fanfold.store.rows.budgets import BudgetRow, task_scope
+from fanfold.store.rows.money.budgets import BudgetRow, task_scope
 from fanfold.store.store import Store, Transaction
 
-USED_UP = ("budget_spent", "budget_spent_unknown", "budget_too_small")
 UNPRICED = "budget_price_unknown"
+WAITING_CODE = "budget"
+"""Error code of items that wait for room in a budget."""
 
 
 @dataclass(frozen=True)
 class BudgetChange:
-    """What is to change: the cap by or to an amount in US dollars, and the rules where they are not None."""
+    """The change: the cap by or to an amount in US dollars, and the rules that are not None."""
 
     by: Any = None
     to: Any = None
@@ -30,7 +32,7 @@ class BudgetChange:
 
 
 def change_budget(store: Store, pipelines: Pipelines, number: int, change: BudgetChange, actor: str) -> None:
-    """Change the budget in one transaction, and resume the task if the budget was why it is paused."""
+    """Change the budget in one transaction, and resume the task if the budget was why it was paused."""
     if change.by is not None and change.to is not None:
         raise BadInput(say("budget_by_or_to"))
     by, to = (None if value is None else read_amount(value) for value in (change.by, change.to))
@@ -64,10 +66,11 @@ def _change(
     assert after is not None
     if row.state is TaskState.PAUSED and _is_over(row, after):
         move(tx, pipelines, row, "resume", TaskState.ACTIVE, actor=actor, values={"reason": None})
+    tx.batched.wake_for_budget(number, WAITING_CODE)
 
 
 def _is_over(row: TaskRow, budget: BudgetRow) -> bool:
-    """Whether the task is paused because of its budget, and has room again."""
+    """Whether the task is paused because of its budget and has room again."""
     code = row.reason.code if isinstance(row.reason, Sentence) else ""
     if code == UNPRICED:
         return budget.allow_unknown
@@ -75,7 +78,7 @@ def _is_over(row: TaskRow, budget: BudgetRow) -> bool:
 
 
 def is_outdated(tx: Transaction, number: int, reason: str | None) -> bool:
-    """Whether a task is to be paused for a budget that was changed meanwhile: then the item asks again."""
+    """Whether a task about to be paused for its budget has got a larger one meanwhile; the item then asks again."""
     code = reason.code if isinstance(reason, Sentence) else ""
     if code not in (*USED_UP, UNPRICED):
         return False

@@ -21,6 +21,7 @@ from fanfold.engine.tasks.steering.delete import finish_removal, remove
 from fanfold.engine.tasks.steering.redo import Redo, rerun, retry
 from fanfold.engine.tasks.submitting.submission import check_mapping
 from fanfold.engine.tasks.submitting.unlock import NewInputs, renewed, taken_out
+from fanfold.engine.templates import with_templates
 from fanfold.errors import BadInput, IllegalMove, NotFound
 from fanfold.model.lifecycle import TASK_MOVES, ItemState, TaskState, legal, refusal
 from fanfold.model.plan import ON_CANCELLED
@@ -30,6 +31,7 @@ from fanfold.model.text.sentences import say
 from fanfold.model.text.texts import check_keys, check_reason
 from fanfold.model.words import Facts, available_commands, objection, plain_commands
 from fanfold.store.items.count import Marks
+from fanfold.store.rows.templates import UsedTemplate
 from fanfold.store.store import Store, Transaction
 
 AFTER_RESET = ("retry", "rerun", "merge")
@@ -86,20 +88,33 @@ class Commands:
         options: dict[str, Any] | None = None,
         *,
         degraded: bool = False,
+        task_options: dict[str, Any] | None = None,
     ) -> int:
         """Failed, named or degraded items → pending; done items stay done. Returns how many."""
+        check_mapping(task_options or {}, "task_options")
         keys = check_keys(keys, "`items`")
         if options is not None:
             check_mapping(options, "options")
         if degraded and keys:
             raise BadInput(say("items_or_degraded"))
+        options, used = self._with_templates(number, options)
+        task_options, used_by_task = self._with_templates(number, task_options)
         with self._without_secrets(number, options) as (plain, inputs):
-            redo = Redo(keys, stage, plain, degraded, inputs)
+            redo = Redo(keys, stage, plain, degraded, inputs, task_options, (*used, *used_by_task))
 
             def act(tx: Transaction, row: TaskRow, noted: Noted | None) -> int:
                 return retry(tx, self.pipelines, row, self.actor, redo, noted)
 
             return int(self._put_back(number, "retry", act, named=degraded or bool(keys)))
+
+    def _with_templates(
+        self, number: int, options: dict[str, Any] | None
+    ) -> tuple[dict[str, Any] | None, tuple[UsedTemplate, ...]]:
+        """The options with the name of a template replaced by its text, and the versions used."""
+        with self.store.read() as tx:
+            row = tx.tasks.get(number) if options else None
+        pipeline = None if row is None else self.pipelines.get(row.pipeline) or find_installed(row.pipeline)
+        return (options, ()) if pipeline is None or options is None else with_templates(self.store, pipeline, options)
 
     @contextmanager
     def _without_secrets(
@@ -127,7 +142,7 @@ class Commands:
             raise self._refusal(row, "retry", refused.fact) from None
 
     def rerun(self, number: int) -> None:
-        """Start over from the first stage; all results and the options of single items are dropped.
+        """Start over from the first stage; all results and the options of particular items are dropped.
 
         The stages are those of the current code, so the pipeline must be known here or installed.
         """
@@ -215,7 +230,7 @@ class Commands:
             return None if row is None or row.state is TaskState.WAITING else count_ahead(tx, row)
 
     def _look_for_begun(self, number: int) -> Begun | None:
-        """What a cancel must know about a task that was compensated before."""
+        """What a cancel needs to know about a task that was compensated before."""
         with self.store.read() as tx:
             row = tx.tasks.get(number)
             if row is None or not row.plan.on_cancelled or not row.generation:

@@ -1,4 +1,4 @@
-"""Deletes tasks: on a person's command, and prunes those that finished long ago."""
+"""Deletes tasks on a person's command, and prunes those that finished long ago."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def _decide(
 
 
 def _found(tx: Transaction, number: int, wish: Wish, lease_seconds: float) -> list[tuple[int, ExternalJob]]:
-    """The wanted jobs; IllegalMove if the verb applies to none of them."""
+    """The requested jobs. Raises IllegalMove if the verb applies to none of them."""
     fits, _ = FITS[wish.verb]
     row = tx.tasks.get(number)
     if row is None:

@@ -14,14 +14,15 @@ from fanfold.engine.tasks.submitting.option_checks import check_options
 from fanfold.engine.tasks.submitting.unlock import NewInputs
 from fanfold.errors import BadInput, IllegalMove
 from fanfold.model.lifecycle import OPEN_ITEMS, ItemState, TaskState
+from fanfold.model.money.questions import laid_over
 from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.model.plan import Kind, Plan
 from fanfold.model.task import TaskRow
 from fanfold.model.text.sentences import say
 from fanfold.model.values import serial
 from fanfold.model.values.decoding import AS_KEPT
-from fanfold.model.values.questions import laid_over
 from fanfold.store.items import reset as resetting
+from fanfold.store.rows.templates import UsedTemplate
 from fanfold.store.store import Transaction
 
 
@@ -35,6 +36,10 @@ class Redo:
     degraded: bool
     inputs: NewInputs | None = None
     """The task's inputs with secrets applied."""
+    task_options: dict[str, Any] | None = None
+    """Options that become the task's own in the same transaction."""
+    templates: tuple[UsedTemplate, ...] = ()
+    """The versions of templates that the options were made from."""
 
 
 def retry(
@@ -53,6 +58,8 @@ def retry(
     if redo.options and (pipeline := pipelines.get(row.pipeline) or find_installed(row.pipeline)):
         own = serial.load(row.options, reading=pipeline.kept_types.lenient) or {}
         check_options(pipeline, laid_over(own, redo.options))
+    if redo.task_options and (pipeline := pipelines.get(row.pipeline) or find_installed(row.pipeline)):
+        check_options(pipeline, _with_task_options(row, redo.task_options))
     overrides = None if not redo.options else serial.dump(redo.options, "The options")
     which = "degraded" if redo.degraded else "failed"
     selection = Selection(wanted, which, redo.keys, overrides, tuple(row.plan.followers(wanted)))
@@ -72,19 +79,27 @@ def retry(
         values |= new_generation(tx, row)
     stage = wanted if back else row.stage
     move(tx, pipelines, row, "retry", target, actor=actor, stage=stage, reason=reason, values=values)
+    tx.templates.use(row.number, redo.templates)
     return moved
 
 
 def _as_task_options(row: TaskRow, stage: str, redo: Redo) -> dict[str, Any]:
-    """New options for the step that everything else is made from become the task's own.
+    """The options that become the task's own: those for the task, and those for the step that everything is made from.
 
-    Stored with that step alone, they would not reach the items that it makes, and the task would still show the old ones.
+    If they were stored only with that step, the items that it makes would not get them, and the task would still show
+    the old ones.
     """
     first = row.plan.stages[0]
-    if not redo.options or redo.keys or stage != first.name or first.kind is Kind.EACH:
-        return {}
-    merged = laid_over(serial.load(row.options, reading=AS_KEPT) or {}, redo.options)
-    return {"options": serial.dump({name: value for name, value in merged.items() if value is not None}, "The options")}
+    changed = dict(redo.task_options or {})
+    if redo.options and not redo.keys and stage == first.name and first.kind is not Kind.EACH:
+        changed |= redo.options
+    return {"options": serial.dump(_with_task_options(row, changed), "The options")} if changed else {}
+
+
+def _with_task_options(row: TaskRow, changed: dict[str, Any]) -> dict[str, Any]:
+    """The task's options with some changed; None removes one."""
+    merged = laid_over(serial.load(row.options, reading=AS_KEPT) or {}, changed)
+    return {name: value for name, value in merged.items() if value is not None}
 
 
 def _renew(tx: Transaction, row: TaskRow, stage: str, new: NewInputs) -> dict[str, Any]:
@@ -196,7 +211,7 @@ def _start_over(tx: Transaction, row: TaskRow, stage: str, noted: Noted | None) 
 def _plan_now(pipeline: Pipeline | None, row: TaskRow) -> Plan:
     """The plan of the current code.
 
-    The stored plan is no substitute: workers may have different code, which would silently skip or repeat stages.
+    The stored plan is not a substitute: workers may have different code, which would silently skip or repeat stages.
     """
     if pipeline is None:
         raise BadInput(say("pipeline_needed", task=row.id, pipeline=row.pipeline), code="pipeline_needed")

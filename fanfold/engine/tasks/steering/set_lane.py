@@ -1,21 +1,22 @@
 """Changes how the rest of a task asks its models: live, in batches, or in batches if the time allows it.
 
-It is no move: the task stays where it is. Questions that no batch has yet are asked live at once. A batch whose questions are
-all wanted live is cancelled at the service; what it has answered by then is used, and only the rest is asked live.
+This is not a move: the task stays where it is. Questions that are not in a batch yet are asked live at once. If all questions
+of a batch should be asked live, the batch is cancelled at the service; its answers so far are used, and only the rest is asked
+live.
 """
 
 from __future__ import annotations
 
 from fanfold.errors import BadInput, IllegalMove, NotFound
-from fanfold.model.batch import LANE, LANES, LIVE
 from fanfold.model.lifecycle import FINISHED_TASKS
+from fanfold.model.money.batch import LANE, LANES, LIVE
 from fanfold.model.text.sentences import say
 from fanfold.model.values import serial
 from fanfold.store.store import Store, Transaction
 
 
 def set_lane(store: Store, number: int, lane: str, actor: str) -> None:
-    """Change the lane of a task that is not finished, with an event that says who did."""
+    """Change the lane of an unfinished task, with an event that says who did it."""
     if lane not in LANES:
         raise BadInput(say("no_lane", lane=lane))
     store.transact(lambda tx: _set(tx, number, lane, actor))

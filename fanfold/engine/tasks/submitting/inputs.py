@@ -50,7 +50,7 @@ def _check_one(value: Any, text_is_path: bool) -> Any:
 
 
 def fingerprint(pipeline: str, inputs: Sequence[Any], options: dict[str, Any]) -> str:
-    """Equal for the same pipeline, content and options: `run` uses it to find the task to continue."""
+    """A key that is equal for the same pipeline, content and options: `run` uses it to find the task to continue."""
     serial.dump(options, "The options")  # Before sorting: keys that clash cannot be sorted.
     digest = hashlib.sha256(f"{pipeline}\0{serial.dump(sorted(options.items(), key=_named), 'options')}".encode())
     for value in inputs:
@@ -68,13 +68,13 @@ def _named(option: tuple[Any, Any]) -> str:
 
 
 class Described:
-    """Fingerprint of a submission: equal for the same pipeline, options, items and content of the inputs."""
+    """Fingerprint of a submission: equal if pipeline, options, items and the content of the inputs are equal."""
 
     def __init__(self, pipeline: str, options: dict[str, Any]) -> None:
         self._digest = hashlib.sha256(f"{pipeline}\0{_canonical(options)}".encode())
 
     def add_file(self, name: str, content: str) -> None:
-        """Add a file by the hash of its content, however it was given."""
+        """Add a file by the hash of its content, whether it was given as a path, bytes or a stream."""
         self._digest.update(f"\0file {_canonical(name)} {content}".encode())
 
     def add_value(self, value: Any) -> None:

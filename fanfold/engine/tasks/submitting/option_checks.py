@@ -9,7 +9,7 @@ from typing import Any
 from fanfold.engine.discovery import beside_service
 from fanfold.engine.tasks.submitting.inputs import Upload
 from fanfold.errors import BadInput, BadOption, BadPipeline, HandlerError
-from fanfold.model.batch import DEADLINE, LANE, LANES, duration
+from fanfold.model.money.batch import DEADLINE, LANE, LANES, duration
 from fanfold.model.pipelines.options import LOCAL, MODEL, PROVIDER, read_options
 from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.model.text.sentences import say
@@ -35,10 +35,10 @@ def check_options(pipeline: Pipeline, options: dict[str, Any]) -> None:
 def check_types(
     pipeline: Pipeline, options: Mapping[str, Any], metadata: Mapping[str, Any], inputs: Sequence[Any]
 ) -> None:
-    """Whether the handlers can read what is submitted; BadInput names what they could not."""
+    """Check that the handlers can read what is submitted; BadInput names what they could not."""
     types = pipeline.kept_types
     if types.problem is not None:
-        raise BadPipeline(f"The types of pipeline {pipeline.name} do not go together. {types.problem}")
+        raise BadPipeline(f"The types of pipeline {pipeline.name} conflict. {types.problem}")
     types.check(serial.dump(metadata, "The metadata"), Any, "The metadata")
     for name, value in options.items():
         what = say("argument_named", name=name) if types.has_arguments else say("option_named", name=name)
@@ -52,7 +52,7 @@ def check_types(
 
 
 def _without_lane(options: dict[str, Any]) -> dict[str, Any]:
-    """The options without those that every pipeline has, which are checked here."""
+    """The options except those that every pipeline has, which are checked here."""
     if LANE in options and options[LANE] not in LANES:
         raise BadOption(say("no_lane", lane=str(options[LANE])[:100]), field=LANE)
     if options.get(DEADLINE) is not None:

@@ -8,10 +8,12 @@ from typing import Any
 
 from fanfold.engine.tasks.many_items.new_items import KEY_LENGTH
 from fanfold.errors import BadInput
+from fanfold.model.money.budgets import BudgetWish
+from fanfold.model.money.estimates import check_sample
 from fanfold.model.retry import MOST_RETRIES
 from fanfold.model.text.sentences import say
 from fanfold.model.text.texts import check_text, shown
-from fanfold.model.values.budgets import BudgetWish
+from fanfold.store.rows.templates import UsedTemplate
 
 OWNER_LENGTH = 200
 TAG_LENGTH = 100
@@ -36,6 +38,10 @@ class Submission:
     literal: bool = False
     actor: str = "person"
     budget: BudgetWish | None = None
+    sample: int = 0
+    """Process only this many items of a stage, then pause; 0 for all."""
+    templates: tuple[UsedTemplate, ...] = ()
+    """The versions of templates that its options were made from."""
 
 
 def checked(wanted: Submission) -> Submission:
@@ -53,11 +59,12 @@ def checked(wanted: Submission) -> Submission:
         raise BadInput(say("priority_range", value=shown(priority)))
     if wanted.retry_limit is not None and not 0 <= _whole(wanted.retry_limit, "The retry limit") <= MOST_RETRIES:
         raise BadInput(say("retry_limit_range", value=shown(wanted.retry_limit), most=MOST_RETRIES))
+    check_sample(wanted.sample)
     return replace(wanted, tags=_tags(wanted.tags))
 
 
 def check_items(items: Any) -> None:
-    """`items` must be an iterable of items; text or a mapping would yield its letters or names."""
+    """`items` must be an iterable of items. Text or a mapping is refused: it would yield letters or names."""
     if items is not None and (isinstance(items, str | bytes | Mapping) or not hasattr(items, "__iter__")):
         raise BadInput(say("items_no_list", value=shown(items)))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,8 +20,10 @@ from fanfold.engine.tasks.submitting.option_checks import check_options, check_t
 from fanfold.engine.tasks.submitting.submission import TITLE_LENGTH, Submission
 from fanfold.engine.tasks.submitting.submission import checked as checked_submission
 from fanfold.engine.tasks.submitting.unlock import applied, taken_out
+from fanfold.engine.tasks.submitting.unpack import unpacked
 from fanfold.engine.telemetry.telling import submitting
-from fanfold.errors import BadInput, DatabaseProblem, FanfoldError, KeyReused, KeyTaken
+from fanfold.engine.templates import with_templates
+from fanfold.errors import BadInput, DatabaseProblem, FanfoldError, HandlerError, KeyReused, KeyTaken
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.model.plan import Kind, Plan
@@ -30,13 +32,13 @@ from fanfold.model.text.sentences import say
 from fanfold.model.values import serial
 from fanfold.model.values.files import File
 from fanfold.store.items.large.drafts import CHUNK, NEW
-from fanfold.store.rows.budgets import task_scope
+from fanfold.store.rows.money.budgets import task_scope
 from fanfold.store.store import Store, Transaction
 
 log = logging.getLogger("fanfold.submit")
 TRIES = 3
 BYTES_PER_CHARACTER = 4
-"""Largest size of a character in UTF-8."""
+"""Maximum bytes of a character in UTF-8."""
 ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"
 
 
@@ -62,8 +64,9 @@ def submit_or_find(store: Store, pipeline: Pipeline, wanted: Submission) -> Subm
 
 
 def _submit_or_find(store: Store, pipeline: Pipeline, wanted: Submission) -> Submitted:
-    options, secrets = taken_out(pipeline, wanted.options)
-    wanted = replace(wanted, options=options)
+    named, used = with_templates(store, pipeline, wanted.options)
+    options, secrets = taken_out(pipeline, named)
+    wanted = replace(wanted, options=options, templates=(*wanted.templates, *used))
     plan = pipeline.plan().without_gates() if wanted.straight_through else pipeline.plan()
     existing = _by_key(store, wanted)
     checked = check_submission(pipeline, plan, wanted)
@@ -71,8 +74,8 @@ def _submit_or_find(store: Store, pipeline: Pipeline, wanted: Submission) -> Sub
         return Submitted(_compared(existing, pipeline, wanted, checked, _fingerprint(pipeline, wanted, checked)), False)
     made = Making(store, pipeline, plan, wanted)
     try:
-        with applied(store, secrets, checked) as usable:
-            return Submitted(made.keep(checked, usable), True)
+        with applied(store, secrets, checked) as usable, unpacked(store, pipeline, usable) as inputs:
+            return Submitted(made.keep(checked, inputs), True)
     except KeyTaken:
         made.remove_blobs()
         existing = _by_key(store, wanted)
@@ -105,21 +108,19 @@ class Making:
     def keep(self, checked: list[Any], usable: list[Any]) -> TaskRow:
         """Write the blobs, then everything else in one transaction; many items are written in short ones before it.
 
-        ``usable`` are the inputs with secrets applied. The fingerprint covers the given inputs: copies may differ each time.
+        ``usable`` are the inputs with secrets applied and archives unpacked. The fingerprint covers the given inputs: copies
+        may differ each time.
         """
         described = None if self.wanted.key is None else Described(self.pipeline.name, self.wanted.options)
         if self.wanted.items is not None:
-            limit = self.store.settings.result_bytes
-            self.new_items.fill(
-                self.wanted.items, self._fold, limit, digest=described is not None, check=self._check_input
-            )
-            if not self.new_items.count:
-                raise BadInput(say("items_empty"))
+            self._take_items(self.wanted.items, digest=described is not None)
         is_same = usable == checked
         if described is not None and not is_same:
             given.describe(described, checked)
         kept = given.copy_in(self.store, self.task_id, usable, self._files, described if is_same else None)
         self.fingerprint = None if described is None else described.fingerprint(self.new_items.digest)
+        if self.wanted.items is None and self.pipeline.item_maker is not None:
+            self._take_items(self.pipeline.item_maker(kept, dict(self.wanted.options)), digest=False)
         row = _row(self.task_id, self.pipeline, self.plan, self.wanted, kept, checked)
         row["fingerprint"] = self.fingerprint
         try:
@@ -129,6 +130,15 @@ class Making:
             if duplicate is None:
                 raise
             raise BadInput(say("items_duplicate", key=duplicate), code=problem.code) from problem
+
+    def _take_items(self, items: Iterable[Any], *, digest: bool) -> None:
+        limit = self.store.settings.result_bytes
+        try:
+            self.new_items.fill(items, self._fold, limit, digest=digest, check=self._check_input)
+        except HandlerError as problem:
+            raise BadInput(problem.message, code=problem.code) from problem
+        if not self.new_items.count:
+            raise BadInput(say("items_empty"))
 
     def _check_input(self, text: str, what: Callable[[], str]) -> None:
         types = self.pipeline.kept_types
@@ -146,7 +156,7 @@ class Making:
         with self.store.write() as tx:
             number = tx.tasks.add(row, self.wanted.tags)
             tx.blobs.add_files(number, [file for _, file in self._folded])
-            return self._begin(tx, number, self.new_items if self.wanted.items is not None else None)
+            return self._begin(tx, number, self.new_items if self.new_items.count else None)
 
     def _keep_many(self, row: dict[str, Any]) -> TaskRow:
         """Write the items under a reserved task number, and then the task."""
@@ -198,6 +208,7 @@ class Making:
         row = tx.tasks.get(number)
         assert row is not None
         make_items(tx, row, row.plan.stages[0], items)
+        tx.templates.use(number, self.wanted.templates)
         if (wish := self.wanted.budget) is not None:
             rules = {"strict": wish.strict, "allow_unknown": wish.allow_unknown_cost}
             tx.budgets.put(task_scope(number), wish.cap, task=number, **rules)
@@ -256,7 +267,7 @@ def _compared(
 def check_submission(pipeline: Pipeline, plan: Plan, wanted: Submission) -> list[Any]:
     """The checked inputs; every possible error is raised before anything is stored."""
     starts_with_items = plan.stages[0].kind is Kind.EACH
-    if starts_with_items and wanted.items is None:
+    if starts_with_items and wanted.items is None and pipeline.item_maker is None:
         raise BadInput(say("needs_items", pipeline=pipeline.name, stage=plan.stages[0].name))
     if not starts_with_items and wanted.items is not None:
         raise BadInput(say("makes_own_items", pipeline=pipeline.name, stage=plan.stages[0].name))
@@ -264,7 +275,11 @@ def check_submission(pipeline: Pipeline, plan: Plan, wanted: Submission) -> list
     check_options(pipeline, wanted.options)
     inputs = given.check(wanted.inputs, text_is_path=not (pipeline.calls_with_arguments or wanted.literal))
     check_types(pipeline, wanted.options, wanted.metadata, inputs)
-    if pipeline.accepts and not any(isinstance(value, Path | given.Upload | File) for value in inputs):
+    if (
+        pipeline.accepts
+        and wanted.items is None
+        and not any(isinstance(value, Path | given.Upload | File) for value in inputs)
+    ):
         wanted_files = " or ".join(pipeline.accepts)
         raise BadInput(
             f"{pipeline.title} needs a file that ends with {wanted_files}, and none was given. Give one as an input.",
@@ -297,4 +312,5 @@ def _row(
         "priority": wanted.priority,
         "key": wanted.key,
         "retry_limit": wanted.retry_limit,
+        "sample": wanted.sample or None,
     }

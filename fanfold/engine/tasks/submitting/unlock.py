@@ -84,7 +84,7 @@ def applied(store: Store, secrets: Secrets, inputs: Sequence[Any]) -> Iterator[l
 def _usable(children: Children, secrets: Secrets, value: Any, folder: Path, used: ExitStack) -> Upload:
     """One file with all secrets applied."""
     name = shown_name(value) if isinstance(value, Path) else value.name
-    source = _source(value, folder / "given")
+    source = on_disk(value, folder / "given")
     for number, (option, secret) in enumerate(secrets.values.items()):
         target = folder / f"made-{number}"
         _apply(children, secrets.options[option], secret, source, target, name)
@@ -92,8 +92,8 @@ def _usable(children: Children, secrets: Secrets, value: Any, folder: Path, used
     return Upload(name, used.enter_context(source.open("rb")))
 
 
-def _source(value: Path | Upload | File, target: Path) -> Path:
-    """Path of the file for the child."""
+def on_disk(value: Path | Upload | File, target: Path) -> Path:
+    """Path of a given file. An upload is written to ``target`` first."""
     if isinstance(value, Path | File):
         return value if isinstance(value, Path) else value.path
     if isinstance(value.data, bytes):

@@ -21,7 +21,7 @@ DETAIL_LENGTH = 20_000
 DEGRADED_LENGTH = 300
 SERVICE_LENGTH = 63
 NOT_COUNTED_STEPS = 5
-"""How often the back-off grows after failures that are not the item's fault: by default to 16 s, not to minutes."""
+"""Maximum doublings of the back-off after failures that are not the item's fault: by default to 16 s, not to minutes."""
 NO_FAULT = (UNREACHABLE, MISFIT, DAMAGED)
 
 

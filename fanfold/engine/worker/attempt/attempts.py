@@ -35,6 +35,9 @@ NEXT = {Ending.FAIL: "; giving up", Ending.HOLD: " It waits for a person", Endin
 DEAF_SECONDS = 5.0
 """How long a cancelled coroutine may take to end. One that ignores it is abandoned, like a thread."""
 
+EXTENSION_SECONDS = 60.0
+"""Extra time, beyond its limit, for an attempt that is in time although its deadline in the database has passed."""
+
 
 @dataclass(slots=True)
 class RunningAttempt:
@@ -140,7 +143,7 @@ class Attempts:
             call.time.begin()
         run = call.run_async() if in_loop else self._caller.run(call)
         context = contextvars.copy_context()
-        context.run(current_attempt.set, (call, self._worker))  # What is logged in it says what it is about.
+        context.run(current_attempt.set, (call, self._worker))  # Lines logged inside the attempt then carry its fields.
         span = context.run(begun, call, self._worker()) if self._tells else None
         task = asyncio.get_running_loop().create_task(run, context=context)
         attempt = RunningAttempt(call, task, now, span=span)
@@ -153,7 +156,7 @@ class Attempts:
         _count(self._per_task, call.claimed.task, 1)
         if call.claimed.crashes and self._caller.is_suspect(call):
             self._suspects.add(call.claimed.id)
-        # Not a coroutine around the call: if cancelled before its first step, it would never run.
+        # A callback, because a wrapper coroutine that is cancelled before its first step would never run.
         task.add_done_callback(partial(self._ended, attempt))
 
     async def hand_back(self, out_of_time: OutOfTime | None = None) -> None:
@@ -204,15 +207,22 @@ class Attempts:
             self._timer = asyncio.get_running_loop().call_at(deadline, self._end_late)
 
     def _end_late(self) -> None:
+        """End the attempts that are late, and extend the deadlines of those whose time stood still."""
         self._timer, now = None, time.monotonic()
         next_due: float | None = None
+        in_time: list[Call] = []
         for attempt in list(self._running.values()):
-            due = attempt.call.time.due(now)
+            limit = attempt.call.time
+            due = limit.due(now)
             if due is not None and due <= now:
-                attempt.call.time.end()
+                limit.end()
                 self._cancel(attempt, "late")
-            elif due is not None and (next_due is None or due < next_due):
-                next_due = due
+            elif due is not None:
+                next_due = due if next_due is None else min(due, next_due)
+                if limit.extend(attempt.started_at, now, EXTENSION_SECONDS + (limit.seconds or 0.0)):
+                    in_time.append(attempt.call)
+        if in_time:
+            self._caller.extend_deadlines(in_time, self._worker(), EXTENSION_SECONDS)
         self._watch_time(next_due)
 
     def _leave_behind(self, attempt: RunningAttempt) -> None:
@@ -221,7 +231,7 @@ class Attempts:
             return
         call = attempt.call
         what = f"{call.stage.name} {call.claimed.key} of {call.row.id}"
-        log.warning("%s does not end: left behind", what, extra=about(call, self._worker()))
+        log.warning("%s does not end; abandoning it", what, extra=about(call, self._worker()))
         asyncio._unregister_task(attempt.task)  # Else the loop would wait for it when the worker stops.
         self._ended(attempt, attempt.task)
 

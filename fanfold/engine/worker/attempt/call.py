@@ -27,16 +27,26 @@ from fanfold.engine.worker.attempt.time_limit import LoopBlocked, TimeLimit
 from fanfold.engine.worker.processes.child import OUT_OF_MEMORY
 from fanfold.engine.worker.processes.forks import end_copy, in_one_process
 from fanfold.engine.worker.processes.main_script import Unguarded
-from fanfold.errors import BadInput, Cancelled, ChildDied, HoldItem, PauseTask, Permanent, Temporary, Unreadable
-from fanfold.model.batch import AwaitBatch
+from fanfold.errors import (
+    BadInput,
+    Cancelled,
+    ChildDied,
+    HoldItem,
+    NotAsked,
+    PauseTask,
+    Permanent,
+    Temporary,
+    Unreadable,
+)
 from fanfold.model.endings import Ending
 from fanfold.model.item import Claimed, Later
+from fanfold.model.money.batch import AwaitBatch
+from fanfold.model.money.usage import kept
 from fanfold.model.pipelines.pipeline import Pipeline, Stage
 from fanfold.model.plan import Kind, PlannedStage
 from fanfold.model.task import TaskRow
 from fanfold.model.text.sentences import say
 from fanfold.model.values import serial
-from fanfold.model.values.usage import kept
 from fanfold.store.store import Store
 
 log = logging.getLogger("fanfold.worker")
@@ -79,6 +89,7 @@ class Call:
             grace_seconds=grace_seconds,
             types=self.types,
         )
+        self.work._clock = self.time
 
     def handler_arguments(self) -> tuple[list[Any], dict[str, Any]]:
         """The handler's arguments; HoldItem if the code has changed the kind of the stage meanwhile."""
@@ -160,6 +171,7 @@ class Call:
 
     def end(self, error: BaseException) -> Settlement:
         """The settlement for a handler's exception: handed back if it was told to stop, otherwise failed."""
+        error = _steering(error)
         if isinstance(error, Cancelled) and self.work.cancelled:
             return self.release()
         if isinstance(error, LookLater):
@@ -232,3 +244,13 @@ class Call:
     def _cost(self) -> dict[str, Any]:
         usage = None if self.work.usage is None else serial.dump(kept(self.work.usage)[0], "The usage")
         return {"model": None if self.work.model is None else clean(str(self.work.model), 200), "usage": usage}
+
+
+def _steering(error: BaseException) -> BaseException:
+    """The reason why a question could not be asked or is not answered yet, also if a task group has wrapped it."""
+    if isinstance(error, NotAsked):
+        return error.reason
+    if isinstance(error, BaseExceptionGroup):
+        found = error.subgroup((NotAsked, AwaitBatch))
+        return error if found is None else _steering(found.exceptions[0])
+    return error

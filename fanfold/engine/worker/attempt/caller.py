@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -28,8 +28,8 @@ log = logging.getLogger("fanfold.worker")
 
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.1, 5.0
 SUSPECTS_AT_ONCE = 2
-"""Suspects that run at once. When a worker with 500 slots dies, 500 items are suspect, and 500 children would kill the next
-worker too."""
+"""Maximum concurrent suspects. When a worker with 500 slots dies, all 500 items are suspect, and 500 children would
+kill the next worker too."""
 SUSPECT_WAIT_SECONDS = 20.0
 """Longest wait of a suspect. Shorter than the sweep's grace for overdue items, so that waiting never looks like hanging."""
 
@@ -92,7 +92,7 @@ class Caller:
             pause = min(LONGEST_PAUSE_SECONDS, pause * 2)
 
     async def _run_in_turn(self, call: Call) -> Settlement:
-        """Run a suspect when it is its turn; hand it back if it waits too long."""
+        """Run a suspect when a slot for suspects is free; hand it back if it waits too long."""
         if not self.is_suspect(call):
             return await self._run(call)
         try:
@@ -154,7 +154,7 @@ class Caller:
         self.children.close()
 
     def is_suspect(self, call: Call) -> bool:
-        """Whether the item was running more than once when a process died, and may have been the cause."""
+        """Whether processes died more than once while they ran the item, so that it may be the cause."""
         return call.claimed.crashes >= SUSPECT_CRASHES and self.isolates_suspects(call.stage)
 
     def isolates_suspects(self, stage: Stage) -> bool:
@@ -165,7 +165,7 @@ class Caller:
 
     async def _in_thread(self, call: Call) -> Settlement:
         def run() -> Settlement:
-            call.time.begin()  # Not earlier: it may have waited for a thread.
+            call.time.begin()  # Start the time here and not earlier: the call may have waited for a thread.
             call.outcome = call.run_sync()
             return call.outcome
 
@@ -191,6 +191,19 @@ class Caller:
             raise
         self.children.give_back(child)
         return settlement
+
+    def extend_deadlines(self, calls: Sequence[Call], worker: str, seconds: float) -> None:
+        """Extend the deadlines of attempts that are not late because their time stood still: the sweep knows only the limit."""
+        store, longest = calls[0].store, max(call.time.seconds or 0.0 for call in calls)
+        items = [call.claimed.id for call in calls]
+
+        def extend() -> None:
+            try:
+                store.transact(lambda tx: tx.settling.put_off_deadlines(worker, seconds + longest, only=items))
+            except DatabaseProblem as problem:
+                log.warning("[%s] Could not extend the deadlines of %d waiting items: %s", worker, len(items), problem)
+
+        self.threads.submit(extend)
 
     def _ask_for_time(self, call: Call) -> None:
         """Extend the deadline while a child starts slowly: the sweep knows only the time limit and would see a hung item."""

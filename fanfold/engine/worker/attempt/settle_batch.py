@@ -9,11 +9,12 @@ from typing import Any
 from fanfold.engine.worker.attempt.attempt_result import MESSAGE_LENGTH, Settlement, clean
 from fanfold.model.endings import Ending
 from fanfold.model.lifecycle import ItemState
+from fanfold.model.money.amounts import parts_of, told
+from fanfold.model.money.budgets import WARN_AT
+from fanfold.model.money.usage import ledger
 from fanfold.model.text.sentences import say
-from fanfold.model.values.money import parts_of
-from fanfold.model.values.usage import ledger
-from fanfold.store.rows.answers import OWN, TAKEN
-from fanfold.store.rows.budgets import task_scope
+from fanfold.store.rows.money.answers import OWN, TAKEN
+from fanfold.store.rows.money.budgets import Settled, task_scope
 from fanfold.store.store import Transaction
 
 LONGEST_WAIT = 10 * 365 * 86_400.0
@@ -93,8 +94,23 @@ def _charge(tx: Transaction, spent: Sequence[Settlement]) -> None:
         cost = ledger(json.loads(one.usage or "{}"))["cost"]
         if cost:
             sums[one.claimed.task] = sums.get(one.claimed.task, 0) + parts_of(cost)
+    warned: list[dict[str, Any]] = []
     for task, amount in sorted(sums.items()):
-        tx.budgets.settle([task_scope(task)], 0, amount)
+        for budget in tx.budgets.settle([task_scope(task)], 0, amount):
+            warned += _warnings(task, amount, budget)
+    tx.events.add(warned)
+
+
+def _warnings(task: int, cost: int, budget: Settled) -> list[dict[str, Any]]:
+    """Events that say that what handlers spend themselves has nearly used up a budget, or exceeded it: nothing stops them."""
+    before, spent, cap = budget.spent - cost, told(budget.spent), told(budget.cap)
+    reasons = []
+    if before < WARN_AT * budget.cap <= budget.spent:
+        share = round(100 * budget.spent / max(1, budget.cap))
+        reasons.append(say("budget_warning", share=share, spent=spent, cap=cap))
+    if before <= budget.cap < budget.spent:
+        reasons.append(say("budget_own_exceeded", spent=spent, cap=cap))
+    return [{"task": task, "actor": "budget", "verb": "budget", "reason": reason} for reason in reasons]
 
 
 def _newest(batch: Sequence[Settlement]) -> Sequence[Settlement]:

@@ -19,9 +19,9 @@ log = logging.getLogger("fanfold.worker")
 
 Job = tuple[Callable[[], Any], "Future[Any]"]
 MANY_THREADS = 100
-"""Threads beyond those that run handlers at which a warning is logged."""
+"""Number of threads, besides those that run handlers, at which a warning is logged."""
 LEAVE_SECONDS = 0.5
-"""How long a worker's process waits at its end for threads that are about to end anyway."""
+"""How long a worker's process waits at its end for threads that are about to end."""
 
 
 class Threads:

@@ -1,7 +1,8 @@
-"""Time limit of a handler. The time starts when the handler is called, and stands still while a child process starts.
+"""Time limit of a handler. The time starts when the handler is called. It stands still while a child process starts,
+and while a question to a model waits for permission (rate limit) to be sent.
 
 Nothing here sets a timer. Threads record when something started; the loop's one timer asks when an attempt is due, and is set
-again if it was too early.
+again if it was too early. The database knows only the limit itself: when time stood still, its deadline has to be moved.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import threading
 import time
 
 _lock = threading.Lock()
+HELD_LOOK_SECONDS = 0.25
+"""Minimum time before a held attempt is checked again, even if less is left of its limit."""
 
 
 class LoopBlocked(BaseException):
@@ -19,7 +22,7 @@ class LoopBlocked(BaseException):
 class TimeLimit:
     """The time limit of one attempt; may be used from any thread."""
 
-    __slots__ = ("_begun_at", "_held_since", "_holds", "_stood_still", "seconds")
+    __slots__ = ("_begun_at", "_extended", "_held_since", "_holds", "_stood_still", "seconds")
 
     def __init__(self, seconds: float | None) -> None:
         self.seconds = seconds
@@ -27,6 +30,7 @@ class TimeLimit:
         self._stood_still = 0.0
         self._held_since = 0.0
         self._holds = 0
+        self._extended = 0.0
 
     def begin(self) -> None:
         """Start the time: the handler is called now."""
@@ -62,8 +66,17 @@ class TimeLimit:
             return None
         if self._begun_at is None:
             return now + limit
-        held = now - self._held_since if self._holds else 0.0
-        return self._begun_at + limit + self._stood_still + held
+        due = self._begun_at + limit + self._stood_still
+        if not self._holds:
+            return due
+        return max(due + now - self._held_since, now + HELD_LOOK_SECONDS)
+
+    def extend(self, claimed_at: float, now: float, seconds: float) -> bool:
+        """Whether the deadline in the database has passed, which counts from the claim; it is then ``seconds`` from now."""
+        if self.seconds is None or now < claimed_at + self.seconds + self._extended:
+            return False
+        self._extended = now + seconds - claimed_at - self.seconds
+        return True
 
     @property
     def is_over(self) -> bool:
@@ -85,7 +98,7 @@ class Held:
         return self
 
     def release(self) -> None:
-        """Let the time run again; calling it twice does no harm."""
+        """Let the time run again; calling it twice is harmless."""
         limit, self._limit = self._limit, None
         if limit is not None:
             limit.go_on()

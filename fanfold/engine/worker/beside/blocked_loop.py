@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("fanfold.worker")
 LEAVE_SECONDS = 0.5
-"""How long signing off may take. Without it, held items run again when the lease ends."""
+"""Time limit for signing off. If it fails, held items run again when the lease ends."""
 
 
 class WatchedWorker:
@@ -59,7 +59,7 @@ class WatchedWorker:
     def put_off(self, item: int | None, seconds: float) -> None:
         """Extend the deadlines of all items except one: the blocked loop is not their fault."""
         try:
-            self._worker.store.transact(lambda tx: tx.settling.put_off_deadlines(self.id, item, seconds))
+            self._worker.store.transact(lambda tx: tx.settling.put_off_deadlines(self.id, seconds, but=item))
         except DatabaseProblem as problem:
             log.warning("[%s] Could not extend the deadlines of waiting items: %s", self.id, problem)
 

@@ -48,7 +48,7 @@ class Heartbeat:
         self._beaten_at = time.monotonic()
         self._given_up = False
         self._asked: tuple[int, float] | None = None
-        """The thread that waits for an answer of the database, and since when."""
+        """The thread that waits for a database reply, and since when."""
         self._stop = threading.Event()
         self._gone = threading.Event()
         self._begun = False
@@ -101,7 +101,7 @@ class Heartbeat:
     def _register(self) -> None:
         with self.store.write() as tx:
             tx.workers.register(self.worker, this_machine(), os.getpid(), self.serves, self.concurrency)
-            # After the write, so that an upgrade it waited for is seen.
+            # Checked after the write, because the write may have waited for an upgrade.
             if misfit := tx.misfit():
                 raise misfit
         self._beaten_at = time.monotonic()

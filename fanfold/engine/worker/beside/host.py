@@ -24,7 +24,7 @@ def this_machine() -> str:
 
 
 def is_dead(host: str, pid: int) -> bool:
-    """Whether a worker has certainly ended; False if this machine cannot tell."""
+    """Whether a worker has certainly ended; False if that is unknown on this machine."""
     if host != this_machine() or not Path("/proc/self/ns/pid").exists():
         return False
     try:

@@ -1,6 +1,6 @@
 """Keeps a service thread running: any exception is logged, and the thread continues after a pause.
 
-Nobody would notice a thread that ended: the worker would look healthy while nothing recovers the items of dead workers.
+A dead thread would go unnoticed: the worker would look healthy while nothing recovers the items of dead workers.
 """
 
 from __future__ import annotations

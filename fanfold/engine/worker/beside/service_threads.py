@@ -80,7 +80,7 @@ class Services:
             hints.close()
 
     def _sweep(self) -> None:
-        """Sweep at once, since this worker may replace one that has just died; then whenever the duty falls to it."""
+        """Sweep at once, since this worker may replace one that has just died; later only when it is its turn."""
         self.store.database.own_connections()
         while not self.over.is_set():
             if self._look(self.store, self.pipelines, f"sweep of {self._worker()}"):
@@ -97,7 +97,7 @@ class Services:
             self.over.wait(CLEAN_LOOK_SECONDS)
 
     def _carry_batches(self) -> None:
-        """In a thread of its own: sending a batch may take minutes. Nothing is loaded for it while there are no batches."""
+        """Handle batches in a separate thread: sending one may take minutes. Nothing is loaded while there are none."""
         self.store.database.own_connections()
         while not self.over.wait(self.store.settings.sweep_seconds):
             with self.store.read() as tx:

@@ -34,7 +34,7 @@ LOOK_SECONDS = 0.2
 BLOCKED_SECONDS = 0.6
 """Time without an answer after which a loop counts as blocked."""
 ENDING_SECONDS = 0.4
-"""The same when the worker must be gone by now."""
+"""The same if the worker should already have exited."""
 SUSPENDED_SECONDS = 2.0
 """Delay of a check that shows that the whole process was suspended, not just its loop."""
 FIRST_PAUSE, PAUSE_FACTOR = 5.0, 3.0
@@ -42,7 +42,7 @@ FIRST_PAUSE, PAUSE_FACTOR = 5.0, 3.0
 LATE_SECONDS = 2.0
 """How long after its time limit a blocked handler is interrupted."""
 GIVE_UP_SECONDS = 20.0
-"""How long after the time limit, if nothing helps, the worker hands back everything and leaves, before the sweep comes."""
+"""Time past the limit after which, as a last resort, the worker hands back everything and exits, before a sweep comes."""
 PUT_OFF_SECONDS = 5.0
 INTERRUPT_SECONDS = 0.5
 INTERRUPT = signal.SIGURG
@@ -96,7 +96,7 @@ class Watchdog:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop watching. The loop calls this, so it is alive."""
+        """Stop watching. The loop calls this, so it is not blocked."""
         self._over.set()
         if self._is_main:
             signal.signal(INTERRUPT, self._before)
@@ -196,7 +196,7 @@ class Watchdog:
         if self._answered.wait(INTERRUPT_SECONDS) or self._over.is_set():
             return
         if self._exit_code is not None and self._is_main and (must_end or self._exit_code == 0):
-            log.error("[%s] Its handler does not end: ending the process", self._worker.id)
+            log.error("[%s] The handler does not end; ending the process", self._worker.id)
             logging.shutdown()
             sys.stdout.flush()
             sys.stderr.flush()
@@ -213,7 +213,7 @@ class Watchdog:
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._ident), ctypes.py_object(LoopBlocked))
 
     def _raise_if_blocked(self, _number: int, _frame: object) -> None:
-        """Signal handler. In the main thread it is certain whether the loop has continued meanwhile."""
+        """Signal handler. It runs in the main thread, where it is certain whether the loop has continued meanwhile."""
         block = self._block
         if block is None or not block.interrupted or block.task is None:
             return
@@ -238,7 +238,7 @@ class Watchdog:
 
 
 def place(frame: FrameType | None, file: str | None) -> str:
-    """The innermost line of the handler's own file, or of anything, with its code."""
+    """The innermost line of the handler's own file, or else of any file, with its code."""
     innermost = frame
     while frame is not None and file is not None and frame.f_code.co_filename != file:
         frame = frame.f_back

@@ -32,7 +32,7 @@ about 20 ms, in each of its stages. A hint alone is not enough: it may have come
 LONGEST_PAUSE_SECONDS = 5.0
 """Longest pause after a slow walk. A very slow one was not work: the machine slept or the process was suspended."""
 IDLE_SHARE = 0.02
-"""The same for an idle worker in the middle of a lap."""
+"""The same limit for an idle worker in the middle of a lap."""
 
 
 @dataclass
@@ -98,7 +98,7 @@ class Candidates:
         return min(LONGEST_PAUSE_SECONDS, self._walk_seconds / self._share)
 
     def hurry(self) -> None:
-        """Poll without pauses: somebody waits for the end of the lap."""
+        """Poll without pauses, because a caller waits for the end of the lap."""
         self._share = self._idle_share = math.inf
 
     def note_move(self, task: int) -> None:
@@ -142,7 +142,8 @@ class Candidates:
             if self._lap_probes_all:
                 self._refreshed_at = started
         for _ in range(PAGES):
-            # A full stage with known work needs no more candidates. One without may have room by the time of the claim.
+            # A full stage with known work needs no more candidates. A full stage without known work may have room by
+            # the time of the claim.
             starts = {pair: at for pair, at in self._lap.items() if not (pair in full and self.stages[pair])}
             known = () if self._lap_probes_all else [one for pair in starts for one in self.stages[pair].fresh.values()]
             page = tx.looking.walk(self.served, starts, PAGE, known) if starts else Page()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Container, Iterable
+from dataclasses import replace
 
 from fanfold.engine.worker.claiming.candidates import Candidates, Known
 from fanfold.engine.worker.claiming.fairness import Level
@@ -167,6 +168,9 @@ class Claimer:
         claim = SparingClaim(tx.claiming, ready, worker, stage, room, self._suspected)
         claimed = self._claim_due(claim, known, share)
         claimed += self._claim_fresh(claim, known, share - len(claimed))
+        # Candidates do not say whether a task has a sample: that would cost every poll more than this costs a claim in vain.
+        if not claimed and tx.tasks.has_sample(ready.task):
+            claimed = replace(claim, sampled=True)(share)
         if stage.limit is not None:
             tx.workers.grant(".".join(pair), [one.id for one in claimed])
             claimed = [one._replace(has_permit=True) for one in claimed]
@@ -236,7 +240,5 @@ def _served(pipelines: dict[str, Pipeline], wanted: tuple[str, ...]) -> list[tup
     known = {stage for _, stage in pairs} | {f"{pipeline}.{stage}" for pipeline, stage in pairs}
     unknown = [name for name in wanted if name not in known]
     if unknown:
-        raise BadPipeline(
-            f"There is no stage {', '.join(unknown)}. There are: {', '.join(f'{p}.{s}' for p, s in pairs)}."
-        )
+        raise BadPipeline(f"Unknown stage {', '.join(unknown)}. Use one of: {', '.join(f'{p}.{s}' for p, s in pairs)}.")
     return [(pipeline, stage) for pipeline, stage in pairs if stage in wanted or f"{pipeline}.{stage}" in wanted]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from fanfold.model.pipelines.pipeline import Pipeline, Stage
 from fanfold.model.text.counting import counted
 
-DEFAULT_PLACES = 8
+DEFAULT_SLOTS = 8
 MOST_THREADS = 64
 """Most slots for a stage of plain functions, each of which needs a thread, whatever its ``concurrency``."""
 
@@ -16,7 +16,7 @@ Served = Iterable[tuple[Pipeline, Stage]]
 
 def places_for(served: Served) -> int:
     """The sum of the stages' ``concurrency``, and at least 8 for stages without one."""
-    return max(DEFAULT_PLACES, sum(_wanted(stage) for _, stage in served))
+    return max(DEFAULT_SLOTS, sum(_wanted(stage) for _, stage in served))
 
 
 def _wanted(stage: Stage) -> int:

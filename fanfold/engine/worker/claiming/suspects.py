@@ -26,6 +26,8 @@ class SparingClaim:
     room: Room
     suspected: set[int]
     """Tasks known to have more suspects than can start: only these are claimed with two statements."""
+    sampled: bool = False
+    """Whether to claim items of the sample of a task, from which nothing else is claimed."""
 
     def __call__(self, wanted: int, *, timed: bool = False, cursor: int = 0) -> list[Claimed]:
         """Claim at most ``wanted`` items."""
@@ -62,5 +64,12 @@ class SparingClaim:
         if wanted <= 0:
             return []
         return self.claiming.claim(
-            self.ready, self.worker, wanted, timed=timed, cursor=cursor, timeout=self.stage.timeout, suspects=suspects
+            self.ready,
+            self.worker,
+            wanted,
+            timed=timed,
+            cursor=cursor,
+            timeout=self.stage.timeout,
+            suspects=suspects,
+            sampled=self.sampled,
         )

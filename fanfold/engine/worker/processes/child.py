@@ -23,9 +23,11 @@ from fanfold.engine.telemetry.telling import carried_on
 from fanfold.engine.worker.processes.descendants import adopt_orphans, end_descendants
 from fanfold.engine.worker.processes.forks import end_copy
 from fanfold.engine.worker.processes.surroundings import Surroundings
+from fanfold.engine.worker.processes.told_clock import ToldClock
 from fanfold.errors import BadPipeline, ChildDied, DatabaseProblem, Permanent
 from fanfold.model import importing
 from fanfold.model.item import Claimed
+from fanfold.model.money.questions import Clock
 from fanfold.model.pipelines.pipeline import FunctionPipeline, Pipeline, Stage, TaskFunction
 from fanfold.model.shortage import shortage
 from fanfold.model.task import TaskRow
@@ -137,7 +139,11 @@ class _Server:
         with logged_as(request.log_fields), carried_on(request.carrier):
             if isinstance(request, FunctionRequest):
                 return _run_function(request, self._begun)
-            return pickle.dumps(_settlement(self._open_store, request, self._begun))
+            clock = ToldClock(self._pipe.send)
+            try:
+                return pickle.dumps(_settlement(self._open_store, request, self._begun, clock))
+            finally:
+                clock.close()
 
     def _begun(self) -> None:
         importing.note(importing.NOT_AT_ALL)
@@ -175,7 +181,9 @@ def _store(settings: Settings) -> Any:
     return Store(settings)
 
 
-def _settlement(open_store: Callable[[], Any], request: ChildRequest, begun: Callable[[], None]) -> Settlement:
+def _settlement(
+    open_store: Callable[[], Any], request: ChildRequest, begun: Callable[[], None], clock: Clock
+) -> Settlement:
     """How the attempt ended. Errors before the handler is called belong to its stage or to the database."""
     from fanfold.engine.worker.attempt.attempt_result import failed
 
@@ -188,7 +196,7 @@ def _settlement(open_store: Callable[[], Any], request: ChildRequest, begun: Cal
         store = open_store()
     except DatabaseProblem as problem:
         return failed(request.claimed, request.stage, problem)
-    run = _prepared(store, replace(request.stage, handler=handler), request)
+    run = _prepared(store, replace(request.stage, handler=handler), request, clock)
     begun()
     try:
         return run()
@@ -197,13 +205,14 @@ def _settlement(open_store: Callable[[], Any], request: ChildRequest, begun: Cal
         return failed(request.claimed, request.stage, error)
 
 
-def _prepared(store: Any, stage: Stage, request: ChildRequest) -> Callable[[], Settlement]:
+def _prepared(store: Any, stage: Stage, request: ChildRequest, clock: Clock) -> Callable[[], Settlement]:
     """The handler's call, with everything it needs imported."""
     import asyncio
 
     from fanfold.engine.worker.attempt.call import Call
 
     call = Call(store, _pipeline(stage, request), stage, request.row, request.claimed)
+    call.work._clock = clock
     return (lambda: asyncio.run(call.run_async())) if stage.runs_in_loop else call.run_sync
 
 
@@ -242,7 +251,7 @@ def _run_function(request: FunctionRequest, begun: Callable[[], None]) -> bytes:
 
 
 def _travelling(error: BaseException) -> bytes:
-    """A pickled error: the original if it may be raised in the parent, which one that ends a loop or process may not."""
+    """A pickled error: the original, unless raising it in the parent would end a loop or the process."""
     if isinstance(error, Exception) and not isinstance(error, StopIteration | StopAsyncIteration):
         try:
             travelling = pickle.dumps(FunctionResult(error=error))

@@ -28,8 +28,10 @@ from fanfold.engine.worker.processes.child import (
 from fanfold.engine.worker.processes.descendants import end_descendants
 from fanfold.engine.worker.processes.main_script import Unguarded, hint, importable_main, main_path
 from fanfold.engine.worker.processes.memory import Allowance
+from fanfold.engine.worker.processes.told_clock import HELD
 from fanfold.errors import ChildDied, Temporary
 from fanfold.model.importing import CHILD_NAME, UNGUARDED_EXIT
+from fanfold.model.money.questions import Clock
 from fanfold.model.text.sentences import Sentence, say
 from fanfold.settings import Settings
 
@@ -42,7 +44,7 @@ CALLS_PER_CHILD = 500
 WATCH_SECONDS = 0.05
 """Interval at which a busy child's memory is checked. The fastest PDF bomb grew by 1.3 GB/s, so by 70 MB in between."""
 SLOW_START_SECONDS = 5.0
-"""Start time after which the caller is told, so that it can ask for more time."""
+"""Start time of a child after which its caller is notified, so that it can ask for more time."""
 REAP_SECONDS = 5.0
 
 
@@ -86,7 +88,7 @@ class Child:
         ``begun`` is called when the handler is called, ``slow`` if that takes long. Temporary, not counted, if the handler was
         never called, because the child did not start in time or died while starting.
         """
-        settlement: Settlement = self._ask(_request(call), begun, slow)
+        settlement: Settlement = self._ask(_request(call), begun, slow, call.time)
         return settlement
 
     def run(
@@ -114,7 +116,13 @@ class Child:
             self._is_busy = True
         self._bury()
 
-    def _ask(self, request: ChildRequest | FunctionRequest, begun: Callable[[], None], slow: Callable[[], None]) -> Any:
+    def _ask(
+        self,
+        request: ChildRequest | FunctionRequest,
+        begun: Callable[[], None],
+        slow: Callable[[], None],
+        clock: Clock | None = None,
+    ) -> Any:
         packed = pickle.dumps(request)
         with self._lock:
             if self._is_busy:
@@ -123,7 +131,7 @@ class Child:
         self.calls += 1
         self._has_begun = False
         try:
-            reply = self._reply(packed, begun, slow)
+            reply = self._reply(packed, begun, slow, clock)
         except (EOFError, OSError):
             raise self._death(request.file) from None
         except BaseException:
@@ -140,10 +148,12 @@ class Child:
             raise answer.error
         return answer
 
-    def _reply(self, packed: bytes, begun: Callable[[], None], slow: Callable[[], None]) -> ChildReply:
+    def _reply(
+        self, packed: bytes, begun: Callable[[], None], slow: Callable[[], None], clock: Clock | None
+    ) -> ChildReply:
         started = time.monotonic()
         if not self._is_ready:
-            # Before it is ready the child does not read, and a large request would block in the pipe.
+            # Wait until the child is ready: it does not read before that, and a large request would block in the pipe.
             self._hear_start(started, slow)
             self._is_ready = True
         self._pipe.send_bytes(packed)
@@ -153,10 +163,18 @@ class Child:
         assert said == BEGUN
         self._has_begun = True
         begun()
-        while not self._wait(WATCH_SECONDS):
-            continue
-        reply: ChildReply = self._pipe.recv()
-        return reply
+        return self._heard(clock)
+
+    def _heard(self, clock: Clock | None) -> ChildReply:
+        """The child's reply. Messages before it stop the time of the attempt, or let it run again."""
+        while True:
+            while not self._wait(WATCH_SECONDS):
+                continue
+            said = self._pipe.recv()
+            if isinstance(said, ChildReply):
+                return said
+            if clock is not None:
+                clock.hold() if said == HELD else clock.go_on()
 
     def _hear_start(self, started: float, slow: Callable[[], None]) -> Any:
         """The child's next message, within the time limit of its start."""
@@ -215,7 +233,7 @@ class Child:
         if pid is None or self._is_over:
             return
         if self._process.exitcode is None:
-            os.kill(pid, signal.SIGSTOP)  # So that it starts no more while we search.
+            os.kill(pid, signal.SIGSTOP)  # Stop it first, so that it starts no more processes while we search.
             end_descendants(pid)
         try:
             os.killpg(pid, signal.SIGKILL)
@@ -237,7 +255,7 @@ class Children:
     def __init__(self, settings: Settings, *, at_once: int | None = None, modules: Sequence[str] = ()) -> None:
         self.settings = settings
         self.at_once = at_once or settings.children or os.cpu_count() or 1
-        """How many run functions at the same time; isolated handlers come on top."""
+        """Maximum children that run functions at the same time, in addition to isolated handlers."""
         self._modules = tuple(modules)
         self._allowance = Allowance(settings.child_memory_bytes)
         self._idle: list[Child] = []

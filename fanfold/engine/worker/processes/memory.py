@@ -1,6 +1,6 @@
 """Measures the machine's memory and that of processes.
 
-The parent watches what its children take, instead of setting a limit in the system: decision 55 (docs/decisions).
+The parent watches the memory of its children instead of setting a system limit: decision 55 (docs/decisions).
 """
 
 from __future__ import annotations

@@ -12,11 +12,11 @@ from fanfold.errors import NotFound, Unreadable
 from fanfold.model.decision import Decision, DecisionVerdict
 from fanfold.model.item import Result
 from fanfold.model.lifecycle import ItemState
+from fanfold.model.money.questions import NOTHING_SPENT
 from fanfold.model.pipelines.kept_types import NO_TYPES, KeptTypes
 from fanfold.model.text.sentences import say
 from fanfold.model.values import serial
 from fanfold.model.values.decoding import PLAIN, Reading, unreadable
-from fanfold.model.values.questions import NOTHING_SPENT
 from fanfold.model.values.typed import In, Out
 from fanfold.store.files.folder import BlobGone
 from fanfold.store.items.query import Kept
@@ -37,7 +37,8 @@ class Results(Generic[In, Out]):
     """The results of a stage: a lazy, ordered stream, read page by page however many there are.
 
     ``before`` names the `each` stages that lead to it directly: an item that failed there never reached this stage and is
-    missing here, and a result that was made from a degraded one is degraded. ``reading`` is by default that of handlers.
+    missing here, and a result that was made from a degraded one is degraded. By default, ``reading`` reads values as handlers
+    do.
     """
 
     kept_types: ClassVar[tuple[str, ...]] = ("input", "output")
@@ -59,15 +60,20 @@ class Results(Generic[In, Out]):
         self._reading = reading or types.reading
 
     def __iter__(self) -> Iterator[Result[In, Out]]:
-        """The results there are, in order; `all` and `missing` tell of the rest."""
+        """The available results, in order; `all` and `missing` include the rest."""
         return (result for result in self.all() if result.ok)
+
+    def after(self, seq: int) -> Iterator[Result[In, Out]]:
+        """The available results of the items after a position, in order: for reading a long stage page by page."""
+        return (result for result in self._of(self._stage, after=seq) if result.ok)
 
     def missing(self) -> Iterator[Result[In, Out]]:
         """Items without a result, in order, with the reason."""
         return (result for result in self.all() if not result.ok)
 
     def all(self) -> Iterator[Result[In, Out]]:
-        """Every item in order; ``ok`` says whether it has a result. An item that failed early is told where it failed first."""
+        """Every item in order; ``ok`` says whether it has a result. An item that failed in an earlier stage is listed with
+        that failure."""
         gaps = [self._of(stage, failed=True) for stage in self._stages_with_gaps()]
         if not gaps:
             yield from self._of(self._stage)
@@ -86,9 +92,8 @@ class Results(Generic[In, Out]):
             counted = tx.counting.counts([self._task]).get(self._task, {})
         return [stage for stage in self._before if stage in counted and counted[stage][ItemState.FAILED]]
 
-    def _of(self, stage: str, *, failed: bool = False) -> Iterator[Result[In, Out]]:
-        """The items of one stage in order; with ``failed`` only those that failed."""
-        after = 0
+    def _of(self, stage: str, *, failed: bool = False, after: int = 0) -> Iterator[Result[In, Out]]:
+        """The items of one stage in order, after a position; with ``failed`` only those that failed."""
         while True:
             with self._store.read() as tx:
                 rows = tx.reading.kept(self._task, stage, after, failed=failed)

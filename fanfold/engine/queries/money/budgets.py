@@ -1,18 +1,18 @@
-"""What a task may spend and has spent, for people."""
+"""Queries about budgets: what a task may spend, has spent and has reserved."""
 
 from __future__ import annotations
 
 from fanfold.engine.queries.lookup import Lookup
 from fanfold.engine.queries.task_view import view
+from fanfold.model.money.amounts import dollars
+from fanfold.model.money.budgets import Budget
 from fanfold.model.task import Task, TaskRow
-from fanfold.model.values.budgets import Budget
-from fanfold.model.values.money import dollars
-from fanfold.store.rows.budgets import task_scope
+from fanfold.store.rows.money.budgets import task_scope
 from fanfold.store.store import Transaction
 
 
 class BudgetQueries:
-    """Questions about budgets."""
+    """Queries about budgets."""
 
     def __init__(self, lookup: Lookup) -> None:
         self.lookup = lookup
@@ -24,17 +24,17 @@ class BudgetQueries:
             return budget_of(tx, row, view(self.lookup.store, tx, [row])[0])
 
     def of(self, task: Task) -> Budget:
-        """The budget of a task that was just looked at: its items are not counted again."""
+        """The budget of a task whose items were just counted; they are not counted again."""
         row = self.lookup.row(task.id)
         with self.lookup.store.read() as tx:
             return budget_of(tx, row, task)
 
 
 def budget_of(tx: Transaction, row: TaskRow, task: Task) -> Budget:
-    """The budget of a task, with what it will have spent at its end."""
+    """The budget of a task, with the expected cost at its end."""
     found = tx.budgets.get(task_scope(row.number))
     if found is None:
-        return Budget(None, task.spending.cost, unpriced=task.spending.unpriced, projected=projected(task))
+        return Budget(None, task.spending.cost, unpriced=task.spending.unpriced, projected=projected(tx, row, task))
     return Budget(
         dollars(found.cap),
         dollars(found.spent),
@@ -43,15 +43,22 @@ def budget_of(tx: Transaction, row: TaskRow, task: Task) -> Budget:
         max(found.unpriced, task.spending.unpriced),
         found.strict,
         found.allow_unknown,
-        projected(task),
+        projected(tx, row, task),
     )
 
 
-def projected(task: Task) -> float | None:
-    """What a task will have spent at its end, if the items that are left cost what the others did; None when unknown."""
+def projected(tx: Transaction, row: TaskRow, task: Task) -> float | None:
+    """The expected cost at the end of a task, if the remaining items cost what the others did; None if unknown.
+
+    Only items that are over say what an item costs. What the others have cost so far is part of what they will cost.
+    """
     if not task.spending.calls or not task.spending.cost:
         return None
-    if task.finished:
-        return task.spending.cost
     ended = task.done + task.failed
-    return task.spending.cost * max(1.0, task.total / ended) if ended else None
+    if task.finished or ended == task.total:
+        return task.spending.cost
+    if not ended:
+        return None
+    over, begun = tx.costs.of_stage(row.number, task.counted)
+    rest = over / ended * (task.total - ended)
+    return task.spending.cost - begun + max(begun, rest)

@@ -1,9 +1,9 @@
-"""Rate limits as people see them: list them, and open or close one for all workers."""
+"""Rate limits for people: list them, and open or close one for all workers."""
 
 from __future__ import annotations
 
 from fanfold.errors import BadInput, NotFound
-from fanfold.model.rate_limits import LimitRow
+from fanfold.model.money.rate_limits import LimitRow
 from fanfold.model.text.sentences import say
 from fanfold.store.store import Store, Transaction
 
@@ -17,12 +17,12 @@ def list_limits(store: Store) -> list[LimitRow]:
 
 
 def open_limit(store: Store, key: str) -> list[LimitRow]:
-    """Open a limit that a refusal, a used-up day or a person has closed."""
+    """Open a limit that was closed by a refusal, a used-up daily quota or a person."""
     return store.transact(lambda tx: _changed(tx, key, tx.rate_limits.open(key)))
 
 
 def close_limit(store: Store, key: str, seconds: float) -> list[LimitRow]:
-    """Let no call go for so many seconds."""
+    """Send no call for ``seconds`` seconds."""
     if not 0 < seconds <= LONGEST_SECONDS:
         raise BadInput(say("limit_seconds", most=LONGEST_SECONDS))
     return store.transact(lambda tx: _changed(tx, key, tx.rate_limits.close(key, seconds)))

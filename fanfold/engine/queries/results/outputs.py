@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from fanfold.engine.queries.lookup import Lookup
-from fanfold.engine.queries.output_stream import OutputStream
 from fanfold.engine.queries.pauses import Pause, pausing_stream
-from fanfold.engine.queries.results import Results
+from fanfold.engine.queries.results.output_stream import OutputStream
+from fanfold.engine.queries.results.task_result import Results
 from fanfold.engine.queries.tasks import POLL_SECONDS
 from fanfold.engine.tasks.many_items.reset_items import is_same
 from fanfold.errors import BadInput, TaskStopped
@@ -57,7 +57,7 @@ class OutputQueries:
         return Results(self.store, row.number, source.name, before, *self._look.types(row))
 
     def missing(self, task_id: str) -> Iterator[Result[Any, Any]]:
-        """The items without a result, of every `each` stage, in order, with the reason; each where it failed first."""
+        """The items without a result, in order, with the reason; each is listed under the stage in which it failed first."""
         row = self._look.row(task_id)
         for chain in row.plan.chains():
             seen: set[int] = set()

@@ -1,4 +1,4 @@
-"""The books of an installation, or of one owner."""
+"""Queries about the costs of an installation, or of one owner."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 from fanfold.engine.queries.lookup import Lookup, check_limit
 from fanfold.errors import BadInput
+from fanfold.model.money.costs import GROUPS, CostRow
 from fanfold.model.text.sentences import say
 from fanfold.model.text.texts import shown
-from fanfold.model.values.costs import GROUPS, CostRow
 
 
 class CostQueries:
-    """Questions about what was spent."""
+    """Queries about what was spent."""
 
     def __init__(self, lookup: Lookup) -> None:
         self.lookup = lookup
@@ -23,7 +23,7 @@ class CostQueries:
     ) -> list[CostRow]:
         """What calls to models have cost, by `task`, `model`, `day`, `owner`, `provider` or `pipeline`.
 
-        ``since`` and ``until`` are days or times; a time without a zone is in UTC. Deleted tasks are not in the books.
+        ``since`` and ``until`` are days or times; a time without a zone is in UTC. Deleted tasks are not included.
         """
         if by not in GROUPS:
             raise BadInput(say("costs_group", value=shown(by), known=list(GROUPS)))
@@ -33,7 +33,7 @@ class CostQueries:
 
 
 def moment(value: Any) -> datetime | None:
-    """The moment that was given as a day or a time; text is as ISO 8601 has it."""
+    """A given day or time; text is in ISO 8601."""
     if value is None:
         return None
     try:

@@ -9,18 +9,18 @@ from datetime import datetime, timedelta
 from math import ceil
 
 from fanfold.engine.queries.lookup import Lookup, chosen_stage
-from fanfold.engine.queries.output_stream import OutputStream
-from fanfold.engine.queries.outputs import last_output
+from fanfold.engine.queries.results.output_stream import OutputStream
+from fanfold.engine.queries.results.outputs import last_output
 from fanfold.engine.queries.task_view import counted_stage, item_view, view
 from fanfold.errors import NotFound
 from fanfold.model.item import Item
 from fanfold.model.lifecycle import ItemState, TaskState
+from fanfold.model.money.questions import NOTHING_SPENT
 from fanfold.model.task import Cells, Event, StageSpan, Task, TaskRow, Timeline, WorkerPace
 from fanfold.model.text.sentences import say
 from fanfold.model.text.texts import is_storable
 from fanfold.model.values import serial
 from fanfold.model.values.files import File
-from fanfold.model.values.questions import NOTHING_SPENT
 from fanfold.store.store import Transaction
 
 CELLS = 20_000
@@ -42,7 +42,7 @@ SPANS = 96
 RETRIED_AT_ONCE = 10_000
 
 
-class PageQueries:
+class WebQueries:
     """Read-only queries for pages, about one task or all of them."""
 
     def __init__(self, look: Lookup) -> None:
@@ -64,7 +64,7 @@ class PageQueries:
             }
 
     def changed_since(self, event_id: int, limit: int = 200) -> list[Task]:
-        """The current state of tasks with events since this one, the most recently changed first."""
+        """The current state of tasks with events after the given one, the most recently changed first."""
         with self.store.read() as tx:
             return view(self.store, tx, tx.tasks.by_ids(tx.events.changed(event_id, self.owner, limit)))
 
@@ -75,7 +75,7 @@ class PageQueries:
             return tx.events.latest_of(row.number, before, limit)
 
     def cells(self, task_id: str, stage: str | None = None, *, most: int = CELLS) -> Cells:
-        """The states of all items of a stage, by default the one people count."""
+        """The states of all items of a stage, by default the one whose items people count."""
         row = self._look.row(task_id)
         with self.store.read() as tx:
             return cells_of(tx, row, stage, most)
@@ -95,7 +95,7 @@ class PageQueries:
             ended_at=ended,
             seconds_per_span=seconds,
             stages=spans(moves, row),
-            lanes=paces(settled, seconds, started, ended, now),
+            rows=paces(settled, seconds, started, ended, now),
             attempts=tuple(tried),
         )
 

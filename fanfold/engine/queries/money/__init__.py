@@ -1,0 +1,1 @@
+"""Queries about money: budgets, costs, limits and batches."""

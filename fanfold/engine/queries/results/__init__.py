@@ -1,0 +1,1 @@
+"""Queries of results: of a task, of its items, and as a stream."""
