@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 import fanfold as ff
 
 if TYPE_CHECKING:
+    from fanfold.apps.pdf.pages.page_lines import read as read
     from fanfold.apps.pdf.pipeline import pdf as pdf
 
-__all__ = ["application", "pdf"]
+__all__ = ["application", "pdf", "read"]
 
 application = ff.Application(
     "pdf",
     title="PDF to Markdown",
+    order=10,
     pipelines=("fanfold.apps.pdf.pipeline:pdf",),
     commands=(
         ff.AppCommand(
@@ -33,4 +35,8 @@ def __getattr__(name: str) -> Any:
         from fanfold.apps.pdf.pipeline import pdf
 
         return pdf
+    if name == "read":
+        from fanfold.apps.pdf.pages.page_lines import read
+
+        return read
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -50,5 +50,5 @@ WORDS: dict[str, str] = {
         "工作进程所在环境中存放文档密码的环境变量名。"
     ),
     "Whether to keep the models' raw answers even if they are good.": "模型的原始回答即使合格是否也保留。",
-    "Any text: cached answers are not used.": "任意文字：不采用以前保存的回答。",
+    "Set it to a new text to ignore cached answers.": "填入未用过的文字，即不采用以前保存的回答。",
 }

@@ -14,7 +14,15 @@ from fanfold.apps.pdf.options import OPTIONS
 from fanfold.running.many_files import files
 from fanfold.running.many_files.sources import Endings
 from fanfold.running.terminal import models
-from fanfold.running.terminal.declared import budget_options, budget_wish, click_options, estimate_options, said, secret
+from fanfold.running.terminal.declared import (
+    budget_options,
+    budget_wish,
+    click_options,
+    estimate_options,
+    said,
+    sample_wish,
+    secret,
+)
 from fanfold.running.terminal.exit_codes import Exit
 from fanfold.running.terminal.invocation import Command, Invocation
 from fanfold.running.terminal.lanes import chosen_lane, lane_options
@@ -74,7 +82,9 @@ def command(invocation: Invocation, /, paths: tuple[str, ...], output: str | Non
     if given["pages"] is not None and not given["pages"].strip():
         raise ff.BadInput("--pages is empty. Leave it out for all pages, or name some: 1-3,7,10-")
     kept = (option for option in OPTIONS if option.name in NAMED and option.name not in ("provider", "model"))
-    options = said(kept, given) | models.chosen(given["provider"], given["model"], given["fallback"])
+    sample = sample_wish(given)
+    options = said(kept, given)
+    options |= models.chosen(given["provider"], given["model"], given["fallback"], must_answer=sample != 0)
     options |= chosen_lane(given)
     asked = files.Asked(
         paths,
@@ -85,7 +95,7 @@ def command(invocation: Invocation, /, paths: tuple[str, ...], output: str | Non
         secret(given["password"], PASSWORD),
         LOCAL_PAGES if "provider" not in options else given["jobs"] or MODEL_PAGES,
         budget_wish(given),
-        given["sample"] if given["estimate"] or given["sample"] else None,
+        sample,
     )
     return files.perform(invocation, asked, ENDINGS, file_command, partial(_processes, options, given["jobs"]))
 

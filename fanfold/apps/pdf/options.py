@@ -129,7 +129,7 @@ OPTIONS = (
         label="Password variable",
         group=LIMITS,
     ),
-    ff.Option("fresh", "text", "Any text: cached answers are not used.", "", group=LIMITS),
+    ff.Option("fresh", "text", "Set it to a new text to ignore cached answers.", "", group=LIMITS),
 )
 
 

@@ -79,7 +79,7 @@ async def convert(item: ff.ItemWork) -> dict[str, Any]:
 
 @pdf.estimate
 def expected_calls(work: ff.EstimateWork) -> list[ff.ExpectedCall]:
-    """One call with a picture for each page; none where the pages are read here."""
+    """The estimated calls: one with a picture for each page, or none if the pages are read locally."""
     options = Options.of(work.options)
     if options.is_local:
         return []

@@ -27,6 +27,8 @@ class Piece:
     bold: bool
     mono: bool
     bold_length: int = 0
+    shown: tuple[float, float, float, float] | None = None
+    """Left, top, right and bottom on the displayed page, if the piece was turned or levelled."""
 
 
 @dataclass(slots=True)

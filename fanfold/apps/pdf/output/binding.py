@@ -47,7 +47,7 @@ def write_pages(sink: IO[str], results: Iterable[ff.Result], options: Options) -
 
 
 def _pages(results: Iterable[ff.Result]) -> Iterator[tuple[int, str, str | None]]:
-    """(page, text, reason if missing); the text of a missing page is a comment that says so."""
+    """(page, text, reason if missing). The text of a missing page is a comment that says that it is missing."""
     for result in results:
         page = int(result.input["page"])
         if result.ok:

@@ -16,6 +16,7 @@ from fanfold.apps.pdf.markdown.headings import Headings
 from fanfold.apps.pdf.markdown.pieces import Piece, RawPage
 from fanfold.apps.pdf.markdown.running_lines import Running
 from fanfold.apps.pdf.markdown.table_rows import absorb
+from fanfold.apps.pdf.reading.angles import displayed
 from fanfold.apps.pdf.sentences import say_of_pdf
 
 if TYPE_CHECKING:
@@ -36,29 +37,45 @@ def available() -> bool:
 
 def recognise(jpeg: bytes) -> str:
     """Convert an image in any orientation to Markdown. An image without text gives an empty string."""
-    from PIL import Image, UnidentifiedImageError
-
-    try:
-        image = Image.open(io.BytesIO(jpeg)).convert("RGB")
-    except (UnidentifiedImageError, OSError) as error:
-        raise ff.Permanent(say_of_pdf("picture_unreadable"), code="broken_picture") from error
-    pieces = _sized(_upright(image))
-    headings = _headings(pieces)
+    image = _opened(jpeg)
+    pieces, _ = _upright_pieces(image)
+    headings = headings_of(pieces)
     page = RawPage(0, max(image.size), max(image.size), pieces)
     Running({}).drop(page, headings.body)
     found = [block for column in layout.columns(page.pieces) for block in blocks.group(absorb(column))]
     return rendering.markdown(headings.mark(found, page=0))
 
 
-def _upright(image: Image.Image) -> list[tuple[Piece, float]]:
-    """The text of the image in the orientation that reads best; most images are read only once."""
+def lines_of(jpeg: bytes) -> list[Piece]:
+    """The lines of an image as pieces. ``shown`` of each is its box in fractions of the image."""
+    image = _opened(jpeg)
+    pieces, angle = _upright_pieces(image)
+    for piece in pieces:
+        left, top, right, bottom = displayed((piece.x0, piece.y0, piece.x1, piece.y1), angle, *image.size)
+        piece.shown = (left / image.width, top / image.height, right / image.width, bottom / image.height)
+    return pieces
+
+
+def _opened(jpeg: bytes) -> Image.Image:
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        return Image.open(io.BytesIO(jpeg)).convert("RGB")
+    except (UnidentifiedImageError, OSError) as error:
+        raise ff.Permanent(say_of_pdf("picture_unreadable"), code="broken_picture") from error
+
+
+def _upright_pieces(image: Image.Image) -> tuple[list[Piece], int]:
+    """The text in the orientation that reads best, and its clockwise rotation; most images are read only once."""
     best: list[tuple[Piece, float]] = []
+    turned = 0
     for angle in (90, 270) if _sideways(image) else (0, 180):
         read = _read(image.rotate(angle, expand=True))
-        best = max(best, read, key=_worth)
+        if _worth(read) > _worth(best):
+            best, turned = read, angle
         if not read or _confidence(best) >= _CONFIDENT:
             break
-    return best
+    return _sized(best), turned
 
 
 def _sideways(image: Image.Image) -> bool:
@@ -117,7 +134,8 @@ def _sized(read: list[tuple[Piece, float]]) -> list[Piece]:
     return pieces
 
 
-def _headings(pieces: list[Piece]) -> Headings:
+def headings_of(pieces: list[Piece]) -> Headings:
+    """Heading rules for one page: lines that are clearly larger."""
     usual = median(piece.size for piece in pieces) if pieces else 0.0
     larger = max((piece.size for piece in pieces), default=0.0)
     return Headings({"body": usual, "ladder": [larger] if larger > usual else []})

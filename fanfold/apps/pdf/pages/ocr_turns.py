@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 
 class Turns:
-    """A semaphore for OCR pages, so that no more calls than may run at a time queue for a process."""
+    """A semaphore for OCR pages, so that no more OCR calls are queued for a process than may run at the same time."""
 
     def __init__(self) -> None:
         self.at_once = os.cpu_count() or 1

@@ -10,7 +10,7 @@ from fanfold.apps.pdf.sentences import say_of_pdf
 from fanfold.model.values.chatter import offer_at_the_end
 
 ENOUGH_WORDS = 30
-"""With fewer words than this, the check can only tell whether nearly all are missing."""
+"""With fewer words than this, the check rejects only an answer that lacks nearly all of them."""
 LEAST_SHARE = 0.5
 """Smallest share of words that must be found. Figures, headers and formulas may differ, but not half of the page."""
 FEWEST_WORDS = 10

@@ -82,15 +82,22 @@ def _page(
 def _judged(
     document: pdfium.PdfDocument, raw: RawPage, own: OwnText | None, headings: Headings, running: Running
 ) -> PageText:
-    empty = not raw.pieces
-    is_sparse = _is_sparse(running.beside(raw, headings.body))
+    beside = running.beside(raw, headings.body)
     dropped = running.drop(raw, headings.body)
-    # A page without any text may show it as a drawing; so may one with only a header, if there is an image below.
-    needs_ocr = empty or _garbled(raw.pieces) or (is_sparse and _is_picture(document, raw))
+    needs_ocr = is_unreliable(document, raw, beside)
     found = _blocks(raw, own, headings)
     markdown = rendering.markdown(found)
     kept = [markdown, *dropped, *_line_numbers(raw, found)]
     return PageText(raw.number, markdown, rendering.plain(found), needs_ocr, lost=_lost(own, kept))
+
+
+def is_unreliable(document: pdfium.PdfDocument, raw: RawPage, beside: Sequence[Piece]) -> bool:
+    """Whether the text layer is worth less than the image: nothing, garbled, or only a stamp on a picture.
+
+    ``beside`` are the pieces that do not recur on other pages. A page without any text may show it as a drawing; so may one
+    with only a header, if there is an image below.
+    """
+    return not raw.pieces or _garbled(raw.pieces) or (_is_sparse(beside) and _is_picture(document, raw))
 
 
 def _lost(own: OwnText | None, kept: list[str]) -> str | None:
@@ -102,7 +109,7 @@ def _lost(own: OwnText | None, kept: list[str]) -> str | None:
 
 
 def _line_numbers(raw: RawPage, found: Sequence[Block]) -> list[str]:
-    """Line numbers of code listings, which belong to the page and not to the code."""
+    """The line numbers of code listings, which are not part of the code."""
     used = {id(piece) for block in found if block.kind == "code" for line in block.lines for piece in line.pieces}
     if not used:
         return []
@@ -110,8 +117,8 @@ def _line_numbers(raw: RawPage, found: Sequence[Block]) -> list[str]:
 
 
 def _blocks(raw: RawPage, own: OwnText | None, headings: Headings) -> list[Block]:
-    tables = [table for table in raw.tables if _complete(table, raw.pieces)]
-    held = {id(piece) for table in tables for piece in _inside(raw.pieces, table)}
+    tables = complete_tables(raw)
+    held = {id(piece) for table in tables for piece in inside(raw.pieces, table)}
     free = [piece for piece in raw.pieces if id(piece) not in held]
     if own is not None:
         exact.correct(own.textpage, free)
@@ -125,14 +132,20 @@ def _blocks(raw: RawPage, own: OwnText | None, headings: Headings) -> list[Block
     return found + [block for column in aside for block in blocks.group(column)]
 
 
-def _inside(pieces: Sequence[Piece], table: Table) -> list[Piece]:
+def complete_tables(raw: RawPage) -> list[Table]:
+    """The tables of a page that hold all the text of their area."""
+    return [table for table in raw.tables if _complete(table, raw.pieces)]
+
+
+def inside(pieces: Sequence[Piece], table: Table) -> list[Piece]:
+    """The pieces in the area of a table."""
     left, top, right, bottom = 2 * table.x0 - 2, 2 * table.y0 - 2, 2 * table.x1 + 2, 2 * table.y1 + 2
     return [piece for piece in pieces if top <= piece.y0 + piece.y1 <= bottom and left <= piece.x0 + piece.x1 <= right]
 
 
 def _complete(table: Table, pieces: Sequence[Piece]) -> bool:
     """Whether a table holds all the text of its area; if not, the plain lines are better."""
-    there = "".join([piece.text for piece in _inside(pieces, table)]).replace(" ", "")
+    there = "".join([piece.text for piece in inside(pieces, table)]).replace(" ", "")
     told = "".join(["".join(row) for row in table.rows]).replace(" ", "").replace("\\", "")
     return 0.97 * len(there) <= len(told) and not _is_squeezed_contents(table)
 

@@ -42,6 +42,23 @@ def place(page: RawPage, angled: Sequence[Angled]) -> None:
         page.turned.append(Turned(angle, pieces, page.width if angle in (90, 270) else page.height))
 
 
+def displayed(
+    box: tuple[float, float, float, float], angle: int, width: float, height: float
+) -> tuple[float, float, float, float]:
+    """The box on the displayed page for a box on the page after it was turned upright.
+
+    ``angle`` is the clockwise rotation of the text on the displayed page, ``width`` and ``height`` are those of that page.
+    """
+    left, top, right, bottom = box
+    if angle == 90:
+        return width - bottom, left, width - top, right
+    if angle == 180:
+        return width - right, height - bottom, width - left, height - top
+    if angle == 270:
+        return top, height - right, bottom, height - left
+    return box
+
+
 def _true_angle(piece: Piece, angle: float) -> float:
     """Angle of a piece's baseline: 0 for type that is only slanted."""
     angle = _difference(angle, 0.0)
@@ -76,6 +93,7 @@ def _level(piece: Piece, angle: float, turn: float, page: RawPage) -> Piece:
     """The piece after rotating the page back by ``turn`` degrees around its centre."""
     if not angle and not turn:
         return piece
+    piece.shown = (piece.x0, piece.y0, piece.x1, piece.y1)
     length, line = _length(piece, angle)
     radians = math.radians(turn)
     across, down = (piece.x0 + piece.x1 - page.width) / 2, (piece.y0 + piece.y1 - page.height) / 2

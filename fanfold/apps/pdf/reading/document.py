@@ -153,7 +153,7 @@ def _reason(error: Exception, path: Path, password: str | None, name: str) -> ff
     if not head:
         return ff.Permanent(say_of_pdf("empty_file", file=name), code="empty_file")
     if b"%PDF" not in head:
-        return ff.Permanent(say_of_pdf("not_pdf", file=name, kind=_kind(head)), code="not_pdf")
+        return ff.Permanent(say_of_pdf("not_pdf", file=name, kind=looks_like(head)), code="not_pdf")
     if _COUNTS_NONE.search(content) and not _PAGE.search(content):
         return _no_pages(name)
     return ff.Permanent(say_of_pdf("damaged", file=name), code="broken_pdf")
@@ -163,7 +163,8 @@ def _no_pages(name: str) -> ff.Permanent:
     return ff.Permanent(say_of_pdf("no_pages", file=name), code="no_pages")
 
 
-def _kind(head: bytes) -> str:
+def looks_like(head: bytes) -> str:
+    """What kind of file this is, judged by its first bytes."""
     for magic, kind in _LOOKS_LIKE:
         if head.startswith(magic):
             return kind

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -110,6 +111,16 @@ class OwnText:
         size = raw.FPDFText_GetFontSize(self.textpage, index) * scale or 1.0
         return Glyph(text, *start, self._box(index, start, size), size, angle, index)
 
+    def edges(self, index: int) -> tuple[float, float, float, float]:
+        """Left, top, right and bottom of a character on the displayed page."""
+        import pypdfium2.raw as raw
+
+        box = raw.FS_RECTF()
+        if not raw.FPDFText_GetLooseCharBox(self.textpage, index, box):
+            return (0.0, 0.0, 0.0, 0.0)
+        one, other = self._shown(box.left, box.top), self._shown(box.right, box.bottom)
+        return min(one[0], other[0]), min(one[1], other[1]), max(one[0], other[0]), max(one[1], other[1])
+
     def _box(self, index: int, start: tuple[float, float], size: float) -> tuple[float, float, float, float]:
         import pypdfium2.raw as raw
 
@@ -171,10 +182,10 @@ def own_text(document: pdfium.PdfDocument, number: int) -> Iterator[OwnText | No
 
 def whole(read: RawPage | None, own: OwnText | None, number: int) -> RawPage | None:
     """The page as the layout engine read it or, if that lost some of its text, as pdfium reads it."""
-    if own is None or (read is not None and share_kept(letters(own.text), [read.text]) >= _ENOUGH):
+    if own is None or (read is not None and _has_all(read, own.text)):
         return read
     # Text drawn twice or outside the page was not lost.
-    if read is not None and share_kept(letters(own.visible), [read.text]) >= _ENOUGH:
+    if read is not None and _has_all(read, own.visible):
         return read
     page = RawPage(number, own.width, own.height)
     turning.place(page, own.pieces())
@@ -182,6 +193,16 @@ def whole(read: RawPage | None, own: OwnText | None, number: int) -> RawPage | N
         page.tables, page.filled_in = read.tables, read.filled_in
         page.pieces.extend(read.filled_in)
     return page
+
+
+def _has_all(read: RawPage, text: str) -> bool:
+    """Whether a page has nearly all letters of a text, and of its digits as well.
+
+    With a Chinese font of the machine, the layout engine confuses digits of text whose font is not in the file.
+    """
+    wanted = letters(text)
+    digits = Counter({letter: count for letter, count in wanted.items() if letter.isdigit()})
+    return min(share_kept(wanted, [read.text]), share_kept(digits, [read.text])) >= _ENOUGH
 
 
 def _is_drawn_twice(glyph: Glyph, seen: set[tuple[str, int, int]]) -> bool:

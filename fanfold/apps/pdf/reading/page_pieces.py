@@ -26,7 +26,7 @@ def read(path: Path, pages: Sequence[int], *, forms: bool = False) -> tuple[dict
         # pdfium has opened the file, so its pages can still be rendered and read from the image.
         return {}, dict.fromkeys(pages, say_of_pdf("layer_unreadable", why=str(error)))
     straight = [page for page in result.pages if page.page_num not in turned]
-    found = {page.page_num: _raw_page(page) for page in [*straight, *again]}
+    found = {page.page_num: _raw_page(page, turned.get(page.page_num, 0)) for page in [*straight, *again]}
     problems: dict[int, str] = {
         error.page_num: say_of_pdf("page_damaged", why=error.message) for error in result.page_errors
     }
@@ -59,16 +59,26 @@ def _parse(path: Path, pages: Sequence[int], forms: bool, turned: dict[int, int]
     return native.parse(str(path.absolute()))
 
 
-def _raw_page(page: Any) -> RawPage:
+def _raw_page(page: Any, turned: int = 0) -> RawPage:
     raw = RawPage(page.page_num, page.width, page.height)
     found = ((_piece(item), float(item.rotation)) for item in page.text_items)
     turning.place(raw, [(piece, angle) for piece, angle in found if piece.text])
+    if turned:
+        _remember_places(raw, turned)
     raw.filled_in = [piece for form_field in page.form_fields or () for piece in _filled_in(form_field)]
     raw.pieces.extend(raw.filled_in)
     for block in page.blocks or ():
         if block.kind == "table" and block.bbox is not None and block.rows:
             raw.tables.append(_table(block))
     return raw
+
+
+def _remember_places(raw: RawPage, turned: int) -> None:
+    """Record where the pieces of a page that was read in another orientation are displayed."""
+    width, height = (raw.height, raw.width) if turned in (90, 270) else (raw.width, raw.height)
+    for piece in itertools.chain(raw.pieces, *(group.pieces for group in raw.turned)):
+        box = piece.shown or (piece.x0, piece.y0, piece.x1, piece.y1)
+        piece.shown = turning.displayed(box, turned, width, height)
 
 
 def _turned(items: Sequence[Any]) -> int:

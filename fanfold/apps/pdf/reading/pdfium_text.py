@@ -12,7 +12,8 @@ from typing import Any
 
 from fanfold.apps.pdf.markdown.pieces import Piece, style
 
-_SIMPLIFIED = str.maketrans("‘’‚‛“”„‟–—―‒−‐‑\u00a0\x02\ufffe", "''''\"\"\"\"------- --")
+SIMPLIFIED = str.maketrans("‘’‚‛“”„‟–—―‒−‐‑\u00a0\x02\ufffe", "''''\"\"\"\"------- --")
+"""Makes curly quotes and dashes straight, as the layout engine does."""
 # Characters that may have been replaced: quotes, and hyphens between letters or spaces (not those of "01-05").
 _LOST = re.compile(r"['\"]|[^\W\d]-|-[^\W\d]| -|-$|--")
 # Fonts are queried one character at a time, so a bold piece is checked only if it may be a run-in title, and a
@@ -38,7 +39,7 @@ def _doubtful(piece: Piece) -> bool:
 
 def _correct(textpage: Any, pieces: list[Piece]) -> None:
     original = textpage.get_text_range()
-    simple = original.translate(_SIMPLIFIED)
+    simple = original.translate(SIMPLIFIED)
     # pdfium omits characters it cannot map, and then text and font indexes differ.
     same_count = len(original) == textpage.count_chars()
     position = 0

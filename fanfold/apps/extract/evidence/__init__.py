@@ -1,0 +1,1 @@
+"""Locates quotes in documents, so that no value is trusted without evidence."""
