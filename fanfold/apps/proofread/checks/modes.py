@@ -1,0 +1,243 @@
+"""The modes: what an answer may change in each, and the named checks that enforce it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import fanfold as ff
+from fanfold.apps.proofread.checks.cleaning import is_chatter
+from fanfold.apps.proofread.checks.defect import Defect, Severity
+from fanfold.apps.proofread.checks.lengths import LengthBand
+from fanfold.apps.proofread.checks.letters import first_difference, letters, symbols
+from fanfold.apps.proofread.checks.repetition import new_loop
+from fanfold.apps.proofread.formats.book import USUAL_BRACKETS, Brackets
+from fanfold.apps.proofread.glossary import Term, terms_in, unkept_terms
+from fanfold.apps.proofread.markers import lost_and_added, stray_brackets, well_nested, without_marks
+from fanfold.apps.proofread.scripts import share_in_language
+from fanfold.apps.proofread.sentences import say_of_proofread
+
+LEAST_SHARE = 0.5
+"""Smallest share of letters in the script of the target language."""
+FEW_LETTERS = 6
+"""Shorter paragraphs, such as names or exclamations, may be the same in both languages."""
+
+NOTHING_SEEN = LengthBand()
+
+_NUMBERS = re.compile(r"\d+(?:[.,:]\d+)*")
+
+
+class Mode(StrEnum):
+    """What an answer may change."""
+
+    FORMAT = "format"
+    PROOFREAD = "proofread"
+    EDIT = "edit"
+    TRANSLATE = "translate"
+
+
+@dataclass(frozen=True)
+class Contract:
+    """A mode with the numbers that its checks use."""
+
+    mode: Mode
+    brackets: Brackets = USUAL_BRACKETS
+    terms: tuple[Term, ...] = ()
+    language: str = ""
+    """Target language of a translation."""
+    budget: float = 0.15
+    """Largest share of a paragraph's characters that proofreading may change."""
+    free: int = 4
+    """Number of characters that may always change, so that a short paragraph can be corrected."""
+    band: LengthBand = NOTHING_SEEN
+    edit_band: tuple[float, float] = (0.6, 1.6)
+
+
+Check = Callable[[Contract, str, str], "Defect | None"]
+
+
+def check_part(contract: Contract, source: str, answer: str, part: str = "") -> list[Defect]:
+    """The defects of one paragraph's answer, the most specific first."""
+    found = (check(contract, source, answer) for check in CHECKS[contract.mode])
+    return [Defect(one.name, one.sentence, part, one.severity) for one in found if one is not None]
+
+
+def check_parts(contract: Contract, sources: Mapping[str, str], answers: Mapping[str, str]) -> list[Defect]:
+    """The defects of all answered paragraphs, in the order of the source."""
+    return [
+        defect
+        for part, source in sources.items()
+        if part in answers
+        for defect in check_part(contract, source, answers[part], part)
+    ]
+
+
+def _identity(contract: Contract, source: str, answer: str) -> Defect | None:
+    found = first_difference(without_marks(source, contract.brackets), without_marks(answer, contract.brackets))
+    if found is None:
+        return None
+    return _defect(
+        "letters_changed", at=found.at + 1, before=found.before, source=found.source or "∅", answer=found.answer or "∅"
+    )
+
+
+def _symbols(contract: Contract, source: str, answer: str) -> Defect | None:
+    lost = symbols(source) - symbols(answer)
+    return _defect("symbols_lost", Severity.SOFT, symbols=sorted(lost)) if lost else None
+
+
+def _empty(contract: Contract, source: str, answer: str) -> Defect | None:
+    return _defect("empty_answer") if source.strip() and not answer.strip() else None
+
+
+def _markers(contract: Contract, source: str, answer: str) -> Defect | None:
+    lost, added = lost_and_added(source, answer, contract.brackets)
+    if lost or added:
+        show = [contract.brackets.left + mark + contract.brackets.right for mark in (lost or added)]
+        return _defect("markers_lost" if lost else "markers_added", markers=show)
+    if stray_brackets(answer, contract.brackets) or (
+        well_nested(source, contract.brackets) and not well_nested(answer, contract.brackets)
+    ):
+        return _defect("markers_garbled")
+    return None
+
+
+def _budget(contract: Contract, source: str, answer: str) -> Defect | None:
+    from rapidfuzz.distance import Levenshtein
+
+    allowed = max(contract.free, int(contract.budget * len(source)))
+    distance = Levenshtein.distance(source, answer, score_cutoff=allowed)
+    if distance <= allowed:
+        return None
+    return _defect("too_many_changes", allowed=allowed, size=len(source))
+
+
+def _numbers(contract: Contract, source: str, answer: str) -> Defect | None:
+    wanted, found = _numbers_of(source, contract.brackets), _numbers_of(answer, contract.brackets)
+    if wanted == found:
+        return None
+    severity = Severity.HARD if contract.mode is Mode.PROOFREAD else Severity.SOFT
+    return _defect(
+        "numbers_changed", severity, lost=sorted(wanted - found) or ["∅"], added=sorted(found - wanted) or ["∅"]
+    )
+
+
+def _names(contract: Contract, source: str, answer: str) -> Defect | None:
+    """Names from the glossary must occur in the answer as often as in the source."""
+    changed = [
+        term.source
+        for term in terms_in(source, contract.terms)
+        if source.casefold().count(term.source.casefold()) > answer.casefold().count(term.source.casefold())
+    ]
+    severity = Severity.HARD if contract.mode is Mode.PROOFREAD else Severity.SOFT
+    return _defect("names_changed", severity, names=changed) if changed else None
+
+
+def _edit_length(contract: Contract, source: str, answer: str) -> Defect | None:
+    low, high = contract.edit_band
+    if len(source.strip()) < 12 or low <= len(answer.strip()) / len(source.strip()) <= high:
+        return None
+    return _defect("length_unusual", size=len(answer.strip()), source=len(source.strip()))
+
+
+def _same_language(contract: Contract, source: str, answer: str) -> Defect | None:
+    """An edited text must stay in the script of its source."""
+    from fanfold.apps.proofread.scripts import script_counts
+
+    before, after = script_counts(source), script_counts(answer)
+    if sum(before.values()) < FEW_LETTERS or not after:
+        return None
+    usual, now = max(before, key=lambda one: before[one]), max(after, key=lambda one: after[one])
+    return None if after.get(usual) or usual == now else _defect("wrong_script", language=usual, percent=0)
+
+
+def _script(contract: Contract, source: str, answer: str) -> Defect | None:
+    share = share_in_language(without_marks(answer, contract.brackets), contract.language)
+    if share is None or share >= LEAST_SHARE or len(letters(source)) < FEW_LETTERS:
+        return None
+    return _defect("wrong_script", language=contract.language, percent=round(share * 100))
+
+
+def _translated(contract: Contract, source: str, answer: str) -> Defect | None:
+    if len(letters(source)) < FEW_LETTERS or letters(source).casefold() != letters(answer).casefold():
+        return None
+    only_terms = all(
+        term.target in ("", term.source) for term in terms_in(source, contract.terms)
+    ) and source.strip() in {term.source for term in contract.terms}
+    return None if only_terms else _defect("not_translated")
+
+
+def _glossary(contract: Contract, source: str, answer: str) -> Defect | None:
+    missing = unkept_terms(source, answer, contract.terms)
+    wanted = [f"{term.source} → {' | '.join(term.targets)}" for term in missing]
+    return _defect("glossary_ignored", terms=wanted) if missing else None
+
+
+def _repetition(contract: Contract, source: str, answer: str) -> Defect | None:
+    loop = new_loop(source, answer)
+    return _defect("repetition", phrase=loop[0][:40], count=loop[1]) if loop else None
+
+
+def _chatter(contract: Contract, source: str, answer: str) -> Defect | None:
+    first = answer.strip().partition("\n")[0]
+    return (
+        _defect("chatter", line=first[:80])
+        if is_chatter(first) and not is_chatter(source.strip().partition("\n")[0])
+        else None
+    )
+
+
+def _length(contract: Contract, source: str, answer: str) -> Defect | None:
+    if contract.band.fits(source, answer):
+        return None
+    severity = Severity.SOFT if contract.band.median is None else Severity.HARD
+    return _defect("length_unusual", severity, size=len(answer.strip()), source=len(source.strip()))
+
+
+def _quotes(contract: Contract, source: str, answer: str) -> Defect | None:
+    """Direct speech in the source must be direct speech in the answer."""
+    marks = Counter("".join(re.findall('[“”„«»「」『』"]', source)))
+    if marks.total() < 2 or re.search('[“”„«»「」『』"‘’]', answer):
+        return None
+    return _defect("quotes_lost", Severity.SOFT)
+
+
+CHECKS: Mapping[Mode, Sequence[Check]] = {
+    Mode.FORMAT: (_identity, _markers, _symbols),
+    Mode.PROOFREAD: (_empty, _markers, _chatter, _repetition, _budget, _numbers, _names),
+    Mode.EDIT: (_empty, _markers, _chatter, _repetition, _same_language, _edit_length, _numbers, _names, _quotes),
+    Mode.TRANSLATE: (_empty, _markers, _chatter, _repetition, _translated, _script, _length, _glossary, _quotes),
+}
+"""The checks of each mode, the most specific first."""
+
+
+def _numbers_of(text: str, brackets: Brackets) -> Counter[str]:
+    import unicodedata
+
+    return Counter(_NUMBERS.findall(unicodedata.normalize("NFKC", without_marks(text, brackets))))
+
+
+def _defect(name: str, severity: Severity = Severity.HARD, **parameters: object) -> Defect:
+    return Defect(name, say_of_proofread(name, **parameters), severity=severity)
+
+
+def check_finish(reason: str | None) -> Defect | None:
+    """The defect of an answer that was cut off or refused, regardless of its text."""
+    if reason in ("length", "max_tokens"):
+        return _defect("cut_off")
+    if reason in ("content_filter", "refusal", "safety"):
+        return _defect("refused")
+    return None
+
+
+def mode_named(name: str) -> Mode:
+    """The mode with this name; BadOption lists them."""
+    try:
+        return Mode(name)
+    except ValueError:
+        raise ff.BadOption(
+            say_of_proofread("unknown_mode", mode=name, modes=[one.value for one in Mode]), field="mode"
+        ) from None

@@ -1,0 +1,145 @@
+"""Finds the runs of a Word paragraph: text with its format, links around text, and things that have no editable text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from fanfold.apps.proofread.formats.markup import ENTITY, Token, TokenKind, partners, unescape_one
+from fanfold.apps.proofread.formats.segments import PieceKind, Unit
+
+CONTAINERS = frozenset(
+    ["w:hyperlink", "w:ins", "w:smartTag", "w:sdt", "w:fldSimple", "w:moveTo", "w:customXml", "w:dir", "w:bdo"]
+)
+ATOMS = frozenset(["w:del", "w:moveFrom", "m:oMath", "m:oMathPara", "w:ruby", "mc:AlternateContent"])
+PROPERTIES = frozenset(["w:pPr", "w:sdtPr", "w:sdtEndPr", "w:smartTagPr", "w:customXmlPr"])
+IN_TEXT = frozenset(
+    ["w:r", "w:rPr", "w:t", "w:tab", "w:br", "w:cr", "w:noBreakHyphen", "w:softHyphen", "w:lastRenderedPageBreak"]
+)
+"""Elements that a run of text may contain. A run with any other, such as a picture or a footnote, is an atom."""
+
+_TEXT = re.compile(
+    r"(?P<open><w:t(?:\s[^>]*)?>)(?P<text>[^<]*)(?P<close></w:t>)"
+    r"|(?P<tab><w:tab\s*/>)|(?P<break><w:(?:br|cr)\s*/>)|(?P<hyphen><w:noBreakHyphen\s*/>)"
+)
+_STYLE = re.compile(r"<w:rPr>.*?</w:rPr>|<w:rPr/>", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Text in one format, the tag of a container, or an atom. ``container`` is the number of the container it is in."""
+
+    kind: PieceKind
+    start: int
+    end: int
+    number: int = 0
+    container: int = 0
+    style: str = ""
+    shown: str = ""
+
+
+def find_runs(source: str, tokens: Sequence[Token]) -> list[Run]:
+    """The runs of a paragraph, from the tokens inside it, in order."""
+    tokens = list(tokens)
+    closing = partners(tokens)
+    ends = {end: start for start, end in closing.items()}
+    runs: list[Run] = []
+    stack = [0]
+    at = 0
+    while at < len(tokens):
+        token, end = tokens[at], closing.get(at, at)
+        if token.name in PROPERTIES:
+            at = end
+        elif token.name in ATOMS and token.kind is TokenKind.START:
+            runs.append(Run(PieceKind.ATOM, token.start, tokens[end].end, token.start + 1))
+            at = end
+        elif token.name == "w:r" and at in closing:
+            runs += _run(source, tokens[at : end + 1], stack[-1])
+            at = end
+        elif token.name in CONTAINERS and at in closing:
+            stack.append(token.start + 1)
+            runs.append(Run(PieceKind.OPEN, token.start, token.end, stack[-1]))
+        elif token.name in CONTAINERS and at in ends:
+            runs.append(Run(PieceKind.CLOSE, token.start, token.end, stack.pop()))
+        at += 1
+    return runs
+
+
+def joined_runs(source: str, runs: Iterable[Run]) -> list[Run]:
+    """Merge neighbouring runs in the same format and neighbouring atoms, and make empty containers atoms."""
+    out: list[Run] = []
+    for run in runs:
+        last = out[-1] if out else None
+        if last is None:
+            out.append(run)
+        elif run.kind is PieceKind.CLOSE and last.kind is PieceKind.OPEN and last.number == run.number:
+            out[-1] = replace(last, kind=PieceKind.ATOM, end=run.end)
+        elif run.kind is PieceKind.ATOM and last.kind is PieceKind.ATOM:
+            out[-1] = replace(last, end=run.end, shown=last.shown + run.shown)
+        elif run.kind is PieceKind.TEXT and last.kind is PieceKind.TEXT and _alike(source, last, run):
+            out[-1] = replace(last, end=run.end)
+        else:
+            out.append(run)
+    return out
+
+
+def units(raw: str) -> list[Unit]:
+    """The characters of runs with their spelling; tags stay in place."""
+    made: list[Unit] = []
+    at = 0
+    for found in _TEXT.finditer(raw):
+        made.append(Unit("", raw[at : found.start()]))
+        if found["open"]:
+            made += [Unit("", found["open"]), *_characters(found["text"]), Unit("", found["close"])]
+        else:
+            made.append(Unit(_special(found), found[0], inside=False))
+        at = found.end()
+    return [unit for unit in [*made, Unit("", raw[at:])] if unit.raw]
+
+
+def runs_text(raw: str) -> str:
+    """The text of runs. A tab and a line break are characters too."""
+    return "".join(
+        ENTITY.sub(lambda one: unescape_one(one[0]) or one[0], found["text"]) if found["open"] else _special(found)
+        for found in _TEXT.finditer(raw)
+    )
+
+
+def style_of(raw: str) -> str:
+    """The properties of the first run."""
+    found = _STYLE.search(raw)
+    return found[0] if found else ""
+
+
+def _run(source: str, tokens: Sequence[Token], container: int) -> list[Run]:
+    raw = source[tokens[0].start : tokens[-1].end]
+    start, end = tokens[0].start, tokens[-1].end
+    text = runs_text(raw)
+    bare = _STYLE.sub("", raw, count=1)
+    strange = any(name not in IN_TEXT for name in re.findall(r"<([\w:]+)", bare)) or 'w:type="page"' in bare
+    if strange:
+        return [Run(PieceKind.ATOM, start, end, start + 1, container, shown=text)]
+    return [Run(PieceKind.TEXT, start, end, 0, container, style_of(raw))] if text else []
+
+
+def _alike(source: str, one: Run, other: Run) -> bool:
+    """Whether two runs have the same format; a run of only spaces takes the format of its neighbour."""
+    if one.container != other.container:
+        return False
+    return one.style == other.style or not runs_text(source[other.start : other.end]).strip(" ")
+
+
+def _characters(text: str) -> list[Unit]:
+    made: list[Unit] = []
+    at = 0
+    for found in ENTITY.finditer(text):
+        made += [Unit(one, one) for one in text[at : found.start()]]
+        shown = unescape_one(found[0])
+        made += [Unit(one, one) for one in found[0]] if shown is None else [Unit(shown, found[0])]
+        at = found.end()
+    return made + [Unit(one, one) for one in text[at:]]
+
+
+def _special(found: re.Match[str]) -> str:
+    return "\t" if found["tab"] else "\n" if found["break"] else "\u2011"

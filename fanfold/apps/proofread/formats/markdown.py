@@ -1,0 +1,189 @@
+"""Reads and writes Markdown. Paragraphs, headings and cells are blocks; code, link targets, HTML, math, front matter stay."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from fanfold.apps.proofread.formats.book import Block, BlockKind, Book, Brackets, Place
+from fanfold.apps.proofread.formats.encodings import decode_span, detect, encode, line_ends
+from fanfold.apps.proofread.formats.epub import shown_with_markers
+from fanfold.apps.proofread.formats.markdown_inline import WRITER, inline_pieces
+from fanfold.apps.proofread.formats.segments import rebuild
+from fanfold.apps.proofread.formats.source import Source
+from fanfold.apps.proofread.formats.text import broken_report, newline_of
+from fanfold.apps.proofread.markers import free_brackets
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+_DEFINITION = re.compile(r" {0,3}\[(?!\^)[^\[\]]+\]:\s*\S+")
+_FENCE = re.compile(r"(---|\+\+\+)\s*")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the file: its text without the newline, and its position."""
+
+    text: str
+    start: int
+    end: int
+    whole: bool
+    """Whether encoding its text again gives the same bytes."""
+
+
+@dataclass(frozen=True)
+class Passage:
+    """The source of a block: part of one line, or of several lines with the prefix of each."""
+
+    kind: BlockKind
+    lines: tuple[tuple[int, int, int], ...]
+    """Number of the line, and where the passage begins and ends in it."""
+
+
+def read_markdown(source: Source, encoding: str | None = None) -> Book:
+    """Read a Markdown file."""
+    found = detect(source.data, encoding)
+    lines = _lines(source.data, found.name, len(found.mark))
+    brackets = free_brackets("\n".join(line.text for line in lines))
+    blocks: list[Block] = []
+    for passage in _passages(lines):
+        block = _block(str(len(blocks) + 1), lines, passage, found.name, brackets)
+        if block is not None:
+            blocks.append(block)
+    newline = newline_of(source.data, found, line_ends(source.data[len(found.mark) :], found.name))
+    reports = broken_report(source, found)
+    return Book("md", source.path, source.digest, tuple(blocks), found.name, newline, brackets, reports)
+
+
+def write_markdown(book: Book, source: Source, changed: Mapping[str, str], encoding: str | None = None) -> bytes:
+    """The file with changed blocks. If the encoding is kept, all other bytes stay unchanged."""
+    found = detect(source.data[:4], book.encoding)
+    lines = _lines(source.data, book.encoding, len(found.mark))
+    passages = {_place(lines, one, book.encoding): one for one in _passages(lines)}
+    target = encoding or book.encoding
+    pieces, at = [found.mark if target == book.encoding else b""], len(found.mark)
+    for block in book.blocks:
+        if block.id in changed:
+            new = _rewritten(lines, passages[block.place], changed[block.id], book)
+            pieces += [
+                _kept(source.data[at : block.place.start], book, target, source),
+                encode(new, target, source.name),
+            ]
+            at = block.place.end
+    return b"".join([*pieces, _kept(source.data[at:], book, target, source)])
+
+
+def _kept(data: bytes, book: Book, target: str, source: Source) -> bytes:
+    return data if target == book.encoding else encode(decode_span(data, book.encoding), target, source.name)
+
+
+def _lines(data: bytes, encoding: str, skipped: int) -> list[Line]:
+    body = data[skipped:]
+    ends = line_ends(body, encoding)
+    starts, stops = [0, *(after for _, after in ends)], [*(end for end, _ in ends), len(body)]
+    lines = []
+    for start, stop in zip(starts, stops, strict=True):
+        text = decode_span(body[start:stop], encoding)
+        lines.append(Line(text, start + skipped, stop + skipped, text.encode(encoding, "replace") == body[start:stop]))
+    return lines
+
+
+def _passages(lines: Sequence[Line]) -> Iterator[Passage]:
+    """The source of every block, in order; passages with broken bytes are left out."""
+    skipped = _front_matter(lines)
+    hidden = (number < skipped or _DEFINITION.match(line.text) is not None for number, line in enumerate(lines))
+    shown = ["" if hide else line.text for hide, line in zip(hidden, lines, strict=True)]
+    kind = BlockKind.PARAGRAPH
+    column: dict[int, int] = {}
+    for token in _parser().parse("\n".join(shown)):
+        kind = _kind(token, kind)
+        if token.type != "inline" or token.map is None:
+            continue
+        passage = _located(token, lines, kind, column)
+        if passage is not None and all(lines[number].whole for number, _, _ in passage.lines):
+            yield passage
+
+
+def _front_matter(lines: Sequence[Line]) -> int:
+    """The number of lines of the front matter, with the lines that enclose it."""
+    opened = _FENCE.fullmatch(lines[0].text) if lines else None
+    if opened is None:
+        return 0
+    return next((at + 1 for at, line in enumerate(lines[1:], start=1) if line.text.rstrip() == opened[1]), 0)
+
+
+def _kind(token: Token, before: BlockKind) -> BlockKind:
+    kinds = {"heading_open": BlockKind.HEAD, "td_open": BlockKind.CELL, "th_open": BlockKind.CELL}
+    return kinds.get(token.type, BlockKind.PARAGRAPH) if token.type.endswith("_open") else before
+
+
+def _located(token: Token, lines: Sequence[Line], kind: BlockKind, column: dict[int, int]) -> Passage | None:
+    """The position of a token's content. ``column`` is how far each line was searched, because several cells share a line."""
+    assert token.map is not None
+    places = []
+    number = token.map[0]
+    for content in token.content.split("\n"):
+        bare = content.strip()
+        at = lines[number].text.find(bare, column.get(number, 0)) if bare and number < len(lines) else -1
+        if at < 0:
+            return None
+        places.append((number, at, at + len(bare)))
+        column[number] = at + len(bare)
+        number += 1
+    return Passage(kind, tuple(places))
+
+
+def _flat(lines: Sequence[Line], passage: Passage) -> str:
+    return "\n".join(lines[number].text[start:end] for number, start, end in passage.lines)
+
+
+def _block(name: str, lines: Sequence[Line], passage: Passage, encoding: str, brackets: Brackets) -> Block | None:
+    flat = _flat(lines, passage)
+    pieces = inline_pieces(flat)
+    if not pieces:
+        return None
+    text, markers = shown_with_markers(flat, pieces, brackets, str)
+    return Block(name, text, _place(lines, passage, encoding), markers, passage.kind)
+
+
+def _place(lines: Sequence[Line], passage: Passage, encoding: str) -> Place:
+    (first, start, _), (last, _, end) = passage.lines[0], passage.lines[-1]
+    before = len(lines[first].text[:start].encode(encoding))
+    inside = len(lines[last].text[:end].encode(encoding))
+    return Place(lines[first].start + before, lines[last].start + inside)
+
+
+def _rewritten(lines: Sequence[Line], passage: Passage, text: str, book: Book) -> str:
+    """The source of a changed block. Lines keep their prefix; added lines get that of the second line, or a list's indent."""
+    flat = _flat(lines, passage)
+    pieces = inline_pieces(flat)
+    new = flat[: pieces[0].start] + rebuild(flat, pieces, text, book.brackets, WRITER) + flat[pieces[-1].end :]
+    out, written = [], new.split("\n")
+    for at, line in enumerate(written):
+        number, start, end = passage.lines[at] if at < len(passage.lines) else (0, 0, 0)
+        before = lines[number].text[:start] if end else _prefix(lines, passage)
+        # Two blanks at the end of a line are a line break.
+        after = lines[number].text[end:] if end and at + 1 < min(len(passage.lines), len(written)) else ""
+        out.append((before if at else "") + line + after)
+    return book.newline.join(out)
+
+
+def _prefix(lines: Sequence[Line], passage: Passage) -> str:
+    if len(passage.lines) > 1:
+        number, start, _ = passage.lines[1]
+        return lines[number].text[:start]
+    number, start, _ = passage.lines[0]
+    return re.sub(r"[^>\s]", " ", lines[number].text[:start])
+
+
+@cache
+def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    # Link definitions are removed first, because the rule would also treat footnotes as definitions.
+    return MarkdownIt("commonmark").enable("table").disable("reference")

@@ -1,0 +1,308 @@
+"""Finds the blocks of text in XHTML: all text that is not inside script, style or preformatted code.
+
+Elements are blocks unless they are known to be inline, so text in unknown elements is found too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from fanfold.apps.proofread.formats.book import BlockKind
+from fanfold.apps.proofread.formats.markup import (
+    ENTITY,
+    Token,
+    TokenKind,
+    attribute_span,
+    attributes,
+    escape_text,
+    partners,
+    tokens_of,
+    unescape_one,
+)
+from fanfold.apps.proofread.formats.segments import Piece, PieceKind, Unit, Writer
+
+INLINE = frozenset(
+    [
+        "a",
+        "abbr",
+        "acronym",
+        "b",
+        "bdi",
+        "bdo",
+        "big",
+        "cite",
+        "data",
+        "del",
+        "dfn",
+        "em",
+        "font",
+        "i",
+        "ins",
+        "label",
+        "mark",
+        "q",
+        "rb",
+        "rbc",
+        "rp",
+        "rt",
+        "rtc",
+        "s",
+        "small",
+        "span",
+        "strike",
+        "strong",
+        "sub",
+        "sup",
+        "time",
+        "tt",
+        "u",
+        "var",
+        "epub:switch",
+        "epub:case",
+    ]
+)
+ATOMIC = frozenset(
+    [
+        "ruby",
+        "code",
+        "kbd",
+        "samp",
+        "math",
+        "svg",
+        "img",
+        "object",
+        "audio",
+        "video",
+        "canvas",
+        "input",
+        "select",
+        "button",
+        "textarea",
+        "iframe",
+        "map",
+        "wbr",
+        "m:math",
+        "svg:svg",
+    ]
+)
+SKIPPED = frozenset({"script", "style", "pre", "template", "noscript"})
+VOID = frozenset(
+    ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"]
+)
+HEADS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+LONGEST_REFERENCE = 8
+"""A link or raised text without letters, up to this length, is the reference of a footnote."""
+CELLS = frozenset({"td", "th", "dt", "dd", "caption", "figcaption"})
+
+_SPACE = r"[ \t]*[\r\n][ \t\r\n]*"
+_SPECIAL = re.compile(rf"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|{ENTITY.pattern}|{_SPACE}|[\ud800-\udfff]", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A block of text in a member: its pieces, or the place of an attribute value if there are none."""
+
+    kind: BlockKind
+    pieces: tuple[Piece, ...]
+    start: int
+    end: int
+
+
+def find_blocks(source: str) -> list[Found]:
+    """All blocks of a document, in order."""
+    finder = _Finder(source)
+    at = 0
+    while at < len(finder.tokens):
+        at = finder.step(at) + 1
+    finder.end_block()
+    return sorted(finder.found, key=lambda one: one.start)
+
+
+class _Finder:
+    """Walks through the tokens and collects the pieces of the current block until a tag ends it."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.tokens = tokens_of(source)
+        self.closing = partners(self.tokens, VOID)
+        self.opening = {end: start for start, end in self.closing.items()}
+        self.outer = _block_like(self.tokens, self.closing)
+        self.found: list[Found] = []
+        self.run: list[Piece] = []
+        self.kinds: list[tuple[str, BlockKind]] = []
+
+    def step(self, at: int) -> int:
+        """Process one token or a whole element. Returns the last token processed."""
+        token, end = self.tokens[at], self.closing.get(at, at)
+        name = token.name.casefold()
+        if token.kind is TokenKind.TEXT:
+            self.run.append(Piece(PieceKind.TEXT, token.start, token.end))
+        elif token.kind is TokenKind.START and name in SKIPPED:
+            self.end_block()
+            return end
+        elif token.kind in (TokenKind.START, TokenKind.EMPTY) and self._is_atom(at, end):
+            inside = self.tokens[at : end + 1]
+            self.found += _alternatives(self.source, inside)
+            self.run.append(Piece(PieceKind.ATOM, token.start, inside[-1].end, at, shown_in(self.source, inside)))
+            return end
+        elif self._is_inline(at, name):
+            kind = PieceKind.OPEN if token.kind is TokenKind.START else PieceKind.CLOSE
+            self.run.append(Piece(kind, token.start, token.end, self.opening.get(at, at)))
+        elif token.kind is not TokenKind.OTHER:
+            self.end_block()
+            _follow(self.kinds, token, name)
+        return at
+
+    def end_block(self) -> None:
+        """Keep what was collected, if it has text."""
+        pieces = trimmed(self.source, self.run)
+        if pieces:
+            kind = self.kinds[-1][1] if self.kinds else BlockKind.PARAGRAPH
+            self.found.append(Found(kind, pieces, pieces[0].start, pieces[-1].end))
+        self.run.clear()
+
+    def _is_inline(self, at: int, name: str) -> bool:
+        """Whether a tag begins or ends an inline element that has nothing but inline content."""
+        start = self.opening.get(at, at)
+        return name in INLINE and start in self.closing and start not in self.outer
+
+    def _is_atom(self, at: int, end: int) -> bool:
+        """Whether an element becomes a single marker: it has no editable text, is empty, or is a footnote reference."""
+        token = self.tokens[at]
+        name = token.name.casefold()
+        if name in ATOMIC:
+            return True
+        if name not in INLINE or at in self.outer:
+            return False
+        shown = shown_in(self.source, self.tokens[at : end + 1])
+        if not shown:
+            return True
+        found = attributes(self.source[token.start : token.end])
+        if found.get("epub:type") == "noteref" or found.get("role") == "doc-noteref":
+            return True
+        return name in ("a", "sup", "sub") and not any(map(str.isalpha, shown)) and len(shown) <= LONGEST_REFERENCE
+
+
+def trimmed(source: str, run: Sequence[Piece]) -> tuple[Piece, ...]:
+    """The pieces of a block, without white space, atoms and pairs that only surround its text, with markers numbered from 1."""
+    pieces = [one for one in run if one.kind is not PieceKind.TEXT or source[one.start : one.end]]
+    while pieces and (shorter := _peeled(source, pieces)) != pieces:
+        pieces = shorter
+    if not any(one.kind is PieceKind.TEXT and any(map(str.isalnum, _shown(source, one))) for one in pieces):
+        return ()
+    numbers: dict[int, int] = {}
+    for one in pieces:
+        if one.kind is not PieceKind.TEXT:
+            numbers.setdefault(one.number, len(numbers) + 1)
+    return tuple(one if one.kind is PieceKind.TEXT else replace(one, number=numbers[one.number]) for one in pieces)
+
+
+def units(raw: str) -> list[Unit]:
+    """The characters of a piece of source with their spelling."""
+    made: list[Unit] = []
+    at = 0
+    for found in _SPECIAL.finditer(raw):
+        made += [Unit(one, one) for one in raw[at : found.start()]]
+        shown = _shown_special(found)
+        made += [Unit(one, one) for one in shown] if len(shown) > 1 else [Unit(shown, found[0])]
+        at = found.end()
+    return made + [Unit(one, one) for one in raw[at:]]
+
+
+def shown_text(raw: str) -> str:
+    """A piece of source as text: entities resolved, line breaks as blanks."""
+    return _SPECIAL.sub(_shown_special, raw)
+
+
+def shown_in(source: str, tokens: Iterable[Token]) -> str:
+    """The visible text of an element; the reading of a ruby is left out."""
+    depth, pieces = 0, []
+    for token in tokens:
+        if token.name in ("rt", "rp", "annotation", "script", "style"):
+            depth += {TokenKind.START: 1, TokenKind.END: -1}.get(token.kind, 0)
+        elif token.kind is TokenKind.TEXT and depth == 0:
+            pieces.append(shown_text(source[token.start : token.end]))
+    return "".join(pieces).strip()
+
+
+WRITER = Writer(units, escape_text, escape_text, lambda text, style: escape_text(text))
+
+
+def _shown_special(found: re.Match[str]) -> str:
+    text = found[0]
+    if text[0] == "<":
+        return ""
+    if text[0] == "&":
+        return unescape_one(text) or text
+    return "\ufffd" if "\ud800" <= text[0] <= "\udfff" else " "
+
+
+def _block_like(tokens: Sequence[Token], closing: dict[int, int]) -> set[int]:
+    """Inline elements that contain a block or a line break: their tags end a block, like block tags."""
+    outer: set[int] = set()
+    stack: list[int] = []
+    for at, token in enumerate(tokens):
+        while stack and closing[stack[-1]] < at:
+            stack.pop()
+        name = token.name.casefold()
+        if token.kind in (TokenKind.START, TokenKind.EMPTY) and name not in INLINE | ATOMIC and name not in SKIPPED:
+            outer.update(stack)
+        if at in closing and name in INLINE:
+            stack.append(at)
+    return outer
+
+
+def _alternatives(source: str, tokens: Sequence[Token]) -> Iterator[Found]:
+    """The alternative texts of pictures, each as a separate block."""
+    for token in tokens:
+        if token.name.casefold() != "img":
+            continue
+        span = attribute_span(source[token.start : token.end], "alt")
+        if span is not None and any(map(str.isalnum, source[token.start + span[0] : token.start + span[1]])):
+            yield Found(BlockKind.ALT, (), token.start + span[0], token.start + span[1])
+
+
+def _follow(kinds: list[tuple[str, BlockKind]], token: Token, name: str) -> None:
+    """Keep track of the element that decides what kind of block its text is."""
+    kind = (
+        BlockKind.HEAD
+        if name in HEADS
+        else BlockKind.CELL
+        if name in CELLS
+        else BlockKind.TITLE
+        if name == "title"
+        else None
+    )
+    if kind is None:
+        return
+    if token.kind is TokenKind.START:
+        kinds.append((name, kind))
+    elif token.kind is TokenKind.END and kinds and kinds[-1][0] == name:
+        kinds.pop()
+
+
+def _shown(source: str, piece: Piece) -> str:
+    return shown_text(source[piece.start : piece.end])
+
+
+def _peeled(source: str, pieces: list[Piece]) -> list[Piece]:
+    first, last = pieces[0], pieces[-1]
+    if first.kind is PieceKind.ATOM:
+        return pieces[1:]
+    if last.kind is PieceKind.ATOM:
+        return pieces[:-1]
+    if first.kind is PieceKind.OPEN and last.kind is PieceKind.CLOSE and first.number == last.number:
+        return pieces[1:-1]
+    if first.kind is PieceKind.TEXT:
+        text = source[first.start : first.end]
+        bare = len(text) - len(text.lstrip())
+        if bare:
+            return ([replace(first, start=first.start + bare)] if bare < len(text) else []) + pieces[1:]
+    if last.kind is PieceKind.TEXT:
+        text = source[last.start : last.end]
+        bare = len(text) - len(text.rstrip())
+        if bare:
+            return pieces[:-1] + ([replace(last, end=last.end - bare)] if bare < len(text) else [])
+    return pieces
