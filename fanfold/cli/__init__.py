@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SECTIONS = {
     "Work": ("run", "submit", "estimate", "worker", "serve", "tick"),
-    "Look": (
+    "Inspect": (
         "tasks",
         "show",
         "items",
@@ -49,7 +49,18 @@ SECTIONS = {
         "external",
         "delete",
     ),
-    "Operate": ("pipelines", "providers", "limits", "workers", "metrics", "doctor", "prune", "tokens", "db"),
+    "Operate": (
+        "pipelines",
+        "templates",
+        "providers",
+        "limits",
+        "workers",
+        "metrics",
+        "doctor",
+        "prune",
+        "tokens",
+        "db",
+    ),
 }
 NAMES = tuple(name for names in SECTIONS.values() for name in names)
 
@@ -63,7 +74,9 @@ def from_applications() -> dict[str, Brought]:
 
 def sections() -> dict[str, tuple[str, ...]]:
     """All command names by section. Every application has its own section, ahead of the built-in ones."""
-    brought = sorted(from_applications().values(), key=lambda one: (one.application.name, one.place))
+    brought = sorted(
+        from_applications().values(), key=lambda one: (one.application.order, one.application.name, one.place)
+    )
     found: dict[str, tuple[str, ...]] = {}
     for one in brought:
         found[one.application.title] = (*found.get(one.application.title, ()), one.command.name)

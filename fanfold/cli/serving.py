@@ -26,7 +26,7 @@ from fanfold.settings import Settings
 BUSY_SECONDS = 15.0
 """Time to wait for SQLite's write lock before answering 503, because a client is waiting."""
 DEFAULT_CONCURRENCY = 64
-"""Default slots per worker. Items mostly wait for models or for each other, not for the CPU, so many can share it."""
+"""Default slots per worker. Items mostly wait for models or for each other, not for the CPU, so dozens can share it."""
 
 
 class Server(uvicorn.Server):

@@ -11,20 +11,19 @@ from fastapi import FastAPI
 import fanfold
 from fanfold.server.api import (
     actions,
-    batches,
-    budgets,
-    costs,
+    changes,
     decisions,
-    estimates,
     external,
     items,
-    limits,
     operating,
     results,
     streams,
+    table,
     tasks,
+    templates,
 )
 from fanfold.server.api.documented import completed
+from fanfold.server.api.money import batches, budgets, costs, estimates, limits
 from fanfold.server.app_state import AppState
 from fanfold.server.requests.conditional import CachedResponses
 from fanfold.server.requests.guard import Guard
@@ -36,6 +35,7 @@ from fanfold.server.web.frame.languages import learn
 API = "/api/v1"
 MODULES = (
     tasks, actions, batches, budgets, costs, decisions, estimates, external, items, results, streams, operating, limits,
+    table, templates, changes,
 )  # fmt: skip
 DESCRIPTION = """
 A task is split into items, each item is processed separately, and the results are merged.

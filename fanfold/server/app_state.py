@@ -10,6 +10,8 @@ from fastapi import Request
 
 from fanfold.engine.client import Client
 from fanfold.model.pipelines.pipeline import Pipeline
+from fanfold.server.changes.index import ChangeIndexes
+from fanfold.server.tables.index import TableIndexes
 from fanfold.server.threads.database_health import DatabaseHealth
 from fanfold.server.threads.pictures import Pictures
 from fanfold.server.watching.live import Live
@@ -30,11 +32,15 @@ class AppState:
     live: Live = field(init=False)
     pictures: Pictures = field(init=False)
     database_health: DatabaseHealth = field(init=False)
+    tables: TableIndexes = field(init=False)
+    changes: ChangeIndexes = field(init=False)
 
     def __post_init__(self) -> None:
         self.live = Live(self.store)
         self.pictures = Pictures(self.store.settings)
         self.database_health = DatabaseHealth(self.store)
+        self.tables = TableIndexes(self.store)
+        self.changes = ChangeIndexes(self.store)
 
     def client(self, owner: str | None = None, actor: str = "person") -> Client:
         """A client for one request; creating it is cheap."""

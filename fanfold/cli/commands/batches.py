@@ -1,4 +1,4 @@
-"""`fanfold batches`: the batches of questions at services."""
+"""`fanfold batches`: lists the batches of questions at services."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from fanfold.running.terminal import output_format as printing
 from fanfold.running.terminal.invocation import Command, Invocation
 
 if TYPE_CHECKING:
-    from fanfold.model.batch import Batch
+    from fanfold.model.money.batch import Batch
 
 HEADINGS = ("batch", "model", "state", "questions", "answered", "failed", "since", "job", "reason")
 
 
 @click.command("batches", cls=Command)
 @click.argument("task_id", metavar="[ID]", required=False)
-@click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="How many.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="Maximum number of rows.")
 @click.pass_obj
 def command(invocation: Invocation, task_id: str | None, limit: int) -> None:
     """List the batches of questions at services, the newest first; with ID, those with questions of that task.
@@ -34,7 +34,7 @@ def command(invocation: Invocation, task_id: str | None, limit: int) -> None:
 
 
 def row(one: Batch) -> tuple[str, ...]:
-    """A batch as a line of the table."""
+    """A batch as a table row."""
     state = f"{one.state}, cancelling" if one.cancelling and one.ended_at is None else str(one.state)
     return (
         one.id, f"{one.provider}:{one.model}", state, str(one.questions), str(one.answered), str(one.failed),

@@ -1,4 +1,4 @@
-"""`fanfold budget`: what may a task spend, and what has it spent?"""
+"""`fanfold budget`: shows and raises the budget of a task."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import click
 
 from fanfold.cli import parameters as given
 from fanfold.cli.task_commands import sentence, with_mirror
-from fanfold.model.values.money import told_dollars as amount
+from fanfold.model.money.amounts import told_dollars as amount
 from fanfold.running.terminal import output_format as printing
 from fanfold.running.terminal.invocation import Command, Invocation
 
 if TYPE_CHECKING:
-    from fanfold.model.values.budgets import Budget
+    from fanfold.model.money.budgets import Budget
 
 
 @click.command("budget", cls=Command)
 @click.argument("task_id", metavar="ID")
-@click.option("--raise", "by", metavar="DOLLARS", help="Add so much to the budget.")
-@click.option("--to", metavar="DOLLARS", help="Set the budget to this, whatever it was.")
+@click.option("--raise", "by", metavar="DOLLARS", help="Add this amount to the budget.")
+@click.option("--to", metavar="DOLLARS", help="Set the budget to this amount.")
 @click.option(
     "--strict/--no-strict", default=None, help="Reserve the most that each call can cost, or what calls usually cost."
 )
@@ -37,7 +37,7 @@ def command(
     allow_unknown_cost: bool | None,
     targets: tuple[str, ...],
 ) -> None:
-    """Show what a task may spend on models and has spent; raise it, and a task that it had paused goes on.
+    """Show or raise the budget of a task for models; a task that its budget had paused then resumes.
 
     \b
     fanfold budget t-8hk2mq
@@ -67,7 +67,7 @@ def _fields(budget: Budget) -> list[tuple[str, str]]:
     known = f"{'≥ ' if budget.unpriced else ''}{amount(budget.spent)}"
     return [
         ("spent", known if budget.cap is None else f"{known} of {amount(budget.cap)}"),
-        ("under way", f"{amount(budget.reserved)} reserved" if budget.reserved else ""),
+        ("in flight", f"{amount(budget.reserved)} reserved" if budget.reserved else ""),
         ("unanswered", f"{amount(budget.unknown)} reserved for calls that may be charged" if budget.unknown else ""),
         ("left", "" if budget.left is None else amount(budget.left)),
         ("projected", "" if budget.projected is None else f"about {amount(budget.projected)} at the end"),

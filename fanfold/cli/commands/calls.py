@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from fanfold.model.values.questions import cost_of_calls
+from fanfold.model.money.questions import cost_of_calls
 from fanfold.running.terminal import output_format as printing
 from fanfold.running.terminal.invocation import Command, Invocation
 

@@ -1,4 +1,4 @@
-"""`fanfold costs`: what was spent, and on what?"""
+"""`fanfold costs`: shows what was spent, and on what."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fanfold.model.values.costs import GROUPS, CostRow, total_of
-from fanfold.model.values.money import told_dollars
+from fanfold.model.money.amounts import told_dollars
+from fanfold.model.money.costs import GROUPS, CostRow, total_of
 from fanfold.running.terminal import output_format as printing
 from fanfold.running.terminal.invocation import Command, Invocation
 
@@ -29,8 +29,8 @@ HEADINGS = ("calls", "cost", "fallbacks", "retries", "bad", "unanswered", "saved
 def command(invocation: Invocation, group: str, since: str | None, until: str | None, as_csv: bool) -> None:
     """Show what calls to models have cost, by task, model, day, owner, provider or pipeline.
 
-    The columns fallbacks, retries and bad are parts of the cost: calls to later models of a chain, calls that repeat
-    one, and answers that could not be taken. Unanswered calls may have been charged; saved ones came from the cache.
+    The columns fallbacks, retries and bad are parts of the cost: calls to later models of a chain, repeated calls, and
+    rejected answers. Unanswered calls may have been charged; saved ones came from the cache.
     """
     rows = invocation.client().costs(group, since=since, until=until)
     if as_csv:

@@ -14,6 +14,7 @@ from fanfold.running.terminal.invocation import Command, Invocation
 if TYPE_CHECKING:
     from fanfold.model.decision import Decision
 
+LOGGED = ("number", "time", "who", "stage", "item", "part", "decision", "value")
 HEADINGS = ("number", "time", "who", "item", "part", "decision", "value")
 
 
@@ -30,6 +31,7 @@ HEADINGS = ("number", "time", "who", "item", "part", "decision", "value")
 @click.option(
     "--limit", type=click.IntRange(1, 100_000), default=1_000, show_default=True, help="Maximum number of rows."
 )
+@click.option("--csv", "as_csv", is_flag=True, help="Print them as CSV, for a spreadsheet.")
 @click.pass_obj
 def command(
     invocation: Invocation,
@@ -41,6 +43,7 @@ def command(
     history: bool,
     after: int,
     limit: int,
+    as_csv: bool,
 ) -> None:
     """List the latest decision on each part of a task's results.
 
@@ -51,6 +54,8 @@ def command(
     )
     if invocation.json:
         printing.print_json(found)
+    elif as_csv:
+        printing.print_csv(LOGGED, map(log_row, found))
     elif not found:
         click.echo("No decisions.", err=True)
     else:
@@ -64,3 +69,15 @@ def row(one: Decision) -> tuple[str, ...]:
     shown = one.value if isinstance(one.value, str) else json.dumps(one.value, ensure_ascii=False)
     value = printing.one_line(shown) if one.verdict == DecisionVerdict.REPLACE else ""
     return str(one.number), printing.short_time(one.at), one.actor, one.item, one.part, one.verdict.value, value
+
+
+def log_row(one: Decision) -> tuple[str, ...]:
+    """A decision as a row of the log, in full."""
+    value = (
+        ""
+        if one.value is None
+        else one.value
+        if isinstance(one.value, str)
+        else json.dumps(one.value, ensure_ascii=False)
+    )
+    return str(one.number), one.at.isoformat(), one.actor, one.stage, one.item, one.part, one.verdict.value, value

@@ -13,7 +13,9 @@ from fanfold.running.terminal.declared import click_options, said
 from fanfold.running.terminal.invocation import Command, Invocation
 
 if TYPE_CHECKING:
+    from fanfold.engine.client import Client
     from fanfold.model.pipelines.actions import Action
+    from fanfold.model.task import Task
 
 
 @click.command("do", cls=Command, context_settings={"ignore_unknown_options": True})
@@ -40,7 +42,9 @@ def command(
         actions = pipeline_of(client, task, "its actions cannot be listed").actions.values()
         _list(invocation, [(one, task.state in one.states) for one in actions])
         return
-    options = _said(find(client, task, name), words)
+    action = find(client, task, name)
+    kinds = pipeline_of(client, task, "its actions cannot be taken").template_kinds.values()
+    options = _said(action, words, [kind.option for kind in kinds])
     outcome = client.do(task.id, name, options)
     if invocation.json:
         printing.print_json(outcome)
@@ -48,6 +52,16 @@ def command(
     if outcome.message:
         click.echo(outcome.message)
     click.echo(sentence(outcome.task) if outcome.task is not None else f"{task.id} is deleted", err=True)
+    for line in _outdated(client, outcome.task):
+        click.echo(printing.printable(line), err=True)
+
+
+def _outdated(client: Client, task: Task | None) -> list[str]:
+    """The saved files that the action made out of date, and how to write them again."""
+    from fanfold.running.many_files.saved_results import outdated
+    from fanfold.running.many_files.saving import Saving
+
+    return [] if task is None else outdated(task, Saving(client.store.settings.data_folder))
 
 
 def _list(invocation: Invocation, actions: list[tuple[Action, bool]]) -> None:
@@ -61,9 +75,9 @@ def _list(invocation: Invocation, actions: list[tuple[Action, bool]]) -> None:
     printing.print_table(("action", "label", "options", "possible now"), rows)
 
 
-def _said(action: Action, words: tuple[str, ...]) -> dict[str, Any]:
-    """Parse the action's options from the words that follow its name."""
+def _said(action: Action, words: tuple[str, ...], templates: list[str]) -> dict[str, Any]:
+    """Parse the action's options from the words that follow its name. Those called ``templates`` take names of templates."""
     options = list(action.options.values())
-    reader = click.command(action.name)(click_options(options)(lambda **known: None))
+    reader = click.command(action.name)(click_options(options, templates=templates)(lambda **known: None))
     with reader.make_context(f"fanfold do ID {action.name}", list(words)) as context:
         return said(options, context.params)

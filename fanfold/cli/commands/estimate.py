@@ -1,4 +1,4 @@
-"""`fanfold estimate`: what will it cost?"""
+"""`fanfold estimate`: estimates the cost of a task."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def command(
 ) -> None:
     """Estimate what a task will cost: low, expected and high, live and as a batch.
 
-    TARGET and INPUTs are those of `fanfold run`. Nothing is asked, unless --sample says so: then so many items are
-    processed here, and `fanfold run` with the same words goes on from them.
+    TARGET and INPUTs are those of `fanfold run`. No model is asked, unless --sample is given: then that many items are
+    processed now, and `fanfold run` with the same arguments continues the task.
     """
     invocation.log(logging.ERROR)
     from fanfold.engine.discovery import load

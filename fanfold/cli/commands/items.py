@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fanfold.errors import BadInput
-from fanfold.model.values.questions import money
+from fanfold.model.money.questions import money
 from fanfold.running.terminal import output_format as printing
 from fanfold.running.terminal.invocation import Command, Invocation
 
@@ -43,7 +43,7 @@ def command(
 
     unknown = [state for state in states if state not in [*ItemState]]
     if unknown:
-        raise BadInput(f"There is no item state {', '.join(unknown)}. There are: {', '.join(ItemState)}.")
+        raise BadInput(f"Unknown item state {', '.join(unknown)}. Use one of: {', '.join(ItemState)}.")
     found = invocation.client().items(
         task_id, stage=stage, states=states, keys=keys, degraded=degraded or None, after=after, limit=limit
     )

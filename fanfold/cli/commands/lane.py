@@ -1,11 +1,11 @@
-"""`fanfold lane`: how the rest of a task asks its models."""
+"""`fanfold lane`: changes how the rest of a task asks its models."""
 
 from __future__ import annotations
 
 import click
 
 from fanfold.cli.task_commands import sentence
-from fanfold.model.batch import LANES
+from fanfold.model.money.batch import LANES
 from fanfold.running.terminal import output_format as printing
 from fanfold.running.terminal.invocation import Command, Invocation
 

@@ -1,4 +1,4 @@
-"""`fanfold limits`: the rate limits that all workers share."""
+"""`fanfold limits`: lists the rate limits that all workers share, and opens or closes one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fanfold.running.terminal import output_format as printing
 from fanfold.running.terminal.invocation import Command, Invocation
 
 if TYPE_CHECKING:
-    from fanfold.model.rate_limits import LimitRow
+    from fanfold.model.money.rate_limits import LimitRow
 
 HEADINGS = ("limit", "of", "size", "from", "left", "in flight", "waiting", "refused", "closed until", "who waits")
 
@@ -26,7 +26,7 @@ def command(invocation: Invocation, verb: str | None, key: str | None, minutes: 
     \b
     fanfold limits                               level, learned rate, closed until, who waits
     fanfold limits close openai:gpt-5.4-mini     no worker asks this model for 10 minutes
-    fanfold limits open openai:gpt-5.4-mini      ask again now, also after a used-up daily quota
+    fanfold limits open openai:gpt-5.4-mini      ask again now, even if the daily quota is used up
     """
     client = invocation.client()
     if verb is not None and key is None:
@@ -44,7 +44,7 @@ def command(invocation: Invocation, verb: str | None, key: str | None, minutes: 
 
 
 def row(limit: LimitRow) -> tuple[str, ...]:
-    """A limit as a line of the table."""
+    """A limit as a table row."""
     size = "" if limit.size is None else f"{limit.size:g}"
     closed = "" if limit.closed_until is None else f"{printing.short_time(limit.closed_until)} ({limit.closed_by})"
     counts = (str(limit.in_flight), str(limit.waiting), str(limit.refusals)) if limit.has_calls else ("", "", "")

@@ -49,7 +49,7 @@ def _list(invocation: Invocation, known: list[Provider]) -> None:
 
 
 def _facts(provider: Provider) -> dict[str, Any]:
-    from fanfold.providers.price_list import listed_price
+    from fanfold.providers.costs.price_list import listed_price
 
     key = f"{provider.key_env}: {'set' if provider.key else 'not set'}" if provider.key_env else "none needed"
     price = listed_price(provider, provider.model)
@@ -72,7 +72,7 @@ def _test(invocation: Invocation, provider: Provider, model: str | None) -> Exit
     """Make one small call and report its duration and cost."""
     from fanfold.errors import Permanent
     from fanfold.providers.asking import try_once
-    from fanfold.providers.services import objection
+    from fanfold.providers.services.service import objection
 
     if reason := objection(provider):
         raise BadInput(reason)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 @results.to_file
 @click.option("--earlier", is_flag=True, help="For a task that is being redone: its previous result.")
 @click.option("--form", metavar="NAME", help="Get the result in this form, such as html.")
+@click.option("--partial", is_flag=True, help="With --form, before the task is completed: made of the results so far.")
 @given.target
 @click.pass_obj
 def command(
@@ -32,6 +33,7 @@ def command(
     target_file: str | None,
     earlier: bool,
     form: str | None,
+    partial: bool,
     targets: tuple[str, ...],
 ) -> Exit:
     """Get the result of a task and list what is missing or degraded.
@@ -42,9 +44,14 @@ def command(
     """
     client = invocation.client(targets)
     task = client.get(task_id)
+    if partial and form is None:
+        raise BadInput("--partial is for a form: also pass --form NAME.")
     if form is not None:
-        with client.make_form(task.id, form, earlier=earlier) as made:
+        with client.make_form(task.id, form, earlier=earlier, partial=partial) as made:
             _give_form(invocation, made, target_file)
+        if partial and task.state != "completed":
+            click.echo(f"Task {task.id} is {task.status}: so far {task.done} of {task.total}.", err=True)
+            return Exit.PARTIAL
         return _tell(invocation, client, task)
     value = client.result(task.id, earlier=earlier)
     if earlier and task.state != "completed":

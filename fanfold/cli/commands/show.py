@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fanfold.model.values.questions import cost_of_calls
+from fanfold.model.money.budgets import waits_for_budget
+from fanfold.model.money.questions import cost_of_calls
 from fanfold.running.terminal import output_format as printing
 from fanfold.running.terminal import result_output as results
 from fanfold.running.terminal.invocation import Command, Invocation
@@ -38,9 +39,14 @@ def command(invocation: Invocation, task_id: str) -> None:
         click.echo()
         results.list_degraded(client, task, err=False)
     if task.available_commands:
-        needs_names = {verb: " --item KEY" for verb in task.available_commands if verb not in task.plain_commands}
-        ways = (f"fanfold {verb} {task.id}{needs_names.get(verb, '')}" for verb in task.available_commands)
-        click.echo(f"\nPossible now: {', '.join(ways)}")
+        click.echo(f"\nPossible now: {', '.join(ways_on(task))}")
+
+
+def ways_on(task: Task) -> list[str]:
+    """The commands that are possible now. If the budget is used up, only raising it helps, so that comes first."""
+    needs_names = {verb: " --item KEY" for verb in task.available_commands if verb not in task.plain_commands}
+    ways = [f"fanfold {verb} {task.id}{needs_names.get(verb, '')}" for verb in task.available_commands]
+    return [f"fanfold budget {task.id} --raise AMOUNT", *ways] if waits_for_budget(task.wait_reason) else ways
 
 
 def fields(task: Task) -> list[tuple[str, Any]]:

@@ -44,7 +44,7 @@ def command(
     """Work on what is due for a limited time, then exit.
 
     Run it from a timer (cron, a cloud function) instead of a permanent worker. Ticks may overlap with each other and with
-    workers: nothing is done twice. Items that do not fit into the time are not started, or go back to the queue unharmed.
+    workers: nothing takes effect twice. Items that do not fit into the time are not started, or go back to the queue unharmed.
     """
     invocation.log(logging.WARNING)
     from fanfold.engine.discovery import load_all

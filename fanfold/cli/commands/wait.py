@@ -20,7 +20,7 @@ from fanfold.running.terminal.invocation import Command, Invocation
 def command(invocation: Invocation, task_id: str, timeout: float | None) -> Exit:
     """Wait for a task to finish; the exit code tells how it ended.
 
-    Returns at once for a task that cannot go on without a person: one that is paused, waits at a gate, or has only items
+    Returns at once for a task that cannot continue without a person: one that is paused, waits at a gate, or has only items
     left that wait for a decision.
     """
     from fanfold.running.follow import watch

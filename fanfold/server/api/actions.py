@@ -28,7 +28,7 @@ class ActionShape(BaseModel):
     options_schema: dict[str, Any] = Field(description="JSON Schema of its options.")
 
 
-class ActionWish(BaseModel):
+class ActionRequest(BaseModel):
     """The options of an action."""
 
     options: dict[str, JsonValue] = {}
@@ -53,7 +53,7 @@ def list_actions(client: Looking, task_id: TaskId) -> list[ActionShape]:
 
 @router.post("/tasks/{task_id}/actions/{name}", responses=may_answer(404, 409, 500))
 async def take_action(
-    client: Looking, _access: Changing, task_id: TaskId, name: Annotated[Text, Path(max_length=63)], wish: ActionWish
+    client: Looking, _access: Changing, task_id: TaskId, name: Annotated[Text, Path(max_length=63)], wish: ActionRequest
 ) -> ActionDone:
     """Run an action in the server now; its outcome is recorded as an event of the task."""
     done = await making(client.do, task_id, name, harmless(wish.options))

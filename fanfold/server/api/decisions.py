@@ -48,7 +48,7 @@ class DecisionList(BaseModel):
     next: int | None = Field(description="Pass it as `after` to get the next page; null at the end.")
 
 
-class DecisionWish(BaseModel):
+class DecisionRequest(BaseModel):
     """A decision about one part of an item's output."""
 
     item: ItemKey = Field(description="Key of the item.")
@@ -60,10 +60,10 @@ class DecisionWish(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class DecisionsWish(BaseModel):
+class DecisionsRequest(BaseModel):
     """Decisions made together: all of them, or none if one cannot be made."""
 
-    decisions: list[DecisionWish] = Field(min_length=1, max_length=MOST_AT_ONCE)
+    decisions: list[DecisionRequest] = Field(min_length=1, max_length=MOST_AT_ONCE)
     stage: Text | None = Field(
         default=None, max_length=63, description="Stage of the items; by default the one the last merge reads."
     )
@@ -104,7 +104,7 @@ def list_decisions(
 
 
 @router.post("/tasks/{task_id}/decisions", responses=may_answer(404, 409), dependencies=MAY_CHANGE)
-def decide(client: Looking, task_id: TaskId, wish: DecisionsWish) -> TaskShape:
+def decide(client: Looking, task_id: TaskId, wish: DecisionsRequest) -> TaskShape:
     """Accept, reject or replace parts of results, or undo that; the last merge then runs once for all of them.
 
     No item is redone. A decision equal to the last one on the same part changes nothing.

@@ -48,7 +48,7 @@ class ExternalList(BaseModel):
     jobs: list[ExternalShape]
 
 
-class ExternalWish(BaseModel):
+class ExternalRequest(BaseModel):
     """The jobs to act on, and the reason."""
 
     items: list[Text] = Field(default=[], max_length=10_000, description="Only jobs of these items; by default all.")
@@ -60,7 +60,7 @@ class ExternalWish(BaseModel):
     )
 
 
-NO_WISH = Body(default_factory=ExternalWish)
+NO_REQUEST = Body(default_factory=ExternalRequest)
 
 
 @router.get("/tasks/{task_id}/external", responses=may_answer(404, 409))
@@ -70,24 +70,24 @@ def list_external_jobs(client: Looking, task_id: TaskId) -> ExternalList:
     return ExternalList.model_construct(jobs=[ExternalShape.of(job, task.id) for job in client.external_jobs(task.id)])
 
 
-def decided(client: Client, task_id: str, verb: str, wish: ExternalWish) -> TaskShape:
+def decided(client: Client, task_id: str, verb: str, wish: ExternalRequest) -> TaskShape:
     """The task after the decision."""
     return TaskShape.of(client.external(task_id, verb, wish.items, stage=wish.stage, reason=wish.reason))
 
 
 @router.post("/tasks/{task_id}/external/check", responses=may_answer(404, 409), dependencies=MAY_CHANGE)
-def check_external_jobs(client: Looking, task_id: TaskId, wish: ExternalWish = NO_WISH) -> TaskShape:
+def check_external_jobs(client: Looking, task_id: TaskId, wish: ExternalRequest = NO_REQUEST) -> TaskShape:
     """Query the service about external jobs again now."""
     return decided(client, task_id, "check", wish)
 
 
 @router.post("/tasks/{task_id}/external/lost", responses=may_answer(404, 409), dependencies=MAY_CHANGE)
-def give_up_external_jobs(client: Looking, task_id: TaskId, wish: ExternalWish = NO_WISH) -> TaskShape:
+def give_up_external_jobs(client: Looking, task_id: TaskId, wish: ExternalRequest = NO_REQUEST) -> TaskShape:
     """Mark jobs with an unknown outcome, or those of the named items, as lost; new ones start with new keys."""
     return decided(client, task_id, "lost", wish)
 
 
 @router.post("/tasks/{task_id}/external/resend", responses=may_answer(404, 409), dependencies=MAY_CHANGE)
-def resend_external_jobs(client: Looking, task_id: TaskId, wish: ExternalWish = NO_WISH) -> TaskShape:
+def resend_external_jobs(client: Looking, task_id: TaskId, wish: ExternalRequest = NO_REQUEST) -> TaskShape:
     """Send jobs with an unknown outcome again with the same keys, for services that remove duplicates."""
     return decided(client, task_id, "resend", wish)

@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
 from fanfold.engine.client import Client
-from fanfold.engine.queries.page import PageQueries
+from fanfold.engine.queries.web_queries import WebQueries
 from fanfold.errors import NotFound
 from fanfold.model.item import ItemDetail
 from fanfold.model.lifecycle import ItemState
@@ -22,11 +22,12 @@ from fanfold.server.api.shapes import Failure, ItemList, ItemShape, Text, plain
 from fanfold.server.api.tasks import TaskId
 from fanfold.server.requests.access import At, Looking
 from fanfold.server.requests.sentences import neutral
-from fanfold.store.rows.answers import CallRow
+from fanfold.store.rows.money.answers import CallRow
 
 router = APIRouter(tags=["items"])
 Key = Annotated[Text, Query(description="Key of the item, or its position if it has none.", max_length=200)]
 Stage = Annotated[Text | None, Query(description="By default the stage with many items.", max_length=63)]
+Page = Annotated[int | None, Query(ge=1, le=1_000_000, description="Number of a page, from 1.")]
 KINDS = ((b"\xff\xd8\xff", "image/jpeg"), (b"\x89PNG\r\n", "image/png"), (b"RIFF", "image/webp"))
 PICTURE = {"content": {"image/jpeg": {}, "image/png": {}}, "description": "The picture."}
 HOUR = "private, max-age=3600"
@@ -68,10 +69,16 @@ def get_output(
 
 
 @router.get("/tasks/{task_id}/items/image", responses={**may_answer(404, 409), 200: PICTURE}, response_class=Response)
-async def get_image(client: Looking, place: At, task_id: TaskId, key: Key, stage: Stage = None) -> Response:
-    """Get the picture of an item: the one stored with its output, or one that its pipeline renders now."""
+async def get_image(
+    client: Looking, place: At, task_id: TaskId, key: Key, stage: Stage = None, page: Page = None
+) -> Response:
+    """Get the picture of an item: the one stored with its output, or one that its pipeline renders now.
+
+    With `page`, get the picture of that page of it, if its pipeline renders pages.
+    """
     kept, pipeline, name, value = await run_in_threadpool(wanted_picture, client, task_id, key, stage)
-    picture = kept or await place.pictures.draw(place.pipelines.get(pipeline), name, value)
+    picture = kept if kept and page is None else None
+    picture = picture or await place.pictures.draw(place.pipelines.get(pipeline), name, value, page)
     kind = next((kind for magic, kind in KINDS if picture.startswith(magic)), None)
     if kind is None:
         raise NotFound(say("no_shown_picture"), code="no_picture")
@@ -126,13 +133,13 @@ def get_cells(client: Looking, task_id: TaskId, stage: Stage = None) -> Cells:
 
     `g` is done but degraded.
     """
-    return PageQueries(client.lookup).cells(task_id, stage)
+    return WebQueries(client.lookup).cells(task_id, stage)
 
 
 @router.get("/tasks/{task_id}/timeline", responses=may_answer(404, 409))
 def get_timeline(client: Looking, task_id: TaskId) -> Timeline:
     """Get the task's timeline: its stages, what its workers settled when, and the attempts that failed or were lost."""
-    found = PageQueries(client.lookup).timeline(task_id)
+    found = WebQueries(client.lookup).timeline(task_id)
     return replace(found, attempts=tuple(neutral(attempt) for attempt in found.attempts))
 
 

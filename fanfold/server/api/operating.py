@@ -14,18 +14,19 @@ from starlette.responses import Response
 from fanfold.engine import tokens
 from fanfold.engine.queries import doctor
 from fanfold.engine.queries.metrics import Metrics
-from fanfold.engine.queries.page import PageQueries
+from fanfold.engine.queries.web_queries import WebQueries
 from fanfold.engine.tasks.recovery.sweep import clean
 from fanfold.engine.tasks.recovery.tick import TickReport, tick
 from fanfold.engine.tasks.steering.delete import prune
 from fanfold.engine.tasks.submitting.option_checks import check_options
 from fanfold.engine.tasks.submitting.unlock import taken_out
+from fanfold.engine.templates import with_templates
 from fanfold.errors import BadInput
 from fanfold.model.pipelines.options import schema
 from fanfold.model.plan import PlannedStage
 from fanfold.providers import configuration
 from fanfold.providers.configuration import Provider
-from fanfold.providers.price_list import listed_price
+from fanfold.providers.costs.price_list import listed_price
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.shapes import Text
 from fanfold.server.api.submitting import pipeline_of
@@ -48,6 +49,7 @@ class FormShape(BaseModel):
     label: str
     media_type: str
     ending: str
+    partial: bool = Field(description="Whether it is available before the task is completed, with `partial=1`.")
 
 
 class PipelineShape(BaseModel):
@@ -80,7 +82,7 @@ class ProviderShape(BaseModel):
 
     @classmethod
     def of(cls, provider: Provider) -> ProviderShape:
-        """The service for a program."""
+        """The service as JSON."""
         price = listed_price(provider, provider.model)
         return cls(
             name=provider.name,
@@ -115,13 +117,27 @@ class Pruned(BaseModel):
     removed: int
 
 
-class NewTokenWish(BaseModel):
+class PruneRequest(BaseModel):
+    """Which finished tasks to remove."""
+
+    days: float | None = Field(default=None, gt=0, le=36_500, examples=[30])
+
+
+class TickRequest(BaseModel):
+    """How long to work."""
+
+    seconds: float = Field(default=10.0, gt=0, le=TICK_SECONDS, examples=[10])
+
+
+class NewTokenRequest(BaseModel):
     """A token to be made."""
 
     name: str = Field(min_length=1, max_length=100)
     role: Literal["admin", "member", "viewer"] = "member"
     owner: Text | None = Field(default=None, description="Whose tasks it sees; by default the token's name; `*`: all.")
-    days: float | None = Field(default=None, gt=0, le=36_500, description="Valid for so long; null: until revoked.")
+    days: float | None = Field(
+        default=None, gt=0, le=36_500, description="Days until it expires; null: valid until revoked."
+    )
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"name": "ann", "role": "member"}]})
 
@@ -160,7 +176,7 @@ def list_pipelines(place: At, _access: Asking) -> list[PipelineShape]:
     ]
 
 
-class OptionsWish(BaseModel):
+class OptionsRequest(BaseModel):
     """Options to be checked."""
 
     options: dict[str, JsonValue] = {}
@@ -169,10 +185,11 @@ class OptionsWish(BaseModel):
 
 
 @router.post("/pipelines/{name}/check", status_code=204, responses=may_answer(404))
-async def check_pipeline_options(place: At, _access: Asking, name: Text, wish: OptionsWish) -> None:
+async def check_pipeline_options(place: At, _access: Asking, name: Text, wish: OptionsRequest) -> None:
     """Check options before an upload: 204 if a task can be submitted with them, otherwise 422."""
     pipeline = pipeline_of(place, name)
-    plain, _ = taken_out(pipeline, wish.options)
+    named, _ = await run_in_threadpool(with_templates, place.store, pipeline, wish.options)
+    plain, _ = taken_out(pipeline, named)
     await run_in_threadpool(check_options, pipeline, plain)
 
 
@@ -185,7 +202,7 @@ def list_providers(_access: Asking) -> list[ProviderShape]:
 @router.get("/labels", responses=may_answer())
 def list_labels(client: Looking) -> dict[str, list[str]]:
     """List the tags and owners of tasks."""
-    return PageQueries(client.lookup).labels()
+    return WebQueries(client.lookup).labels()
 
 
 @router.get("/counts", responses=may_answer())
@@ -214,12 +231,14 @@ def examine(place: At, _access: Overseeing) -> list[doctor.DoctorCheck]:
 
 @router.post("/prune", responses=may_answer())
 def prune_tasks(
-    place: At, access: Managing, days: Annotated[float | None, Body(embed=True, gt=0, le=36_500, examples=[30])] = None
+    place: At,
+    access: Managing,
+    wish: PruneRequest = Body(default_factory=PruneRequest),  # noqa: B008
 ) -> Pruned:
     """Remove tasks that finished more than `days` ago (by default `retention_days`), with their files."""
-    if days is None and not place.store.settings.retention_days:
+    if wish.days is None and not place.store.settings.retention_days:
         raise BadInput("retention_days is 0, which keeps tasks forever. Set `days` to remove older tasks.")
-    removed = prune(place.store, place.pipelines, access.name, days)
+    removed = prune(place.store, place.pipelines, access.name, wish.days)
     clean(place.store)
     return Pruned(removed=removed)
 
@@ -228,10 +247,10 @@ def prune_tasks(
 def do_tick(
     place: At,
     _access: Managing,
-    seconds: Annotated[float, Body(embed=True, gt=0, le=TICK_SECONDS, examples=[10])] = 10.0,
+    wish: TickRequest = Body(default_factory=TickRequest),  # noqa: B008
 ) -> TickReport:
-    """Work on what is due for a limited time, for a server without workers that a timer calls."""
-    return tick(place.store, place.pipelines.values(), seconds=seconds)
+    """Work on what is due for a limited time. For a server without workers, called by a timer."""
+    return tick(place.store, place.pipelines.values(), seconds=wish.seconds)
 
 
 @router.get("/tokens", responses=may_answer())
@@ -241,7 +260,7 @@ def list_tokens(place: At, _access: Managing) -> list[TokenRow]:
 
 
 @router.post("/tokens", status_code=201, responses=may_answer())
-def create_token(place: At, _access: Managing, wish: NewTokenWish) -> MadeToken:
+def create_token(place: At, _access: Managing, wish: NewTokenRequest) -> MadeToken:
     """Create a token; its secret is only in this response."""
     made = tokens.create(place.store, wish.name, role=wish.role, owner=wish.owner, days=wish.days)
     return MadeToken.model_construct(name=made.name, owner=made.owner, role=made.role.value, secret=made.secret)

@@ -23,8 +23,8 @@ from starlette.types import Receive, Scope, Send
 
 from fanfold.engine.client import Client
 from fanfold.engine.make_form import FormFile
-from fanfold.engine.queries.output_stream import OutputStream
-from fanfold.engine.queries.page import PageQueries
+from fanfold.engine.queries.results.output_stream import OutputStream
+from fanfold.engine.queries.web_queries import WebQueries
 from fanfold.errors import NotFound
 from fanfold.model.item import BEGAN_AGAIN
 from fanfold.model.text.sentences import say
@@ -49,6 +49,7 @@ FILE: dict[str, Any] = {
 }
 Earlier = Annotated[bool, Query(description="While it is being redone: the previous result.")]
 FormName = Annotated[Text | None, Query(max_length=63, description="Form of the result; `/pipelines` lists them.")]
+Partial = Annotated[bool, Query(description="With `form`, before the task is completed: made of the results so far.")]
 RANGES: dict[int | str, dict[str, Any]] = {
     200: FILE,
     206: {"description": "The part of the file that `Range` asked for."},
@@ -57,13 +58,15 @@ STREAM: dict[str, Any] = {"content": {LINES: {}}, "description": "One JSON docum
 
 
 @router.get("/tasks/{task_id}/result", responses={**may_answer(404, 409, 416, 500), **RANGES}, response_class=Response)
-async def get_result(client: Looking, task_id: TaskId, earlier: Earlier = False, form: FormName = None) -> Response:
+async def get_result(
+    client: Looking, task_id: TaskId, earlier: Earlier = False, form: FormName = None, partial: Partial = False
+) -> Response:
     """Get the result of a task: a file (with ranges), or a value as JSON in which files are links.
 
-    With `form`, get it as a file in that form; `/pipelines` lists the forms.
+    With `form`, get it as a file in that form; `/pipelines` lists the forms, and which of them can be `partial`.
     """
     if form is not None:
-        return formed(await making(client.make_form, task_id, form, earlier=earlier))
+        return formed(await making(client.make_form, task_id, form, earlier=earlier, partial=partial))
     return await run_in_threadpool(whole_result, client, task_id, earlier)
 
 
@@ -89,7 +92,7 @@ def get_part(
 @router.get("/tasks/{task_id}/files/{name}", responses={**may_answer(404, 409, 416), **RANGES}, response_class=Response)
 def get_file(client: Looking, task_id: TaskId, name: Annotated[Text, Path(max_length=300)]) -> Response:
     """Get a file of a task by the name used in links."""
-    return sent(PageQueries(client.lookup).file(task_id, name))
+    return sent(WebQueries(client.lookup).file(task_id, name))
 
 
 @router.get(
@@ -117,7 +120,7 @@ def get_emitted(
     `began_again` instead of `value` means that the item started another attempt: its earlier pieces no longer count.
     """
     id_ = client.get(task_id).id
-    lines = followed(PageQueries(client.lookup).emitted(task_id, follow=follow), place, id_, access.token)
+    lines = followed(WebQueries(client.lookup).emitted(task_id, follow=follow), place, id_, access.token)
     return StreamingResponse(lines, media_type=LINES)
 
 

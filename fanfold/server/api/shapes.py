@@ -11,13 +11,13 @@ from urllib.parse import quote
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from fanfold.engine.tasks.submitting.submission import TITLE_LENGTH
-from fanfold.model.batch import LaneCounts
 from fanfold.model.item import Attempt, Item, ItemDetail, Result
 from fanfold.model.lifecycle import TaskState
+from fanfold.model.money.batch import LaneCounts
+from fanfold.model.money.questions import Spending
 from fanfold.model.task import StageView, Task
 from fanfold.model.text.sentences import Sentence
 from fanfold.model.values.files import File
-from fanfold.model.values.questions import Spending
 from fanfold.server.requests.hiding import without_secrets
 from fanfold.server.requests.sentences import neutral, without_commands
 
@@ -230,7 +230,14 @@ class NewTask(BaseModel):
     straight_through: bool = Field(default=False, description="Do not stop at gates.")
     budget: float | Text | None = Field(default=None, description="What its calls to models may cost, in US dollars.")
     strict_budget: bool = Field(default=False, description="Reserve the most that each call can cost.")
-    allow_unknown_cost: bool = Field(default=False, description="Ask models without a known price all the same.")
+    allow_unknown_cost: bool = Field(default=False, description="Ask models even if their price is unknown.")
+    sample: int = Field(
+        default=0,
+        ge=0,
+        lt=2**31,
+        strict=True,
+        description="Process only this many items of a stage, then pause; `GET /tasks/ID/estimate` tells the cost of the rest.",
+    )
 
     model_config = ConfigDict(
         extra="forbid",
@@ -251,7 +258,7 @@ class Reason(BaseModel):
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"reason": "The provider is down"}]})
 
 
-class RetryWish(BaseModel):
+class RetryRequest(BaseModel):
     """What to redo: everything that failed, the named items (even done ones), or the degraded ones."""
 
     items: list[Text] = Field(default=[], max_length=10_000)
@@ -265,7 +272,7 @@ class RetryWish(BaseModel):
     )
 
 
-class AcceptWish(BaseModel):
+class AcceptRequest(BaseModel):
     """The degraded results to accept: all of them, or those of the named items."""
 
     items: list[Text] = Field(default=[], max_length=10_000)
@@ -277,7 +284,7 @@ class AcceptWish(BaseModel):
     )
 
 
-class BulkWish(BaseModel):
+class BulkRequest(BaseModel):
     """One command for many tasks: the named ones, or those that match the filter."""
 
     command: Command

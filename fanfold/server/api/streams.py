@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 from starlette.concurrency import run_in_threadpool
 
 from fanfold.engine.client import Client
-from fanfold.engine.queries.page import PageQueries
+from fanfold.engine.queries.web_queries import WebQueries
 from fanfold.errors import DatabaseProblem, NotFound
 from fanfold.model.task import Event, Task
 from fanfold.server.api.documented import may_answer
@@ -72,7 +72,7 @@ async def stream_list(
     """
     watcher = place.live.watch_list(access.owner, token=access.token)
     after = number(last_event_id)
-    missed = None if after is None else partial(PageQueries(client.lookup).changed_since, after)
+    missed = None if after is None else partial(WebQueries(client.lookup).changed_since, after)
     try:
         async with aclosing(told(place.live, watcher, missed)) as news:
             async for new in news:

@@ -6,6 +6,7 @@ import base64
 import binascii
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from fastapi import Request
@@ -17,14 +18,16 @@ from fanfold.engine.client import Client
 from fanfold.engine.tasks.submitting.inputs import Upload
 from fanfold.engine.tasks.submitting.option_checks import check_declared
 from fanfold.engine.tasks.submitting.submission import Submission
+from fanfold.engine.tasks.submitting.unpack import unpacks
+from fanfold.engine.templates import with_templates
 from fanfold.errors import BadInput, NotFound
 from fanfold.model.item import NewItem
+from fanfold.model.money.budgets import wish
 from fanfold.model.pipelines.options import SECRET
 from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.model.task import Task
 from fanfold.model.text.sentences import say
 from fanfold.model.values import serial
-from fanfold.model.values.budgets import wish
 from fanfold.model.values.decoding import FILE_MARK
 from fanfold.server.api.shapes import GivenFile, NewTask
 from fanfold.server.api.uploading import read_upload
@@ -34,7 +37,7 @@ from fanfold.server.requests.access import Access, NotAllowed
 SAID_LENGTH = 64_000
 JSON_FIELDS = (
     "inputs", "items", "options", "metadata", "tags", "priority", "retry_limit", "straight_through", "budget", "strict_budget",
-    "allow_unknown_cost",
+    "allow_unknown_cost", "sample",
 )  # fmt: skip
 FORM = {
     "type": "object",
@@ -82,7 +85,8 @@ async def read_form(request: Request, place: AppState) -> tuple[NewTask, list[Up
     """Read a form: plain text fields, JSON fields and files."""
 
     def check(name: str, options: dict[str, Any]) -> None:
-        check_declared(pipeline_of(place, name), options)
+        pipeline = pipeline_of(place, name)
+        check_declared(pipeline, with_templates(place.store, pipeline, options)[0])
 
     try:
         form = await read_upload(request, check)
@@ -168,6 +172,7 @@ def submitted(
         literal=True,
         actor=client.actor,
         budget=wish(wanted.budget, strict=wanted.strict_budget, allow_unknown_cost=wanted.allow_unknown_cost),
+        sample=wanted.sample,
     )
     return client.submit_or_find(pipeline, submission)
 
@@ -183,6 +188,12 @@ def has_secret(place: AppState, options: dict[str, Any]) -> bool:
     """Whether a given option is a secret of some pipeline, to be applied to the file at once in a child process."""
     declared = (one for pipeline in place.pipelines.values() for one in pipeline.declared.values())
     return any(one.kind == SECRET and options.get(one.name) for one in declared)
+
+
+def has_archive(place: AppState, pipeline: str, files: Iterable[str | None]) -> bool:
+    """Whether one of these files is unpacked at submit."""
+    known = place.pipelines.get(pipeline)
+    return known is not None and any(unpacks(known, name or "") for name in files)
 
 
 def check_endings(pipeline: Pipeline, files: list[Upload]) -> None:
@@ -209,7 +220,7 @@ def file_name(name: str | None) -> str:
     """The last path component of an upload's name, without characters that file systems or databases refuse."""
     last = re.split(r"[/\\]", name or "")[-1]
     clean = "".join(letter for letter in last if letter.isprintable()).strip()
-    return clean.encode("utf-8", "replace").decode()[-200:] or "file"
+    return clean.encode("utf-8", "replace").decode()[-200:] if clean.strip(".") else "file"
 
 
 def new_item(value: Any) -> Any:

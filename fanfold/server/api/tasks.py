@@ -19,18 +19,18 @@ from fanfold.model.values import serial
 from fanfold.model.values.decoding import FILE_MARK
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.shapes import (
-    AcceptWish,
+    AcceptRequest,
     BulkReport,
-    BulkWish,
+    BulkRequest,
     NewTask,
     Reason,
     Refused,
-    RetryWish,
+    RetryRequest,
     TaskList,
     TaskShape,
     Text,
 )
-from fanfold.server.api.submitting import BODY, has_secret, read_submission, submitted
+from fanfold.server.api.submitting import BODY, has_archive, has_secret, read_submission, submitted
 from fanfold.server.api.uploading import close
 from fanfold.server.requests.access import At, Changing, Looking, changing
 from fanfold.server.threads.database_threads import Router, unlocking, writing
@@ -72,7 +72,9 @@ async def submit(
     """
     wanted, uploads = await read_submission(request, place, idempotency_key)
     try:
-        run = unlocking if has_secret(place, wanted.options) else writing
+        names = [*(one.name for one in wanted.files), *(one.filename for one in uploads)]
+        is_slow = has_secret(place, wanted.options) or has_archive(place, wanted.pipeline, names)
+        run = unlocking if is_slow else writing
         task, is_new = await run(submitted, place, access, client, wanted, uploads)
     finally:
         await close(uploads)
@@ -112,7 +114,7 @@ def list_tasks(
 
 
 @router.post("/tasks/commands", responses=may_answer(), dependencies=MAY_CHANGE)
-def command_many(client: Looking, wish: BulkWish) -> BulkReport:
+def command_many(client: Looking, wish: BulkRequest) -> BulkReport:
     """Carry out one command for many tasks or, with `dry_run`, report what would happen.
 
     A task that refuses the command or does not exist does not affect the others: `refused` says why.
@@ -169,7 +171,7 @@ async def retry(
     place: At,
     client: Looking,
     task_id: TaskId,
-    wish: RetryWish = Body(default_factory=RetryWish),  # noqa: B008
+    wish: RetryRequest = Body(default_factory=RetryRequest),  # noqa: B008
 ) -> TaskShape:
     """Redo the failed items, the named ones (even if done) or the degraded ones; a merge follows automatically.
 
@@ -179,14 +181,14 @@ async def retry(
     return await run(retried, client, task_id, wish)
 
 
-def retried(client: Client, task_id: str, wish: RetryWish) -> TaskShape:
+def retried(client: Client, task_id: str, wish: RetryRequest) -> TaskShape:
     """The task after its retry."""
     options = harmless(wish.options) or None
     return TaskShape.of(client.retry(task_id, wish.items, stage=wish.stage, options=options, degraded=wish.degraded))
 
 
 @router.post("/tasks/{task_id}/accept", responses=may_answer(404, 409), dependencies=MAY_CHANGE)
-def accept(client: Looking, task_id: TaskId, wish: AcceptWish = Body(default_factory=AcceptWish)) -> TaskShape:  # noqa: B008
+def accept(client: Looking, task_id: TaskId, wish: AcceptRequest = Body(default_factory=AcceptRequest)) -> TaskShape:  # noqa: B008
     """Accept degraded results: all of them, or those of the named items. They stay marked with their reason."""
     return TaskShape.of(client.accept(task_id, wish.items, stage=wish.stage, reason=wish.reason))
 
@@ -209,7 +211,7 @@ def delete(client: Looking, task_id: TaskId) -> None:
     client.delete(task_id)
 
 
-def bulk(client: Client, wish: BulkWish) -> BulkReport:
+def bulk(client: Client, wish: BulkRequest) -> BulkReport:
     """Carry out one command for many tasks; a refusal does not affect the others."""
     meant = chosen(client, wish)
     done: list[str] = []
@@ -237,7 +239,7 @@ class ChosenTasks:
     more: bool = False
 
 
-def chosen(client: Client, wish: BulkWish) -> ChosenTasks:
+def chosen(client: Client, wish: BulkRequest) -> ChosenTasks:
     """The tasks that the request names or that match its filter."""
     if wish.tasks:
         return named(client, wish.tasks)

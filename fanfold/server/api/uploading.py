@@ -14,7 +14,7 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from fanfold.errors import BadInput
 from fanfold.model.text.sentences import say
 
-MOST_FILES = 100
+MOST_FILES = 1_000
 MOST_FIELDS = 100
 Check = Callable[[str, dict[str, Any]], object]
 

@@ -31,7 +31,7 @@ class Protocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         self._watch()
 
     def data_received(self, data: bytes) -> None:
-        """Some bytes have come."""
+        """Bytes have arrived."""
         super().data_received(data)
         self._watch()
 

@@ -18,14 +18,14 @@ from starlette.responses import JSONResponse, Response
 
 from fanfold.engine.redaction import without_keys
 from fanfold.engine.worker.log_throttle import LogThrottle
-from fanfold.errors import BadOption, DatabaseProblem, FanfoldError, IllegalMove, TaskStopped
+from fanfold.errors import BadOption, BadTemplate, DatabaseProblem, FanfoldError, IllegalMove, TaskStopped
 from fanfold.model.text.sentences import Sentence, say
 from fanfold.server.requests.sentences import without_commands
 
 log = logging.getLogger("fanfold.server")
 STATUS = {
     "unauthorized": 401, "forbidden": 403, "not_found": 404, "no_picture": 404, "no_result": 404, "ambiguous": 409,
-    "no_form": 404, "no_action": 404, "unknown_pipeline": 404, "action_failed": 500,
+    "no_form": 404, "no_template": 404, "no_template_kind": 404, "no_action": 404, "unknown_pipeline": 404, "action_failed": 500,
     "illegal_move": 409, "task_stopped": 409, "key_taken": 409, "key_reused": 409, "file_gone": 404, "too_large": 413,
     "bad_input": 422, "bad_pipeline": 422, "refused": 422, "form_failed": 500, "database": 503, "busy": 503,
 }  # fmt: skip
@@ -80,7 +80,9 @@ def status_of(error: FanfoldError) -> int:
 
 
 def possible(error: FanfoldError) -> dict[str, list[str]]:
-    """The commands possible instead, if known."""
+    """The commands possible instead, if known; the mistakes in a template, each with its sentence."""
+    if isinstance(error, BadTemplate):
+        return {"problems": [without_keys(str(without_commands(one))) for one in error.problems]}
     if isinstance(error, IllegalMove | TaskStopped) and error.available_commands:
         return {"available_commands": list(error.available_commands)}
     return {}
@@ -133,7 +135,7 @@ def told(app: FastAPI, tell_page: Teller, speak: Speaker) -> None:
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> Response:
-        # A body that cannot be parsed is treated like one that cannot be used.
+        # A body that cannot be parsed is reported like one with invalid values.
         status = 422 if error.status_code == 400 else error.status_code
         answer = await tell(request, status, CODES.get(error.status_code, "refused"), error.detail)
         answer.headers.update(error.headers or {})

@@ -1,6 +1,6 @@
 """Threads for requests that need the database, so that they cannot delay requests that do not.
 
-Commands, which may wait for SQLite's write lock, have separate threads, so that reads go on however many commands wait.
+Commands may wait for SQLite's write lock, so they have separate threads and do not delay reads.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fanfold.model.text.sentences import say
 from fanfold.server.threads.pictures import Busy
 
 Made = TypeVar("Made")
-READERS = 16
+READERS = 14
 WRITERS = 10
 UNLOCKERS = 2
 MAKERS = 4
@@ -62,7 +62,7 @@ async def writing(function: Callable[..., Made], *arguments: Any, **named: Any) 
 
 
 async def unlocking(function: Callable[..., Made], *arguments: Any, **named: Any) -> Made:
-    """Run a function that applies a secret to a file in a thread. Raises Busy if none is free in time."""
+    """Run a function that unlocks or unpacks a file in a thread. Raises Busy if none is free in time."""
     busy = say("files_unlocked")
     return await _run(limiter_of("unlockers", UNLOCKERS), busy, partial(function, *arguments, **named))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
 import time
 from collections import OrderedDict
@@ -46,10 +47,11 @@ class Pictures:
         self._failed: dict[str, tuple[float, str]] = {}
         self._size = 0
 
-    async def draw(self, pipeline: Pipeline | None, name: str, value: Any) -> bytes:
-        """The picture of an item's input, cached under ``name``."""
-        if pipeline is None or pipeline.picture is None:
+    async def draw(self, pipeline: Pipeline | None, name: str, value: Any, page: int | None = None) -> bytes:
+        """The picture of an item's input, or of one of its pages, cached under ``name``."""
+        if pipeline is None or pipeline.picture is None or (page is not None and not draws_pages(pipeline)):
             raise NotFound(say("no_picture"), code="no_picture")
+        name = name if page is None else f"{name}/{page}"
         if name in self._kept:
             self._kept.move_to_end(name)
             return self._kept[name]
@@ -57,7 +59,7 @@ class Pictures:
         if name not in self._under_way:
             if len(self._under_way) >= WAITING:
                 raise Busy(say("too_many_pictures"))
-            self._under_way[name] = asyncio.ensure_future(self._finish(pipeline.picture, name, value))
+            self._under_way[name] = asyncio.ensure_future(self._finish(pipeline.picture, name, value, page))
         # Shielded: a request that is cancelled must not cancel the picture for the others that wait for it.
         return await asyncio.shield(self._under_way[name])
 
@@ -72,9 +74,9 @@ class Pictures:
         if name in self._failed:
             raise NotFound(self._failed[name][1], code="no_picture")
 
-    async def _finish(self, picture: Callable[[Any], bytes], name: str, value: Any) -> bytes:
+    async def _finish(self, picture: Callable[..., bytes], name: str, value: Any, page: int | None) -> bytes:
         try:
-            drawn = await asyncio.get_running_loop().run_in_executor(self._thread, self._drawn, picture, value)
+            drawn = await asyncio.get_running_loop().run_in_executor(self._thread, self._drawn, picture, value, page)
         except NotFound as problem:
             self._failed[name] = (time.monotonic() + FAILED_SECONDS, problem.message)
             raise
@@ -83,12 +85,12 @@ class Pictures:
         self._keep(name, drawn)
         return drawn
 
-    def _drawn(self, picture: Callable[[Any], bytes], value: Any) -> bytes:
+    def _drawn(self, picture: Callable[..., bytes], value: Any, page: int | None) -> bytes:
         child = self._children.take()
         patience = threading.Timer(DRAWING_SECONDS, child.kill)
         patience.start()
         try:
-            drawn = child.run(picture, (value,), {})
+            drawn = child.run(picture, (value,), {} if page is None else {"page": page})
         except ChildDied as error:
             self._children.discard(child)
             raise NotFound(say("picture_failed", why=error.message), code="no_picture") from None
@@ -107,3 +109,8 @@ class Pictures:
         self._size += len(drawn)
         while self._size > KEPT_BYTES and len(self._kept) > 1:
             self._size -= len(self._kept.popitem(last=False)[1])
+
+
+def draws_pages(pipeline: Pipeline) -> bool:
+    """Whether the pipeline's function for pictures takes the number of a page."""
+    return pipeline.picture is not None and "page" in inspect.signature(pipeline.picture).parameters

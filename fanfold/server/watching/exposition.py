@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from fanfold.engine.queries.metrics import Metrics
 from fanfold.model.lifecycle import TaskState
-from fanfold.model.rate_limits import LimitRow
+from fanfold.model.money.rate_limits import LimitRow
 from fanfold.server.watching.live import Live
 
 ITEMS = {"pending": "queue", "running": "running", "retrying": "retrying", "waiting": "waiting"}
@@ -41,12 +41,12 @@ def exposed(metrics: Metrics, live: Live, limits: Sequence[LimitRow] = ()) -> by
 
 
 def _add_limits(registry: CollectorRegistry, limits: Sequence[LimitRow]) -> None:
-    """The figures of rate limits, by their name and what they count."""
+    """The metrics of rate limits, by name and dimension."""
     labels = ("limit", "dimension")
     size = Gauge("fanfold_limit_size", "Size of a rate limit, configured or learned.", labels, registry=registry)
     level = Gauge("fanfold_limit_level", "What is left of a rate limit.", labels, registry=registry)
     waiting = Gauge("fanfold_limit_waiting", "Calls that wait for a rate limit.", labels[:1], registry=registry)
-    in_flight = Gauge("fanfold_limit_in_flight", "Calls that may be under way.", labels[:1], registry=registry)
+    in_flight = Gauge("fanfold_limit_in_flight", "Calls that may be in flight.", labels[:1], registry=registry)
     refusals = Gauge("fanfold_limit_refusals", "Refusals met so far.", labels[:1], registry=registry)
     closed = Gauge("fanfold_limit_closed", "Whether a rate limit is closed.", labels, registry=registry)
     for limit in limits:

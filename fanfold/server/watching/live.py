@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from fanfold.engine.queries.page import cells_of
 from fanfold.engine.queries.task_view import view
+from fanfold.engine.queries.web_queries import cells_of
 from fanfold.engine.worker.beside.restart import keep_running
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.task import Cells, Event, Task, TaskRow

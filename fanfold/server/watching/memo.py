@@ -1,4 +1,4 @@
-"""Caches what is made from an object, once for all callers that hold the same object."""
+"""Caches values made from an object, once for all callers that hold the same object."""
 
 from __future__ import annotations
 

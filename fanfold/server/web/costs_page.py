@@ -1,4 +1,4 @@
-"""The page of the books: what was spent, by what, and per day as bars."""
+"""The page about costs: what was spent, by group, and per day as bars."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fastapi import Query, Request
 from starlette.responses import Response
 
 from fanfold.engine.client import Client
-from fanfold.model.values.costs import GROUPS, CostRow, total_of
+from fanfold.model.money.costs import GROUPS, CostRow, total_of
 from fanfold.server.requests.access import Asking, Looking
 from fanfold.server.threads.database_threads import Router
 from fanfold.server.web.frame.templating import page
@@ -43,7 +43,7 @@ def show(
     by: Group = "task",
     since: Annotated[str, Query(max_length=40)] = "",
 ) -> Response:
-    """The books as a table and a chart."""
+    """The costs as a table and a chart."""
     rows = client.costs(by, since=since or None, limit=ROWS)
     days = days_of(client, datetime.now(UTC).date())
     values: dict[str, Any] = {"by": by, "since": since, "rows": rows, "total": total_of(rows), "groups": GROUPS}
@@ -53,7 +53,7 @@ def show(
 
 
 def days_of(client: Client, today: date) -> list[CostRow]:
-    """The last days, also those on which nothing was spent; none where nothing was spent at all."""
+    """The last days, including those without costs; empty if nothing was spent at all."""
     first = today - timedelta(days=DAYS - 1)
     found = {row.name: row for row in client.costs("day", since=first)}
     names = [(first + timedelta(days=number)).isoformat() for number in range(DAYS)]
@@ -61,7 +61,7 @@ def days_of(client: Client, today: date) -> list[CostRow]:
 
 
 def bars(days: list[CostRow]) -> list[Bar]:
-    """The bars of the chart, as high as their cost."""
+    """The bars of the chart, with heights in proportion to the costs."""
     most = max((day.cost for day in days), default=0.0)
     step = WIDTH / max(1, len(days))
     return [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fanfold.server.web.chinese import frame, listing, money, nouns, operating, task
+from fanfold.server.web.chinese import changes, frame, listing, money, nouns, operating, table, task, templates
 
 WORDS: dict[str, str] = {
     **frame.WORDS,
@@ -10,5 +10,8 @@ WORDS: dict[str, str] = {
     **operating.WORDS,
     **task.WORDS,
     **money.WORDS,
+    **templates.WORDS,
+    **table.WORDS,
+    **changes.WORDS,
     **nouns.WORDS,
 }

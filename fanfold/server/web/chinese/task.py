@@ -1,6 +1,8 @@
 """Chinese texts for the pages of a task and an item."""
 
 WORDS: dict[str, str] = {
+    "Download the results so far": "下载目前的结果",
+    "so far: {done} of {total}": "目前：{done} / {total}",
     "as": "其他格式",
     "Download in another form": "以其他格式下载",
     "pause or resume": "暂停或继续",
@@ -125,7 +127,7 @@ WORDS: dict[str, str] = {
     "made by {model}": "由 {model} 生成",
     "from the cache": "来自缓存",
     "on {name}": "在 {name} 上",
-    "Fallback": "后备",
+    "Degraded": "后备",
     "Done, but not as requested:": "已完成，但不是按要求做成的：",
     "details": "详情",
     "Picture": "图片",
@@ -183,11 +185,11 @@ WORDS: dict[str, str] = {
     "Delete “{title}” with its items, results and files.": "删除“{title}”及其条目、结果和文件。",
     "This cannot be undone.": "此操作无法撤销。",
     ", about {cost}": "，约 {cost}",
-    "{items} by fallback": "{items}为替代结果",
-    "{items} by fallback, {count} accepted": "{items}为替代结果，已接受 {count} 项",
-    "{items} by fallback, accepted": "{items}为替代结果，已接受",
-    "by fallback": "替代结果",
-    "by fallback, accepted": "替代结果，已接受",
+    "{items} degraded": "{items}为替代结果",
+    "{items} degraded, {count} accepted": "{items}为替代结果，已接受 {count} 项",
+    "{items} degraded, accepted": "{items}为替代结果，已接受",
+    "degraded": "替代结果",
+    "degraded, accepted": "替代结果，已接受",
     "Done, but not as requested; accepted as it is. It can still be redone.": (
         "已完成，但不是按要求做成的，已按现状保留。仍可重做。"
     ),
@@ -231,11 +233,10 @@ WORDS: dict[str, str] = {
     "Decided by": "决定人",
     "reject": "拒绝",
     "replace": "替换",
-    "merges again in a moment: its results were decided about": "即将重新合并：结果有了新的决定",
+    "merges again in a moment: there are new decisions about its results": "即将重新合并：结果有了新的决定",
     "key": "键",
     "{count} items": "{count} 项",
     "ask the service again": "再次查询该服务",
-    "In batches: {sent} questions at the service, {collected} to be sent": "批次中：服务端 {sent} 个问题，待发送 {collected} 个",
     "Ask the rest now, at the full price? A batch that no other task waits for is cancelled at the service; "
     "what it has answered is used.": "现在以全价提问其余问题？没有其他任务等待的批次会在服务端取消；已回答的部分会被使用。",
     "Ask live": "立即提问",

@@ -2,6 +2,9 @@
 
 ONE: dict[str, str] = {
     "{count} items of {stage}": "{count} item of {stage}",
+    "Delete the template “{name}” with its {count} versions. Tasks that used it are not changed.": (
+        "Delete the template “{name}” with its only version. Tasks that used it are not changed."
+    ),
     "{count} bytes": "{count} byte",
     "{count} tokens": "{count} token",
     "{count} calls": "{count} call",

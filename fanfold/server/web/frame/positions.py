@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from fanfold.engine.client import Client
-from fanfold.engine.queries.page import PageQueries
+from fanfold.engine.queries.web_queries import WebQueries
 from fanfold.errors import BadInput, NotFound
 from fanfold.model.text.sentences import say
 
@@ -17,7 +17,7 @@ MOST = 10_000
 
 def key_at(client: Client, task_id: str, stage: str, position: int) -> str:
     """The key of the item at a position."""
-    found = PageQueries(client.lookup).items_from(task_id, stage, position)
+    found = WebQueries(client.lookup).items_from(task_id, stage, position)
     if not found or found[0].seq != position + 1:
         raise NotFound(say("no_position", task=task_id, position=position + 1, stage=stage))
     return found[0].key
@@ -26,7 +26,7 @@ def key_at(client: Client, task_id: str, stage: str, position: int) -> str:
 def keys_at(client: Client, task_id: str, stage: str, ranges: str, states: Sequence[str]) -> list[str]:
     """The keys of the items at positions such as ``0-36,40`` that are in one of the states."""
     positions = [at for first, last in parsed(ranges) for at in range(first, last + 1)]
-    return PageQueries(client.lookup).keys_at(task_id, stage, positions, states)
+    return WebQueries(client.lookup).keys_at(task_id, stage, positions, states)
 
 
 def parsed(ranges: str) -> list[tuple[int, int]]:

@@ -14,12 +14,16 @@ from starlette.responses import HTMLResponse
 
 from fanfold.engine.installed import applications
 from fanfold.errors import DatabaseProblem
-from fanfold.model.values.money import told_dollars as dollars
-from fanfold.model.values.questions import money
+from fanfold.model.money.amounts import told_dollars as dollars
+from fanfold.model.money.batch import LaneCounts
+from fanfold.model.money.questions import money
+from fanfold.model.text.sentences import Sentence, say
+from fanfold.model.words import batched_where
 from fanfold.server.app_state import AppState, place_of
 from fanfold.server.requests.access import COOKIE, Access
 from fanfold.server.web.frame.languages import LANGUAGES, Words, language_of
 from fanfold.server.web.frame.static_files import static
+from fanfold.server.web.table.cell_words import cell_words
 
 
 @cache
@@ -33,9 +37,10 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"duration": duration, "count": count, "size": size, "clock": clock, "iso": iso, "money": money}
-    made.filters |= {"rough": rough, "elapsed": elapsed, "dollars": dollars}
+    made.filters |= {"rough": rough, "elapsed": elapsed, "dollars": dollars, "in_batches": in_batches}
     made.globals |= {"static": static, "languages": LANGUAGES, "token_cookie": COOKIE}
     made.globals |= {"here": here, "living_workers": living_workers, "typed_example": typed_example}
+    made.globals |= {"takes_templates": takes_templates, "cell_words": cell_words}
     return made
 
 
@@ -61,6 +66,11 @@ def typed_example() -> str:
     """An example command to type: the first one an application provides."""
     known = (command.example for application in applications() for command in application.commands)
     return next(filter(None, known), "run demo")
+
+
+def takes_templates(place: AppState) -> bool:
+    """Whether a pipeline of this server takes templates; only then do the pages offer them."""
+    return any(pipeline.template_kinds for pipeline in place.pipelines.values())
 
 
 def living_workers(place: AppState) -> int | None:
@@ -137,3 +147,8 @@ def clock(moment: datetime | None) -> str:
 def iso(moment: datetime | None) -> str:
     """A time for machines."""
     return "" if moment is None else moment.astimezone(UTC).isoformat(timespec="seconds")
+
+
+def in_batches(counts: LaneCounts) -> Sentence:
+    """Where the questions of a task are in the batch lane."""
+    return say("in_batches", where=batched_where(counts))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 from urllib.parse import quote, urlencode
 
@@ -12,19 +11,20 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from fanfold.model.decision import PART_LENGTH, Decision, DecisionVerdict
 from fanfold.model.item import ItemDetail
 from fanfold.model.lifecycle import ItemState
-from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.model.plan import Kind
 from fanfold.model.task import Task
 from fanfold.server.api.shapes import file_url
 from fanfold.server.app_state import AppState
 from fanfold.server.requests.access import Access, Asking, At, Looking
 from fanfold.server.requests.hiding import without_secrets
+from fanfold.server.web.frame.chosen_view import view_of
 from fanfold.server.web.frame.markdown import rendered
 from fanfold.server.web.frame.model_choices import choices
 from fanfold.server.web.frame.positions import key_at
 from fanfold.server.web.frame.templating import page
 from fanfold.server.web.item.decide_form import is_merged, parts_of
 from fanfold.server.web.item.diff import changes
+from fanfold.server.web.item.record_fields import record_values
 from fanfold.server.web.task import result_view as outcome
 from fanfold.server.web.views import show as show_output
 from fanfold.server.web.views.shown import Shown
@@ -35,12 +35,6 @@ SHOWN_DECISIONS = 500
 Tab = Literal["rendered", "source", "changes"]
 Key = Annotated[str, Query(max_length=1_000)]
 Stage = Annotated[str | None, Query(max_length=100)]
-
-
-def view_of(pipelines: Mapping[str, Pipeline], task: Task) -> str:
-    """The view chosen by the task's application; empty if the server does not know the pipeline."""
-    pipeline = pipelines.get(task.pipeline)
-    return pipeline.view if pipeline is not None else ""
 
 
 @router.get("/tasks/{task_id}/item")
@@ -54,6 +48,8 @@ def show(
     stage: Stage = None,
     tab: Tab | None = None,
     position: Annotated[int | None, Query(ge=0, le=1_000_000_000)] = None,
+    row: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
+    column: Annotated[str, Query(max_length=200)] = "",
 ) -> Response:
     """Show one item; a request by position is resolved to its key."""
     task = client.get(task_id)
@@ -64,7 +60,8 @@ def show(
     decided = client.decisions(task.id, stage=detail.item.stage, item=detail.item.key, limit=SHOWN_DECISIONS)
     may_decide = access.may_change and detail.item.state == ItemState.DONE and is_merged(task, detail.item.stage)
     parts = parts_of(client, task, detail.item.stage, detail.item.key) if may_decide else None
-    return _page(request, access, place, task, detail, decided, parts, tab)
+    record = record_values(place, client, task, detail, (row, column), access.may_change)
+    return _page(request, access, place, task, detail, decided, parts, tab, record)
 
 
 def _page(
@@ -76,6 +73,7 @@ def _page(
     decided: list[Decision],
     parts: list[str] | None,
     tab: Tab | None,
+    record: dict[str, Any],
 ) -> HTMLResponse:
     view = view_of(place.pipelines, task)
     made, before = show_output(view, detail.output, task.id), show_output(view, detail.previous, task.id)
@@ -113,6 +111,7 @@ def _page(
         parts=parts,
         part_length=PART_LENGTH,
         verdicts=[one.value for one in DecisionVerdict],
+        **record,
     )
 
 

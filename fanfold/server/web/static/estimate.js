@@ -1,4 +1,4 @@
-// What would it cost? Asks for the values or files that would be sent, and shows the answer below the form.
+// Estimates the cost of a new task from the values or files in the form, and shows it below the form.
 
 import { sentenceOf } from "./notice.js";
 import { chosen, options } from "./options.js";

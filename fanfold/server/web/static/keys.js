@@ -51,8 +51,8 @@ document.addEventListener("keydown", (event) => {
   }
   goUntil = 0;
   const element = declared(event.key);
-  // In browsers, Escape also stops loading, so start the navigation after that.
-  if (element && event.key === "Escape") setTimeout(() => element.click(), 50);
+  // In browsers, Escape also stops loading, so start the navigation after that. The element may have been drawn again by then.
+  if (element && event.key === "Escape") setTimeout(() => (element.isConnected ? element : declared("Escape"))?.click(), 50);
   else if (element) element.click();
   else if (ALWAYS[event.key]) ALWAYS[event.key]();
   else return;

@@ -19,6 +19,9 @@ export function chosen() {
     meanings: JSON.parse(option.dataset.options),
     items: Boolean(option.dataset.items),
     files: Boolean(option.dataset.files),
+    together: Boolean(option.dataset.together),
+    local: Boolean(option.dataset.local),
+    open: Boolean(option.dataset.open),
     declared: form.querySelector(`[data-declared="${CSS.escape(option.value)}"]`),
     front: form.querySelector(`[data-front="${CSS.escape(option.value)}"]`),
   };
@@ -37,7 +40,7 @@ export function options() {
   const found = {};
   for (const name of PLAIN) {
     const value = form.elements[name].value.trim();
-    if (name in known && value) found[name] = value;
+    if (name in known && value && (now.local || value !== "local")) found[name] = value;
   }
   if (now.declared) return Object.assign(found, now.front ? saidIn(now.front) : {}, saidIn(now.declared));
   for (const line of more.value.split("\n").map((one) => one.trim()).filter(Boolean)) {
@@ -49,7 +52,7 @@ export function options() {
   return found;
 }
 
-const fieldsOf = (place) => [...place.querySelectorAll("input, select, textarea")];
+const fieldsOf = (place) => [...place.querySelectorAll("input, select:not([data-fills]), textarea")];
 const nameOf = (field) => field.name.split(":").at(-1);
 const offered = (field) => [...(field.options ?? [])].find((one) => one.defaultSelected)?.value ?? field.defaultValue ?? "";
 
@@ -75,6 +78,8 @@ function valueOf(text) {
   }
 }
 
+let shown = "";
+
 function show() {
   const now = chosen();
   const onlyFiles = now.accepts.length > 0;
@@ -85,7 +90,11 @@ function show() {
   document.getElementById("start").hidden = onlyFiles;
   for (const field of form.querySelectorAll("[data-option]")) field.hidden = !(field.dataset.option in now.meanings);
   const model = form.querySelector("[data-option=model]");
-  model.hidden ||= form.elements.provider.value === "local" && "provider" in now.meanings;
+  const none = form.elements.provider.options[0];
+  if (none) none.textContent = now.local ? none.dataset.local : none.dataset.default;
+  model.hidden ||= now.local && form.elements.provider.value === "local" && "provider" in now.meanings;
+  if (now.open && now.name !== shown) form.querySelector("details.more").open = true;
+  shown = now.name;
   if (model.hidden) form.elements.model.value = "";
   for (const place of form.querySelectorAll("[data-declared]")) place.hidden = place !== now.declared;
   for (const place of form.querySelectorAll("[data-front]")) place.hidden = place !== now.front;
@@ -134,7 +143,27 @@ function recall() {
   if (more.value.trim()) form.querySelector("details.more").open = true;
 }
 
+/** A link of a template names the pipeline, the option and the template to start with. */
+function follow() {
+  const asked = new URLSearchParams(location.search);
+  const name = `option:${asked.get("pipeline")}:${asked.get("option")}`;
+  const field = asked.get("template") && form.elements[name];
+  if (!field) return;
+  pipeline.value = asked.get("pipeline");
+  field.value = asked.get("template");
+  if (field.closest("details.more")) field.closest("details.more").open = true;
+}
+
+/** A chosen template fills the field that takes its text. */
+form.addEventListener("change", (event) => {
+  const field = document.getElementById(event.target.dataset?.fills);
+  if (!field) return;
+  field.value = event.target.value;
+  event.target.value = "";
+});
+
 recall();
+follow();
 show();
 form.addEventListener("change", () => { show(); keep(); });
 form.addEventListener("input", keep);

@@ -32,7 +32,7 @@ function loadSoon() {
   }, PAUSE_MILLISECONDS);
 }
 
-/** The state of an item by its letter; a fallback result counts as done. */
+/** The state of an item by its letter; a degraded result counts as done. */
 const stateOf = (letter) => (letter === "g" ? "done" : STATES[letter]);
 
 function cells(data) {
@@ -53,7 +53,7 @@ function moved() {
   if (!isInCells && !SETTLED.includes(item().dataset.state)) loadSoon();
 }
 
-// A command may not change the cell: an accepted fallback stays a fallback.
+// A command may not change the cell: an accepted result stays degraded.
 document.addEventListener("fanfold:changed", loadSoon);
 
 function gone() {

@@ -105,13 +105,22 @@ function unfold() {
   (helping ?? fold)?.querySelector("input:not([type=hidden]), select")?.focus();
 }
 
+/** Load the folds that were opened before htmx listened; each loads only once. */
+function loadOpenFolds() {
+  for (const fold of document.querySelectorAll(".fold[open]")) window.htmx.trigger(fold, "toggle");
+}
+
 addEventListener("hashchange", unfold);
 document.addEventListener("click", (event) => {
   if (event.target.closest("a[href='#failures']")) setTimeout(unfold);
 });
 // Run after the load event: a browser that scrolls to the anchor itself would remove the focus again.
-if (document.readyState === "complete") unfold();
-else addEventListener("load", () => setTimeout(unfold));
+function opened() {
+  unfold();
+  loadOpenFolds();
+}
+if (document.readyState === "complete") opened();
+else addEventListener("load", () => setTimeout(opened));
 makeGrid();
 const stream = connect(() => `/live${address}?after=${newest}`, {
   head: renewHead,

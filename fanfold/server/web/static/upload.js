@@ -1,4 +1,4 @@
-// Uploads files: each becomes its own task, at most three upload at a time, and the choices are remembered.
+// Uploads files, at most three at a time. Each file becomes a task, or all become one. The choices are remembered.
 import { chosen, fitting, objection, options } from "./options.js";
 import { sentenceOf } from "./notice.js";
 
@@ -14,8 +14,10 @@ let running = 0;
 
 const say = (text, named = {}) => text.replace(/\{(\w+)\}/g, (whole, name) => named[name] ?? whole);
 
-/** What a new task may cost, as it was written; empty for no budget. */
+/** The budget of a new task, as typed; empty for no budget. */
 const budget = () => form.elements.budget.value.trim();
+/** The number of items of a sample; 0 for all. */
+const sample = () => Number(form.elements.sample.value) || 0;
 
 function complain(sentences) {
   problem.textContent = sentences.join("\n");
@@ -38,27 +40,32 @@ async function take(files) {
     return;
   }
   const sentences = [];
+  const fit = [];
   for (const file of files) {
     if (!pipeline.files) sentences.push(say(form.dataset.noFiles, { pipeline: pipeline.title }));
     else if (!fitting(file.name)) {
       sentences.push(say(form.dataset.refused, { file: file.name, pipeline: pipeline.title, endings: pipeline.accepts.join(", ") }));
     } else if (!file.size) sentences.push(say(form.dataset.empty, { file: file.name }));
-    else add(file, pipeline.name, said);
+    else fit.push(file);
   }
+  const tasks = pipeline.together && fit.length ? [fit] : fit.map((file) => [file]);
+  for (const some of tasks) add(some, pipeline.name, said);
   complain([...new Set(sentences)].slice(0, 5));
   begin();
 }
 
-function add(file, pipeline, said) {
+/** A row for the files of one task. */
+function add(files, pipeline, said) {
+  const label = files.length > 1 ? `${files[0].name} + ${files.length - 1}` : files[0].name;
   const row = document.createElement("li");
   row.className = "upload-item";
   const name = document.createElement("bdi");
   name.className = "upload-name";
-  name.textContent = file.name;
+  name.textContent = label;
   const bar = document.createElement("progress");
   bar.max = 100;
   bar.value = 0;
-  bar.setAttribute("aria-label", file.name);
+  bar.setAttribute("aria-label", label);
   const state = document.createElement("span");
   state.className = "upload-state figures muted";
   state.textContent = form.dataset.waits;
@@ -68,7 +75,7 @@ function add(file, pipeline, said) {
   button.textContent = form.dataset.cancel;
   row.append(name, bar, state, button);
   uploads.append(row);
-  const upload = { file, pipeline, said, row, bar, state, button, request: null };
+  const upload = { files, pipeline, said, row, bar, state, button, request: null };
   button.addEventListener("click", () => cancel(upload));
   waiting.push(upload);
 }
@@ -80,13 +87,14 @@ function begin() {
   }
 }
 
-/** Send one file. fetch reports no upload progress, so this uses XMLHttpRequest. */
+/** Send the files of one task. fetch reports no upload progress, so this uses XMLHttpRequest. */
 function send(upload) {
   const body = new FormData();
   body.append("pipeline", upload.pipeline);
   body.append("options", JSON.stringify(upload.said));
   if (budget()) body.append("budget", JSON.stringify(budget()));
-  body.append("file", upload.file, upload.file.name);
+  if (sample()) body.append("sample", JSON.stringify(sample()));
+  for (const file of upload.files) body.append("file", file, file.name);
   const request = new XMLHttpRequest();
   upload.request = request;
   request.upload.addEventListener("progress", (event) => {
@@ -124,12 +132,12 @@ function finish(upload, trouble) {
   upload.button.before(again);
 }
 
-/** Send a file again with the current options, which may have been the cause. */
+/** Send files again with the current options, which may have been the cause. */
 function tryAgain(upload) {
   upload.row.remove();
-  if (chosen().name === upload.pipeline) take([upload.file]);
+  if (chosen().name === upload.pipeline) take(upload.files);
   else {
-    add(upload.file, upload.pipeline, upload.said);
+    add(upload.files, upload.pipeline, upload.said);
     begin();
   }
 }
@@ -155,6 +163,7 @@ async function sendValues() {
   }
   const body = { pipeline: pipeline.name, options: said, [pipeline.items ? "items" : "inputs"]: Array.isArray(given) ? given : [given] };
   if (budget()) body.budget = budget();
+  if (sample()) body.sample = sample();
   try {
     const answer = await fetch("/api/v1/tasks", {
       method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),

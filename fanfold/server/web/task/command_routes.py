@@ -128,7 +128,7 @@ def go_on_with(client: Client, task: Task, options: dict[str, Any]) -> None:
 def raise_budget(
     request: Request, client: Looking, access: Changing, task_id: str, by: Annotated[str, Form(max_length=20)]
 ) -> Response:
-    """Raise the budget of a task by an amount in dollars; a task that was paused because of it goes on."""
+    """Raise the budget of a task by an amount in dollars; a task that was paused because of it resumes."""
     client.raise_budget(task_id, by=by)
     return answered(request, task_id)
 
@@ -180,7 +180,7 @@ def _accepted(client: Client, task_id: str) -> tuple[str, list[str]]:
     for stage in client.get(task_id).stages:
         if found := client.items(task_id, stage=stage.name, degraded=True, limit=MOST):
             return stage.name, [one.key for one in found]
-    raise BadInput("There are no fallback results any more.")
+    raise BadInput("There are no degraded results left.")
 
 
 def _failed(client: Client, task_id: str, stage: str) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from fanfold.engine.client import Client
-from fanfold.engine.queries.page import PageQueries
+from fanfold.engine.queries.web_queries import WebQueries
 from fanfold.model.lifecycle import ItemState
 from fanfold.model.plan import Kind
 from fanfold.model.task import Task
@@ -82,7 +82,7 @@ def groups(client: Client, task_id: str) -> list[Group]:
 
 
 def asks_models(client: Client, task: Task, group: Group) -> bool:
-    """Whether another model could help: the stage works on single items, or a model was called.
+    """Whether another model could help: the stage works on items, or a model was called.
 
     Splits and merges work on files, and an encrypted or empty file is the same for every model.
     """
@@ -96,7 +96,7 @@ def asks_models(client: Client, task: Task, group: Group) -> bool:
 def shortfalls(client: Client, task_id: str, t: Words) -> list[tuple[str, int]]:
     """Reasons of degraded items with counts; reasons that differ only in numbers or ids are one."""
     found: dict[str, tuple[str, int, int]] = {}
-    for _, reason, count in PageQueries(client.lookup).shortfalls(task_id, READ_GROUPS):
+    for _, reason, count in WebQueries(client.lookup).shortfalls(task_id, READ_GROUPS):
         example, before, kinds = found.get(masked(reason), (reason, 0, 0))
         found[masked(reason)] = (example, before + count, kinds + 1)
     many = sorted(found.values(), key=lambda one: -one[1])[:SHOWN_REASONS]
@@ -105,14 +105,14 @@ def shortfalls(client: Client, task_id: str, t: Words) -> list[tuple[str, int]]:
 
 
 def _first_keys(client: Client, task_id: str, stage: str, code: str, message: str) -> list[str]:
-    return PageQueries(client.lookup).failed_keys(task_id, stage, code, message, SHOWN_KEYS)
+    return WebQueries(client.lookup).failed_keys(task_id, stage, code, message, SHOWN_KEYS)
 
 
 def keys_of(client: Client, task_id: str, mark: str) -> tuple[str, list[str]]:
     """The stage and all keys of a group; no keys if the group no longer exists."""
     for group in groups(client, task_id):
         if group.mark == mark:
-            failed = PageQueries(client.lookup).failed_like(task_id, group.stage, group.code)
+            failed = WebQueries(client.lookup).failed_like(task_id, group.stage, group.code)
             wanted = masked(group.message)
             return group.stage, [key for key, message in failed if masked(message) == wanted]
     return "", []

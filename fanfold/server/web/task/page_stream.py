@@ -14,7 +14,7 @@ from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from fanfold.engine.client import Client
-from fanfold.engine.queries.page import PageQueries
+from fanfold.engine.queries.web_queries import WebQueries
 from fanfold.errors import DatabaseProblem, NotFound
 from fanfold.model.task import Cells, Event, Task
 from fanfold.server.app_state import AppState
@@ -61,7 +61,7 @@ class Reader:
                 yield ServerSentEvent(event=name, raw_data=html)
 
     async def rows(self, task: Task, events: tuple[Event, ...]) -> AsyncIterator[ServerSentEvent]:
-        """One message for several events, newest first; its id is that of the newest."""
+        """One message for several events, newest first, with the id of the newest."""
         if events:
             newest_first = sorted(events, key=lambda event: -event.id)[:SHOWN]
             name = f"events {newest_first[0].id} {len(events)}"
@@ -181,7 +181,7 @@ def events_since(client: Client, task_id: str, since: int) -> tuple[Event, ...]:
     """The latest events after ``since``; none if the task was deleted in the meantime."""
     try:
         return tuple(
-            event for event in PageQueries(client.lookup).latest_events(task_id, limit=SHOWN) if event.id > since
+            event for event in WebQueries(client.lookup).latest_events(task_id, limit=SHOWN) if event.id > since
         )
     except (NotFound, DatabaseProblem):
         return ()

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from fanfold.engine.client import Client
-from fanfold.engine.queries.page import PageQueries
+from fanfold.engine.queries.web_queries import WebQueries
 from fanfold.errors import FanfoldError
 from fanfold.model.item import Result
 from fanfold.model.plan import Kind
@@ -76,14 +76,14 @@ def rendered(found: Outcome) -> Rendered | None:
 
 
 def outcome(client: Client, task: Task, *, most_bytes: int | None = READ_BYTES) -> Outcome:
-    """The result of a task. Of a text larger than ``most_bytes``, only the beginning is read and files are not listed."""
+    """The result of a task. If a text is larger than ``most_bytes``, only its beginning is read and files are not listed."""
     whole = f"/api/v1/tasks/{task.id}/result"
     if task.stages[-1].kind == Kind.EACH:
         return Outcome((Download("result.json", 0, whole),) if task.done else (), of_items=True)
     pipeline = client.pipelines.get(task.pipeline)
     renders = pipeline is None or pipeline.view in ("", "document")
     try:
-        large = PageQueries(client.lookup).large_result(task.id)
+        large = WebQueries(client.lookup).large_result(task.id)
         if large is not None and most_bytes is not None and large.size > most_bytes:
             return _look_at(large, whole, renders)
         value = client.result(task.id)

@@ -58,6 +58,7 @@ def fields_of(client: Client, task: Task, t: Words) -> list[OptionField]:
     return [
         OptionField(name, t(one.help).replace("`", ""), shown(one, known.get(name)), one)
         for name, one in pipeline.declared.items()
+        if not one.hidden
     ]
 
 

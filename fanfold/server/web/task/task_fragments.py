@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fanfold.engine.client import Client
-from fanfold.engine.queries.budgets import BudgetQueries
-from fanfold.engine.queries.page import PageQueries
+from fanfold.engine.queries.money.budgets import BudgetQueries
+from fanfold.engine.queries.web_queries import WebQueries
 from fanfold.engine.take_action import offered
 from fanfold.model.lifecycle import TaskState
+from fanfold.model.money.estimates import is_sampled
 from fanfold.model.pipelines.actions import Action
 from fanfold.model.pipelines.options import Option
 from fanfold.model.task import Event, StageSpan, Task
@@ -43,7 +44,7 @@ class ShownTask:
 def spans_of(client: Client, task: Task) -> tuple[StageSpan, ...]:
     """Durations of the stages; queried again only when the task has moved to another stage."""
     seen = (task.id, task.stage, task.state, task.started_at, task.finished_at)
-    return SPANS.get(client.store, seen, lambda: PageQueries(client.lookup).stages(task.id))
+    return SPANS.get(client.store, seen, lambda: WebQueries(client.lookup).stages(task.id))
 
 
 HELD = 50
@@ -70,11 +71,12 @@ def head_html(shown: ShownTask) -> str:
         choices=choices(shown.place, task) if shown.may_change and _can_go_on_otherwise(task) else (),
         switches=choices(shown.place, task) if shown.may_change and may_switch(shown.client, task) else (),
         way=way,
-        makers=PageQueries(shown.client.lookup).makers(task.id) if 0 < task.done <= COUNTED else {},
+        makers=WebQueries(shown.client.lookup).makers(task.id) if 0 < task.done <= COUNTED else {},
         took=headline.took(task),
         counts=grid_counts(task),
         unit=headline.unit_of(shown.client, task),
         budget=BudgetQueries(shown.client.lookup).of(task),
+        sampled=shown.client.extrapolate(task.id) if is_sampled(task.wait_reason) else None,
     )
 
 

@@ -8,10 +8,12 @@ from datetime import UTC, datetime
 
 from fanfold.engine.client import Client
 from fanfold.model.lifecycle import ItemState, TaskState
+from fanfold.model.money.budgets import waits_for_budget
+from fanfold.model.money.estimates import is_sampled
+from fanfold.model.money.questions import Spending, money
 from fanfold.model.pipelines.forms import Form
 from fanfold.model.plan import Kind
 from fanfold.model.task import StageSpan, StageView, Task
-from fanfold.model.values.questions import Spending, money
 from fanfold.server.web.frame.languages import Words
 
 FEW = 10
@@ -63,7 +65,7 @@ def has_items(task: Task) -> bool:
 
 
 def is_each(task: Task, stage: str) -> bool:
-    """Whether a stage works on single items and not on the whole task."""
+    """Whether a stage works on items and not on the whole task."""
     return any(one.name == stage and one.kind == Kind.EACH for one in task.stages)
 
 
@@ -91,7 +93,7 @@ def _stage_state(task: Task, is_now: bool, settled: bool, failed: int, total: in
 
 
 def _end(span: StageSpan, task: Task) -> datetime:
-    """End of a stage: at the latest that of its task, because a timeline is at least a second long."""
+    """End of a stage, not later than the end of its task, because a timeline is at least a second long."""
     end = span.ended_at or datetime.now(UTC)
     return end if task.finished_at is None else max(span.started_at, min(end, task.finished_at))
 
@@ -115,9 +117,12 @@ def unit_of(client: Client, task: Task) -> tuple[str, str]:
 
 
 def forms_of(client: Client, task: Task) -> tuple[Form, ...]:
-    """The forms of the result; none if the server does not know the pipeline."""
+    """The forms possible now; before the task is completed, only partial ones. Empty for an unknown pipeline."""
     pipeline = client.pipelines.get(task.pipeline)
-    return tuple(pipeline.forms.values()) if pipeline is not None else ()
+    forms = tuple(pipeline.forms.values()) if pipeline is not None else ()
+    if task.state is TaskState.COMPLETED:
+        return forms
+    return tuple(form for form in forms if form.partial) if task.done or task.failed else ()
 
 
 def failed_items(task: Task) -> int:
@@ -156,7 +161,9 @@ def _command(task: Task, verb: str, t: Words) -> OfferedCommand:
         sentence = _ask_merge(task, t) if anyway else ""
         return OfferedCommand(verb, label, key, sentence, t("Merge"), primary=task.state is TaskState.WAITING)
     if verb == "resume":
-        return OfferedCommand(verb, t("resume"), key, primary=True)
+        # Raising the budget, or the button beside the estimate of a sample, comes first.
+        others = waits_for_budget(task.wait_reason) or is_sampled(task.wait_reason)
+        return OfferedCommand(verb, t("resume"), key, primary=not others)
     asked = {"cancel": _ask_cancel, "rerun": _ask_rerun, "delete": _ask_delete}.get(verb)
     label = t(LABELS.get(verb, verb))
     if asked is None:

@@ -7,16 +7,19 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
-from fanfold.engine.queries.page import PageQueries
+from fanfold.engine.queries.web_queries import WebQueries
 from fanfold.errors import NotFound
 from fanfold.model.lifecycle import ItemState
 from fanfold.model.task import Task
 from fanfold.model.text.sentences import say
 from fanfold.model.values.files import File
 from fanfold.server.api.shapes import file_url
+from fanfold.server.changes.window import shows_changes
 from fanfold.server.requests.access import Asking, At, Looking
 from fanfold.server.requests.hiding import without_secrets
+from fanfold.server.tables.window import has_table
 from fanfold.server.watching.snapshots import seconds_left
+from fanfold.server.web.frame.chosen_view import view_of
 from fanfold.server.web.frame.languages import Words, language_of
 from fanfold.server.web.frame.model_choices import choices
 from fanfold.server.web.frame.positions import in_runs
@@ -45,9 +48,9 @@ Stage = Annotated[str | None, Query(max_length=100)]
 def show(request: Request, access: Asking, client: Looking, place: At, task_id: str, stage: Stage = None) -> Response:
     """The page of one task."""
     task = client.get(task_id)
-    cells = PageQueries(client.lookup).cells(task.id, stage)
+    cells = WebQueries(client.lookup).cells(task.id, stage)
     shown = ShownTask(place, client, Words(language_of(request)), task, access.may_change, seconds_left(task))
-    latest = PageQueries(client.lookup).latest_events(task.id, limit=1)
+    latest = WebQueries(client.lookup).latest_events(task.id, limit=1)
     return page(
         request,
         "task.html",
@@ -59,6 +62,8 @@ def show(request: Request, access: Asking, client: Looking, place: At, task_id: 
         failures=failures_html(shown),
         choices=choices(place, task) if access.may_change else (),
         newest=latest[0].id if latest else 0,
+        has_changes=shows_changes(task, view_of(place.pipelines, task)),
+        has_table=has_table(task, view_of(place.pipelines, task)),
         **facts(task),
     )
 
@@ -80,7 +85,7 @@ def facts(task: Task) -> dict[str, Any]:
 @router.get("/tasks/{task_id}/cells")
 def cells(client: Looking, task_id: str, stage: Stage = None) -> JSONResponse:
     """All cells of a stage."""
-    found = PageQueries(client.lookup).cells(task_id, stage)
+    found = WebQueries(client.lookup).cells(task_id, stage)
     return JSONResponse(
         {"stage": found.stage, "total": found.total, "width": found.width, "all": in_runs(found.letters)}
     )
@@ -97,7 +102,7 @@ def cell(
     width: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
 ) -> HTMLResponse:
     """Tooltip of a cell: its item, or counts by state if the cell stands for several items."""
-    items = PageQueries(client.lookup).items_from(task_id, stage, position * width, min(width, 500))
+    items = WebQueries(client.lookup).items_from(task_id, stage, position * width, min(width, 500))
     items = [item for item in items if item.seq <= (position + 1) * width]
     if not items:
         raise NotFound(say("no_position", task=task_id, position=position + 1, stage=stage))
@@ -120,9 +125,9 @@ def listed(
 ) -> HTMLResponse:
     """The items as a paged table that needs no scripts."""
     task = client.get(task_id)
-    name = stage or PageQueries(client.lookup).cells(task.id).stage
+    name = stage or WebQueries(client.lookup).cells(task.id).stage
     if position and after is None:
-        before = PageQueries(client.lookup).items_from(task.id, name, position - 1)
+        before = WebQueries(client.lookup).items_from(task.id, name, position - 1)
         after = before[0].key if before else None
     states = [state] if state else []
     items = client.items(task.id, stage=name, states=states, degraded=degraded or None, after=after, limit=LISTED + 1)
@@ -144,7 +149,7 @@ def listed(
 def timeline(request: Request, access: Asking, client: Looking, task_id: str) -> HTMLResponse:
     """The timeline as a drawing."""
     task = client.get(task_id)
-    kept = PageQueries(client.lookup).timeline(task.id)
+    kept = WebQueries(client.lookup).timeline(task.id)
     return page(request, "_timeline.html", access, task=task, timeline=kept, drawing=drawn(kept, task.finished_at))
 
 
@@ -158,7 +163,7 @@ def events(
 ) -> HTMLResponse:
     """The latest events, or those before a given one, newest first."""
     task = client.get(task_id)
-    found = PageQueries(client.lookup).latest_events(task.id, before, EVENTS + 1)
+    found = WebQueries(client.lookup).latest_events(task.id, before, EVENTS + 1)
     older = found[EVENTS - 1].id if len(found) > EVENTS else None
     name = "_events_page.html" if before is None else "_events_older.html"
     return page(request, name, access, task=task, events=found[:EVENTS], older=older)

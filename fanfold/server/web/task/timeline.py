@@ -43,7 +43,7 @@ class Drawing:
     """The whole drawing: stages, workers, failed attempts, and time ticks below."""
 
     stages: tuple[TimelineBlock, ...]
-    lanes: tuple[TimelineRow, ...]
+    rows: tuple[TimelineRow, ...]
     mishaps: tuple[TimelineBlock, ...]
     seconds: float
     most: int
@@ -53,7 +53,7 @@ def drawn(timeline: Timeline, finished_at: datetime | None = None) -> Drawing:
     """The timeline as rectangles. The last stage ends with the task, although the drawing spans at least a second."""
     end = finished_at or timeline.ended_at
     whole = (timeline.ended_at - timeline.started_at).total_seconds()
-    most = max([1, *(sum(pair) for lane in timeline.lanes for pair in zip(lane.done, lane.failed, strict=True))])
+    most = max([1, *(sum(pair) for row in timeline.rows for pair in zip(row.done, row.failed, strict=True))])
     stages = tuple(
         _block(
             timeline, span.started_at, max(span.started_at, min(span.ended_at or end, end)), "stage", name=span.stage
@@ -64,7 +64,7 @@ def drawn(timeline: Timeline, finished_at: datetime | None = None) -> Drawing:
         _block(timeline, one.started_at or one.ended_at, one.ended_at, f"mishap-{one.outcome}", attempt=one)
         for one in timeline.attempts
     )
-    return Drawing(stages, tuple(_row(timeline, lane, most) for lane in timeline.lanes), mishaps, whole, most)
+    return Drawing(stages, tuple(_row(timeline, row, most) for row in timeline.rows), mishaps, whole, most)
 
 
 def _block(
@@ -80,17 +80,17 @@ def _block(
     )
 
 
-def _row(timeline: Timeline, lane: WorkerPace, most: int) -> TimelineRow:
-    count = len(lane.done)
+def _row(timeline: Timeline, row: WorkerPace, most: int) -> TimelineRow:
+    count = len(row.done)
     each = 100 / count
     blocks = tuple(
         TimelineBlock(
             round(at * each, 2), round(each, 2), _look(done, failed, most), timeline.seconds_per_span, done, failed
         )
-        for at, (done, failed) in enumerate(zip(lane.done, lane.failed, strict=True))
+        for at, (done, failed) in enumerate(zip(row.done, row.failed, strict=True))
         if done or failed
     )
-    return TimelineRow(lane.worker or "", blocks, sum(lane.done), sum(lane.failed))
+    return TimelineRow(row.worker or "", blocks, sum(row.done), sum(row.failed))
 
 
 def _look(done: int, failed: int, most: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fanfold.engine.client import Client
-from fanfold.engine.queries.page import PageQueries
+from fanfold.engine.queries.web_queries import WebQueries
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.model.task import Task
@@ -42,7 +42,7 @@ def way_out(client: Client, task: Task) -> WayOut:
     is_over = task.state in (TaskState.FAILED, TaskState.PARTIAL)
     if pipeline is None or not is_over or not 0 < failed_items(task) <= MOST:
         return USUAL
-    found = PageQueries(client.lookup).failed_items(task.id, MOST)
+    found = WebQueries(client.lookup).failed_items(task.id, MOST)
     if not found or any(not is_final(pipeline, task, *one) for one in found):
         return USUAL
     options = options_help(pipeline, {code for _, code, _ in found})

@@ -10,10 +10,10 @@ from fastapi import Form, Request
 from starlette.responses import HTMLResponse
 
 from fanfold.errors import BadInput
+from fanfold.model.money.questions import Spending, money
 from fanfold.model.task import Task
-from fanfold.model.values.questions import Spending, money
 from fanfold.model.words import ACCEPT
-from fanfold.server.api.shapes import BulkWish, Command, Text
+from fanfold.server.api.shapes import BulkRequest, Command, Text
 from fanfold.server.api.tasks import MOST_AT_ONCE, bulk, filtered, named
 from fanfold.server.requests.access import Access, Changing, Looking
 from fanfold.server.threads.database_threads import Router
@@ -91,7 +91,7 @@ def carry_out_all(
     request: Request, access: Changing, client: Looking, command: Annotated[Command, Form()], task: Ids
 ) -> HTMLResponse:
     """Carry out the command for the previewed tasks; a refusal does not affect the others."""
-    report = bulk(client, BulkWish(command=command, tasks=task))
+    report = bulk(client, BulkRequest(command=command, tasks=task))
     answer = answered(request, access, "_bulk_report.html", report=report)
     answer.headers["hx-trigger"] = "fanfold:changed"
     return answer
@@ -124,7 +124,7 @@ def reason(task: Task, command: str, t: Words) -> str:
     if command == "retry" and not failed_items(task):
         return t("nothing has failed")
     if command == ACCEPT:
-        return t("it has no unaccepted fallback results")
+        return t("it has no degraded results that still need accepting")
     return t("it is {state}", state=t(task.status))
 
 

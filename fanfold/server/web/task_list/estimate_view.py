@@ -1,11 +1,11 @@
-"""What a new task would cost, for the form that starts it."""
+"""Shows what a new task would cost, in the form that starts it."""
 
 from __future__ import annotations
 
 from fastapi import Request
 from starlette.responses import HTMLResponse
 
-from fanfold.server.api.estimates import estimated
+from fanfold.server.api.money.estimates import estimated
 from fanfold.server.api.submitting import read_submission
 from fanfold.server.api.uploading import close
 from fanfold.server.requests.access import At, Changing, Looking
@@ -18,7 +18,7 @@ router = Router()
 
 @router.post("/estimate")
 async def estimate(request: Request, place: At, access: Changing, client: Looking) -> HTMLResponse:
-    """The estimate as a part of the page, in the reader's language."""
+    """The estimate as a fragment of the page, in the reader's language."""
     wanted, uploads = await read_submission(request, place, None)
     try:
         made = await unlocking(estimated, place, client, wanted, uploads)

@@ -21,7 +21,7 @@ GROUPS: dict[str, tuple[TaskState, ...]] = {
     "cancelled": (TaskState.CANCELLED,),
 }
 NEEDS = "needs"
-"""The group of tasks that need a person: gates, pauses, missing items, held items, fallbacks."""
+"""The group of tasks that need a person: gates, pauses, missing items, held items, degraded items."""
 LABELS = {
     "all": "All",
     "active": "Active",

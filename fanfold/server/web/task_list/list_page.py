@@ -15,8 +15,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, Response
 
 from fanfold.engine.client import Client
-from fanfold.engine.queries.page import PageQueries
 from fanfold.engine.queries.task_view import number_in
+from fanfold.engine.queries.web_queries import WebQueries
 from fanfold.errors import DatabaseProblem, NotFound
 from fanfold.model.lifecycle import TaskState
 from fanfold.model.task import Task, TaskOrder
@@ -103,7 +103,7 @@ def _maker(client: Client, task: Task, t: Words) -> str:
     model = task.spending.model or ""
     if not 0 < task.done <= min(task.degraded, COUNTED):
         return model
-    makers = PageQueries(client.lookup).makers(task.id)
+    makers = WebQueries(client.lookup).makers(task.id)
     return model if model in makers else ", ".join(map(t, makers)) or model
 
 
@@ -142,7 +142,7 @@ def tasks(
     values = listed(client, t, access, wanted, cursor(client, after))
     if "hx-request" in request.headers:
         return HTMLResponse(fragment("_task_list.html", t, access=access, **values))
-    return page(request, "tasks.html", access, **values, **submitting.offered(place), opened=new)
+    return page(request, "tasks.html", access, **values, **submitting.offered(place, client), opened=new)
 
 
 def cursor(client: Client, after: str | None) -> str | None:
@@ -157,7 +157,7 @@ def listed(client: Client, t: Words, access: Access, wanted: ListFilter, after: 
     """Values for the list: one page of rows, group counts and filter choices."""
     found = client.list(**wanted.asking(), after=after, limit=PAGE + 1)
     counts = client.counts()
-    groups = counts | {NEEDS: PageQueries(client.lookup).count_needing()}
+    groups = counts | {NEEDS: WebQueries(client.lookup).count_needing()}
     return {
         "tasks": found[:PAGE],
         "drawn": [draw(client, task, t, access, seconds_left(task)) for task in found[:PAGE]],
@@ -166,7 +166,7 @@ def listed(client: Client, t: Words, access: Access, wanted: ListFilter, after: 
         "wanted": wanted,
         "groups": [(name, LABELS[name], wanted.counted(groups, name)) for name in GROUPS],
         "total": sum(counts.values()),
-        "labels": PageQueries(client.lookup).labels(),
+        "labels": WebQueries(client.lookup).labels(),
         "commands": bulk.COMMANDS,
         "command_words": COMMAND_WORDS,
         "orders": ORDERS,

@@ -8,10 +8,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from fanfold.server.web.views import document, json, text
+from fanfold.server.web.views import changes, document, json, record, table, text
 from fanfold.server.web.views.shown import Shown
 
-BY_NAME = {"document": document.shown, "text": text.shown, "json": json.shown}
+BY_NAME = {
+    "document": document.shown,
+    "record": record.shown,
+    "table": table.shown,
+    "changes": changes.shown,
+    "text": text.shown,
+    "json": json.shown,
+}
 USUAL = ("document", "json")
 
 

@@ -69,7 +69,7 @@ SENTENCES: dict[str, str] = {
     "no_action": "流水线 {pipeline} 没有操作 {action!r}。可用的有：{known}。",
     "no_actions": "流水线 {pipeline} 没有操作 {action!r}。它没有任何操作。",
     "action_failed": "任务 {task} 的操作 {action} 失败：{why}",
-    "action_returned": "操作 {action} 返回了 {type}。它可以返回一句话。",
+    "action_returned": "操作 {action} 返回了 {type}。它必须返回文字，或不返回任何内容。",
     "form_not_made": "无法生成任务 {task} 的格式 {form}",
     "no_form": "流水线 {pipeline} 没有格式 {form!r}。可用的有：{known}。",
     "no_forms": "流水线 {pipeline} 没有格式 {form!r}。它没有任何格式。",

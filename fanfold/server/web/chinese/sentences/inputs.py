@@ -1,6 +1,12 @@
-"""What is wrong with something that was given, in Chinese."""
+"""What is wrong with an input, in Chinese."""
 
 SENTENCES: dict[str, str] = {
+    "template_name": "{name} 不能作为模板名称：请使用字母、数字、- _ 和 .；指定版本请写 NAME@2。",
+    "template_refused": "模板 {name} 无法使用。{problems:then}",
+    "template_contended": "其他人正在保存模板 {name}。请稍后再试。",
+    "template_marks": "模板中含有为文件和大型值保留的名称。",
+    "no_template": "没有 {kind} 类的模板 {reference}。[[查看：fanfold templates]]",
+    "no_template_kind": "这里没有流水线使用 {kind} 类的模板。现有：{known}。",
     "limit_range": "上限为 {limit}；须在 1 到 1000 之间。",
     "limit_low": "上限为 {limit}；须为 1 或更大。",
     "no_task_order": "没有排序方式 {order!r}。可用的有：{known}。",

@@ -1,7 +1,8 @@
-"""What budgets, estimates and costs have to say, in Chinese."""
+"""Sentences about budgets, estimates and costs, in Chinese."""
 
 SENTENCES: dict[str, str] = {
     "budget_amount": "{value} 不是金额：请写美元数，例如 5.00。",
+    "budget_amount_small": "{value} 太小，无法计数：最小金额为 0.000000001 美元。",
     "budget_spent": (
         "预算已用完：已花费 {spent}，预算 {cap}，下一次调用可能花费 {next}。提高预算即可继续。"
         "[[提高预算：fanfold budget {task} --raise AMOUNT]]"
@@ -29,6 +30,7 @@ SENTENCES: dict[str, str] = {
     "budget_waits": "预算的剩余部分已为正在进行的调用预留",
     "budget_warning": "预算已花费 {share}%：{spent}，预算 {cap}",
     "budget_shared_warning": "{whose}的预算已花费 {share}%：{spent}，预算 {cap}",
+    "budget_own_exceeded": "已超出预算：已花费 {spent}，预算 {cap}，费用由处理程序自行报告。只有通过 Fanfold 的调用会被停止",
     "budget_missing": "严格预算或允许未知费用的预算需要金额：请指明预算。",
     "budget_none": "任务 {task} 没有预算。请指明它可以花费的金额。[[设置预算：fanfold budget {task} --to 5.00]]",
     "budget_by_or_to": "预算可以增加一个金额，或设为一个金额：请只指明其中之一。",
@@ -36,6 +38,7 @@ SENTENCES: dict[str, str] = {
     "costs_group": "费用不能按 {value} 汇总。可用的有：{known}。",
     "costs_time": "{value} 不是日期或时间：请写成 2026-11-17 或 2026-11-17T08:00:00+00:00。",
     "sample_count": "{value} 不是样本的条目数：请写 1 或更大的数。",
+    "sample_set": "目前只处理 {count} 项样本",
     "sampled": "为估算处理了 {total} 项中的 {count} 项样本。继续任务即可处理其余部分",
     "estimate_no_calls": "不询问任何模型。",
     "estimate_no_model": "没有指明模型，因此无法估算。请指明提供方或模型。",
@@ -43,6 +46,7 @@ SENTENCES: dict[str, str] = {
     "estimate_declared_measured": "流水线声明了 {calls} 次调用；费用由之前的 {before} 次调用测得。",
     "estimate_history": "由此流水线和此模型之前的 {count} 项测得。",
     "estimate_sample": "由 {total} 项中的 {count} 项测得，它们已完成，结果已保存。",
+    "estimate_sample_later": "{why:ended}不包括后续阶段的提问：{stages}。",
     "estimate_sample_unknown": "{count} 项样本没有产生价格已知的费用。",
     "estimate_price_unknown": "{model} 的价格未知。",
     "estimate_unknown": (

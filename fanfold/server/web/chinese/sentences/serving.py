@@ -1,6 +1,8 @@
 """What the server says, in Chinese."""
 
 SENTENCES: dict[str, str] = {
+    "cell_not_number": "这不是数字：{text}",
+    "no_cell": "任务 {task} 的表格中，条目 {item} 第 {row} 行没有单元格 {column}。",
     "items_not_retried": "这些条目现在都不能重试：它们在等待、处理中，或已被重试。",
     "no_position": "任务 {task} 的 {stage} 中没有第 {position} 个条目。",
     "choose_model": "请先选择其他提供方或模型。",
@@ -37,7 +39,7 @@ SENTENCES: dict[str, str] = {
     "picture_failed": "无法绘制图片：{why}",
     "picture_no_bytes": "流水线没有给出数据。",
     "commands_wait": "数据库繁忙：已有其他命令在等待。请稍后再试。",
-    "files_unlocked": "已有其他文件正在解锁。请稍后再试。",
+    "files_unlocked": "已有其他文件正在解锁或解压。请稍后再试。",
     "forms_made": "已有其他格式正在生成。请稍后再试。",
     "no_space": (
         "服务器没有空间存放上传的文件{place}。请腾出空间，或让它使用另一个目录（TMPDIR），然后重新发送。此请求没"

@@ -1,6 +1,7 @@
 """Why an attempt at an item failed, in Chinese."""
 
 SENTENCES: dict[str, str] = {
+    "form_not_partial": "任务 {task} 当前为{state:word}：格式 {form} 要等任务完成后才能生成。",
     "no_reason_given": "没有说明原因",
     "error_without_message": "{type}，没有说明",
     "error_not_shown": "{type}，其说明无法显示",
@@ -81,6 +82,7 @@ SENTENCES: dict[str, str] = {
     "import_raised": "在那里导入 {module} 时出错：{error}",
     "handler_not_found": "子进程在 {module} 中找不到 {name}；流水线是否写在 `if __name__ == ...` 之下？",
     "answered_by_other": "由 {model} 代替 {asked} 作答：{tried:then}",
+    "bad_change_cursor": "{cursor!r} 不是改动列表中的位置。请用前一页的 `next`。",
     "no_each_before": "{stage} 之前没有 `each` 阶段。",
     "not_a_file_name": "{name!r} 不是文件名；请不要包含目录。",
     "result_file_gone": (

@@ -1,10 +1,10 @@
-"""Budgets of tasks: what may be spent, what is spent, and raising it."""
+"""Routes for budgets of tasks: what may be spent, what is spent, and raising it."""
 
 from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from fanfold.model.values.budgets import Budget
+from fanfold.model.money.budgets import Budget
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.shapes import TaskShape, Text, shallow
 from fanfold.server.api.tasks import MAY_CHANGE, TaskId
@@ -19,7 +19,7 @@ class BudgetShape(BaseModel):
 
     cap: float | None = Field(description="What may be spent; null where the task has no budget.")
     spent: float
-    reserved: float = Field(description="Reserved for calls that are under way.")
+    reserved: float = Field(description="Reserved for calls in flight.")
     unknown: float = Field(description="Reserved for calls without an answer, which the service may have charged.")
     unpriced: int = Field(description="Calls whose price is not known.")
     strict: bool
@@ -29,12 +29,12 @@ class BudgetShape(BaseModel):
 
     @classmethod
     def of(cls, budget: Budget) -> BudgetShape:
-        """The budget for a program."""
+        """The budget as JSON."""
         return cls.model_construct(**shallow(budget), left=budget.left)
 
 
-class BudgetWish(BaseModel):
-    """What is to change: the budget by or to an amount in US dollars, and its rules where they are not null."""
+class BudgetRequest(BaseModel):
+    """Raise the budget by an amount, or set it to one, in US dollars. Null leaves a rule unchanged."""
 
     by: float | Text | None = None
     to: float | Text | None = None
@@ -51,7 +51,7 @@ def get_budget(client: Looking, task_id: TaskId) -> BudgetShape:
 
 
 @router.patch("/tasks/{task_id}/budget", responses=may_answer(404, 409), dependencies=MAY_CHANGE)
-def change_budget(client: Looking, task_id: TaskId, wish: BudgetWish) -> TaskShape:
-    """Raise a budget, or set it; a task that was paused because its budget was used up goes on."""
+def change_budget(client: Looking, task_id: TaskId, wish: BudgetRequest) -> TaskShape:
+    """Raise or set a budget; a task that was paused because its budget was used up resumes."""
     known = {"strict": wish.strict, "allow_unknown_cost": wish.allow_unknown_cost}
     return TaskShape.of(client.raise_budget(task_id, wish.by, wish.to, **known))

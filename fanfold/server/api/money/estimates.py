@@ -1,4 +1,4 @@
-"""What a task would cost, before it is submitted."""
+"""Routes for estimates: what a task would cost, before it is submitted."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from starlette.datastructures import UploadFile
 
 from fanfold.engine.client import Client
 from fanfold.engine.tasks.submitting.inputs import Upload
-from fanfold.model.values.estimates import Estimate, LaneEstimate
+from fanfold.model.money.estimates import Estimate, LaneEstimate
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.shapes import NewTask, Said
 from fanfold.server.api.submitting import BODY, check_endings, file_name, given, new_item, pipeline_of, read_submission
+from fanfold.server.api.tasks import TaskId
 from fanfold.server.api.uploading import close
 from fanfold.server.app_state import AppState
 from fanfold.server.requests.access import At, Changing, Looking
@@ -37,29 +38,37 @@ class EstimateShape(BaseModel):
     calls: int | None
     input_tokens: int | None
     output_tokens: int | None
+    sampled: int = Field(description="How many items were processed for it.")
+    spent: float = Field(description="What the sample has cost; part of the estimate.")
 
     @classmethod
     def of(cls, made: Estimate) -> EstimateShape:
-        """The estimate for a program."""
+        """The estimate as JSON."""
         said = without_commands(made.why)
-        names = ("model", "items", "calls", "input_tokens", "output_tokens")
+        names = ("model", "items", "calls", "input_tokens", "output_tokens", "sampled", "spent")
         known: dict[str, Any] = {name: getattr(made, name) for name in names}
         return cls(lanes=list(made.lanes), why=str(said), sentence=Said.of(said), **known)
 
 
 @router.post("/estimate", responses=may_answer(404, 408, 415, 507), openapi_extra=BODY)
 async def estimate(request: Request, place: At, access: Changing, client: Looking) -> EstimateShape:
-    """Estimate what a task would cost; the body is that of `POST /tasks`, and nothing is submitted or asked."""
+    """Estimate what a task would cost. Takes the body of `POST /tasks`; nothing is submitted, and no model is asked."""
     wanted, uploads = await read_submission(request, place, None)
     try:
-        # What an application estimates may need a child process, as what unlocks a file does.
+        # An application's estimate may need a child process, like unlocking a file.
         return EstimateShape.of(await unlocking(estimated, place, client, wanted, uploads))
     finally:
         await close(uploads)
 
 
+@router.get("/tasks/{task_id}/estimate", responses=may_answer(404, 409))
+def estimate_of_task(client: Looking, task_id: TaskId) -> EstimateShape:
+    """Estimate what a task will cost in all, from what its items have cost so far; for tasks submitted with a `sample`."""
+    return EstimateShape.of(client.extrapolate(task_id))
+
+
 def estimated(place: AppState, client: Client, wanted: NewTask, uploads: list[UploadFile]) -> Estimate:
-    """The estimate; files lie in a folder of their own meanwhile."""
+    """The estimate; uploaded files are in a temporary folder meanwhile."""
     pipeline = pipeline_of(place, wanted.pipeline)
     files = [*map(given, wanted.files), *(Upload(file_name(upload.filename), upload.file) for upload in uploads)]
     check_endings(pipeline, files)

@@ -1,4 +1,4 @@
-"""The books: what calls to models have cost."""
+"""Routes for costs: what calls to models have cost."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from fastapi import Query
 from pydantic import BaseModel
 
-from fanfold.model.values.costs import CostRow, total_of
+from fanfold.model.money.costs import CostRow, total_of
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.shapes import Text
 from fanfold.server.requests.access import Looking
@@ -19,8 +19,8 @@ Group = Literal["task", "model", "day", "owner", "provider", "pipeline"]
 When = Annotated[Text | None, Query(max_length=40, description="A day or time, such as 2026-11-01.")]
 
 
-class Books(BaseModel):
-    """What was spent, in US dollars; the total is that of the rows."""
+class Costs(BaseModel):
+    """What was spent, in US dollars, and the sum of the rows."""
 
     by: Group
     rows: list[CostRow]
@@ -28,7 +28,7 @@ class Books(BaseModel):
 
 
 @router.get("/costs", responses=may_answer())
-def costs(client: Looking, by: Group = "task", since: When = None, until: When = None) -> Books:
-    """Get what calls to models have cost: days in order, anything else with the dearest first."""
+def costs(client: Looking, by: Group = "task", since: When = None, until: When = None) -> Costs:
+    """Get what calls to models have cost: days in order, anything else by cost, highest first."""
     rows = client.costs(by, since=since, until=until, limit=MOST_ROWS)
-    return Books.model_construct(by=by, rows=rows, total=total_of(rows))
+    return Costs.model_construct(by=by, rows=rows, total=total_of(rows))

@@ -1,4 +1,4 @@
-"""Batches of questions at services, and the lane that a task asks its models in."""
+"""Routes for batches of questions at services, and for the lane in which a task asks its models."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from fanfold.model.batch import Batch, BatchState
+from fanfold.model.money.batch import Batch, BatchState
 from fanfold.server.api.documented import may_answer
 from fanfold.server.api.shapes import SENTENCES, Said, TaskShape, said_in, shallow
 from fanfold.server.api.tasks import MAY_CHANGE, TaskId
@@ -17,7 +17,7 @@ from fanfold.server.requests.sentences import neutral
 from fanfold.server.threads.database_threads import Router
 
 router = Router(tags=["tasks"])
-Limit = Annotated[int, Query(ge=1, le=1_000, description="How many.")]
+Limit = Annotated[int, Query(ge=1, le=1_000, description="Maximum number of batches.")]
 
 
 class BatchShape(BaseModel):
@@ -40,18 +40,18 @@ class BatchShape(BaseModel):
 
     @classmethod
     def of(cls, batch: Batch) -> BatchShape:
-        """The batch for a program."""
+        """The batch as JSON."""
         known = shallow(neutral(batch))
         return cls.model_construct(**{**known, "sentences": said_in(known["sentences"])})
 
 
 class BatchList(BaseModel):
-    """Batches, the newest first."""
+    """Batches, newest first."""
 
     batches: list[BatchShape]
 
 
-class LaneWish(BaseModel):
+class LaneRequest(BaseModel):
     """How the rest of a task asks its models."""
 
     lane: Literal["live", "batch", "auto"]
@@ -72,6 +72,6 @@ def list_batches_of_task(client: Looking, task_id: TaskId, limit: Limit = 100) -
 
 
 @router.post("/tasks/{task_id}/lane", responses=may_answer(404, 409), dependencies=MAY_CHANGE)
-def set_lane(client: Looking, task_id: TaskId, wish: LaneWish) -> TaskShape:
+def set_lane(client: Looking, task_id: TaskId, wish: LaneRequest) -> TaskShape:
     """Ask the models for the rest of a task live, or in batches at a lower price."""
     return TaskShape.of(client.set_lane(task_id, wish.lane))

@@ -1,0 +1,1 @@
+"""Routes about money: estimates, budgets, costs, limits and batches."""

@@ -1,0 +1,1 @@
+"""The changes of a task, for the API and the page."""

@@ -1,0 +1,1 @@
+"""The table of a task, and a single cell of it with its evidence."""
