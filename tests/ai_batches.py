@@ -9,16 +9,18 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from tests.ai_protocol import ANTHROPIC_PATH, OPENAI_PATH, Answer, Call, Json, Reply, content_for, understood
+from tests.ai_protocol import ANTHROPIC_PATH, Answer, Call, Json, Reply, content_for, understood
 
 PREFIXES = ("/v1/files", "/v1/batches", "/v1/messages/batches")
 RESET = "reset"
 """The fault that does what was asked and then cuts the connection, so that the client cannot know."""
+HALF = "half"
+"""The fault that cuts the connection in the middle of the reply."""
 
 
 @dataclass
 class UploadedFile:
-    """A file as the service keeps it."""
+    """A file as the service stores it."""
 
     id: str
     name: str
@@ -27,54 +29,57 @@ class UploadedFile:
 
 @dataclass
 class FakeBatch:
-    """A batch as the service keeps it."""
+    """A batch as the service stores it."""
 
     id: str
     requests: list[Json]
     metadata: Json
     is_anthropic: bool
     input_file: str = ""
+    endpoint: str = ""
     status: str = "in_progress"
     errors: list[Json] = field(default_factory=list)
     results: list[Json] = field(default_factory=list)
     answered: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    """How many requests came to which end."""
     output_file: str | None = None
     error_file: str | None = None
     created_at: float = field(default_factory=time.time)
 
 
 class FakeBatches:
-    """Keeps files and batches; the test says when they end and what goes wrong."""
+    """Stores files and batches; the test says when they end and what goes wrong."""
 
     def __init__(self, answer: Callable[[], Answer]) -> None:
         self._answer = answer
         self.held = False
         """Whether batches stay in progress until the test says otherwise."""
         self.expires: Callable[[str], bool] = lambda prompt: False
-        """Which questions expire unanswered, and unpaid."""
+        """Which questions expire, unanswered and not charged."""
         self.refuses: Callable[[str], Json | None] = lambda prompt: None
         """The error of a question, if it has one."""
         self.token_limit: int | None = None
-        """Most characters of all requests of a batch; more fail the batch as a whole."""
+        """Most characters of all requests of a batch; a larger batch fails as a whole."""
         self.faults: deque[tuple[str, str]] = deque()
-        """(method and path prefix, fault) for the next fitting request: a status, or `reset`."""
+        """(method and path prefix, fault) for the next fitting request: a status, `reset` or `half`."""
         self.files: dict[str, UploadedFile] = {}
         self.batches: dict[str, FakeBatch] = {}
         self.paid: Counter[str] = Counter()
         """How often each question was answered in a batch."""
 
     def handles(self, path: str) -> bool:
-        """Whether a request is for here."""
+        """Whether a request is about files or batches."""
         return path.startswith(PREFIXES)
 
-    def handle(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes, bool]:
-        """Status and body of the reply, and whether the connection is cut instead of sending it."""
+    def handle(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes, float]:
+        """Status and body of the reply, and which part of it is sent before the connection is cut; 1 for a whole reply."""
         fault = self._fault(f"{method} {path}")
-        if fault not in ("", RESET):
-            return int(fault), json.dumps({"error": {"message": "told to fail", "code": None}}).encode(), False
+        if fault not in ("", RESET, HALF):
+            return int(fault), json.dumps({"error": {"message": "told to fail", "code": None}}).encode(), 1.0
         status, said = self._done(method, path, headers, body)
         content = said if isinstance(said, bytes) else json.dumps(said).encode()
-        return status, content, fault == RESET
+        return status, content, {RESET: 0.0, HALF: 0.5}.get(fault, 1.0)
 
     def _fault(self, request: str) -> str:
         if self.faults and request.startswith(self.faults[0][0]):
@@ -88,11 +93,12 @@ class FakeBatches:
         is_anthropic = path.startswith("/v1/messages")
         rest = parts[3:] if is_anthropic else parts[2:]
         if method == "POST" and not rest:
+            if not is_anthropic and json.loads(body)["input_file_id"] not in self.files:
+                return 400, {"error": {"message": "no such input file", "code": "invalid_value"}}
             return 200, self._shown(self._create(json.loads(body), is_anthropic))
         if not rest:
-            found = [
-                self._shown(batch) for batch in reversed(self.batches.values()) if batch.is_anthropic is is_anthropic
-            ]
+            mine = [batch for batch in reversed(self.batches.values()) if batch.is_anthropic is is_anthropic]
+            found = [self._shown(self._now(batch)) for batch in mine]
             return 200, {"object": "list", "data": found, "has_more": False, "first_id": None, "last_id": None}
         batch = self.batches.get(rest[0])
         if batch is None:
@@ -109,9 +115,13 @@ class FakeBatches:
         if method == "DELETE":
             del self.batches[batch.id]
             return 200, {"id": batch.id, "type": "message_batch_deleted"}
+        return 200, self._shown(self._now(batch))
+
+    def _now(self, batch: FakeBatch) -> FakeBatch:
+        """The batch, over by now if the test does not hold it."""
         if batch.status == "in_progress" and not self.held:
             self.finish(batch)
-        return 200, self._shown(batch)
+        return batch
 
     def _file(self, method: str, rest: list[str], headers: Mapping[str, str], body: bytes) -> tuple[int, Any]:
         if method == "POST":
@@ -145,7 +155,9 @@ class FakeBatches:
         else:
             content = self.files[body["input_file_id"]].content
             requests = [json.loads(line) for line in content.splitlines() if line]
-            batch = FakeBatch(id_, requests, body.get("metadata") or {}, False, body["input_file_id"])
+            batch = FakeBatch(id_, requests, body.get("metadata") or {}, False, body["input_file_id"], body["endpoint"])
+            if any(request["url"] != batch.endpoint for request in requests):
+                batch.status, batch.errors = "failed", [{"code": "mismatched_endpoint", "message": "Another endpoint"}]
             if self.token_limit is not None and len(content) > self.token_limit:
                 batch.status = "failed"
                 batch.errors = [{"code": "token_limit_exceeded", "message": "Enqueued token limit reached"}]
@@ -153,15 +165,17 @@ class FakeBatches:
         return batch
 
     def finish(self, batch: FakeBatch) -> None:
-        """Answer a batch as far as its questions do not expire."""
+        """Answer the questions of a batch that do not expire."""
         self._finish(batch, "completed")
 
     def _finish(self, batch: FakeBatch, status: str, *, is_cut: bool = False) -> None:
         for request in batch.requests:
             call = self._call(batch, request)
             if is_cut or self.expires(call.prompt):
+                batch.counts["canceled" if is_cut else "expired"] += 1
                 batch.results.append(self._unanswered(batch, request["custom_id"], status))
             elif (error := self.refuses(call.prompt)) is not None:
+                batch.counts["errored"] += 1
                 batch.results.append(self._refused(batch, request["custom_id"], error))
             else:
                 batch.results.append(self._answered(batch, request["custom_id"], call))
@@ -176,7 +190,7 @@ class FakeBatches:
         return (line.get("error") or {}).get("code") == "batch_expired"
 
     def _call(self, batch: FakeBatch, request: Json) -> Call:
-        path, body = (ANTHROPIC_PATH, request["params"]) if batch.is_anthropic else (OPENAI_PATH, request["body"])
+        path, body = (ANTHROPIC_PATH, request["params"]) if batch.is_anthropic else (batch.endpoint, request["body"])
         return understood(0, path, {}, body)
 
     def _answered(self, batch: FakeBatch, name: str, call: Call) -> Json:
@@ -204,7 +218,8 @@ class FakeBatches:
     def _shown(self, batch: FakeBatch) -> Json:
         done = batch.status != "in_progress"
         if batch.is_anthropic:
-            counts = {"processing": 0, "succeeded": batch.answered, "errored": 0, "canceled": 0, "expired": 0}
+            ended = {name: batch.counts[name] for name in ("errored", "canceled", "expired")}
+            counts = {"processing": 0 if done else len(batch.requests), "succeeded": batch.answered, **ended}
             made = datetime.fromtimestamp(batch.created_at, UTC).isoformat()
             return {
                 "id": batch.id, "type": "message_batch", "processing_status": "ended" if done else "in_progress",
@@ -214,7 +229,7 @@ class FakeBatches:
             }  # fmt: skip
         counts = {"total": len(batch.requests), "completed": batch.answered, "failed": 0}
         return {
-            "id": batch.id, "object": "batch", "endpoint": OPENAI_PATH, "completion_window": "24h",
+            "id": batch.id, "object": "batch", "endpoint": batch.endpoint, "completion_window": "24h",
             "input_file_id": batch.input_file, "status": batch.status, "created_at": int(batch.created_at),
             "output_file_id": batch.output_file, "error_file_id": batch.error_file, "metadata": batch.metadata,
             "request_counts": counts, "errors": {"object": "list", "data": batch.errors} if batch.errors else None,

@@ -1,4 +1,4 @@
-"""Calls, replies and faults of AI services, in both protocols."""
+"""Calls, replies and faults of AI services, in all protocols."""
 
 import base64
 import hashlib
@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 OPENAI_PATH = "/v1/chat/completions"
+RESPONSES_PATH = "/v1/responses"
 ANTHROPIC_PATH = "/v1/messages"
 MODELS_PATH = "/v1/models"
 STOP_REASONS = {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal"}
@@ -22,11 +23,14 @@ ERROR_KINDS = {
     503: "overloaded_error",
 }
 Json = dict[str, Any]
+QUESTION = ("model", "messages", "input", "system", "instructions")
+"""The parts of a body that are not parameters."""
+OTHER_NAMES = {"max_output_tokens": "max_tokens"}
 
 
 @dataclass
 class Call:
-    """One request, as the service has understood it."""
+    """One request as the service understood it."""
 
     number: int
     at: datetime
@@ -41,40 +45,40 @@ class Call:
     given: str = ""
     """``answer`` or the name of the fault; empty until the reply is chosen."""
     paid: bool = False
-    """Whether a whole answer has gone out, which a real service would put on the bill."""
+    """Whether a whole answer was sent, which a real service would charge."""
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What the service does with one call. A fault is a good reply, changed."""
+    """What the service does with one call. A fault is a good reply with a change."""
 
     text: str = ""
     given: str = "answer"
     status: int = 200
     finish_reason: str = "stop"
-    """In OpenAI's words; Anthropic's are derived from it."""
+    """In OpenAI's terms; Anthropic's are derived from it."""
     error_code: str | None = None
     message: str = ""
     retry_after_seconds: float | None = None
     after_seconds: float = 0.0
     hangs: bool = False
     held: bool = False
-    """Whether it is kept back until the test says ``release``."""
+    """Whether it is held back until the test calls ``release``."""
     broken_json: bool = False
     body: Json | None = None
-    """What is sent instead of an answer, with the status 200."""
+    """What is sent instead of an answer, with status 200."""
     dropped: bool = False
     reset: bool = False
-    """Whether the work is done and paid, and the connection is then cut without a reply."""
+    """Whether the work is done and charged, and the connection is then cut without a reply."""
     lost: bool = False
-    """Whether the work is done and paid, and a gateway answers with an error in place of it."""
+    """Whether the work is done and charged, and a gateway answers with an error instead."""
     headers: tuple[tuple[str, str], ...] = ()
     input_tokens: int = 1_000
     output_tokens: int | None = None
     cached_tokens: int = 0
 
     def fault(self, name: str, **changes: Any) -> "Reply":
-        """This reply with something wrong about it."""
+        """This reply with a fault."""
         return replace(self, given=name, **changes)
 
 
@@ -99,7 +103,7 @@ def too_many_requests(retry_after_seconds: float | None = None) -> Fault:
 
 
 def inside(body: Json) -> Fault:
-    """A reply with the status 200 that has something else in it than an answer; it costs nothing."""
+    """A reply with status 200 that contains something else than an answer; it costs nothing."""
     return lambda good: good.fault("inside", body=body)
 
 
@@ -109,7 +113,7 @@ def slow(seconds: float) -> Fault:
 
 
 def throttled(good: Reply) -> Reply:
-    """A refusal in the body of a reply with the status 200."""
+    """A refusal in the body of a reply with status 200."""
     return good.fault("throttled", body={"error": {"message": "Too many requests, please slow down"}})
 
 
@@ -143,7 +147,7 @@ FAULTS: Mapping[str, Fault] = {
 
 
 def markdown_for(call: Call) -> str:
-    """An answer that is the same for the same picture and question, and another one for others."""
+    """An answer that is the same for the same picture and question, and different for others."""
     seed = "".join(call.images) or call.prompt
     digest = hashlib.sha256(seed.encode()).hexdigest()
     words = " ".join(digest[at : at + 8] for at in range(0, 64, 8))
@@ -156,10 +160,12 @@ def named(fault: str | Fault) -> Fault:
 
 
 def understood(number: int, path: str, headers: Mapping[str, str], body: Json) -> Call:
-    """The call in a request of either protocol."""
+    """The call in a request of any protocol."""
     key = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ") or None
-    system = [{"type": "text", "text": body["system"]}] if isinstance(body.get("system"), str) else []
-    parts = [*system, *(part for message in body.get("messages", []) for part in parts_of(message["content"]))]
+    said = body.get("system") or body.get("instructions")
+    system = [{"type": "text", "text": said}] if isinstance(said, str) else []
+    messages = body.get("messages") or body.get("input") or []
+    parts = [*system, *(part for message in messages for part in parts_of(message["content"]))]
     pictures = [picture for part in parts if (picture := picture_in(part)) is not None]
     return Call(
         number=number,
@@ -167,22 +173,25 @@ def understood(number: int, path: str, headers: Mapping[str, str], body: Json) -
         path=path,
         api_key=key,
         model=body.get("model"),
-        prompt="\n".join(part["text"] for part in parts if part["type"] == "text"),
+        prompt="\n".join(part["text"] for part in parts if part["type"] in ("text", "input_text")),
         images=tuple(hashlib.sha256(picture).hexdigest() for picture in pictures),
-        parameters={name: value for name, value in body.items() if name not in ("model", "messages", "system")},
+        parameters={OTHER_NAMES.get(name, name): value for name, value in body.items() if name not in QUESTION},
         idempotency_key=headers.get("idempotency-key"),
     )
 
 
 def parts_of(content: str | list[Json]) -> list[Json]:
-    """The parts of a message, of which a plain text is one."""
+    """The parts of a message; a plain text is one part."""
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
 def picture_in(part: Json) -> bytes | None:
     """The bytes of the picture in this part, if it is one."""
-    if part["type"] == "image_url":
-        return base64.b64decode(part["image_url"]["url"].partition(";base64,")[2], validate=True)
+    if part["type"] in ("image_url", "input_image"):
+        found = part["image_url"]
+        return base64.b64decode(
+            (found if isinstance(found, str) else found["url"]).partition(";base64,")[2], validate=True
+        )
     if part["type"] == "image":
         return base64.b64decode(part["source"]["data"], validate=True)
     return None
@@ -201,7 +210,7 @@ def rendered(call: Call, reply: Reply, models: list[str]) -> bytes:
 
 
 def content_for(call: Call, reply: Reply, models: list[str]) -> Json:
-    """The body in the words of the protocol that was spoken."""
+    """The body in the terms of the protocol in use."""
     if reply.body is not None:
         return reply.body
     if reply.status != 200:
@@ -215,11 +224,12 @@ def content_for(call: Call, reply: Reply, models: list[str]) -> Json:
             "object": "list",
             "data": [{"id": name, "object": "model", "created": 0, "owned_by": "x"} for name in models],
         }
-    return (anthropic_message if call.path == ANTHROPIC_PATH else openai_completion)(call, reply)
+    written = {ANTHROPIC_PATH: anthropic_message, RESPONSES_PATH: openai_response}.get(call.path, openai_completion)
+    return written(call, reply)
 
 
 def openai_completion(call: Call, reply: Reply) -> Json:
-    """A chat completion; its input tokens count those from the cache too."""
+    """A chat completion; its input tokens include those from the cache."""
     written = len(reply.text) // 4 if reply.output_tokens is None else reply.output_tokens
     return {
         "id": f"chatcmpl-{call.number}",
@@ -242,8 +252,41 @@ def openai_completion(call: Call, reply: Reply) -> Json:
     }
 
 
+def openai_response(call: Call, reply: Reply) -> Json:
+    """A response; its input tokens count those from the cache too."""
+    written = len(reply.text) // 4 if reply.output_tokens is None else reply.output_tokens
+    reasons = {"length": "max_output_tokens", "content_filter": "content_filter"}
+    reason = reasons.get(reply.finish_reason)
+    return {
+        "id": f"resp_{call.number}",
+        "object": "response",
+        "created_at": int(call.at.timestamp()),
+        "model": call.model,
+        "status": "incomplete" if reason else "completed",
+        "incomplete_details": {"reason": reason} if reason else None,
+        "error": None,
+        "output": [
+            {"type": "reasoning", "id": f"rs_{call.number}", "summary": []},
+            {
+                "type": "message",
+                "id": f"msg_{call.number}",
+                "role": "assistant",
+                "status": "completed",
+                "content": [{"type": "output_text", "text": reply.text, "annotations": []}],
+            },
+        ],
+        "usage": {
+            "input_tokens": reply.input_tokens,
+            "input_tokens_details": {"cached_tokens": reply.cached_tokens},
+            "output_tokens": written,
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": reply.input_tokens + written,
+        },
+    }
+
+
 def anthropic_message(call: Call, reply: Reply) -> Json:
-    """A message; its input tokens are those that did not come from the cache."""
+    """A message; its input tokens do not include those from the cache."""
     return {
         "id": f"msg_{call.number}",
         "type": "message",

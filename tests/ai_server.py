@@ -1,4 +1,4 @@
-"""An AI service on the loopback for tests: speaks both protocols and fails as told."""
+"""An AI service on the loopback for tests: speaks all protocols and fails as told."""
 
 import asyncio
 import json
@@ -17,6 +17,7 @@ from tests.ai_protocol import (
     FAULTS,
     MODELS_PATH,
     OPENAI_PATH,
+    RESPONSES_PATH,
     Answer,
     Call,
     Fault,
@@ -32,12 +33,12 @@ from tests.ai_protocol import (
 
 
 class AIServer:
-    """The service: ``with AIServer() as server``, then tell it what to do, and afterwards ask what it was asked."""
+    """The service: ``with AIServer() as server``, then tell it what to do, and afterwards inspect what it was asked."""
 
     def __init__(self) -> None:
         self.models = ["fake-large", "fake-small"]
         self.busiest = 0
-        """The most calls that were ever waiting for their reply at the same time."""
+        """The largest number of calls that waited for a reply at the same time."""
         self._waiting = 0
         self._lock = threading.Lock()
         self._calls: list[Call] = []
@@ -61,12 +62,12 @@ class AIServer:
         self._draw = lambda: chosen
 
     def next(self, *faults: str | Fault) -> None:
-        """Give the next calls these faults, one each, before anything else holds."""
+        """Give the next calls these faults, one each, before any other rule applies."""
         with self._lock:
             self._queue.extend(named(fault) for fault in faults)
 
     def mix(self, chances: Mapping[str, float], seed: int) -> None:
-        """Draw a fault for each call, in the order the calls come in; what is left of 1 are good answers."""
+        """Draw a fault for each call, in the order of arrival; the rest up to 1 are good answers."""
         names = [*chances, "answer"]
         weights = [*chances.values(), 1 - sum(chances.values())]
         generator = random.Random(seed)
@@ -74,7 +75,7 @@ class AIServer:
         self._draw = lambda: generator.choices(faults, weights)[0]
 
     def release(self) -> None:
-        """Give the answers that are held, and hold no more."""
+        """Send the answers that are held back, and hold back no more."""
         self._released.set()
 
     @property
@@ -89,18 +90,18 @@ class AIServer:
 
     @property
     def calls(self) -> list[Call]:
-        """Every call for an answer so far, the first one first."""
+        """Every call for an answer so far, in order."""
         with self._lock:
             return [call for call in self._calls if call.path != MODELS_PATH]
 
     @property
     def paid(self) -> list[Call]:
-        """The calls that were answered in full, also with a cut-off text: those that cost money."""
+        """The calls that were fully answered, even with a cut-off text: those that cost money."""
         return [call for call in self.calls if call.paid]
 
     @property
     def given(self) -> Counter[str]:
-        """How many calls were given which fault, or an answer."""
+        """How many calls got each fault, or an answer."""
         return Counter(call.given for call in self.calls)
 
     @property
@@ -128,7 +129,7 @@ class AIServer:
         self.close()
 
     def close(self) -> None:
-        """Stop listening and cut every connection; what hangs ends here."""
+        """Stop listening and cut every connection, including those that hang."""
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._stop.set)
             self._thread.join()
@@ -151,7 +152,7 @@ class AIServer:
         task.add_done_callback(self._connections.discard)
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one connection until the client goes away or a fault ends it."""
+        """Serve one connection until the client closes it or a fault ends it."""
         try:
             while await self._exchange(reader, writer):
                 pass
@@ -161,7 +162,7 @@ class AIServer:
             writer.transport.abort()
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """One request and its reply. Returns whether the connection goes on."""
+        """One request and its reply. Returns whether the connection stays open."""
         method, path, headers, body = await read_request(reader)
         if self.batches.handles(path):
             return await self._exchange_batches(writer, method, path, headers, body)
@@ -171,7 +172,7 @@ class AIServer:
                 await client_stays(reader, None if reply.hangs else reply.after_seconds)
             while reply.held and not self._released.is_set():
                 await client_stays(reader, 0.01)
-            # Before it is sent: who has the answer finds it on the bill.
+            # Before it is sent, so that a client that has the answer finds it on the bill.
             served = reply.lost or (reply.status == 200 and not reply.dropped and reply.body is None)
             call.paid = served and not self._is_repeated(call)
         finally:
@@ -187,16 +188,16 @@ class AIServer:
     async def _exchange_batches(
         self, writer: asyncio.StreamWriter, method: str, path: str, headers: Mapping[str, str], body: bytes
     ) -> bool:
-        """A request about files or batches. Returns whether the connection goes on."""
+        """A request about files or batches. Returns whether the connection stays open."""
         with self._lock:
-            status, content, is_cut = self.batches.handle(method, path, headers, body)
-        if is_cut:
+            status, content, part = self.batches.handle(method, path, headers, body)
+        if not part:
             return False
         kind = "application/json" if content.startswith(b"{") and content.count(b"\n") <= 1 else "application/x-jsonl"
         head = f"HTTP/1.1 {status} Reply\r\nContent-Type: {kind}\r\nContent-Length: {len(content)}\r\n\r\n"
-        writer.write(head.encode() + content)
+        writer.write(head.encode() + content[: int(len(content) * part)])
         await writer.drain()
-        return True
+        return part == 1
 
     def _choose(self, path: str, headers: Mapping[str, str], body: bytes) -> tuple[Call, Reply]:
         with self._lock:
@@ -209,7 +210,7 @@ class AIServer:
         return call, reply
 
     def _reply(self, call: Call) -> Reply:
-        if call.path not in (OPENAI_PATH, ANTHROPIC_PATH, MODELS_PATH):
+        if call.path not in (OPENAI_PATH, RESPONSES_PATH, ANTHROPIC_PATH, MODELS_PATH):
             return refused("404", 404, f"Unknown path {call.path}")(Reply())
         if call.path == MODELS_PATH:
             return (self._queue.popleft() if self._queue else FAULTS["answer"])(Reply())
@@ -221,7 +222,7 @@ class AIServer:
         return reply if self.limit is None else replace(reply, headers=self.limit.headers())
 
     def _is_repeated(self, call: Call) -> bool:
-        """Whether a call has the idempotency key of one that was served: then it gets the same answer for the same money."""
+        """Whether a call repeats the idempotency key of a served one: then it gets the same answer and is not charged again."""
         if call.idempotency_key is None:
             return False
         with self._lock:
@@ -231,9 +232,16 @@ class AIServer:
 
 
 class HiddenLimit:
-    """A limit of the service: a bucket for the calls of three seconds, told in headers if wanted, and kept by refusals."""
+    """A limit of the service: a bucket for three seconds of calls, reported in headers if wanted, and enforced by refusals."""
 
-    def __init__(self, per_minute: float, *, tells: bool = True, style: str = "429") -> None:
+    def __init__(
+        self,
+        per_minute: float,
+        *,
+        tells: bool = True,
+        style: str = "429",
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.per_minute = per_minute
         self.tells = tells
         self.style = style
@@ -242,11 +250,12 @@ class HiddenLimit:
         self.allowed = 0
         self._most = 3 * per_minute / 60
         self._level = self._most
-        self._at = time.monotonic()
+        self._now = now
+        self._at = now()
 
     def refusal(self) -> Reply | None:
         """What a call gets for which nothing is left; None when there is."""
-        now = time.monotonic()
+        now = self._now()
         self._level = min(self._most, self._level + (now - self._at) * self.per_minute / 60)
         self._at = now
         if self._level >= 1:
@@ -260,7 +269,7 @@ class HiddenLimit:
         return replace(too_many_requests(round(seconds, 3))(Reply()), headers=self.headers())
 
     def headers(self) -> tuple[tuple[str, str], ...]:
-        """What it tells of itself, in OpenAI's words."""
+        """The limit as OpenAI's headers report it."""
         if not self.tells:
             return ()
         missing = (self._most - self._level) * 60 / self.per_minute
@@ -272,7 +281,7 @@ class HiddenLimit:
 
 
 async def client_stays(reader: asyncio.StreamReader, seconds: float | None) -> None:
-    """Wait that long, or for ever; an error as soon as the client goes away."""
+    """Wait for that long, or forever; an error as soon as the client disconnects."""
     try:
         await asyncio.wait_for(reader.read(1), seconds)
     except TimeoutError:

@@ -12,6 +12,7 @@ from typing import Any, get_overloads
 from fanfold.engine import async_client
 from fanfold.engine.async_calls import THREADS, is_iterator, public_methods
 from fanfold.engine.client import Client
+from fanfold.engine.templates import Templates
 
 STUB = Path(async_client.__file__).with_suffix(".pyi")
 HEAD = (
@@ -38,8 +39,13 @@ def stub() -> str:
         "trace: TracebackType | None) -> None: ...\n"
         "    async def close(self) -> None: ..."
     )
-    class_text = "\n".join(["class AsyncClient:", body[0], frame, *body[1:]])
-    imports = {*ALWAYS, *_imports([Client.__init__, *methods.values()], class_text)}
+    part = "    @property\n    def templates(self) -> AsyncTemplates: ..."
+    kept = public_methods(Templates)
+    templates = [text for name, method in sorted(kept.items()) for text in _method(name, method)]
+    class_text = "\n".join(
+        ["class AsyncTemplates:", *templates, "", "class AsyncClient:", body[0], frame, part, *body[1:]]
+    )
+    imports = {*ALWAYS, *_imports([Client.__init__, *methods.values(), *kept.values()], class_text)}
     return "\n".join([HEAD, "", *_ordered(imports), "", class_text]) + "\n"
 
 
@@ -68,7 +74,7 @@ def _method(name: str, method: Callable[..., Any]) -> list[str]:
 
 
 def _parameters(parameters: Iterable[inspect.Parameter]) -> str:
-    """As in the source; a default that is not a plain value is written as three dots."""
+    """As in the source; a default that is not a plain value is written as `...`."""
     shown = []
     for one in parameters:
         default = one.default if one.default is inspect.Parameter.empty or _is_plain(one.default) else Dots()
@@ -111,7 +117,7 @@ def _imports(methods: Iterable[Callable[..., Any]], text: str) -> set[str]:
             elif isinstance(node, ast.ClassDef):
                 found.setdefault(node.name, f"from {module.__name__} import {node.name}")
     used = set(re.findall(r"\w+", text))
-    known = {name for line in ALWAYS for name in line.split()[-1:]} | {"AsyncClient", "annotations"}
+    known = {name for line in ALWAYS for name in line.split()[-1:]} | {"AsyncClient", "AsyncTemplates", "annotations"}
     return {line for name, line in found.items() if name in used - known and name[0].isupper()} | (
         {"from typing import overload"} if "@overload" in text else set()
     )

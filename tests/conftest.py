@@ -26,7 +26,7 @@ RUN_DIRECTORY = "FANFOLD_TEST_RUN_DIRECTORY"
 MEMORY = Path("/dev/shm")
 ENOUGH_MEMORY_BYTES = 2 * 1024**3
 
-# On CI the same histories every time, so that a change is judged by itself; at home new ones, to find something.
+# On CI the same histories every time, so that a change is judged by itself; elsewhere new ones, to find more.
 settings.register_profile("fanfold", deadline=None, print_blob=True, derandomize="CI" in os.environ)
 settings.load_profile("fanfold")
 
@@ -47,7 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Stop the servers of this run, also those a crashed worker has left."""
+    """Stop the servers of this run, including those that a crashed worker left."""
     if not is_worker(config):
         shared_server().remove()
         for directory in run_directory().glob("own-*"):
@@ -92,7 +92,7 @@ def run_directory() -> Path:
 
 
 def memory_directory() -> Path:
-    """The folder of this run that is not on a disk; it exists if there is memory enough."""
+    """The folder of this run in memory, if there is enough memory."""
     return MEMORY / run_directory().name
 
 
@@ -104,14 +104,14 @@ def shared_server() -> PostgresServer:
 
 @contextmanager
 def one_at_a_time(name: str) -> Iterator[None]:
-    """Keep the other workers of this run waiting."""
+    """Make the other workers of this run wait."""
     with (run_directory() / f"{name}.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 def started(server: PostgresServer) -> PostgresServer:
-    """The server, running. Without one a test is skipped, but on CI it fails: there it has to be tested."""
+    """The running server. Without one a test is skipped, but on CI it fails."""
     try:
         server.start()
     except (ServerUnavailable, OSError, subprocess.SubprocessError) as error:
@@ -130,7 +130,7 @@ def postgres() -> PostgresServer:
 
 @pytest.fixture
 def own_postgres() -> Iterator[PostgresServer]:
-    """A durable PostgreSQL of this test alone, to stop and restart at will."""
+    """A durable PostgreSQL for this test alone, which may stop and restart it."""
     server = started(PostgresServer(Path(tempfile.mkdtemp(prefix="own-", dir=run_directory()))))
     yield server
     server.remove()
@@ -162,13 +162,13 @@ def database_url(databases: Databases) -> Iterator[str]:
 
 @pytest.fixture
 def sqlite_url(sqlite_databases: SqliteDatabases, tmp_path: Path) -> str:
-    """The URL of such a database on SQLite alone, for what is the same on every database; it is in the folder of the test."""
+    """The URL of such a database on SQLite only, for behaviour that is the same on every database."""
     return sqlite_databases.copy_to(tmp_path)
 
 
 @pytest.fixture
 def ai(monkeypatch: pytest.MonkeyPatch) -> Iterator[AIServer]:
-    """A service that answers on the loopback, known as the provider `fake`; the real ones are not known."""
+    """A loopback service, known as the provider `fake`; no real provider is known."""
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "FANFOLD_PROVIDER"):
         monkeypatch.delenv(name, raising=False)
     with AIServer() as server:

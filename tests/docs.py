@@ -9,15 +9,17 @@ import click
 
 from fanfold import errors
 from fanfold.apps.pdf.options import OPTIONS
+from fanfold.apps.pdf.reading.pdf_text import Box, LineText, PageText, PdfText, Run
 from fanfold.cli import cli, sections
 from fanfold.model.endings import Ending
 from fanfold.model.lifecycle import ITEM_MOVES, TASK_MOVES, ItemState, Move, diagram
+from fanfold.model.money.batch import BATCH_MOVES, MEMBER_MOVES
 from fanfold.model.pipelines.options import KINDS, Option
 from fanfold.model.pipelines.view_names import VIEWS
 from fanfold.model.pipelines.vocabulary import BEYOND_STAGES
 from fanfold.providers.configuration import BUILT_IN, Provider
 from fanfold.providers.configuration import MEANINGS as PROVIDER_MEANINGS
-from fanfold.providers.shared_budgets import MEANINGS as BUDGET_MEANINGS
+from fanfold.providers.costs.shared_budgets import MEANINGS as BUDGET_MEANINGS
 from fanfold.running.terminal.exit_codes import MEANINGS as EXIT_MEANINGS
 from fanfold.settings import MEANINGS, Settings
 from tests.http_reference import escaped, http
@@ -32,9 +34,11 @@ def states() -> str:
     """The table of moves, as diagrams and as tables."""
     parts = [
         "# States",
-        "Made from the table of moves in `fanfold/model/lifecycle.py`. The [glossary](../glossary.md) explains the words.",
+        "Made from the tables of moves in `fanfold/model/lifecycle.py` and `fanfold/model/money/batch.py`. "
+        "The [glossary](../glossary.md) explains the words.",
     ]
-    for title, moves in (("Tasks", TASK_MOVES), ("Items", ITEM_MOVES)):
+    titles = "Tasks", "Items", "Batches", "Questions in the batch lane"
+    for title, moves in zip(titles, (TASK_MOVES, ITEM_MOVES, BATCH_MOVES, MEMBER_MOVES), strict=True):
         parts += [f"## {title}", matrix(moves), move_table(moves), f"```mermaid\n{diagram(moves)}\n```"]
     return "\n\n".join([*parts, "## How an attempt ends", ending_table()])
 
@@ -131,12 +135,42 @@ def pdf_options() -> str:
     head = (
         "# Options of the PDF application\n\nFor `fanfold run pdf book.pdf --option NAME=VALUE`, `fanfold submit pdf …` and\n"
         "`client.submit(pdf, …, options={…})`. `fanfold convert` has its own option for most of them. With\n"
-        "`retry --option` they apply to single pages. How to use them: [PDF to Markdown](../guides/pdf.md)."
+        "`retry --option` they apply to particular pages. How to use them: [PDF to Markdown](../guides/pdf.md)."
     )
     rows = [
         f"| `{one.name}` | {one.kind}{' …' if one.many else ''} | {_default(one)} | {one.help} |" for one in OPTIONS
     ]
-    return "\n".join([head, "", "| option | kind | default | meaning |", "|---|---|---|---|", *rows])
+    table = ["| option | kind | default | meaning |", "|---|---|---|---|", *rows]
+    return "\n".join([head, "", *table, "", *_pdf_text()])
+
+
+def _pdf_text() -> list[str]:
+    """The function by which other applications read PDFs, and the fields of what it returns."""
+    lines = [
+        "## Text with boxes",
+        "",
+        '`fanfold.apps.pdf.read(path, *, pages=None, password=None, ocr="auto", name=None)` returns the text of a PDF with',
+        "the page, line and box of every word, in the reading order of the Markdown. Lines of the same document always come",
+        "out the same. pdfium is not thread-safe, so call it in a child process: `await item.in_child(read, file.path)`.",
+        '`pages` is a range or a list of numbers. With `ocr="auto"` pages without a text layer are read by OCR if',
+        "`fanfold[ocr]` is installed; `always` reads all pages by OCR, `never` none. A document that cannot be read raises",
+        "`Permanent`; a page that cannot be read has no lines and a `problem`. Boxes are fractions of the displayed page,",
+        "from its top left corner. Fields may be added, but none changes its meaning.",
+        "",
+        "```python",
+        "from fanfold.apps.pdf import read",
+        "",
+        "for page in read(path).pages:",
+        "    for line in page.lines:",
+        "        print(page.number, line.text, line.box)",
+        "```",
+        "",
+        "| class | fields |",
+        "|---|---|",
+    ]
+    kinds = (PdfText, PageText, LineText, Run, Box)
+    named = (f"| `{kind.__name__}` | {', '.join(f'`{one.name}`' for one in fields(kind))} |" for kind in kinds)
+    return [*lines, *named]
 
 
 def applications() -> str:
@@ -243,8 +277,17 @@ def command_text(command: click.Command, name: str, parent: click.Context) -> li
     options = [parameter for parameter in command.params if isinstance(parameter, click.Option)]
     own = [option for option in options if option.name not in {*SHARED, "help"}]
     records = [found for parameter in own if (found := parameter.get_help_record(context))]
-    text = inspect.cleandoc(command.help or "").replace("\b\n", "")
+    text = "\n\n".join(paragraph(one) for one in inspect.cleandoc(command.help or "").split("\n\n"))
     return [f"### `{name} {pieces}`", text, *([option_table(records)] if records else [])]
+
+
+def paragraph(text: str) -> str:
+    """A paragraph of a help text. One that click must not wrap (examples, tables) becomes a code block."""
+    if not text.startswith("\b\n"):
+        return text
+    lines = text.removeprefix("\b\n").splitlines()
+    is_shell = all(line.startswith("fanfold ") and "   " not in line for line in lines)
+    return "\n".join([f"```{'sh' if is_shell else 'text'}", *lines, "```"])
 
 
 def option_table(records: list[tuple[str, str]]) -> str:

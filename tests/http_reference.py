@@ -13,7 +13,7 @@ Described = dict[str, Any]
 HEAD = f"""# HTTP API
 
 Made from the OpenAPI description that a server publishes at `{API}/openapi.json`. How to use the API:
-[Server and page](../guides/server.md).
+[Server and web page](../guides/server.md).
 
 Bodies and answers are JSON unless a media type is given. Every route may also answer with a problem document, see
 [Errors](#errors)."""

@@ -45,7 +45,7 @@ class HandClock:
 
 
 HAND_CLOCK = HandClock()
-"""One for all tests of a process: statements that ask for the time are compiled for each clock."""
+"""One for all tests of a process, because statements with the time are compiled for each clock."""
 
 
 def set_clock() -> HandClock:
@@ -55,7 +55,7 @@ def set_clock() -> HandClock:
 
 
 class HandWorker:
-    """A worker without threads or a loop of its own: it claims, and settles what it is told to."""
+    """A worker without threads or a loop: it claims, and settles what it is told to."""
 
     def __init__(self, store: Store, pipelines: Sequence[Pipeline], name: str) -> None:
         self.store = store
@@ -66,7 +66,7 @@ class HandWorker:
             tx.workers.register(name, "elsewhere", 1, list(self.claimer.served.pairs), 100)
 
     def _new_claimer(self) -> Claimer:
-        """One that looks whenever it is asked to: here nobody waits for the time between two looks to pass."""
+        """A claimer that polls whenever asked, without pauses."""
         claimer = Claimer(self.store, self.pipelines)
         claimer.candidates.hurry()
         return claimer
@@ -78,7 +78,7 @@ class HandWorker:
         )
 
     def claim(self, free: int = 100) -> list[Claimed]:
-        """Claim up to so many items, having looked for work anew."""
+        """Claim up to ``free`` items after a new poll."""
         self.claimer = self._new_claimer()
         return [claimed for _, claimed in self.turn(free=free).claimed]
 
@@ -117,7 +117,7 @@ class HandWorker:
 
 
 class Installation:
-    """A database, a data folder, a hand-turned clock, and the ways in."""
+    """A database, a data folder, a manual clock, and ways to use them."""
 
     def __init__(self, url: str, folder: Path, clock: Callable[[], datetime] | None, **settings: Any) -> None:
         self.settings = Settings(**{"database": url, "data": str(folder), "sqlite_synchronous": "NORMAL", **settings})

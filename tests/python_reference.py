@@ -90,7 +90,7 @@ EXTRAS: dict[str, tuple[Callable[[], str], ...]] = {
     "What handlers get": (both_have,),
     "Run, submit, steer": (run_parameters,),
 }
-"""Entries at the end of a section that are no public name."""
+"""Entries at the end of a section that are not a public name."""
 
 
 def entry(name: str, value: Any, module: str = "ff") -> str:

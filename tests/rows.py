@@ -1,4 +1,4 @@
-"""Counts the rows that a transaction writes, in the database itself, however they are written."""
+"""Counts the rows that a transaction writes, in the database itself, in whatever way they are written."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ class RowMeter:
     def __init__(self) -> None:
         self.written: list[int] = []
         self.before_commit: Callable[[int], None] = lambda number: None
-        """Called with the number of writing transactions so far; what it raises rolls the next one back."""
+        """Called with the number of writing transactions so far; an exception from it rolls back the next one."""
 
     @property
     def most(self) -> int:

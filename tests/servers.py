@@ -15,7 +15,7 @@ from psycopg import sql
 
 Shutdown = Literal["smart", "fast", "immediate"]
 
-# What a crash of the machine could cost is of no interest to a unit test, and its commits become several times faster.
+# Unit tests do not care about a crash of the machine, and without its cost commits are several times faster.
 UNSAFE_BUT_FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
 
@@ -165,7 +165,7 @@ class PostgresServer:
         return copy
 
     def last_words(self, output: str) -> str:
-        """What a program and the server's log said in the end."""
+        """The last output of a program and of the server's log."""
         log = self.log.read_text(errors="replace") if self.log.exists() else ""
         return "\n".join((output + log).splitlines()[-20:])
 

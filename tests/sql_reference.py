@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from fanfold.model.endings import Ending
 from fanfold.store.dialects.clock import Clock
 from fanfold.store.dialects.known import NAMES, named
+from fanfold.store.dialects.sqlite_parts.limits import compile_limits_once
 from fanfold.store.items import claim, count, create, find_work, settle
 
 HEAD = """\
@@ -116,7 +117,10 @@ def compiled(statement: Any, name: str) -> str:
     """The text that a database gets, in lines that can be read."""
     url = named(name).checked(sa.make_url(f"{name}:///"))
     speaking: Any = url.get_dialect()
-    made = statement.compile(dialect=speaking(paramstyle="named"))
+    dialect = speaking(paramstyle="named")
+    if name == "sqlite":
+        compile_limits_once(dialect)
+    made = statement.compile(dialect=dialect)
     text = " ".join(str(made).split())
     for bind, parameter in made.bind_names.items():
         if bind.callable is None and not bind.required:

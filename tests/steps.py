@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from fanfold.store.store import Store
 
 EVERY = 25
-"""The machine reports once in so many steps, counted for each statement by itself."""
+"""The machine reports once per this many steps, counted for each statement by itself."""
 
 
 @dataclass

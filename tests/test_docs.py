@@ -132,6 +132,10 @@ WRITTEN = [
 LONGEST_LINE = 130
 """A line of prose has 120 characters, or a few more; tables, code and links have what they need."""
 CLUMSY = re.compile(r"\bcan not\b|\bwhoever\b|\bso (?:many|long|large) (?:may|can|as)\b", re.IGNORECASE)
+FOREIGN = re.compile(
+    r"\b(?:(?:goes|going|go) on|in the air|paid twice|anew|beneath|for ever|to be had)\b", re.IGNORECASE
+)
+"""Say continue or resume, in flight, paid for twice, again, while … runs, forever, available."""
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: str(page.relative_to(ROOT)))
@@ -141,3 +145,17 @@ def test_written_pages_are_plain_and_narrow(page: Path) -> None:
     lines = [line for line in text.splitlines() if not line.startswith("|") and "](" not in line]
     assert [line for line in lines if len(line) > LONGEST_LINE] == []
     assert CLUMSY.findall(text) == []
+
+
+SOURCES = sorted(path for path in (ROOT / "fanfold").rglob("*.py") if not path.stem.endswith("chinese"))
+
+
+def test_pages_messages_and_comments_use_the_words_of_the_field() -> None:
+    """Words that readers had to read twice do not come back."""
+    read = [page for page in [*WRITTEN, *SOURCES] if page.name != "CHANGELOG.md"]
+    found = {
+        str(page.relative_to(ROOT)): words
+        for page in read
+        if (words := FOREIGN.findall(page.read_text(encoding="utf-8")))
+    }
+    assert found == {}

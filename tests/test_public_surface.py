@@ -7,17 +7,18 @@ import sys
 import pytest
 
 import fanfold
-from fanfold.engine.queries.page import PageQueries
+from fanfold.engine.queries.web_queries import WebQueries
 
 PROMISED = [
     "Action", "ActionFailed", "ActionOutcome", "ActionWork", "Ambiguous", "Answer", "AppCommand", "Application",
-    "AsyncClient", "BEGAN_AGAIN", "BadAnswer", "BadInput", "BadOption", "BadPipeline", "Batch", "Budget", "Cancelled",
+    "AsyncClient", "BEGAN_AGAIN", "BadAnswer", "BadInput", "BadOption", "BadPipeline", "BadTemplate", "Batch", "Budget",
+    "Cancelled",
     "Catalogue", "Change", "Check", "ChildDied", "Client", "DatabaseProblem", "Decision", "Estimate", "EstimateWork", "Event",
     "ExpectedCall", "ExternalJob", "FanfoldError", "File", "Form",
     "FormFailed", "FormFile", "FormWork", "HandlerError", "HoldItem", "IllegalMove", "Item", "ItemState", "ItemWork", "JobFailed",
     "JsonFormatter", "LeaseLost", "NewDecision", "NewItem", "NoAnswer", "NotFound", "Option", "PauseTask", "Permanent",
-    "Pipeline", "Result", "Results", "Retry", "Spending", "Task", "TaskState", "TaskStopped", "TaskWork", "Temporary",
-    "Unreadable", "Upload",
+    "Pipeline", "Result", "Results", "Retry", "Spending", "Task", "TaskState", "TaskStopped", "TaskWork", "Template",
+    "TemplateKind", "TemplateUse", "Temporary", "Unreadable", "Upload",
     "Vocabulary", "Worker", "arun", "later", "part_key", "part_keys", "read_options", "register_codec", "run", "task",
 ]  # fmt: skip
 
@@ -72,7 +73,7 @@ def test_importing_fanfold_and_defining_a_pipeline_does_not_load_a_database() ->
 
 
 def test_what_only_pages_ask_is_no_part_of_the_client() -> None:
-    asked_by_pages = {name for name in vars(PageQueries) if not name.startswith("_")}
+    asked_by_pages = {name for name in vars(WebQueries) if not name.startswith("_")}
     assert asked_by_pages
     assert asked_by_pages & set(dir(fanfold.Client)) == set()
 

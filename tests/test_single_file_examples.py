@@ -13,6 +13,7 @@ MOST_LINES = 60
 SAID = {
     "translate_chapters": "Chapter one.\n\nChapter two.\n\nChapter three.\n3 calls, $0.03\n",
     "one_function": "the 2, more 1, better 1\n",
+    "typed_invoices": "02 December: Ann pays 0.30\n17 December: Ben pays 12.50\n",
     "external_job": "film.mp4 after 135 s, 1 job started\n",
     "approval": (
         "waiting: 0 letters sent\n"

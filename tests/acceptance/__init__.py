@@ -1,1 +1,1 @@
-"""Does it hold with real processes, real servers and real crashes?"""
+"""Tests with real processes, real servers and real crashes."""

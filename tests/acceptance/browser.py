@@ -1,4 +1,4 @@
-"""How does a test look at a page? In a real chromium; a page that complains, or that its policy had to stop, fails the test."""
+"""Opens pages in a real chromium. A page that logs an error, or that violates its content policy, fails the test."""
 
 import os
 import shutil
@@ -23,12 +23,12 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 DESKTOP = ViewportSize(width=1280, height=900)
 PHONE = ViewportSize(width=390, height=844)
 PATIENCE = 60_000
-"""Milliseconds in which a page has to show what a test expects, on a machine that is busy with other tests."""
+"""How long a page may take to show what a test expects, in milliseconds, on a machine that is busy with other tests."""
 
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """The browser. Without one a test is skipped, but on CI it fails: there it has to be tested."""
+    """The browser. Without one a test is skipped, but on CI it fails."""
     path = next((found for name in NAMES if (found := shutil.which(name))), None)
     if path is None:
         if os.environ.get("CI"):
@@ -49,7 +49,7 @@ def looking(
     language: str = "en-US",
     complaints: tuple[str, ...] = (),
 ) -> Iterator[Page]:
-    """A page at an address; ``complaints`` are parts of messages in its console that the test expects."""
+    """A page at a URL; ``complaints`` are parts of console messages that the test expects."""
     context = browser.new_context(base_url=address, viewport=size, locale=language, accept_downloads=True)
     context.grant_permissions(["clipboard-read", "clipboard-write"], origin=address)
     page = context.new_page()
@@ -65,7 +65,7 @@ def looking(
 
 
 def save(page: Page, name: str) -> None:
-    """Keep a picture of the page as it is where FANFOLD_SCREENSHOTS says, if it says so."""
+    """Save a screenshot of the page to the folder in FANFOLD_SCREENSHOTS, if set."""
     if wanted := os.environ.get("FANFOLD_SCREENSHOTS"):
         folder = Path(wanted)
         folder.mkdir(parents=True, exist_ok=True)
@@ -73,11 +73,11 @@ def save(page: Page, name: str) -> None:
 
 
 def work(here: Installation) -> None:
-    """Do what is due, in a thread: the browser's own loop runs in this one."""
+    """Run due work in a thread, because the browser's loop runs in this one."""
     with ThreadPoolExecutor(1) as pool:
         pool.submit(here.work).result()
 
 
 def away(_store: Store) -> Any:
-    """Instead of ``Store.read``: the database is lost."""
+    """Replaces ``Store.read``: the database is lost."""
     raise DatabaseProblem("Cannot use the database postgresql://db.internal: it is away.", code="unreachable")

@@ -1,4 +1,4 @@
-"""What does a test in the browser get? The browser, and an installation without workers, to be put into any state."""
+"""Fixtures for browser tests: the browser, and an installation without workers that can be put into any state."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +19,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def here(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Installation]:
-    """An installation on SQLite, by the real clock; it knows the pipelines that a module names as KNOWN."""
+    """An installation on SQLite with the real clock; it knows the pipelines in the module's KNOWN."""
     made = Installation(f"sqlite:///{tmp_path / 'fanfold.db'}", tmp_path / "data", None)
     if known := getattr(request.module, "KNOWN", ()):
         made.know(*known)

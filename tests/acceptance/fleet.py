@@ -1,4 +1,4 @@
-"""How do these tests have workers? Real processes that look often, and can be killed, stopped and counted."""
+"""Real worker processes for tests. They poll often, and can be killed, stopped and counted."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ SHORT = {
 """Look often, so that little is waited for. The lease is long: a busy machine may not run a worker for many seconds, and a test
 that demands that no item runs twice must not depend on it. The death of a process on this machine is seen without its lease."""
 BRIEF_LEASE = {"FANFOLD_LEASE_SECONDS": "3"}
-"""Only for tests in which leases are lost. There a worker that lives may lose its lease as well, when the machine is busy."""
+"""Only for tests in which leases are lost. On a busy machine a live worker may lose such a lease too."""
 
 
 def patiently(condition: Callable[[], object], seconds: float, tell: Callable[[], str] = str) -> None:
-    """Wait for a condition with few looks: on two cores, waiting must not slow down what is waited for."""
+    """Wait for a condition with few polls: on two cores, polling must not slow down the work."""
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, f"not within {seconds:g} s: {condition} {tell()}"
@@ -49,7 +49,7 @@ def patiently(condition: Callable[[], object], seconds: float, tell: Callable[[]
 
 
 class Fleet:
-    """Processes that work on one database; those left at the end are killed."""
+    """Processes that work on one database; the remaining ones are killed at the end."""
 
     def __init__(self, url: str, folder: Path, environment: dict[str, str]) -> None:
         self.url = url
@@ -81,7 +81,7 @@ class Fleet:
         return process
 
     def said(self) -> str:
-        """What all processes have printed, for a failure's message."""
+        """The output of all processes, for the message of a failure."""
         texts = [path.read_text(errors="replace")[-3_000:] for path in sorted(self.folder.glob("process-*.log"))]
         return "\n---\n".join(texts)[-20_000:]
 
@@ -99,12 +99,12 @@ class Fleet:
         return found
 
     def state(self, number: int) -> str:
-        """The state of a task, for a look that costs little."""
+        """The state of a task, read cheaply."""
         with self.store.read() as tx:
             return str(tx.connection.execute(sa.select(tasks.c.state).where(tasks.c.number == number)).scalar_one())
 
     def calls(self, word: str = "start") -> dict[str, list[tuple[int, str, int]]]:
-        """The calls that handlers noted: key → (attempt, token, process) in order."""
+        """The calls that handlers recorded: key → (attempt, token, process), in order."""
         found: dict[str, list[tuple[int, str, int]]] = defaultdict(list)
         whole, _, _being_written = (self.log.read_text() if self.log.exists() else "").rpartition("\n")
         for line in whole.splitlines():
@@ -154,7 +154,7 @@ def fleet(url: str, folder: Path, **environment: str) -> Iterator[Fleet]:
 
 
 def check_events(client: Client, task: str) -> None:
-    """The moves of a task form one chain from its submission to where it stands."""
+    """The moves of a task form one chain from its submission to its current state."""
     moves = [event for event in client.events(task, limit=1_000_000) if event.item is None]
     assert (moves[0].verb, moves[0].source) == ("submit", None)
     for earlier, later in itertools.pairwise(moves):

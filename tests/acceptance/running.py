@@ -1,4 +1,4 @@
-"""`python -m tests.acceptance.running LOG` runs a pipeline as its author would, and goes on with it when called again."""
+"""`python -m tests.acceptance.running LOG` runs a pipeline as its author would, and resumes it when called again."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""What is outside? A loopback service that starts jobs, counts how often, and takes a few looks to finish each."""
+"""A loopback service that starts external jobs, counts the starts, and finishes each job after a few polls."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Service:
         self._lock = threading.Lock()
 
     def start(self, key: str) -> str:
-        """A new job, even for a key it knows: whoever asks twice pays twice."""
+        """A new job, even for a known key: a second request costs a second time."""
         with self._lock:
             self.starts[key] += 1
             job = self.jobs[key] = f"job-{sum(self.starts.values())}"
@@ -40,7 +40,7 @@ class Service:
             return self.jobs.get(key)
 
     def look(self, job: str) -> str:
-        """`busy`, until it was looked at a few times."""
+        """`busy` until it was polled a few times."""
         with self._lock:
             self.looks[job] += 1
             return "busy" if self.looks[job] < LOOKS else f"result of {job}"
@@ -60,7 +60,7 @@ def service() -> Iterator[Service]:
             self.send_response(200)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            with suppress(ConnectionError):  # Whoever asked may have been killed meanwhile.
+            with suppress(ConnectionError):  # The client may have been killed meanwhile.
                 self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:

@@ -1,4 +1,4 @@
-"""Does the page do what a person comes for? The whole story, in a real browser, with real workers."""
+"""The page does what people need, from submit to result, in a real browser with real workers."""
 
 import os
 import re

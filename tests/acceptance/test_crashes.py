@@ -1,4 +1,4 @@
-"""What is lost when processes die, stop or are told to go? Nothing: real workers, real signals."""
+"""Nothing is lost when processes die, freeze or are told to stop: real workers, real signals."""
 
 import signal
 import time
@@ -37,7 +37,7 @@ def test_a_second_signal_stops_a_worker_at_once(database_url: str, tmp_path: Pat
 
 
 def test_a_killed_run_goes_on_within_seconds(tmp_path: Path) -> None:
-    """On the machine where a process died nobody waits for its lease: here with a long one, and no other setting."""
+    """On the machine where a process died, its items do not wait for the lease: a long lease, and no other setting."""
     url = f"sqlite:///{tmp_path / 'fanfold.db'}"
     ours = Fleet(url, tmp_path, {"FANFOLD_LEASE_SECONDS": "600"})
     try:

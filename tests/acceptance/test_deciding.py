@@ -1,4 +1,4 @@
-"""Is every decision merged, though the worker that merges is killed?"""
+"""Every decision is merged, even if the merging worker is killed."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Is a task one line of the list, does the form for new tasks step aside, and is a result shown rendered, in a real browser?"""
+"""A task is one line of the list, the form for new tasks folds away, and results are rendered, in a real browser."""
 
 from pathlib import Path
 
@@ -44,7 +44,7 @@ WHOLE_ON_SCREEN = "rows => rows.filter(row => row.getBoundingClientRect().bottom
 
 
 def many(here: Installation, folder: Path) -> None:
-    """More than a screenful of tasks, with every kind of row among them."""
+    """More tasks than fit on a screen, with every kind of row among them."""
     for number in range(20):
         here.client.submit(letters, items=["clear"] * (number + 1), title=f"volume {number}")
     here.client.submit(letters, items=["clear", "smudged"], title="degraded, with a title that does not fit " * 5)
@@ -108,12 +108,12 @@ def test_no_button_covers_the_age_nor_one_that_is_always_shown_the_time(
 
 
 def covers(page: Page, one: Locator, other: Locator) -> bool:
-    """Whether two parts of a row are over each other."""
+    """Whether two parts of a row overlap."""
     return bool(page.evaluate(COVERED, [one.element_handle(), other.element_handle()]))
 
 
 def opacity(found: Locator) -> str:
-    """How visible a button is: of itself, or of the form around it."""
+    """The opacity of a button: its own, or that of the form around it."""
     return str(found.evaluate("one => getComputedStyle(one.closest('.task-buttons > *')).opacity"))
 
 
@@ -152,7 +152,7 @@ def test_the_form_for_new_tasks_is_folded_once_there_are_tasks(
 
 
 def dragging(page: Page, kind: str) -> None:
-    """A file over the window."""
+    """A file dragged over the window."""
     page.evaluate(DRAG, [kind, "dropped.txt"])
 
 

@@ -1,4 +1,4 @@
-"""Does a person see in the browser what is not plain success, and get on from there, by keyboard as well?"""
+"""The browser shows what is not plain success, and what to do about it, with mouse and keyboard."""
 
 import re
 import threading
@@ -23,7 +23,7 @@ letters = ff.Pipeline("letters", options={"provider": "Who answers.", "model": "
 
 @letters.each
 def read(item: ff.ItemWork) -> str:
-    """A letter; by fallback, unless another provider is asked."""
+    """A letter, made by a fallback unless another provider is asked."""
     if item.input == "smudged" and item.options.get("provider") != "ollama":
         item.degraded("guessed instead of read")
     return f"read by {item.options.get('provider', 'nobody')}\n" * 200
@@ -58,11 +58,11 @@ def test_fallbacks_are_seen_and_done_again_with_another_model(browser: Browser, 
         page.goto("/")
         page.get_by_role("link", name=re.compile("Needs you")).click()
         row = page.locator("[data-row]", has_text="post")
-        expect(row).to_contain_text("2 letters by fallback")
+        expect(row).to_contain_text("2 letters degraded")
         row.get_by_role("link", name=re.compile("retry 2 with")).click()
         section = page.locator("#degraded")
         expect(section).to_contain_text("2 × guessed instead of read")
-        expect(page.locator("#legend")).to_contain_text("by fallback 2")
+        expect(page.locator("#legend")).to_contain_text("degraded 2")
         colours = page.locator("#grid[data-ready]").evaluate(
             """canvas => {
               const size = canvas.height;
@@ -96,7 +96,7 @@ def test_fallbacks_are_kept_as_they_are_with_one_button(browser: Browser, here: 
         row.get_by_role("button", name="keep as it is").click()
         eventually(lambda: here.client.get(task.id).unaccepted == 0)
         page.goto(f"/tasks/{task.id}")
-        expect(page.locator("#task-head")).to_contain_text("2 letters by fallback, accepted")
+        expect(page.locator("#task-head")).to_contain_text("2 letters degraded, accepted")
         section = page.locator("#degraded")
         section.get_by_role("button", name="retry these 2").click()
         eventually(lambda: here.client.get(task.id).state == "active")
@@ -174,13 +174,13 @@ BANNER = """() => {
   const look = () => { if (!banner.hidden) window.toldAt ??= performance.timeOrigin + performance.now(); };
   new MutationObserver(look).observe(banner, { attributes: true, childList: true, subtree: true });
 }"""
-"""Notes by the page's own clock when the banner appears."""
+"""Records, with the page's own clock, when the banner appears."""
 TOLD_WITHIN_SECONDS = 5.0
 TRIES = 3
 
 
 def silent_until(released: threading.Event) -> Any:
-    """Instead of ``Store.read``: a database that does not answer until it is released."""
+    """Replaces ``Store.read``: a database that does not answer until it is released."""
     real = Store.read
 
     def read(store: Store) -> Any:
@@ -193,7 +193,7 @@ def silent_until(released: threading.Event) -> Any:
 def test_a_lost_database_is_told_on_every_open_page_within_five_seconds(
     browser: Browser, databases: Databases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also on pages without a stream. The least of three tries counts: a machine may be busy with something else."""
+    """Also on pages without a stream. The best of three attempts counts, because the machine may be busy."""
     assert min(seconds_told(browser, databases, tmp_path, monkeypatch, away)) <= TOLD_WITHIN_SECONDS
 
 
@@ -207,7 +207,7 @@ def test_a_database_that_does_not_answer_is_told_within_five_seconds_as_well(
 def seconds_told(
     browser: Browser, databases: Databases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Any
 ) -> list[float]:
-    """How long it takes until all of three open pages have told that the database is lost, each of several times."""
+    """How long three open pages take to report a lost database, several times."""
     with databases.fresh() as url:
         here = Installation(url, tmp_path / "data", None)
         here.know(letters)
@@ -225,7 +225,7 @@ def seconds_told(
 
 
 def seconds_to_tell(pages: list[Page], monkeypatch: pytest.MonkeyPatch, read: Any) -> float:
-    """Lose the database until the last of the pages has told it; how long that took. Without ``read`` it does not answer."""
+    """Lose the database until the last page has reported it; returns the time. Without ``read``, it does not answer."""
     for one in pages:
         expect(one.locator("#connection")).to_be_hidden()
         one.evaluate("delete window.toldAt")

@@ -1,17 +1,24 @@
-"""A type checker passes a good pipeline, and finds every mistake that was planted in it."""
+"""Strict mypy and strict pyright accept a correct pipeline, and find every mistake that was planted in it.
+
+Pyright runs as basedpyright: the same checker, installed with its own Node.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
 FOUND = re.compile(r":(\d+): error: .* \[([a-z-]+)\]$")
+PLANTED = re.compile(r"# mistake: ([a-z-]+)(, mypy only)?$")
 AFTERMATH = "untyped-decorator"
-"""What mypy adds when the call of a decorator is wrong."""
+"""Mypy adds this error when the call of a decorator is wrong."""
 PROGRAM = '''
 """A pipeline as somebody writes it."""
 
@@ -92,7 +99,7 @@ def use() -> None:
     stamp("One", date(2026, 1, 1))  # mistake: arg-type
     ff.register_codec(Chapter, encode=lambda chapter: chapter.title, decode=lambda kept: Chapter(kept, date.min))
     ff.register_codec(Chapter, encode=lambda one: one.titel, decode=lambda kept: CHAPTER)  # mistake: attr-defined
-    ff.register_codec(Chapter, encode=str, decode=Decimal)  # mistake: arg-type
+    ff.register_codec(Chapter, encode=str, decode=Decimal)  # mistake: arg-type, mypy only
     ff.Pipeline("other", kinds=[Chapter])  # mistake: call-arg
 
 
@@ -101,7 +108,29 @@ def plain(item: ff.ItemWork) -> Any:
 '''
 
 
-def test_a_type_checker_finds_the_planted_mistakes_and_no_others(tmp_path: Path) -> None:
+def planted(*, for_pyright: bool = False) -> dict[int, str]:
+    """The planted mistakes: line to mypy's name of the error.
+
+    Pyright accepts one of them: it widens the type variable of ``register_codec`` to ``Chapter | Decimal``.
+    """
+    marks = {number: PLANTED.search(line) for number, line in enumerate(PROGRAM.splitlines(), 1)}
+    return {number: mark[1] for number, mark in marks.items() if mark and not (for_pyright and mark[2])}
+
+
+def pyright(folder: Path, mode: str, include: Path, *import_from: Path) -> list[dict[str, Any]]:
+    """The errors that pyright finds in a file or a folder."""
+    settings = {"typeCheckingMode": mode, "include": [str(include)], "extraPaths": [str(one) for one in import_from]}
+    project = folder / "pyrightconfig.json"
+    project.write_text(json.dumps(settings), encoding="utf-8")
+    called = [sys.executable, "-m", "basedpyright", "--outputjson", "--pythonpath", sys.executable, "-p", str(project)]
+    checked = subprocess.run(called, capture_output=True, text=True, cwd=folder, check=False)
+    assert checked.returncode in (0, 1), checked.stdout + checked.stderr
+    said = json.loads(checked.stdout)
+    assert said["summary"]["filesAnalyzed"] > 0, said
+    return [one for one in said["generalDiagnostics"] if one["severity"] == "error"]
+
+
+def test_mypy_finds_the_planted_mistakes_and_no_others(tmp_path: Path) -> None:
     program = tmp_path / "book.py"
     program.write_text(PROGRAM, encoding="utf-8")
     checked = subprocess.run(
@@ -112,8 +141,24 @@ def test_a_type_checker_finds_the_planted_mistakes_and_no_others(tmp_path: Path)
         env={**os.environ, "MYPYPATH": str(ROOT)},
         check=False,
     )
-    lines = PROGRAM.splitlines()
-    planted = {(n, line.partition("# mistake: ")[2]) for n, line in enumerate(lines, 1) if "# mistake: " in line}
+    marked = set(planted().items())
     found = {(int(match[1]), match[2]) for line in checked.stdout.splitlines() if (match := FOUND.search(line))}
-    assert len(planted) == 12
-    assert found - {(line, AFTERMATH) for line, _ in planted} == planted, checked.stdout
+    assert len(marked) == 12
+    assert found - {(line, AFTERMATH) for line, _ in marked} == marked, checked.stdout
+
+
+def test_pyright_finds_the_planted_mistakes_and_no_others(tmp_path: Path) -> None:
+    """One mistake may give several errors on its line, so lines are compared."""
+    program = tmp_path / "book.py"
+    program.write_text(PROGRAM, encoding="utf-8")
+    found = pyright(tmp_path, "strict", program, ROOT)
+    marked = planted(for_pyright=True)
+    assert len(marked) == 11
+    assert {one["range"]["start"]["line"] + 1 for one in found} == set(marked), found
+
+
+def test_pyright_accepts_the_examples(tmp_path: Path) -> None:
+    found = pyright(
+        tmp_path, "standard", EXAMPLES, ROOT, EXAMPLES, EXAMPLES / "django_app", EXAMPLES / "own_application"
+    )
+    assert found == []

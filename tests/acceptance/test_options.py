@@ -1,4 +1,4 @@
-"""Are options chosen in real fields, checked before an upload, and is a password a way out of a failure, in a real browser?"""
+"""Options have real fields, are checked before an upload, and a password fixes a failure, in a real browser."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def test_a_wrong_option_is_told_before_the_upload_and_a_password_opens_the_file(
         expect(page.locator("#free")).to_be_hidden()
         page.get_by_label("Times").fill("10")
         page.locator("#files").set_input_files(book)
-        expect(page.locator("#upload-problem")).to_contain_text("may be 1 to 9")
+        expect(page.locator("#upload-problem")).to_contain_text("must be from 1 to 9")
         assert not [one for one in sent if one.endswith("/tasks")], "nothing was uploaded"
         page.get_by_label("Times").fill("2")
         expect(page.locator("#upload-problem")).to_be_hidden()

@@ -1,4 +1,4 @@
-"""Pictures of what is not plain success, in both languages and themes, for a desktop and a phone; nothing may stick out."""
+"""Screenshots of what is not plain success, in both languages and themes, for desktop and phone; nothing may overflow."""
 
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ def plain(item: ff.ItemWork) -> str:
 
 @mirrored.on_move
 def refuse(connection: Any, change: ff.Change) -> None:
-    """The record of somebody else cannot be written when the task ends."""
+    """Writing the user's own record fails when the task ends."""
     if change.verb == "advance":
         raise RuntimeError("the table orders of the shop has no row 4711")
 
@@ -68,8 +68,7 @@ def states(here: Installation, tmp_path: Path) -> dict[str, str]:
     return {name: task.id for name, task in tasks.items()}
 
 
-@pytest.mark.parametrize("language", ["en-US", "zh-CN"])
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize(("language", "theme"), [("en-US", "light"), ("zh-CN", "dark")])
 def test_honest_states_fit_every_page(
     browser: Browser,
     here: Installation,

@@ -1,4 +1,4 @@
-"""Does size matter? A command on a huge task costs what it costs on a small one, and so does the memory of its worker."""
+"""A command costs the same on a huge task as on a small one, and so does the worker's memory use."""
 
 import statistics
 import time
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 
-from fanfold.engine.queries.results import Results
+from fanfold.engine.queries.results.task_result import Results
 from tests.acceptance.fleet import Fleet, fleet, patiently
 from tests.acceptance.work import quick, wide
 

@@ -1,4 +1,4 @@
-"""Does `fanfold serve` work as one command: page, API and workers, and does it stop when it is told to?"""
+"""`fanfold serve` runs page, API and workers with one command, and stops when told to."""
 
 import re
 import signal
@@ -44,7 +44,7 @@ def serve(shell: Shell, *words: str, **environment: str) -> tuple["subprocess.Po
 
 
 def finished(address: str, task: str, **rest: Any) -> Any:
-    """The task, once it has come to its end."""
+    """The task, once it is finished."""
     return eventually(
         lambda: (now := httpx2.get(f"{address}/api/v1/tasks/{task}", **rest).json())["finished_at"] and now, 60
     )
@@ -94,7 +94,7 @@ def test_a_worker_of_the_server_that_is_killed_is_replaced(sqlite_shell: Shell) 
 def test_a_server_for_others_demands_a_token(sqlite_shell: Shell) -> None:
     refusal = sqlite_shell.fails(Exit.BAD_INPUT, "serve", "--host", "0.0.0.0", "--port", "0", "--no-workers")
     assert "fanfold tokens create" in refusal
-    # Whoever gives it a name lets others call it, through a proxy.
+    # A server with a host name is reached by others through a proxy.
     named = sqlite_shell.fails(
         Exit.BAD_INPUT, "serve", "--allow-host", "fanfold.example", "--port", "0", "--no-workers"
     )

@@ -48,7 +48,7 @@ def test_a_dead_link_and_a_missing_anchor_fail_the_site(tmp_path: Path) -> None:
 
 
 def test_every_page_can_be_found_in_the_menu() -> None:
-    """Single decisions are found through their list."""
+    """Individual decisions are found through their list."""
     listed = set(pages(tomllib.loads(SETTINGS.read_text(encoding="utf-8"))["project"]["nav"]))
     there = {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md") if not page.name.startswith("0")}
     assert listed == there

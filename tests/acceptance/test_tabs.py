@@ -1,4 +1,4 @@
-"""Is a browser with many open pages still honest and quick? Eight tabs, pages that nobody sees, a database that is gone."""
+"""A browser with eight tabs, hidden pages and a lost database still shows the truth, quickly."""
 
 import re
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ HIDDEN = """
   Object.defineProperty(document, "visibilityState", { get: () => (hidden ? "hidden" : "visible") });
   window.show = (shown) => { hidden = !shown; document.dispatchEvent(new Event("visibilitychange")); };
 """
-"""A tab that was opened in the background: hidden from its beginning, and nothing tells it so."""
+"""A tab opened in the background: hidden from the start, without any event that says so."""
 
 
 @contextmanager
@@ -62,7 +62,7 @@ def test_eight_tabs_share_one_stream_and_none_of_them_freezes(browser: Browser, 
         pages[3].goto("/?show=needs")
         expect(pages[3].locator("[data-row]")).to_contain_text("the one")
         eventually(lambda: place.live.watchers <= 1)
-        pages[0].close()  # Whoever had the stream: another page takes it over.
+        pages[0].close()  # If the page with the stream is closed, another one takes the stream over.
         here.client.resume(task.id)
         expect(pages[5].locator("[data-row]")).not_to_contain_text("paused")
         eventually(lambda: place.live.watchers == 1)
@@ -103,7 +103,7 @@ def test_a_lost_database_is_told_on_every_open_page_and_comes_back_by_itself(
         unavailable = ("503",)
         with served(here) as (address, place), looking(browser, address, complaints=unavailable) as page:
             page.goto(path.format(id=task.id))
-            other = page.context.new_page()  # It has no stream, and asks now and then.
+            other = page.context.new_page()  # It has no stream, and polls from time to time.
             other.goto(path.format(id=task.id))
             eventually(lambda: place.live.watchers == 1)
             for one in (page, other):
@@ -163,13 +163,13 @@ def test_a_page_that_finds_no_database_loads_when_there_is_one(
 def test_a_database_that_another_program_keeps_locked_is_told_on_open_pages(
     browser: Browser, here: Installation, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
-    """To a person who only looks: what is shown is true, but nothing can be changed; gone by itself."""
+    """For a reader who changes nothing: what is shown is true, but nothing can be changed; the message disappears by itself."""
     monkeypatch.setattr(live, "LOCKED_SECONDS", 0.5)
     here.know(words)
     task = here.client.submit(words, items=["x", "y"], title="the one")
     with served(here) as (address, _), looking(browser, address) as page:
         page.goto(path.format(id=task.id))
-        other = page.context.new_page()  # It has no stream, and asks now and then.
+        other = page.context.new_page()  # It has no stream, and polls from time to time.
         other.goto(path.format(id=task.id))
         for one in (page, other):
             expect(one.locator("#connection")).to_be_hidden()

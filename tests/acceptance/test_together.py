@@ -1,4 +1,4 @@
-"""What happens when several do the same at once? It is done once: overlapping ticks and workers, submits with one key."""
+"""The same work started several times at once is done once: overlapping ticks, workers, and submits with one key."""
 
 import subprocess
 from collections.abc import Sized
@@ -37,7 +37,7 @@ def test_two_overlapping_ticks_do_all_of_it_alone(database_url: str, tmp_path: P
     with service() as outside, fleet(database_url, tmp_path) as ours:
         options = {"service": outside.address}
         tasks = [ours.client.submit(external, items=range(ITEMS), options=options).id for _ in range(5)]
-        for _ in range(5):  # A timer starts the next pair when the machine was too slow for this one.
+        for _ in range(5):  # Like a timer, start the next pair if the machine was too slow for this one.
             ticks = [start_tick(ours) for _ in range(2)]
             assert [tick.wait(100) for tick in ticks] == [0, 0], ours.said()
             states = {ours.client.get(task).state for task in tasks}
@@ -50,7 +50,7 @@ def test_two_overlapping_ticks_do_all_of_it_alone(database_url: str, tmp_path: P
 
 @pytest.mark.parametrize("find", [True, False], ids=["find", "no_find"])
 def test_killed_workers_start_no_job_twice(database_url: str, tmp_path: Path, find: bool) -> None:
-    """Each is killed in the middle of calls that start jobs. What nobody can know, a person decides."""
+    """Each is killed in the middle of calls that start jobs. Where the outcome is unknown, a person decides."""
     with service() as outside, fleet(database_url, tmp_path, FANFOLD_CRASH_LIMIT="20") as ours:
         outside.answer_seconds = 0.3
         options = {"service": outside.address, "find": find}

@@ -1,4 +1,4 @@
-"""What do the workers of these tests do? Pipelines that leave a trace of every call, in a file that survives any crash."""
+"""Pipelines that record every call in a file that survives any crash."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def cut(task: ff.TaskWork) -> Iterator[ff.NewItem]:
 
 @crowd.each
 async def work(item: ff.ItemWork) -> dict[str, Any]:
-    """Says who it is before and after its time, and in its output."""
+    """Records itself before and after its work, and in its output."""
     token = secrets.token_hex(4)
     note(item.options, "start", item.key, item.attempt, token, os.getpid())
     await asyncio.sleep(item.options.get("seconds", 0.0))
@@ -57,14 +57,14 @@ reviewed = ff.Pipeline("reviewed")
 
 @reviewed.each
 def propose(item: ff.ItemWork) -> str:
-    """Says that it was called: once is enough."""
+    """Records that it was called: once is enough."""
     note(item.options, "start", item.key, item.attempt, "-", os.getpid())
     return f"text {item.input}"
 
 
 @reviewed.merge
 def agree(task: ff.TaskWork, results: ff.Results) -> dict[str, list[str]]:
-    """The decisions that it has read; it takes as long as a file is there that holds it up."""
+    """The decisions that it has read; it waits while a file that blocks it exists."""
     found = {result.key: sorted(result.decisions) for result in results if result.decisions}
     note(task.options, "merge", "-", task.attempt, "-", os.getpid())
     while os.path.exists(task.options["log"] + ".hold"):
@@ -77,7 +77,7 @@ stubborn = ff.Pipeline("stubborn")
 
 @stubborn.each
 def hold(item: ff.ItemWork) -> str:
-    """Runs until somebody no longer wants it, or the time is over."""
+    """Runs until it is no longer wanted, or its time is over."""
     note(item.options, "start", item.key, item.attempt, "-", os.getpid())
     end = time.monotonic() + item.options["seconds"]
     while time.monotonic() < end:
@@ -91,7 +91,7 @@ poisoned = ff.Pipeline("poisoned")
 
 @poisoned.each
 def swallow(item: ff.ItemWork) -> int:
-    """One of them takes its process down."""
+    """One of them kills its process."""
     note(item.options, "start", item.key, item.attempt, "-", os.getpid())
     if item.key == "bad":
         os._exit(3)

@@ -1,1 +1,1 @@
-"""Do the applications that come in the box keep their promises?"""
+"""Tests of the bundled applications."""

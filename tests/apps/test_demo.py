@@ -1,4 +1,4 @@
-"""The demonstration does what its description says: it splits, fails at first, goes on, and binds."""
+"""The demonstration does what its description says: it splits, fails at first, continues, and binds."""
 
 import fanfold as ff
 from fanfold.apps.demo import demo

@@ -1,1 +1,1 @@
-"""What does real trouble do? Real processes, real servers, real faults; each scenario says what is promised and what was seen."""
+"""Scenarios with real processes, real servers and real faults. Each states what is promised and what was observed."""

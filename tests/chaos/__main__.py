@@ -1,4 +1,4 @@
-"""How is the table of the documentation made? `python -m tests.chaos` runs every scenario at full length and writes it."""
+"""`python -m tests.chaos` runs every scenario at full length and writes the table of the documentation."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ from tests.chaos.findings import REPORT, Finding
 
 ROOT = Path(__file__).parents[2]
 TABLE = ROOT / "docs" / "explanation" / "chaos.md"
-HEAD = """# Chaos: what real trouble does
+HEAD = """# Chaos: what real faults do
 
-Real worker processes on real databases, and something goes wrong. Each line is one scenario of `tests/chaos`: what is promised,
-what was seen, how long it took from the end of the trouble to the next finished item, and the throughput afterwards as a share of
-that before (a load paced by its handlers, so that the figure is not about the machine). Where a load runs to its end, it is
-asserted that every item is done exactly once in effect and merged once, and that the events form one chain.
+Each scenario runs real worker processes on a real database and injects a fault. A row of the table says what is promised,
+what was seen, how long it took from the end of the fault to the next finished item, and the throughput afterwards as a
+share of that before (the load is paced by its handlers, so the figure does not depend on the machine). Where a load runs to
+its end, the test asserts that every item took effect exactly once and was merged once, and that the events form one chain.
 
-This file is written by `make chaos`, which runs them at full length, one after the other. `make test` runs most of them, shorter.
+This file is written by `make chaos`, which runs the scenarios of `tests/chaos` at full length, one after the other. `make test`
+runs shorter versions of most of them.
 
 Measured on {machine}; Python {python}, SQLite {sqlite}, psycopg {psycopg}.
-Leases were shortened to 3 s where nothing else is said, so times to recover are those of a lease of 3 s, not of the default 15 s.
+Unless stated otherwise, leases were shortened to 3 s, so times to recover are those of a lease of 3 s, not of the default 15 s.
 
 | scenario | database | promised | seen | recovered after | throughput after |
 |---|---|---|---|---|---|

@@ -1,4 +1,4 @@
-"""How does a disk get full? A small file system of the test's own, in memory, that is filled and freed at will."""
+"""A small file system in memory that a test can fill and free."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CHUNK = 64 * 1024
 
 
 class Disk:
-    """A mounted file system with room for so many megabytes."""
+    """A mounted file system with room for this many megabytes."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

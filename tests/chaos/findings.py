@@ -1,4 +1,4 @@
-"""What was seen? One finding per scenario, kept where FANFOLD_CHAOS_REPORT says, for the table in the documentation."""
+"""Records one finding per scenario in the file that FANFOLD_CHAOS_REPORT names, for the table in the documentation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def one_database_is_enough(url: str) -> None:
 
 @dataclass(frozen=True)
 class Finding:
-    """What one scenario promised and what came of it."""
+    """What one scenario promised, and what was observed."""
 
     scenario: str
     database: str
@@ -37,7 +37,7 @@ class Finding:
 
 
 def note(finding: Finding) -> None:
-    """Say it, and keep it if somebody collects."""
+    """Report it, and store it if somebody collects findings."""
     print(finding)
     if path := os.environ.get(REPORT):
         with Path(path).open("a", encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""What did the first version of Fanfold write? Its rows, and a worker of its kind, in statements of their own.
+"""Writes rows as the first version of Fanfold did, and runs a worker like its own, with separate statements.
 
 Nothing in here comes from the tables or verbs of today's code: a database that the first version left behind does not either.
 `python -m tests.chaos.first_version URL NAME LOG SECONDS` works until it is told to stop.
@@ -138,7 +138,7 @@ class FirstVersion:
         return int(made.id)
 
     def worker(self, name: str, pid: int, *, host: str, seen_ago: float = 0.0, running: int = 0) -> None:
-        """A worker that registered, and was last seen so many seconds ago."""
+        """A worker that registered, and was last seen this many seconds ago."""
         self.run(REGISTER, ago=seen_ago, id=name, host=host, pid=pid, running=running)
 
     def blob(self, task: int, folder: Path, key: str, name: str, raw: bytes) -> None:

@@ -1,4 +1,4 @@
-"""What do the workers of the chaos tests do? Keep a steady pace; others are deaf, talk a lot, or fail at first."""
+"""Pipelines of the chaos tests. One keeps a steady pace; others ignore cancellation, write a lot, or fail at first."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ deaf = ff.Pipeline("deaf")
 
 @deaf.each
 async def ignore(item: ff.ItemWork) -> str:
-    """One of them goes on whatever it is told, for ever; the others take a moment."""
+    """One of them ignores cancellation forever; the others take a moment."""
     note(item.options, "start", item.key, item.attempt, "-", os.getpid())
     while item.key == "deaf" and item.attempt == 1:
         try:
@@ -64,7 +64,7 @@ talkative = ff.Pipeline("talkative")
 
 @talkative.each(retry=ff.Retry(0))
 def chat(item: ff.ItemWork) -> dict[str, Any]:
-    """Writes all the time, in every way there is; a retry more would be one too many."""
+    """Writes all the time, in every possible way; no retry is allowed."""
     note(item.options, "start", item.key, item.attempt, "-", os.getpid())
     end, said = time.monotonic() + item.options["seconds"], 0
     while time.monotonic() < end:
@@ -86,3 +86,12 @@ async def fail_once(item: ff.ItemWork) -> int:
     if item.attempt == 1:
         raise ff.Temporary("not yet", after=item.options["after"])
     return item.attempt
+
+
+asking = ff.Pipeline("asking")
+
+
+@asking.each
+async def ask(item: ff.ItemWork) -> str:
+    """One paid question for each item."""
+    return str((await item.ask(str(item.input))).text)

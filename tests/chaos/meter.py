@@ -1,4 +1,4 @@
-"""How fast does the work go on? Done items over time, for a load that is paced by its handlers and not by the machine."""
+"""Measures done items over time, for a load that is paced by its handlers and not by the machine."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Meter:
             return int(tx.connection.execute(counted).scalar_one())
 
     def rate(self, seconds: float) -> float:
-        """Done items per second over the next so many seconds."""
+        """Done items per second over this many seconds from now."""
         before, started = self.done(), time.monotonic()
         time.sleep(seconds)
         return (self.done() - before) / (time.monotonic() - started)
 
     def next_done(self, than: int, seconds: float) -> float:
-        """How long it took until more than so many items were done."""
+        """How long it took until more than this many items were done."""
         started = time.monotonic()
         patiently(lambda: self.done() > than, seconds, self.fleet.said)
         return time.monotonic() - started

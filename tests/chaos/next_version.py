@@ -1,6 +1,6 @@
-"""What will the next version be? `python -m tests.chaos.next_version KIND …` is its command: today's, with one revision more.
+"""`python -m tests.chaos.next_version KIND …` is the command of a next version: this one, with one more revision.
 
-`additive` adds to the tables and lets today's code go on; `breaking` says that today's code cannot; `renaming` makes sure of it.
+`additive` adds to the tables and lets today's code continue; `breaking` says that today's code cannot; `renaming` ensures it.
 """
 
 import os

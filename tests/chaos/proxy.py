@@ -1,4 +1,4 @@
-"""What if the network fails? A proxy on the loopback before a PostgreSQL: it can drop connections, or fall silent on them."""
+"""A loopback proxy in front of PostgreSQL that can drop connections, or stop forwarding without closing them."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Proxy:
             line.flows.clear()
 
     def forget(self) -> int:
-        """What a firewall does that has lost its table: old connections stay silent for ever, new ones work. Returns how many."""
+        """Act like a firewall that lost its table: old connections stay silent forever, new ones work. Returns how many."""
         self.fall_silent()
         self._accepts.set()
         return sum(not line.is_over for line in self.lines)

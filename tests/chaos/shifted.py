@@ -1,4 +1,4 @@
-"""What time does this process think it is? `python -m tests.chaos.shifted …` is `fanfold …` with a clock that can be set.
+"""`python -m tests.chaos.shifted …` is `fanfold …` with a clock that a test can set.
 
 The file named by FANFOLD_CHAOS_CLOCK holds by how many seconds the clock is off; FANFOLD_CHAOS_HOST names another machine.
 """

@@ -1,4 +1,4 @@
-"""What if something happens to the data folder? Removed, full or slow, while results that lie in it are made and merged."""
+"""The data folder is removed, full or slow while results stored in it are made and merged."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from tests.chaos.whole import WINDOW, Process, check_share
 
 COUNT = 1_000 if FULL else 300
 LASTING = 4_000 if FULL else 300
-"""So many outlast the measurement of the throughput before the trouble."""
+"""Enough items to outlast the measurement of the throughput before the fault."""
 SECONDS = 0.1
-PLACES = 4
+SLOTS = 4
 LARGE = {"FANFOLD_INLINE_BYTES": "1000"}
-"""So that every result of `bulky` lies in the data folder."""
+"""Small enough that every result of `bulky` is in the data folder."""
 FULL_SECONDS = 10.0 if FULL else 3.0
 
 
 def bulky_worker(ours: Fleet, **environment: str) -> Process:
     """A worker for large results."""
-    words = ("-m", "fanfold.cli", "worker", f"{trouble.__name__}:bulky", "--concurrency", str(PLACES))
+    words = ("-m", "fanfold.cli", "worker", f"{trouble.__name__}:bulky", "--concurrency", str(SLOTS))
     return ours.run(*words, **environment)
 
 
@@ -57,7 +57,7 @@ def test_results_gone_from_the_data_folder_are_named_and_made_again(tmp_path: Pa
         workers = [bulky_worker(ours) for _ in range(2)]
         task = bulky_task(ours, COUNT)
         meter = Meter(ours, task)
-        patiently(lambda: meter.done() > PLACES, 60, ours.said)
+        patiently(lambda: meter.done() > SLOTS, 60, ours.said)
         before = meter.rate(WINDOW)
         blobs, gone = tmp_path / "data" / "blobs", tmp_path / "gone"
         blobs.rename(gone)
@@ -68,7 +68,7 @@ def test_results_gone_from_the_data_folder_are_named_and_made_again(tmp_path: Pa
         share = check_share(meter.rate, before)
         failed = ours.until(task, "failed", seconds=100)
         lost = [row.key for row in ours.rows(task, "write_page") if not is_there(ours, row.output)]
-        assert len(lost) >= done - 2 * PLACES
+        assert len(lost) >= done - 2 * SLOTS
         rounds = 0
         while failed.state == "failed":
             rounds += 1
@@ -110,10 +110,10 @@ def test_a_full_data_folder_uses_up_no_retry(tmp_path: Path) -> None:
         workers = [bulky_worker(ours) for _ in range(2)]
         task = bulky_task(ours, LASTING)
         meter = Meter(ours, task)
-        patiently(lambda: meter.done() > PLACES, 60, ours.said)
+        patiently(lambda: meter.done() > SLOTS, 60, ours.said)
         before = meter.rate(WINDOW)
         disk.fill()
-        patiently(lambda: "Free some space there; the work then goes on by itself" in ours.said(), 60, ours.said)
+        patiently(lambda: "Free some space there; work then resumes by itself" in ours.said(), 60, ours.said)
         time.sleep(FULL_SECONDS)
         done = meter.done()
         disk.free()
@@ -142,7 +142,7 @@ def test_a_split_without_room_for_its_items_uses_up_no_retry(tmp_path: Path) -> 
         bulky_worker(ours)
         # More text than is held in memory, so that the items go to a file first.
         task = bulky_task(ours, 20, size=250_000)
-        patiently(lambda: "Nothing more is claimed for now" in ours.said(), 60, ours.said)
+        patiently(lambda: "Not claiming any more items" in ours.said(), 60, ours.said)
         assert ours.client.get(task).state == "active", ours.client.get(task)
         assert ours.rows(task, "write_page") == []
         disk.free()
@@ -170,7 +170,7 @@ def is_at_pace(meter: Meter, before: float) -> bool:
 
 @only_in_full
 def test_a_slow_data_folder_costs_no_lease(tmp_path: Path) -> None:
-    """Results that take long to reach the disk are waited for: the worker is heard of meanwhile, and nothing runs twice.
+    """A slow flush may outlast the lease: the worker keeps sending heartbeats, and nothing runs twice.
 
     What is slow here is the call that flushes a file, in the worker's process: below Fanfold, where the device would be.
     """
@@ -185,12 +185,12 @@ def test_a_slow_data_folder_costs_no_lease(tmp_path: Path) -> None:
         rows = ours.rows(task, "write_page")
         assert {(row.lease, row.crashes) for row in rows} == {(1, 0)}, "a lease was lost to the disk"
         assert worker.poll() is None
-        assert took >= slow * count / PLACES, "the disk was not slow"
+        assert took >= slow * count / SLOTS, "the disk was not slow"
     note(
         Finding(
             "data folder slow",
             "SQLite",
-            "Results are waited for past the lease, as the worker is heard of meanwhile; nothing runs twice.",
+            "A slow flush may outlast the lease: the worker keeps sending heartbeats, so nothing runs twice.",
             f"{slow:g} s for each flush (lease {lease:g} s): {count} items in {took:.0f} s, each run once",
         )
     )

@@ -1,4 +1,4 @@
-"""What if somebody sets the clock? On SQLite the host's clock decides; it is set back an hour, and forward again."""
+"""The host's clock, which decides on SQLite, is set back by an hour, and forward again."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LONG = 60.0
 
 @only_in_full
 def test_a_clock_that_is_set_makes_nobody_wait(tmp_path: Path) -> None:
-    """Set back or forward by an hour: work goes on, back-offs end, the items of a dead worker are free within its lease."""
+    """Set back or forward by an hour: work continues, back-offs end, the items of a dead worker are free within its lease."""
     clock = tmp_path / "clock"
     clock.write_text("0")
     environment = BRIEF_LEASE | {"FANFOLD_CRASH_LIMIT": "1000", CLOCK: str(clock)}
@@ -64,7 +64,7 @@ def test_a_clock_that_is_set_makes_nobody_wait(tmp_path: Path) -> None:
         again = [
             row.crashes - crashed[row.key] for row in ours.rows(load.task, "work") if row.crashes > crashed[row.key]
         ]
-        what = f"{len(again)} items that were running then ran again, each lost {max(again, default=0)} times at most"
+        what = f"{len(again)} items that were running then ran again; lost leases per item: at most {max(again, default=0)}"
         promised = "every lease is over at once: what runs is dropped and runs again"
         note(Finding("the clock set forward an hour", "SQLite", promised, what, round(went_on, 1), share))
 

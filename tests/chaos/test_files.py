@@ -1,4 +1,4 @@
-"""What if a worker gets no more open files, or no room for temporary ones? It waits, says so, and goes on by itself."""
+"""A worker without open files, or without room for temporary ones, waits, says so, and continues by itself."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.chaos.findings import FULL, Finding, kind_of, note
 from tests.chaos.meter import Meter
 from tests.chaos.whole import Process
 
-PLACES = 4
+SLOTS = 4
 COUNT = 2_000 if FULL else 300
 MANY = CHUNK + 1
 """More items than are held in memory: they go through a file."""
@@ -34,7 +34,7 @@ def submit(ours: Fleet, count: int) -> str:
 def start(ours: Fleet, **environment: str) -> Process:
     """A worker for such tasks."""
     words = ("-m", "fanfold.cli", "worker", f"{scarce.__name__}:wanting", f"{scarce.__name__}:apart")
-    return ours.run(*words, "--concurrency", str(PLACES), **environment)
+    return ours.run(*words, "--concurrency", str(SLOTS), **environment)
 
 
 @contextmanager
@@ -65,30 +65,30 @@ def check_whole(ours: Fleet, task: str, count: int) -> None:
 
 
 def check_shortage(ours: Fleet, worker: Process, words: str, shortage: AbstractContextManager[None]) -> str:
-    """The worker says so, begins next to nothing while it lasts, and goes on by itself; returns what was seen."""
+    """The worker says so, starts hardly anything while it lasts, and resumes by itself; returns what was seen."""
     task = submit(ours, COUNT)
     meter = Meter(ours, task)
-    patiently(lambda: meter.done() > PLACES, 60, ours.said)
+    patiently(lambda: meter.done() > SLOTS, 60, ours.said)
     with shortage:
         patiently(lambda: words in ours.said(), 60, ours.said)
         before = begun(ours)
         time.sleep(SCARCE_SECONDS)
         during, done = begun(ours) - before, meter.done()
-        assert during <= 2 * PLACES, f"{during} attempts were begun that could not end well: {ours.said()}"
+        assert during <= 2 * SLOTS, f"{during} attempts were begun that could not end well: {ours.said()}"
         assert ours.client.get(task).failed == 0
     recovered = meter.next_done(done, 60)
     check_whole(ours, task, COUNT)
     assert worker.poll() is None, ours.said()
-    return f"for {SCARCE_SECONDS:g} s {during} items were begun; going on took {recovered:.1f} s, no failure"
+    return f"for {SCARCE_SECONDS:g} s {during} items were started; resuming took {recovered:.1f} s, no failure"
 
 
 def test_a_worker_without_open_files_waits_and_goes_on(database_url: str, tmp_path: Path) -> None:
     """Handlers, children, blobs and connections that get no file cost no retry, and the worker claims nothing meanwhile."""
     with fleet(database_url, tmp_path, **LARGE) as ours:
         worker = start(ours)
-        seen = check_shortage(ours, worker, "Nothing more is claimed for now", no_more_files(worker))
-        assert "Raise the limit of open files (ulimit -n)" in ours.said()
-    promised = "The worker claims nothing, says what to do, and goes on by itself; no retry is used up."
+        seen = check_shortage(ours, worker, "Not claiming any more items", no_more_files(worker))
+        assert "Raise the limit on open files (ulimit -n)" in ours.said()
+    promised = "The worker claims nothing, says what to do, and resumes by itself; no retry is used up."
     note(Finding("no more open files", kind_of(database_url), promised, seen))
 
 
@@ -101,7 +101,7 @@ def test_a_split_and_a_child_that_get_no_file_are_tried_again(tmp_path: Path) ->
         with no_more_files(worker):
             large = submit(ours, MANY)
             apart = ours.client.submit(scarce.apart, items=range(8)).id
-            patiently(lambda: "Nothing more is claimed for now" in ours.said(), 60, ours.said)
+            patiently(lambda: "Not claiming any more items" in ours.said(), 60, ours.said)
             assert ours.rows(large, "open_something") == []
         check_whole(ours, large, MANY)
         assert ours.until(apart).done == 8
@@ -130,13 +130,13 @@ def filled(disk: Disk) -> Iterator[None]:
 
 
 def test_a_worker_whose_temporary_folder_is_gone_waits_for_it(tmp_path: Path) -> None:
-    """TMPDIR removed beneath a worker: handlers that need it cost no retry, and all is done once it is back."""
+    """TMPDIR removed while a worker runs: handlers that need it cost no retry, and all is done once it is back."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     with fleet(f"sqlite:///{tmp_path / 'fanfold.db'}", tmp_path) as ours:
         worker = start(ours, TMPDIR=str(folder))
         seen = check_shortage(ours, worker, "Create the folder for temporary files again", without_folder(folder))
-    promised = "The worker waits for the folder, says so, and goes on by itself; no retry is used up."
+    promised = "The worker waits for the folder, says so, and resumes by itself; no retry is used up."
     note(Finding("folder for temporary files gone", "SQLite", promised, seen))
 
 
@@ -145,5 +145,5 @@ def test_a_worker_whose_temporary_folder_is_full_waits_for_room(tmp_path: Path) 
     with small_disk(tmp_path / "temporary", 4) as disk, fleet(f"sqlite:///{tmp_path / 'fanfold.db'}", tmp_path) as ours:
         worker = start(ours, TMPDIR=str(disk.folder))
         seen = check_shortage(ours, worker, "Free some space on that disk", filled(disk))
-    promised = "The worker waits for room, says so, and goes on by itself; no retry is used up."
+    promised = "The worker waits for room, says so, and resumes by itself; no retry is used up."
     note(Finding("folder for temporary files full", "SQLite", promised, seen))

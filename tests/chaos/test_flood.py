@@ -1,4 +1,4 @@
-"""What if it is far too much? A huge task beside small ones, ten thousand failures at once, looks and refusals without end."""
+"""Overload: a huge task beside small ones, ten thousand failures at once, endless polls and refusals."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PACES = ((0.02, 2.0), (0.0, 3.0)) if FULL else ((0.02, 3.0),)
 """(seconds of a handler, the largest ratio allowed): at a pace of the handlers, and as fast as the machine can."""
 AT_ONCE = 10_000 if FULL else 1_000
 SOONER = 15
-"""So many times sooner than they were to come back do they come back, once it is known when that would be."""
+"""How many times sooner than planned the items come back, once it is known when that would be."""
 FEW_LINES = 60
 
 
@@ -153,7 +153,7 @@ def test_many_failures_at_once_are_no_storm(tmp_path: Path) -> None:
 
 
 def largest_share(ours: Fleet, task: str) -> float:
-    """Of the waits that items were given, the largest share that ends within any twentieth of the back-off."""
+    """The largest share of the back-offs that ends within any twentieth of the longest one."""
     waits = sa.select(items.c.available_at, attempts.c.ended_at).join(attempts, attempts.c.item == items.c.id)
     with ours.store.read() as tx:
         rows = tx.connection.execute(waits.where(items.c.task == ours.number(task), items.c.state == "retrying")).all()
@@ -163,7 +163,7 @@ def largest_share(ours: Fleet, task: str) -> float:
 
 
 def hasten(ours: Fleet, task: str) -> None:
-    """Let the items come back as they are spread, but sooner."""
+    """Let the items come back in the same order, but sooner."""
     with ours.store.write() as tx:
         wait = sa.select(items.c.id, items.c.available_at).where(items.c.task == ours.number(task))
         now = tx.connection.execute(sa.select(tx.clock.now)).scalar_one()
@@ -178,7 +178,7 @@ def within(given: Sequence[float], start: float, window: float) -> int:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(("pipeline", "option"), [("polling", "looks"), ("limited", "refusals")])
+@pytest.mark.parametrize(("pipeline", "option"), [("polling", "polls"), ("limited", "refusals")])
 def test_looks_and_refusals_without_end_leave_a_bounded_history(tmp_path: Path, pipeline: str, option: str) -> None:
     """An external job that is looked at for days, or a rate limit that lasts as long, does not fill the database or the log."""
     times = 3_000 if FULL else 300
@@ -196,10 +196,10 @@ def test_looks_and_refusals_without_end_leave_a_bounded_history(tmp_path: Path, 
         check_events(ours.client, task)
     note(
         Finding(
-            f"{option} without end",
+            f"endless {option}",
             "SQLite",
             "The history of an item stays bounded, and so does the log.",
-            f"{times:,} {option} of each of 4 items: {kept:g} attempts and {told:g} events kept for each, {lines} lines of log",
+            f"{times:,} {option} of each of 4 items: {kept:g} attempts and {told:g} events kept for each, log lines: {lines}",
         )
     )
 
@@ -220,7 +220,7 @@ def test_a_task_commanded_thousands_of_times_is_read_as_fast_as_any(tmp_path: Pa
         assert taken[busy] < 10 * taken[calm] + 0.05, taken
     note(
         Finding(
-            "a task paused and resumed all the time",
+            "a task paused and resumed constantly",
             "SQLite",
             "Every command is kept; the task and its latest events are read as fast as those of any other.",
             f"{2 * times:,} commands: read in {taken[busy] * 1000:.1f} ms, a calm task in {taken[calm] * 1000:.1f} ms",

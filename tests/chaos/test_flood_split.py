@@ -1,4 +1,4 @@
-"""What if a split gives far too many items? Everybody else goes on while they are written."""
+"""All other work continues while a split writes far too many items."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can one item do to the rest? Kill its worker, eat all memory, leave threads behind: it fails alone, the others go on."""
+"""An item that kills its worker, uses all memory or leaves threads behind fails alone; the others continue."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_an_item_that_kills_its_process_fails_alone(database_url: str, tmp_path:
 
 @contextmanager
 def little_memory() -> Iterator[str]:
-    """A group of processes in which the system ends whoever takes too much; empty where none can be made."""
+    """A process group in which the system ends a process that uses too much memory; empty if none can be created."""
     for root, limit in (
         (Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes"),
         (Path("/sys/fs/cgroup"), "memory.max"),
@@ -93,7 +93,7 @@ def little_memory() -> Iterator[str]:
 
 
 def end_gluttons(worker: Process) -> bool:
-    """Do what the system does when memory runs out: end the child that has taken most of it. Always False."""
+    """Do what the system does when memory runs out: end the child that uses most of it. Always False."""
     for child in psutil.Process(worker.pid).children():
         with suppress(psutil.NoSuchProcess):
             if child.memory_info().rss > trouble.GLUT * trouble.MEGABYTE:
@@ -102,7 +102,7 @@ def end_gluttons(worker: Process) -> bool:
 
 
 def test_a_child_killed_for_its_memory_costs_only_its_own_item(tmp_path: Path) -> None:
-    """The worker lives, the others go on, the item counts a crash each time; after three it fails as poison and says why."""
+    """The worker lives, the others continue, the item counts a crash each time; after three it fails as poison and says why."""
     with little_memory() as group, fleet(f"sqlite:///{tmp_path / 'fanfold.db'}", tmp_path) as ours:
         keys = ["glutton", *(f"k{number}" for number in range(OTHERS))]
         options = {"log": str(ours.log), "group": group}
@@ -167,7 +167,7 @@ def test_a_worker_full_of_leaked_threads_says_so_and_stops_in_time(daemon: bool,
         Finding(
             f"a handler that leaks threads ({kind} threads)",
             "SQLite",
-            "The worker goes on, warns each time they double, naming the stage, and stops within its time.",
+            "The worker continues, warns each time they double, naming the stage, and stops within its time.",
             f"{alive} threads: {warnings} warnings, stopped in {stopped:.1f} s",
         )
     )

@@ -1,4 +1,4 @@
-"""What if connections are shared? Real workers behind a real PgBouncer in transaction mode, with three to the server."""
+"""Real workers behind a real PgBouncer in transaction mode, with three connections to the server."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_workers_share_three_connections_through_pgbouncer(url: str, postgres: P
 
 
 def paused_and_resumed(ours: Fleet, load: Load) -> str:
-    """Another task, which was paused while it ran, and goes on."""
+    """Another task, which was paused while it ran, and continues."""
     options = {"count": 200, "log": str(ours.folder / "other.log"), "seconds": 0.1, "hurry": str(load.hurry)}
     other = ours.client.submit(steady, options=options).id
     ours.client.pause(other)

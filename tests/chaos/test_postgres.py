@@ -1,4 +1,4 @@
-"""What if PostgreSQL, or the way to it, fails? A real server, restarted, filled up, cut off; real workers."""
+"""A real PostgreSQL is restarted, filled up and cut off while real workers use it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def seen(scenario: str, promised: str, what: str, seconds: float | None = None, 
 
 
 def test_workers_go_on_when_postgresql_restarts(own_postgres: PostgresServer, tmp_path: Path) -> None:
-    """Workers keep what they have in hand and go on as soon as it answers; a crash of the server loses nothing."""
+    """Workers keep their results and continue as soon as it answers; a crash of the server loses nothing."""
     with fleet(own_postgres.create_database("fanfold"), tmp_path) as ours:
         load = Load(ours)
         before = load.meter.rate(WINDOW)
@@ -58,7 +58,7 @@ def test_workers_go_on_when_postgresql_restarts(own_postgres: PostgresServer, tm
             load.all_at_work(*load.workers)
             share = check_share(load.meter.rate, before)
             what = f"{len(gaps)} restarts, the next item done at most {max(gaps):.1f} s after the server was back"
-            seen(f"PostgreSQL restarted ({mode})", "workers keep what they have and go on", what, max(gaps), share)
+            seen(f"PostgreSQL restarted ({mode})", "workers keep what they have and continue", what, max(gaps), share)
         load.finish()
         assert [worker.poll() for worker in load.workers] == [None, None], ours.said()
 
@@ -121,7 +121,7 @@ def end_backends(administrator: psycopg.Connection[tuple[int]] | object, databas
 
 
 def check_hints_are_back(postgres: PostgresServer, url: str, count: int) -> None:
-    """So many workers listen."""
+    """Wait until this many workers listen."""
 
     def listening() -> bool:
         with postgres.connect() as connection:
@@ -136,13 +136,15 @@ def check_hints_are_back(postgres: PostgresServer, url: str, count: int) -> None
 
 @only_in_full
 def test_a_server_without_free_connections_is_waited_for(own_postgres: PostgresServer, tmp_path: Path) -> None:
-    """Workers go on with the connections they have, or wait for some; one that starts meanwhile waits as well."""
+    """Workers continue with the connections they have, or wait for some; one that starts meanwhile waits as well."""
     with fleet(own_postgres.create_database("fanfold"), tmp_path) as ours:
         load = Load(ours)
         before = load.meter.rate(WINDOW)
         ours.store.close()
         with own_postgres.connect() as administrator, all_connections_of(own_postgres):
-            ended = end_backends(administrator, "fanfold", "fanfold%")  # What becomes free is taken by somebody else.
+            ended = end_backends(
+                administrator, "fanfold", "fanfold%"
+            )  # Freed connections are taken at once by somebody else.
             late = load.start()
             log = ours.folder / f"process-{len(ours.processes)}.log"
             patiently(
@@ -157,9 +159,13 @@ def test_a_server_without_free_connections_is_waited_for(own_postgres: PostgresS
         assert late.wait(60) == 0, ours.said()
         share = check_share(load.meter.rate, before)
         load.finish()
-        what = f"{ended} connections taken away, none to be had; a worker started meanwhile waited and then worked"
+        what = f"all {ended} connections in use; a worker started meanwhile waited and then worked"
         seen(
-            "no free connections at the server", "workers wait and go on, also those that start", what, recovered, share
+            "no free connections at the server",
+            "workers wait and continue, including newly started ones",
+            what,
+            recovered,
+            share,
         )
 
 
@@ -211,7 +217,7 @@ def test_many_handlers_that_write_at_once_share_the_connections(url: str, tmp_pa
 @only_in_full
 @pytest.mark.timeout(400)
 def test_an_old_snapshot_slows_nothing_down_for_long(postgres: PostgresServer, url: str, tmp_path: Path) -> None:
-    """A reader that holds a snapshot keeps dead rows from being removed: claims cost more, but the work goes on."""
+    """A reader that holds a snapshot keeps dead rows from being removed: claims cost more, but work continues."""
     with fleet(url, tmp_path) as ours:
         load = Load(ours, count=5_000 if FULL else 700)
         before, claim_before = load.meter.rate(WINDOW), claim_cost(postgres, url)
@@ -225,7 +231,7 @@ def test_an_old_snapshot_slows_nothing_down_for_long(postgres: PostgresServer, u
         load.finish()
         what = f"with the snapshot {during / before:.0%} of the items per second, {dead} dead rows kept, "
         what += f"a probe for the next item took {claim_before:.1f} and then {claim_during:.1f} ms"
-        seen("a reader that holds an old snapshot", "work goes on and finishes", what, 0.0, share)
+        seen("a reader that holds an old snapshot", "work continues and finishes", what, 0.0, share)
 
 
 def claim_cost(postgres: PostgresServer, url: str) -> float:
@@ -258,7 +264,7 @@ def behind_proxy(postgres: PostgresServer, url: str) -> Iterator[tuple[Proxy, di
 
 
 def test_a_silent_network_is_noticed_within_the_lease(postgres: PostgresServer, url: str, tmp_path: Path) -> None:
-    """Half-open: a worker cut off drops what it runs when its lease is over, others do it, and it comes back by itself."""
+    """Half-open: a worker that is cut off drops its items when its lease is over, others do them, and it comes back by itself."""
     with behind_proxy(postgres, url) as (proxy, through), fleet(url, tmp_path, **BRIEF_LEASE) as ours:
         load = Load(ours, [through, {}])
         cut_off, _other = load.workers
@@ -283,20 +289,21 @@ def test_a_silent_network_is_noticed_within_the_lease(postgres: PostgresServer, 
         load.finish()
         what = f"what it ran was dropped after {dropped:.1f} s and free for others after {taken:.1f} s (lease: {LEASE:g} s)"
         promised = (
-            "a worker cut off drops what it runs within about its lease; others do it; it comes back under a new id"
+            "a worker that is cut off drops what it runs within about its lease; others do it; "
+            "it comes back under a new id"
         )
         seen("a network that falls silent (half-open)", promised, what, back, share)
 
 
 def stop_in_silence(proxy: Proxy, load: Load) -> None:
-    """SIGTERM ends a worker within the grace time and about its lease, also when the database does not answer."""
+    """SIGTERM ends a worker within the grace time plus about twice its lease, also when the database does not answer."""
     proxy.fall_silent()
     load.workers[0].send_signal(signal.SIGTERM)
     told_at = time.monotonic()
     code = load.workers[0].wait(60)
     took = time.monotonic() - told_at
     what = f"it ended after {took:.1f} s with exit code {code} (grace: 2 s, lease: {LEASE:g} s)"
-    seen("SIGTERM while the network is silent", "it ends within the grace time and about twice its lease", what, took)
+    seen("SIGTERM while the network is silent", "it ends within the grace time plus about twice its lease", what, took)
 
 
 def said_by_first(ours: Fleet) -> str:
@@ -308,7 +315,7 @@ def said_by_first(ours: Fleet) -> str:
 def test_connections_that_are_forgotten_on_the_way_are_replaced(
     postgres: PostgresServer, url: str, tmp_path: Path
 ) -> None:
-    """Old connections stay silent for ever, new ones work: the worker takes new ones before its lease is over."""
+    """Old connections stay silent forever, new ones work: the worker takes new ones before its lease is over."""
     with behind_proxy(postgres, url) as (proxy, through), fleet(url, tmp_path, FANFOLD_LEASE_SECONDS="10") as ours:
         load = Load(ours, [through], count=1_500 if FULL else 400)
         (worker,) = load.workers

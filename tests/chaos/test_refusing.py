@@ -1,4 +1,4 @@
-"""What if PostgreSQL answers and refuses? Read-only, out of connections, short of time: real settings, real workers."""
+"""PostgreSQL answers but refuses: read-only, out of connections, out of time. Real settings, real workers."""
 
 from __future__ import annotations
 
@@ -80,13 +80,13 @@ REFUSALS = (
         "PostgreSQL takes no writes",
         "SET default_transaction_read_only = on",
         "RESET default_transaction_read_only",
-        "read-only transaction. The server takes no writes, as after a failover; the work goes on by itself",
+        "read-only transaction. The server refuses writes, as after a failover; work resumes by itself",
     ),
     Refusal(
         "PostgreSQL gives an account no connection",
         "CONNECTION LIMIT 0",
         "CONNECTION LIMIT -1",
-        'too many connections for role "{account}". Raise the limit of connections',
+        'too many connections for role "{account}". Raise the connection limit',
     ),
     Refusal(
         "PostgreSQL ends statements (statement_timeout)",
@@ -109,7 +109,7 @@ def said(ours: Fleet, words: str) -> int:
 
 
 def test_workers_keep_their_results_while_postgresql_refuses(tenant: Tenant, tmp_path: Path) -> None:
-    """Whatever it refuses, workers say so, keep what they have in hand, run nothing twice, and go on by themselves."""
+    """Whatever it refuses, workers say so, keep what they have in hand, run nothing twice, and resume by themselves."""
     with fleet(tenant.url, tmp_path) as ours:
         load = Load(ours, count=COUNT)
         for refusal in REFUSALS:
@@ -125,7 +125,7 @@ def test_workers_keep_their_results_while_postgresql_refuses(tenant: Tenant, tmp
 
 
 def endure(ours: Fleet, load: Load, begin: Callable[[], None], end: Callable[[], None], words: str) -> float:
-    """Make the trouble until it is spoken of, and for a while longer; returns how long it took to go on afterwards."""
+    """Make the trouble until it is logged, and for a while longer; returns how long it took to resume afterwards."""
     before = said(ours, words)
     begin()
     patiently(lambda: said(ours, words) > before, 60, ours.said)
@@ -146,6 +146,6 @@ def check_nothing_ran_twice(ours: Fleet, load: Load) -> None:
 
 def seen(name: str, recovered: float) -> None:
     """Note it."""
-    promised = "Workers say so, keep their results in hand, run nothing twice, and go on by themselves."
+    promised = "Workers say so, keep their results in hand, run nothing twice, and resume by themselves."
     what = f"for {HOLD:g} s or more: every item started once, none failed"
     note(Finding(name, "PostgreSQL", promised, what, round(recovered, 1)))

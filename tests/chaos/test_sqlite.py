@@ -1,4 +1,4 @@
-"""What if something happens to SQLite's file? Its disk full, the file read-only, its lock held, a checkpoint cut off."""
+"""Trouble with SQLite's file: its disk is full, the file is read-only, its lock is held, a checkpoint is interrupted."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HOLD = 30.0 if FULL else PAST_LEASE
 """Longer than a writer waits for another one, at full length."""
 KILLS = 40 if FULL else 10
 BOUND = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
-"""What makes the permissions of files count for root as well."""
+"""Makes file permissions apply to root as well."""
 HOLDER = f"""
 import sys, time
 import {sqlite_module().__name__} as sqlite
@@ -60,7 +60,7 @@ def said(ours: Fleet, words: str) -> int:
 
 
 def test_a_full_disk_holds_the_work_up_and_loses_nothing(tmp_path: Path) -> None:
-    """While the disk of the database is full workers wait and say what to do; once there is room the work goes on by itself."""
+    """While the disk of the database is full workers wait and say what to do; once there is room, work resumes by itself."""
     with small_disk(tmp_path / "disk") as disk:
         path = disk.folder / "fanfold.db"
         (disk.folder / "data").mkdir()
@@ -83,14 +83,14 @@ def test_a_full_disk_holds_the_work_up_and_loses_nothing(tmp_path: Path) -> None
             share = check_share(load.meter.rate, before)
             assert [worker.poll() for worker in load.workers] == [None, None], ours.said()
             assert tasks == 1, "a task that was refused exists"
-            assert said(ours, "Free some space on its disk; the work then goes on by itself")
+            assert said(ours, "Free some space on its disk; work then resumes by itself")
             load.finish()
             check_file(path)
     note(
         Finding(
             "disk of the database full",
             "SQLite",
-            "Workers wait, say what to do, and go on by themselves; no retry is used up; the file stays sound.",
+            "Workers wait, say what to do, and resume by themselves; no retry is used up; the file stays sound.",
             f"full for {PAST_LEASE:g} s: {load.count} items done and merged once, no failure; a submit was refused whole",
             round(recovered, 1),
             share,
@@ -99,7 +99,7 @@ def test_a_full_disk_holds_the_work_up_and_loses_nothing(tmp_path: Path) -> None
 
 
 class BoundFleet(Fleet):
-    """Workers that the permissions of files bind, whoever runs them."""
+    """Workers for which file permissions apply, even if root runs the tests."""
 
     def run(self, *words: str, **environment: str) -> subprocess.Popen[bytes]:
         """Start any Python process, without the power of root to write what is read-only."""
@@ -119,7 +119,7 @@ class BoundFleet(Fleet):
 
 @only_in_full
 def test_a_file_that_was_read_only_is_written_again_without_a_restart(tmp_path: Path) -> None:
-    """Workers that find the file read-only say so and go on once it is writable; one that starts meanwhile says no and why."""
+    """Workers that find the file read-only say so and resume once it is writable; one that starts meanwhile says why it stops."""
     path = tmp_path / "fanfold.db"
     with closing(BoundFleet(f"sqlite:///{path}", tmp_path, SHORT | BRIEF_LEASE)) as ours:
         load = Load(ours, count=COUNT)
@@ -148,8 +148,8 @@ def test_a_file_that_was_read_only_is_written_again_without_a_restart(tmp_path: 
         Finding(
             "file of the database read-only",
             "SQLite",
-            "Workers say what to do and go on once it is writable, without a restart; no retry is used up.",
-            f"{load.count + 16} items done, no failure; a worker started meanwhile said why not and ended",
+            "Workers say what to do and resume once it is writable, without a restart; no retry is used up.",
+            f"{load.count + 16} items done, no failure; a worker started meanwhile explained the problem and exited",
             round(recovered, 1),
             share,
         )
@@ -158,7 +158,7 @@ def test_a_file_that_was_read_only_is_written_again_without_a_restart(tmp_path: 
 
 @pytest.mark.timeout(400)
 def test_a_write_lock_held_past_the_lease_only_holds_the_work_up(tmp_path: Path) -> None:
-    """Workers wait for whoever holds the write lock, however long; what was in hand past its lease is fenced, nothing is lost."""
+    """Workers wait for the write lock as long as it takes; items whose lease expired meanwhile are fenced; nothing is lost."""
     path = tmp_path / "fanfold.db"
     with fleet(f"sqlite:///{path}", tmp_path, **BRIEF_LEASE) as ours:
         load = Load(ours, count=COUNT)
@@ -179,7 +179,7 @@ def test_a_write_lock_held_past_the_lease_only_holds_the_work_up(tmp_path: Path)
         Finding(
             "write lock held by another process",
             "SQLite",
-            "Workers wait, however long; what was in hand past its lease runs again, and only that run counts.",
+            "Workers wait as long as it takes; items whose lease expired meanwhile run again, and only that run counts.",
             f"held for {HOLD:g} s (past the lease): {lost} items ran again, {load.count} merged once",
             round(recovered, 1),
             share,
@@ -218,7 +218,7 @@ def test_checkpoints_cut_off_by_kill_9_leave_the_file_sound(tmp_path: Path) -> N
         Finding(
             "kill -9 in the middle of a checkpoint",
             "SQLite",
-            "The file stays sound, and the work goes on as if nothing had happened.",
+            "The file stays sound, and work continues as if nothing had happened.",
             f"{KILLS} kills, {KILLS + 1} integrity checks ok, {load.count} items done and merged once",
             round(recovered, 1),
             share,

@@ -1,4 +1,4 @@
-"""What becomes of work in flight when its database is upgraded? It goes on, or the upgrade is refused in a sentence."""
+"""Work in flight continues when its database is upgraded, or the upgrade is refused with a reason."""
 
 import json
 import os
@@ -26,13 +26,13 @@ from tests.acceptance.fleet import BRIEF_LEASE, ROOT, SHORT, Fleet, check_events
 from tests.chaos import handlers, next_version
 from tests.chaos.findings import Finding, kind_of, note, one_database_is_enough, only_in_full
 from tests.chaos.first_version import FirstVersion
-from tests.chaos.whole import PLACES, WINDOW, Load, Process, check_share
+from tests.chaos.whole import SLOTS, WINDOW, Load, Process, check_share
 from tests.databases import Databases, PostgresDatabases
 from tests.servers import PostgresServer
 
 LOAD = 4_000
 FIRST_PACE = 0.2
-"""A worker of the first version takes so long for each of its batches; those of today hurry."""
+"""Seconds that a worker of the first version takes for each of its batches; current workers are faster."""
 HOLDING = """
 import sys, time
 import sqlalchemy as sa
@@ -49,7 +49,7 @@ def hold(_connection, _cursor, statement, *_rest):
 sa.event.listen(database.engine, "before_cursor_execute", hold)
 migrate.upgrade_database(database)
 """
-"""An upgrade that stops for ever before one of its statements."""
+"""An upgrade that stops forever before one of its statements."""
 
 
 @pytest.fixture
@@ -152,7 +152,7 @@ def everything(url: str, besides: tuple[str, ...] = (), columns: dict[str, str] 
 
 def test_work_of_the_first_version_goes_on_through_the_upgrade(first_url: str, tmp_path: Path) -> None:
     """A database of the first migration, with items in every state and workers of the first version at work, is upgraded
-    beneath them: they go on, workers of today join them, all work is done, and what was done before stays as it was."""
+    while they run: they continue, workers of today join them, all work is done, and what was done before stays as it was."""
     first, log = FirstVersion(first_url), tmp_path / "calls.log"
     numbers = fill(first, log, tmp_path / "data")
     load = first.task("t-load", "active", "work", {"log": str(log), "seconds": 0.0, "count": LOAD})
@@ -181,7 +181,7 @@ def test_work_of_the_first_version_goes_on_through_the_upgrade(first_url: str, t
         patiently(lambda: first.done(load) > known, 60)
         recovered = time.monotonic() - upgraded_at
         share = check_share(lambda seconds: rate(first, load, seconds), before)
-        assert [process.poll() for process in old] == [None, None], "workers of the first version go on"
+        assert [process.poll() for process in old] == [None, None], "workers of the first version continue"
         assert {name: rows for name, rows in everything(first_url, columns=columns).items() if name in kept} == kept
         first.run("UPDATE tasks SET state = 'active' WHERE number = :mixed", mixed=numbers["mixed"])
         with fleet(first_url, tmp_path, **BRIEF_LEASE) as ours:
@@ -191,8 +191,8 @@ def test_work_of_the_first_version_goes_on_through_the_upgrade(first_url: str, t
             process.kill()
             process.wait(60)
         first.database.close()
-    seen = f"2 old workers went on, 2 of today joined; {LOAD} items and 5 older tasks done, nothing lost"
-    promised = "Workers of the version before go on while the database is upgraded, where that is possible."
+    seen = f"2 workers of the old version continued, 2 of the new joined; {LOAD} items and 5 older tasks done, nothing lost"
+    promised = "Workers of the previous version continue while the database is upgraded, where that is possible."
     note(Finding("upgrade", kind_of(first_url), promised, seen, round(recovered, 2), share))
 
 
@@ -358,7 +358,7 @@ class Waits(threading.Thread):
 
 @only_in_full
 def test_workers_of_today_go_on_with_a_newer_database_that_lets_them(database_url: str, tmp_path: Path) -> None:
-    """A rolling upgrade: the next version adds to the tables beneath running workers; they go on, more of today's may still join,
+    """A rolling upgrade: the next version adds to the tables while workers run; they continue, more of today's may still join,
     and so may those of the next version."""
     one_database_is_enough(database_url)
     with fleet(database_url, tmp_path) as ours:
@@ -375,20 +375,20 @@ def test_workers_of_today_go_on_with_a_newer_database_that_lets_them(database_ur
         assert knowing == [migrate.REVISIONS[-1]] * 3 + [next_version.NEXT]
         load.finish()
         assert [worker.poll() for worker in (*load.workers, *joined)] == [None] * 4, ours.said()
-        promised = "A version works on with a database that the next one has only added to."
+        promised = "A version keeps working with a database to which the next version only added tables or columns."
         seen = f"4 workers of both versions did {load.count} items, nothing lost"
         note(Finding("rolling upgrade", kind_of(database_url), promised, seen, round(recovered, 2), share))
 
 
 def next_worker(ours: Fleet, kind: str) -> Process:
     """A worker of the next version on the same load."""
-    words = (kind, "worker", f"{handlers.__name__}:steady", "--concurrency", str(PLACES))
+    words = (kind, "worker", f"{handlers.__name__}:steady", "--concurrency", str(SLOTS))
     return ours.run("-m", next_version.__name__, *words)
 
 
-def test_an_upgrade_that_workers_can_not_go_on_with_is_refused_or_ends_them(database_url: str, tmp_path: Path) -> None:
+def test_an_upgrade_that_workers_cannot_go_on_with_is_refused_or_ends_them(database_url: str, tmp_path: Path) -> None:
     """Refused in a sentence while they are alive, with nothing changed; by force they notice, hand back what they have, and end
-    with a sentence and an exit code of their own; the next version goes on with what they left."""
+    with a sentence and an exit code of their own; the next version continues with what they left."""
     one_database_is_enough(database_url)
     with fleet(database_url, tmp_path, FANFOLD_GRACE_SECONDS="0.1") as ours:
         load, commands = Load(ours), Commands(database_url, tmp_path)
@@ -418,15 +418,13 @@ def test_an_upgrade_that_workers_can_not_go_on_with_is_refused_or_ends_them(data
         load.all_at_work(*heirs)
         share = check_share(load.meter.rate, before)
         load.finish()
-        promised = (
-            "An upgrade that older workers cannot go on with is refused; by force, they hand back their work and end."
-        )
+        promised = "An upgrade that older workers cannot work with is refused; with --force, they hand back their work and exit."
         seen = f"refused; forced: both workers ended with {Exit.OUTDATED.value}, no item lost, the next version did the rest"
         note(Finding("breaking upgrade", kind_of(database_url), promised, seen, round(recovered, 2), share))
 
 
 def test_a_breaking_upgrade_waits_for_the_end_of_the_workers(tmp_path: Path) -> None:
-    """With --wait it goes on by itself as soon as the last worker that stands in its way has ended."""
+    """With --wait it continues by itself as soon as the last worker that stands in its way has ended."""
     with fleet(f"sqlite:///{tmp_path / 'fanfold.db'}", tmp_path) as ours:
         worker = ours.worker("crowd")
         patiently(ours.client.workers, 60, ours.said)
@@ -456,8 +454,8 @@ def test_statements_that_no_longer_fit_end_a_worker_with_the_same_sentence(datab
             states = {str(state): int(many) for state, many in connection.execute(counted, {"task": load.meter.number})}
         assert sum(states.values()) == load.count
         assert set(states) <= {"pending", "running", "done"}
-        promised = "A worker whose statements no longer fit ends with a sentence, and its items can be taken back."
+        promised = "A worker whose statements no longer fit the tables exits with an explanation, and its items can be reclaimed."
         seen = (
-            f"ended with {Exit.OUTDATED.value}; {states.get('done')} done, {states.get('running', 0)} to be taken back"
+            f"ended with {Exit.OUTDATED.value}; {states.get('done')} done, {states.get('running', 0)} to be reclaimed"
         )
         note(Finding("breaking tables", kind_of(database_url), promised, seen))

@@ -1,4 +1,4 @@
-"""Does an upgrade beneath working sessions take nothing from them? PostgreSQL, whose deadlocks it must never cause."""
+"""An upgrade on PostgreSQL never causes a deadlock that ends a working session."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_an_upgrade_never_holds_one_table_while_it_waits_for_another(
     task = first.task("t-1", "active", "work", {})
     upgrade = Upgrade(str(first.database.url))
     with first.database.write() as connection:
-        # Whoever looks for a deadlock first is the one that is ended: here it would be the worker.
+        # The session that looks for a deadlock first is the one that is ended: here that would be the worker.
         connection.execute(sa.text("SET LOCAL deadlock_timeout = 10"))
         first.on(connection, STEPS[order[0]], task=task)
         upgrade.start()
@@ -101,16 +101,14 @@ def waits_for_a_lock(first: FirstVersion) -> bool:
 def test_workers_of_the_first_version_go_on_through_one_upgrade_after_the_other(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
-    """Fresh databases, upgraded again and again beneath workers that claim and finish without a pause: none of them ends."""
+    """Fresh databases, upgraded repeatedly while workers claim and finish without a pause: no worker ends."""
     for number in range(ROUNDS):
-        upgrade_beneath_workers(postgres, tmp_path / f"{number}.log")
+        upgrade_with_workers(postgres, tmp_path / f"{number}.log")
     promised = "Workers that claim and finish all the time are not ended by an upgrade, however often it is tried."
-    note(
-        Finding("upgrade, again and again", "PostgreSQL", promised, f"{ROUNDS} upgrades beneath {WORKERS} workers each")
-    )
+    note(Finding("upgrade, again and again", "PostgreSQL", promised, f"{ROUNDS} upgrades with {WORKERS} workers each"))
 
 
-def upgrade_beneath_workers(postgres: PostgresServer, log: Path) -> None:
+def upgrade_with_workers(postgres: PostgresServer, log: Path) -> None:
     """One round; every worker is at work before and after."""
     name = f"first_{uuid4().hex}"
     first = FirstVersion(postgres.create_database(name))
@@ -153,7 +151,7 @@ class Crew(threading.Thread):
 
 
 def test_the_locks_of_an_upgrade_end_no_worker_of_today(postgres: PostgresServer, tmp_path: Path) -> None:
-    """All tables locked again and again beneath workers that claim and settle: they wait a moment, and nothing fails."""
+    """All tables locked repeatedly while workers claim and settle: they wait a moment, and nothing fails."""
     name = f"today_{uuid4().hex}"
     url = postgres.create_database(name)
     try:
@@ -173,4 +171,4 @@ def test_the_locks_of_an_upgrade_end_no_worker_of_today(postgres: PostgresServer
     finally:
         postgres.drop_database(name)
     promised = "Workers wait a moment for the locks of an upgrade; no item fails or runs twice."
-    note(Finding("locks of an upgrade", "PostgreSQL", promised, f"all tables locked {LOCKS} times beneath 2 workers"))
+    note(Finding("locks of an upgrade", "PostgreSQL", promised, f"all tables locked {LOCKS} times with 2 workers"))

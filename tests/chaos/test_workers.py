@@ -1,4 +1,4 @@
-"""What if workers are killed, stopped and woken again, or handlers do not listen? Real processes, real signals."""
+"""Workers are killed, frozen and woken, and handlers ignore cancellation: real processes, real signals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KILLING_SECONDS = 60
 
 
 def test_a_killed_worker_is_missed_by_nobody(database_url: str, tmp_path: Path) -> None:
-    """Its items run again at once on the same machine, the other worker goes on, and a new one takes its place."""
+    """Its items run again at once on the same machine, the other worker continues, and a new one replaces it."""
     with fleet(database_url, tmp_path, FANFOLD_LEASE_SECONDS="300") as ours:
         load = Load(ours)
         victim, before = load.workers[0], load.meter.rate(WINDOW)
@@ -42,7 +42,7 @@ def test_a_killed_worker_is_missed_by_nobody(database_url: str, tmp_path: Path) 
         crashed = {row.key: row.crashes for row in ours.rows(load.task, "work") if row.crashes}
         assert set(crashed) <= begun_in(ours, victim)
         assert set(crashed.values()) == {1}
-        promised = "its items run again at once on the same machine; the others go on"
+        promised = "its items run again at once on the same machine; the others continue"
         seen = f"{len(crashed)} items of {len(held)} in flight were free for others after {again:.1f} s (lease: 300 s)"
         note(Finding("kill -9", kind_of(database_url), promised, seen, round(went_on, 1), share))
 
@@ -104,7 +104,7 @@ def is_past(moment: float) -> bool:
 
 
 def test_a_worker_stopped_past_its_lease_changes_nothing_when_it_wakes(database_url: str, tmp_path: Path) -> None:
-    """What it held is free for others, what it still writes is refused, and it goes on under a new id."""
+    """What it held is free for others, what it still writes is refused, and it continues under a new id."""
     with fleet(database_url, tmp_path, **BRIEF_LEASE) as ours:
         load = Load(ours)
         sleeper, before = load.workers[0], load.meter.rate(WINDOW)
@@ -124,7 +124,7 @@ def test_a_worker_stopped_past_its_lease_changes_nothing_when_it_wakes(database_
         settled = {row.key: row for row in ours.rows(load.task, "work") if row.crashes}
         assert set(settled) >= held
         assert all(ours.output(row)["attempt"] > row.crashes for row in settled.values())
-        promised = "its items are done by others; what it still writes is refused; it goes on under a new id"
+        promised = "its items are done by others; what it still writes is refused; it continues under a new id"
         seen = f"{len(settled)} items were free for others after {freed:.1f} s (lease: 3 s), "
         seen += "none has the result of its first attempt"
         note(Finding("SIGSTOP past the lease", kind_of(database_url), promised, seen, round(back, 1), share))
@@ -134,9 +134,18 @@ def stop_with_work(ours: Fleet, process: Process) -> set[str]:
     """Stop a process in the middle of items, but not of a write, which would hold up everybody; returns their keys."""
     while True:
         process.send_signal(signal.SIGSTOP)
+        patiently(partial(is_stopped, process.pid), 60, ours.said)
         if (held := running_in(ours, process)) and others_can_write(ours):
             return held
         process.send_signal(signal.SIGCONT)
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether every thread of a process stands still: a signal takes effect some time after it was sent."""
+    states = [
+        (thread / "stat").read_text().rpartition(")")[2].split()[0] for thread in Path(f"/proc/{pid}/task").iterdir()
+    ]
+    return set(states) == {"T"}
 
 
 def others_can_write(ours: Fleet) -> bool:
@@ -159,7 +168,7 @@ def names_of(ours: Fleet, process: Process) -> set[str]:
 
 
 def test_a_coroutine_that_does_not_end_keeps_no_place(tmp_path: Path) -> None:
-    """A coroutine that swallows its cancellation is left behind: its place is free again, and the worker can stop."""
+    """A coroutine that swallows its cancellation is abandoned: its slot is free again, and the worker can stop."""
     url = f"sqlite:///{tmp_path / 'fanfold.db'}"
     with fleet(url, tmp_path) as ours:
         options = {"log": str(ours.log)}
@@ -179,10 +188,8 @@ def test_a_coroutine_that_does_not_end_keeps_no_place(tmp_path: Path) -> None:
         assert all(len(calls) == 1 for key, calls in ours.calls("start").items() if key != "deaf")
         worker.send_signal(signal.SIGTERM)
         assert worker.wait(60) == 0, ours.said()
-        promised = (
-            "it is left behind: its place is free for others, what it still returns is refused, the worker can stop"
-        )
+        promised = "it is abandoned: its slot is free for others, what it still returns is refused, the worker can stop"
         seen = (
-            f"1 place of 1 was free again and {len(rows)} items were done {free:.1f} s later; it stopped when told to"
+            f"1 of 1 slots was free again and {len(rows)} items were done {free:.1f} s later; it stopped when told to"
         )
         note(Finding("a coroutine that cannot be cancelled", kind_of(url), promised, seen, round(free, 1)))

@@ -1,4 +1,4 @@
-"""What do the workers of these scenarios do? Pipelines that fill disks, eat memory, fail together, leak, poll and flood."""
+"""Pipelines of the scenarios: they fill disks, use memory, fail together, leak, poll and flood."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ PAGE = 20_000
 
 @bulky.split(retry=ff.Retry(0))
 def list_pages(task: ff.TaskWork) -> Iterator[ff.NewItem]:
-    """As many items as were asked for, each with an input of so many characters."""
+    """As many items as were asked for, each with an input of this many characters."""
     note(task.options, "split", "-", task.attempt, "-", os.getpid())
     for number in range(task.options["count"]):
         yield ff.NewItem(key=f"p{number}", input="i" * task.options.get("size", 10))
@@ -152,7 +152,7 @@ polling = ff.Pipeline("polling")
 @polling.each(wait_limit=86_400)
 async def poll(item: ff.ItemWork) -> Any:
     """Looks at an external job again and again."""
-    return ff.later(0.0) if item.attempt <= item.options["looks"] else item.attempt
+    return ff.later(0.0) if item.attempt <= item.options["polls"] else item.attempt
 
 
 limited = ff.Pipeline("limited")

@@ -1,4 +1,4 @@
-"""Is everything there, once? What each scenario checks in the end, and how fast the work goes on."""
+"""What every scenario checks at its end: everything is done once, and the throughput has recovered."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ WINDOW = 15.0 if FULL else 1.5
 LEAST = 0.95 if FULL else 0.7
 """The share of the throughput before that there must be after."""
 WINDOWS = 2 if FULL else 20
-"""How often it is measured until it is there: whoever else uses the machine takes its share as well."""
+"""How often it is measured until it is reached: other users of the machine take their share too."""
 SECONDS = 0.2
-PLACES = 4
+SLOTS = 4
 ITEMS = 2_500 if FULL else 2_000
-"""So many last longer than any scenario, at this pace; the rest is hurried through."""
+"""Enough items to last longer than any scenario at this pace; the rest is hurried through."""
 
 Process = subprocess.Popen[bytes]
 
@@ -66,7 +66,7 @@ class Load:
 
     def start(self, **environment: str) -> Process:
         """Start another worker on it."""
-        words = ("-m", self.module, "worker", f"{steady_module}:steady", "--concurrency", str(PLACES))
+        words = ("-m", self.module, "worker", f"{steady_module}:steady", "--concurrency", str(SLOTS))
         return self.ours.run(*words, **environment)
 
     def all_at_work(self, *workers: Process) -> None:

@@ -1,1 +1,1 @@
-"""Does the command line do what a person types?"""
+"""Tests of the command line."""

@@ -1,4 +1,4 @@
-"""What does a test of the command line get?"""
+"""Fixtures for tests of the command line."""
 
 import logging
 from collections.abc import Iterator

@@ -15,7 +15,7 @@ words = ff.Pipeline("words", title="Words")
 
 @words.each(retry=ff.Retry(limit=0))
 async def shout(item: ff.ItemWork) -> str:
-    """A word in capitals; `bad` is not one, and `poor` only half of one, unless the mood is good."""
+    """A word in capitals; `bad` fails, and `poor` is degraded, unless the mood is good."""
     item.emit(f"{item.input} ")
     if item.input == "poor" and item.options.get("mood") != "good":
         item.degraded("not loud enough")
@@ -41,7 +41,7 @@ def spell(item: ff.ItemWork) -> str:
 
 @review.merge(quiet_seconds=0.05)
 def agree(task: ff.TaskWork, results: ff.Results) -> str:
-    """The words that nobody has rejected, each as somebody wants it; a word `break` breaks it."""
+    """The words that were not rejected, each with its replacement; the word `break` makes it fail."""
     kept = []
     for result in results:
         decision = result.decisions.get(ff.part_key(result.output))
@@ -67,7 +67,7 @@ other_words = ff.Pipeline("words")
 
 @other_words.step
 def nothing(task: ff.TaskWork) -> None:
-    """Another pipeline of a name that is taken."""
+    """Another pipeline with a name that is taken."""
 
 
 pages = ff.Pipeline("pages")
@@ -112,7 +112,7 @@ held = ff.Pipeline("held")
 
 @held.each(timeout=None)
 async def hold(item: ff.ItemWork) -> str:
-    """Wait until the file named in the options exists; `free` does not wait."""
+    """Waits until the file named in the options exists; `free` does not wait."""
     while item.input != "free" and not Path(item.options["go"]).exists():
         await asyncio.sleep(0.01)
     return str(item.input)
@@ -123,7 +123,7 @@ costly = ff.Pipeline("costly")
 
 @costly.step(takes=300)
 def pay(task: ff.TaskWork) -> str:
-    """Something that does not fit into a short tick."""
+    """Takes longer than a short tick."""
     return "paid"
 
 
@@ -143,7 +143,7 @@ external = ff.Pipeline("external")
 
 @external.step
 def poll(task: ff.TaskWork) -> Any:
-    """Look again in an hour."""
+    """Poll again in an hour."""
     return ff.later(3600)
 
 
@@ -173,7 +173,7 @@ odd = ff.Pipeline("odd")
 
 @odd.each(retry=ff.Retry(limit=0))
 def misbehave(item: ff.ItemWork) -> Any:
-    """Do what a handler should not do."""
+    """Does what a handler should not do."""
     if item.input == "exit":
         os._exit(3)
     if item.input == "silent":

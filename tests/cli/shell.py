@@ -1,4 +1,4 @@
-"""How does a test type a command? In this process, or in one of its own that can be killed."""
+"""Types commands for tests: in this process, or in a separate one that can be killed."""
 
 import json
 import os
@@ -27,21 +27,21 @@ class Shell:
         self.processes: list[subprocess.Popen[str]] = []
 
     def type(self, *words: str, input: str | None = None) -> Result:
-        """Run a command here, whatever comes of it."""
+        """Run a command in this process, whatever its exit code."""
         return CliRunner(env=self.environment).invoke(cli, list(words), input=input, prog_name="fanfold")
 
     def ok(self, *words: str, input: str | None = None) -> str:
-        """Run a command that must succeed; returns what it printed."""
+        """Run a command that must succeed; returns its output."""
         result = self.type(*words, input=input)
         assert result.exit_code == 0, result.output
         return result.stdout
 
     def json(self, *words: str) -> Any:
-        """Run a command that must succeed, and read its answer."""
+        """Run a command that must succeed; returns its parsed JSON."""
         return json.loads(self.ok(*words, "--json"))
 
     def fails(self, code: int, *words: str) -> str:
-        """Run a command that must end with this code, in one line and without a traceback; returns that line."""
+        """Run a command that must end with this code, one line and no traceback; returns that line."""
         result = self.type(*words)
         assert result.exit_code == code, result.output
         assert "Traceback" not in result.output
@@ -54,7 +54,7 @@ class Shell:
         return self.ok("submit", f"{SAMPLES}:{target}", *words).strip()
 
     def tick(self, *targets: str) -> Any:
-        """Do what is due for these samples."""
+        """Process due items of these samples."""
         return self.json("tick", *(f"{SAMPLES}:{target}" for target in targets))
 
     def start(self, *words: str, **environment: str) -> "subprocess.Popen[str]":
@@ -67,12 +67,18 @@ class Shell:
         self.processes.append(process)
         return process
 
+    def state(self) -> str:
+        """The tasks with their items, and the limits, for the message of a failing test."""
+        shown = [self.type("show", task["id"]).stdout for task in self.json("tasks")]
+        items = [self.type("items", task["id"]).stdout for task in self.json("tasks")]
+        return "\n".join([*shown, *items, self.type("limits").stdout])
+
     def client(self) -> Client:
         """A client of the same installation."""
         return Client(self.database, str(self.data))
 
     def clear(self) -> None:
-        """End the processes that a test has left."""
+        """End the processes that a test left running."""
         for process in self.processes:
             if process.poll() is None:
                 process.send_signal(signal.SIGKILL)

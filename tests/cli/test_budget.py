@@ -1,4 +1,4 @@
-"""Can a person say, see and raise what a task may spend, at the terminal and in a program?"""
+"""A person sets, sees and raises the budget of a task, at the terminal and in a program."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def test_a_run_stops_at_its_budget_and_goes_on_with_a_larger_one(shell: Shell, a
     assert "$2.00 of $2.50" in shell.ok("budget", task["id"])
     assert len(ai.paid) == 2
     shell.ok(*words, "--budget", "20")
-    assert len(ai.paid) == 5, "what was paid is not paid again"
+    assert len(ai.paid) == 5, "what was paid for is not paid for again"
     assert shell.json("budget", task["id"])["budget"]["cap"] == 20.0
 
 
@@ -33,6 +33,7 @@ def test_raising_resumes_the_task(shell: Shell, ai: AIServer) -> None:
     task = shell.submit("asks", *"abcde", "--budget", "1.5")
     shell.tick("asks")
     assert shell.json("show", task)["state"] == "paused"
+    assert f"Possible now: fanfold budget {task} --raise AMOUNT, fanfold resume {task}" in shell.ok("show", task)
     said = shell.ok("budget", task, "--raise", "2")
     assert "of $3.50" in said
     assert f"{task} is" in said
@@ -48,7 +49,8 @@ def test_raising_resumes_the_task(shell: Shell, ai: AIServer) -> None:
 
 def test_a_budget_that_is_none_is_said(sqlite_shell: Shell) -> None:
     shell = sqlite_shell
-    assert "no amount of money" in shell.fails(5, "submit", f"{SAMPLES}:asks", "a", "--budget", "much")
+    assert "not an amount of money" in shell.fails(5, "submit", f"{SAMPLES}:asks", "a", "--budget", "much")
+    assert "too small to be counted" in shell.fails(5, "submit", f"{SAMPLES}:asks", "a", "--budget", "0.0000000004")
     assert "name the budget" in shell.fails(5, "submit", f"{SAMPLES}:asks", "a", "--strict-budget")
     task = shell.submit("asks", "a")
     assert "no budget" in shell.ok("budget", task)

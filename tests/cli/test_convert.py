@@ -1,4 +1,4 @@
-"""Does `fanfold convert` find, convert, save and explain as a person would expect?"""
+"""`fanfold convert` finds, converts, saves and explains as a person expects."""
 
 import json
 import os
@@ -136,7 +136,7 @@ def test_nothing_there_is_said_and_nothing_begun(sqlite_shell: Shell, place: Pat
 def test_a_command_needs_no_folder_for_temporary_files(
     sqlite_shell: Shell, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither a plain document nor one that is unlocked first: a full or missing TMPDIR is no reason to fail."""
+    """Neither a plain document nor an encrypted one: a full or missing TMPDIR is not a reason to fail."""
     monkeypatch.setattr(tempfile, "tempdir", str(place / "gone"))
     book(place / "book.pdf", 1)
     sqlite_shell.ok("convert", "book.pdf")
@@ -184,7 +184,7 @@ def test_a_model_does_the_pages_and_the_cost_is_shown(shell: Shell, place: Path,
     assert (result.exit_code, len(ai.calls)) == (0, 2)
     assert "2 pages, $" in result.stderr
     assert "already done" in shell.type("convert", "book.pdf", "--model", "fake:fake-large").stderr
-    assert len(ai.calls) == 2, "the same file with the same options is not paid twice"
+    assert len(ai.calls) == 2, "the same file with the same options is not paid for twice"
     shell.ok("convert", "book.pdf", "--provider", "fake", "--fresh")
     assert len(ai.calls) == 4
     [fresh, _] = shell.json("tasks")
@@ -239,7 +239,7 @@ def test_what_is_wrong_with_a_provider_is_said_before_anything_is_begun(
     sqlite_shell: Shell, place: Path, ai: AIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     book(place / "book.pdf", 1)
-    assert "There is no provider 'nobody'" in sqlite_shell.fails(5, "convert", "book.pdf", "--provider", "nobody")
+    assert "Unknown provider 'nobody'" in sqlite_shell.fails(5, "convert", "book.pdf", "--provider", "nobody")
     assert "OPENAI_API_KEY" in sqlite_shell.fails(5, "convert", "book.pdf", "--provider", "openai")
     assert "no default model" in sqlite_shell.fails(5, "convert", "book.pdf", "--provider", "ollama")
     assert "--fallback needs a model" in sqlite_shell.fails(5, "convert", "book.pdf", "--fallback", "fake")
@@ -259,7 +259,7 @@ def test_providers_are_listed_and_tested(sqlite_shell: Shell, ai: AIServer, monk
     refused = sqlite_shell.type("providers", "test", "fake")
     assert (refused.exit_code, "Incorrect API key" in refused.stderr) == (1, True)
     assert "OPENAI_API_KEY" in sqlite_shell.fails(5, "providers", "test", "openai")
-    assert "There is no provider" in sqlite_shell.fails(5, "providers", "test", "nobody")
+    assert "Unknown provider" in sqlite_shell.fails(5, "providers", "test", "nobody")
 
 
 def test_the_raw_answers_that_were_bad_can_be_read(sqlite_shell: Shell, place: Path, ai: AIServer) -> None:
@@ -346,12 +346,12 @@ def test_an_edited_result_is_left_alone_and_said_when_it_was_done_before(sqlite_
 def test_commands_at_the_same_time_lose_none_of_each_others_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both look before they write: what one has just written is not replaced by the other."""
+    """Both check before they write: neither replaces what the other has just written."""
     look = saving._standing
 
     def look_slowly(*words: Any) -> Any:
         found = look(*words)
-        time.sleep(0.1)  # The others look meanwhile, if they can.
+        time.sleep(0.1)  # The others check meanwhile, if they can.
         return found
 
     monkeypatch.setattr(saving, "_standing", look_slowly)
@@ -459,9 +459,7 @@ def test_a_retry_with_a_mistake_in_it_changes_nothing(sqlite_shell: Shell, place
     book(place / "book.pdf", 2)
     sqlite_shell.ok("convert", "book.pdf", "--provider", "fake")
     [task] = sqlite_shell.json("tasks")
-    assert "There is no option modle" in sqlite_shell.fails(
-        5, "retry", task["id"], "--item", "2", "--option", "modle=x"
-    )
+    assert "Unknown option modle" in sqlite_shell.fails(5, "retry", task["id"], "--item", "2", "--option", "modle=x")
     assert sqlite_shell.json("show", task["id"])["state"] == "completed"
     sqlite_shell.ok("retry", task["id"], "--item", "2", "--option", "provider=local")
     sqlite_shell.ok("convert", "book.pdf", "--provider", "fake")
@@ -476,7 +474,7 @@ def test_an_unknown_provider_is_refused_where_it_is_named(sqlite_shell: Shell, p
     [task] = sqlite_shell.json("tasks")
     for words in (("retry", task["id"], "--item", "2"), ("submit", "pdf", "book.pdf"), ("run", "pdf", "book.pdf")):
         said = sqlite_shell.fails(5, *words, "--option", "provider=nix")
-        assert "There is no provider 'nix' to ask. There are: openai" in said
+        assert "Unknown provider 'nix'. Known providers: openai" in said
         assert "[providers.nix] in fanfold.toml" in said
     assert [one["state"] for one in sqlite_shell.json("tasks")] == ["completed"]
     sqlite_shell.ok("retry", task["id"], "--item", "2", "--option", "provider=fake")
@@ -521,7 +519,7 @@ def test_what_was_done_before_needs_no_worker_and_few_queries(
 
 
 def test_quick_documents_do_not_wait_behind_scans(sqlite_shell: Shell, place: Path) -> None:
-    make_scan(place / "a-scan.pdf", [f"Page {number} of a scan" for number in range(4)])
+    make_scan(place / "a-scan.pdf", [f"Page {number} of a scan" for number in range(2)])
     for number in range(3):
         book(place / f"b{number}.pdf", 1)
     result = sqlite_shell.type("convert", "a-scan.pdf", "b0.pdf", "b1.pdf", "b2.pdf", "--jobs", "1")

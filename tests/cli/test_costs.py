@@ -1,4 +1,4 @@
-"""Are the books and the prices there at the terminal, over HTTP and in the page?"""
+"""Costs and prices are shown at the terminal, over HTTP and in the page."""
 
 import csv
 import io
@@ -22,7 +22,7 @@ def test_the_books_are_printed_as_a_table_as_csv_and_as_json(shell: Shell, ai: A
     [row] = csv.DictReader(io.StringIO(shell.ok("costs", "--by", "model", "--csv")))
     assert (row["name"], row["calls"], float(row["cost"])) == ("fake:fake-large", "2", 2.0)
     assert shell.json("costs", "--since", "2999-01-01")["rows"] == []
-    assert "no day and no time" in shell.fails(5, "costs", "--since", "soon")
+    assert "not a day or a time" in shell.fails(5, "costs", "--since", "soon")
 
 
 def test_providers_tell_their_price_and_its_source(sqlite_shell: Shell, ai: AIServer) -> None:

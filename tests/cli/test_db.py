@@ -1,4 +1,4 @@
-"""Does `fanfold db` say what it will do, and do only that?"""
+"""`fanfold db` says what it will do, and does only that."""
 
 import os
 import sqlite3
@@ -40,7 +40,7 @@ def test_a_dry_run_leaves_an_empty_database_empty(new_shell: Shell) -> None:
 
 
 def test_an_upgrade_says_who_is_at_work(shell: Shell, client: Client) -> None:
-    """Also where nothing is to be done; of those whose process is gone on this very machine, nobody speaks."""
+    """Also if there is nothing to do. Workers whose process is gone on this machine are not mentioned."""
     with client.store.write() as tx:
         tx.workers.register("worker-1", "elsewhere", 7, [], 1)
     (worker,) = shell.json("db", "upgrade", "--dry-run")["workers"]
@@ -87,7 +87,7 @@ def test_postgresql_has_a_tool_of_its_own_for_backups(new_shell: Shell, tmp_path
 
 
 def test_a_worker_that_ends_for_the_database_has_a_code_of_its_own(new_shell: Shell) -> None:
-    """It notices with its heartbeat, hands back what it has, and says what to do."""
+    """It notices with its heartbeat, hands back its items, and says what to do."""
     task = new_shell.submit("words", "a")
     worker = new_shell.start("worker", "tests.cli.samples:words", FANFOLD_HEARTBEAT_SECONDS="0.2")
     with new_shell.client() as client:

@@ -1,5 +1,7 @@
-"""Can a person decide about parts of results on the command line, where a worker serves the task and where none does?"""
+"""A person decides about parts of results on the command line, with and without a worker for the task."""
 
+import csv
+import io
 import json
 from pathlib import Path
 
@@ -106,7 +108,7 @@ def test_a_merge_that_fails_here_is_told_by_the_exit_code(sqlite_shell: Shell) -
     ("words", "code", "said"),
     [
         (("1", "x"), Exit.BAD_INPUT, "Name the item, the part and the decision"),
-        (("1", "x", "maybe"), Exit.BAD_INPUT, "There is no verdict 'maybe'"),
+        (("1", "x", "maybe"), Exit.BAD_INPUT, "Unknown verdict 'maybe'"),
         (("1", "x", "replace"), Exit.BAD_INPUT, "Give the replacement"),
         (("1", "x", "accept", "--value", "v"), Exit.BAD_INPUT, "A value is only for replace"),
         (("1", "x", "replace", "--json-value", "{"), Exit.BAD_INPUT, "--json-value is not JSON"),
@@ -193,3 +195,15 @@ def test_a_saved_result_that_cannot_be_written_again_does_not_hide_that_the_deci
     assert [one["verdict"] for one in sqlite_shell.json("decisions", task)] == ["reject"]
     answer = sqlite_shell.json("decide", task, "2", ff.part_key("two"), "reject", *TARGET)
     assert (answer["rewritten"], answer["outdated"]) == ([], [str(target)])
+
+
+def test_decisions_are_printed_as_csv_that_is_no_formula(shell: Shell) -> None:
+    task = reviewed(shell)
+    shell.ok("decide", task, "1", "one", "accept", "--no-merge", *TARGET)
+    shell.ok("decide", task, "2", "two", "replace", "--value", "=1+1, or\ntwo", "--no-merge", *TARGET)
+    rows = list(csv.reader(io.StringIO(shell.ok("decisions", task, "--csv"))))
+    assert rows[0] == ["number", "time", "who", "stage", "item", "part", "decision", "value"]
+    assert [row[:1] + row[2:3] + row[4:] for row in rows[1:]] == [
+        ["1", "person", "1", "one", "accept", ""],
+        ["2", "person", "2", "two", "replace", "'=1+1, or\ntwo"],
+    ]

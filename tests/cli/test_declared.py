@@ -1,4 +1,4 @@
-"""Are an application's options on the command line those it has declared?"""
+"""An application's options on the command line are those it declares."""
 
 import json
 from pathlib import Path
@@ -18,6 +18,7 @@ KNOWN = (
     ff.Option("size", "number", "How large.", 10, at_least=1, at_most=99),
     ff.Option("mode", "choice", "How.", "auto", choices=("auto", "never")),
     ff.Option("marks", "flag", "Whether there are `marks`.", True),
+    ff.Option("lines", "flag", "Whether to draw lines.", True),
     ff.Option("keep_raw", "flag", "Whether all is kept.", False),
     ff.Option("chain", "model", "Whom.", (), many=True),
     ff.Option("prompt", "file", "What is told.", ""),
@@ -63,6 +64,7 @@ def test_the_help_has_what_was_declared() -> None:
     told = " ".join(CliRunner().invoke(command, ["--help"]).stdout.split())
     assert "--size N How large. [default: 10]" in told.replace(" INTEGER RANGE", " N")
     assert "--no-marks Turn off: there are marks." in told
+    assert "--no-lines Do not draw lines." in told
     assert "--password TEXT Opens it; - asks for it." in told
 
 

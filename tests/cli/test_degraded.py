@@ -73,7 +73,7 @@ def test_what_is_accepted_is_said_and_ends_well(shell: Shell, task: str) -> None
     assert shell.ok("tasks", "--needs-you", "--json").strip() == "[]"
     refused = shell.type("accept", task)
     assert refused.exit_code == Exit.ILLEGAL_MOVE
-    assert "none of its items is degraded and not accepted yet" in refused.stderr
+    assert "none of its items has a degraded result that still needs accepting" in refused.stderr
 
 
 def test_run_ends_well_when_what_is_degraded_was_accepted(shell: Shell) -> None:

@@ -1,4 +1,4 @@
-"""Does `fanfold do` take the actions of an application, with their own options?"""
+"""`fanfold do` runs the actions of an application, with their own options."""
 
 from tests.cli.shell import Shell
 

@@ -1,4 +1,4 @@
-"""Does bad input get a clear sentence, an exit code with a name, and no traceback?"""
+"""Bad input gets a clear sentence, a named exit code, and no traceback."""
 
 import errno
 import json
@@ -34,10 +34,10 @@ from tests.cli.shell import SAMPLES, Shell
         (Exit.NOT_FOUND, ("show", "t-"), "There is no task t-"),
         (Exit.NOT_FOUND, ("pause", "nope"), "There is no task nope"),
         (Exit.NOT_FOUND, ("delete", "nope", "--yes"), "There is no task nope"),
-        (Exit.BAD_INPUT, ("tasks", "--state", "odd"), "There is no task state odd"),
+        (Exit.BAD_INPUT, ("tasks", "--state", "odd"), "Unknown task state odd"),
         (Exit.BAD_INPUT, ("tasks", "--limit", "0"), "from 1 to 1000"),
         (Exit.NOT_FOUND, ("tasks", "--after", "nope"), "There is no task nope"),
-        (Exit.BAD_INPUT, ("worker", "--stages", "odd"), "There is no stage odd"),
+        (Exit.BAD_INPUT, ("worker", "--stages", "odd"), "Unknown stage odd"),
         (Exit.NOT_FOUND, ("worker", "nope", "--processes", "2"), "There is no pipeline 'nope'"),
         (Exit.USAGE, ("frobnicate",), "No such command 'frobnicate'"),
         (Exit.USAGE, ("show",), "Missing argument 'ID'"),
@@ -46,7 +46,7 @@ from tests.cli.shell import SAMPLES, Shell
         (Exit.USAGE, ("submit", f"{SAMPLES}:words", "a", "--priority", "high"), "is not a valid integer"),
     ],
 )  # fmt: skip
-def test_what_can_not_be_done_is_said_in_a_sentence(
+def test_what_cannot_be_done_is_said_in_a_sentence(
     sqlite_shell: Shell, code: Exit, words: tuple[str, ...], said: str
 ) -> None:
     assert said in sqlite_shell.fails(code, *words)
@@ -104,7 +104,7 @@ def test_several_ids_that_are_no_text_are_answered_in_json(sqlite_shell: Shell) 
         ("sqlite:////dev/null/x.db", "Cannot create the folder of the database"),
     ],
 )
-def test_a_database_that_can_not_be_used_is_told_plainly(sqlite_shell: Shell, url: str, said: str) -> None:
+def test_a_database_that_cannot_be_used_is_told_plainly(sqlite_shell: Shell, url: str, said: str) -> None:
     assert said in sqlite_shell.fails(Exit.DATABASE, "tasks", "--database", url)
     assert said in sqlite_shell.fails(Exit.DATABASE, "--database", url, "tasks")
 
@@ -112,7 +112,7 @@ def test_a_database_that_can_not_be_used_is_told_plainly(sqlite_shell: Shell, ur
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (OSError(errno.EMFILE, "Too many open files", "book.pdf"), "Raise the limit of open files (ulimit -n)"),
+        (OSError(errno.EMFILE, "Too many open files", "book.pdf"), "Raise the limit on open files (ulimit -n)"),
         (OSError(errno.ENOSPC, "No space left on device"), "No space left on device. Free some space on that disk"),
     ],
 )

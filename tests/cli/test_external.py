@@ -1,4 +1,4 @@
-"""Can a person see external jobs, and decide about those of unknown outcome?"""
+"""A person sees external jobs, and resolves those with an unknown outcome."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def test_external_jobs_are_listed_and_decided_about(shell: Shell, tmp_path: Path
     [held, fine] = shell.json("external", task)
     assert (held["item"], held["state"], held["job"], fine["state"]) == ("1", "unknown", None, "started")
     assert "waits for you" in shell.ok("show", task)
-    assert "nobody knows whether the external job" in shell.ok("items", task)
+    assert "it is unknown whether the external job" in shell.ok("items", task)
     assert "has no external job for item 9" in shell.fails(Exit.NOT_FOUND, "external", task, "lost", "--item", "9")
     assert task in shell.ok("external", task, "lost", "--item", "1", "--reason", "not in their list")
     assert "not in their list" in shell.ok("events", task)

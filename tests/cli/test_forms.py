@@ -1,7 +1,8 @@
-"""Does `fanfold result --form` give the result as its application makes it?"""
+"""`fanfold result --form` gives the result in a form of its application."""
 
 from pathlib import Path
 
+from fanfold.running.terminal.exit_codes import Exit
 from tests.cli.shell import Shell
 
 TARGET = "tests.engine.offering:lines"
@@ -50,5 +51,17 @@ def test_a_form_without_some_items_ends_with_code_7(sqlite_shell: Shell) -> None
 
 def test_pipelines_lists_the_forms(sqlite_shell: Shell) -> None:
     [pdf] = [one for one in sqlite_shell.json("pipelines") if one["name"] == "pdf"]
-    assert {"name": "html", "label": "Web page", "media_type": "text/html", "ending": ".html"} in pdf["forms"]
+    known = {"name": "html", "label": "Web page", "media_type": "text/html", "ending": ".html", "partial": False}
+    assert known in pdf["forms"]
     assert "markdown, html" in sqlite_shell.ok("pipelines")
+
+
+def test_a_partial_form_says_how_far_the_task_is_and_ends_with_code_7(sqlite_shell: Shell) -> None:
+    task = sqlite_shell.ok("submit", TARGET, "one", "bad").strip()
+    sqlite_shell.ok("tick", TARGET)
+    given = sqlite_shell.type("result", task, "--form", "gaps", "--partial", "--target", TARGET)
+    assert "can only be made when the task is completed" in given.stderr
+    given = sqlite_shell.type("result", task, "--form", "table", "--partial", "--target", TARGET)
+    assert (given.exit_code, given.stdout) == (7, "1,1 one\n")
+    assert "so far 1 of 2" in given.stderr
+    assert "--form NAME" in sqlite_shell.fails(Exit.BAD_INPUT, "result", task, "--partial")

@@ -1,4 +1,4 @@
-"""Is the command line easy to find one's way in?"""
+"""The help of the command line is complete, and fast."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ def test_help_lists_every_command_and_loads_no_database_code() -> None:
 
 def test_help_is_fast() -> None:
     def once() -> float:
-        """Time on a processor, which other tests running at the same time do not add to."""
+        """Processor time, which other tests running at the same time do not increase."""
         before = os.times()
         subprocess.run([sys.executable, "-m", "fanfold.cli", "--help"], capture_output=True, check=True)
         after = os.times()

@@ -1,4 +1,4 @@
-"""Log lines as JSON: one object a line, with what it is about, also of what handlers log, and without keys."""
+"""Log lines as JSON: one object per line with its context, including lines of handlers, and without keys."""
 
 import json
 import logging
@@ -16,7 +16,7 @@ from tests.cli.shell import Shell
 from tests.cli.talkative import talk
 
 KEY = 'sk-"quoted"\\9f8e7d6c5b4a'
-"""A key that JSON writes otherwise than it is."""
+"""A key that JSON escapes."""
 FIELDS = LogFields("t-0123456789ab", "convert", "p1", 2, "worker-1")
 
 

@@ -1,7 +1,7 @@
 """`fanfold limits` lists the rate limits of all workers, and opens and closes them."""
 
 from fanfold.engine.client import Client
-from fanfold.model.rate_limits import Dimension
+from fanfold.model.money.rate_limits import Dimension
 from fanfold.running.terminal.exit_codes import Exit
 from tests.cli.shell import Shell
 

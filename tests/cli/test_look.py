@@ -1,4 +1,4 @@
-"""Do the commands that look tell the truth, to people and to programs?"""
+"""The commands that show things are correct, for people and for programs."""
 
 import json
 import threading
@@ -104,7 +104,7 @@ def test_items_are_filtered_and_paged(shell: Shell) -> None:
     assert keys("--stage", "shout") == ["1", "2", "3"]
     assert "no such word" in shell.ok("items", task)
     assert "There is no stage 'odd'" in shell.fails(Exit.NOT_FOUND, "items", task, "--stage", "odd")
-    assert "There is no item state odd" in shell.fails(Exit.BAD_INPUT, "items", task, "--state", "odd")
+    assert "Unknown item state odd" in shell.fails(Exit.BAD_INPUT, "items", task, "--state", "odd")
 
 
 def test_events_tell_who_did_what_and_why(shell: Shell) -> None:

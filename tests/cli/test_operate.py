@@ -1,4 +1,4 @@
-"""Do the commands that look after an installation work?"""
+"""The commands that operate an installation work."""
 
 import json
 from pathlib import Path
@@ -60,7 +60,7 @@ def test_doctor_finds_work_that_nobody_serves(shell: Shell) -> None:
     shell.submit("words", "a")
     result = shell.type("doctor")
     assert result.exit_code == Exit.UNHEALTHY
-    assert "Nobody serves words.shout" in result.stdout
+    assert "No worker serves words.shout" in result.stdout
 
 
 def test_doctor_finds_items_of_dead_workers_and_tasks_that_nobody_closed(shell: Shell, client: Client) -> None:

@@ -1,4 +1,4 @@
-"""An old result is never given as if it were the result: commands say so, and end with another code than 0."""
+"""An outdated result is never given as the result: commands say so, and exit with another code than 0."""
 
 import json
 

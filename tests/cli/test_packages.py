@@ -1,4 +1,4 @@
-"""Is what installed packages bring found by its names, and does a broken package cost nobody else anything?"""
+"""What installed packages provide is found by name, and a broken package affects nothing else."""
 
 import json
 import os
@@ -81,7 +81,10 @@ def test_an_installed_pipeline_is_known_by_the_name_that_it_declares(
     fanfold("run", "lettering", "a", "b")
     [task] = json.loads(fanfold("tasks", "--json").stdout)
     assert fanfold("result", task["id"], "--form", "lines").stdout.strip() == "formed"
-    assert "Installed: demo, lettering, pdf." in fanfold("run", "p", "a", code=3).stderr
+    assert (
+        "Installed: demo, extract, extract-template, lettering, pdf, proofread, translate."
+        in fanfold("run", "p", "a", code=3).stderr
+    )
     fanfold("run", "letters.work:p", "c")
 
 
@@ -146,9 +149,9 @@ def test_a_pipeline_that_makes_no_sense_breaks_no_others(install: Callable[..., 
     wrong = "import fanfold as ff\np = ff.Pipeline('wrong', words=ff.Vocabulary(task={'flying': 'x'}))" + STAGE
     install("broken", __init__=application("broken", pipelines="('broken.work:p',)"), work=wrong)
     rows = {one["target"]: one for one in json.loads(fanfold("pipelines", "--json").stdout)}
-    assert "rename flying" in rows["broken.work:p"]["error"]
+    assert "renames flying" in rows["broken.work:p"]["error"]
     assert rows["fanfold.apps.demo:demo"]["error"] is None
-    assert "rename flying" in fanfold("tick").stderr
+    assert "renames flying" in fanfold("tick").stderr
 
 
 def test_a_command_whose_name_is_taken_is_told_and_the_first_one_stays(

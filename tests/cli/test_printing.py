@@ -1,4 +1,4 @@
-"""Does an answer look right?"""
+"""Output is formatted for terminals, pipes and programs."""
 
 from datetime import UTC, datetime, timedelta
 

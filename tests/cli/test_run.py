@@ -1,4 +1,4 @@
-"""Is `run` resumable, and does it say what happens?"""
+"""`run` can be resumed, and says what happens."""
 
 import signal
 import threading
@@ -45,7 +45,7 @@ def test_the_same_run_is_done_once(shell: Shell) -> None:
     again = shell.type("run", f"{SAMPLES}:words", "a")
     task = shell.json("tasks")[0]["id"]
     assert again.stdout == "A\n"
-    assert f"Done before, as {task}" in again.stderr
+    assert f"Already done as {task}" in again.stderr
     assert len(shell.json("tasks")) == 1
 
 
@@ -55,7 +55,7 @@ def test_other_inputs_or_options_are_another_task_and_fresh_is_anew(shell: Shell
     shell.ok("run", f"{SAMPLES}:words", "a", "--option", "x=1")
     shell.ok("run", f"{SAMPLES}:words", "a", "--fresh")
     assert len(shell.json("tasks")) == 4
-    assert "Done before" in shell.type("run", f"{SAMPLES}:words", "a").stderr
+    assert "Already done" in shell.type("run", f"{SAMPLES}:words", "a").stderr
 
 
 def test_running_again_retries_what_failed(shell: Shell) -> None:
@@ -65,7 +65,7 @@ def test_running_again_retries_what_failed(shell: Shell) -> None:
     task = shell.json("tasks")[0]["id"]
     again = shell.type("run", f"{SAMPLES}:words", "a", "bad")
     assert again.exit_code == Exit.PARTIAL
-    assert f"Going on with {task}, partial, 1 of 2 done" in again.stderr
+    assert f"Resuming {task}: partial, 1 of 2 done" in again.stderr
     done, failed = shell.json("items", task)
     assert (done["attempts"], failed["attempts"]) == (1, 1)
     shell.ok("merge", task)
@@ -81,7 +81,7 @@ def test_running_again_goes_on_with_what_was_stopped(shell: Shell, verb: str) ->
         getattr(client, verb)(task.id)
     result = shell.type("run", f"{SAMPLES}:words", "a", "b")
     assert result.stdout == "A B\n"
-    assert f"Going on with {task.id}" in result.stderr
+    assert f"Resuming {task.id}" in result.stderr
 
 
 def test_a_gate_stops_a_run_until_somebody_resumes_it(shell: Shell) -> None:

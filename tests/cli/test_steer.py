@@ -1,4 +1,4 @@
-"""Do the commands that move tasks move them, one or several at a time?"""
+"""The commands that steer tasks work for one task and for several."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Does a tick do what fits into its budget, nothing twice, and end in time?"""
+"""A tick does what fits into its time, nothing twice, and ends in time."""
 
 import threading
 from pathlib import Path
@@ -51,7 +51,7 @@ def test_the_old_name_of_the_seconds_still_works(shell: Shell, client: Client) -
 def test_what_still_runs_at_the_end_is_handed_back_within_the_budget(
     shell: Shell, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A fifth of it is kept free for that, whatever else the machine does."""
+    """A fifth of the time is reserved for that, whatever else the machine does."""
     working: list[float] = []
     run = Worker.run
 

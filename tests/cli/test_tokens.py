@@ -1,4 +1,4 @@
-"""Can tokens be made, seen and revoked, and is their secret told once?"""
+"""Tokens are created, listed and revoked, and their secret is shown once."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Does `worker` serve, stop in peace, and replace what dies?"""
+"""`worker` serves pipelines, stops gracefully, and replaces processes that die."""
 
 import os
 import signal

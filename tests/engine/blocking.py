@@ -24,7 +24,7 @@ async def block(item: Any) -> str:
 
 
 async def never_end(item: Any) -> None:
-    """Block, and go on after every interruption."""
+    """Block, and continue after every interruption."""
     Path(item.input).write_text("begun")
     while True:
         try:

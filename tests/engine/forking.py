@@ -17,7 +17,7 @@ NEVER = "import time; time.sleep(3600)"
 
 
 def run(how: str, note: str = "") -> Any:
-    """Fork as told; what the copy gives must never be seen."""
+    """Fork as the input says; the copy's result must never appear."""
     if how == "plain":
         return ["plain", os.getpid()]
     if how == "multiprocessing":
@@ -113,7 +113,7 @@ large_splits = ff.Pipeline("large-fork-splits")
 
 @large_splits.split(isolate=True, retry=ff.Retry(limit=0))
 def split_large(task: Any) -> Iterator[Any]:
-    """Fork between two items; that of the copy would need a file."""
+    """Fork between two items; the copy's item would need a file."""
     said = run("large")
     yield said if isinstance(said, str) else said[0]
 

@@ -21,7 +21,7 @@ def bind(task: ff.TaskWork, results: ff.Results) -> ff.File:
     return task.write("lines.txt", "\n".join(result.output for result in results) + "\n")
 
 
-@lines.form("table", label="Table", media_type="text/csv", ending=".csv")
+@lines.form("table", label="Table", media_type="text/csv", ending=".csv", partial=True)
 def as_table(work: ff.FormWork) -> str:
     """Key and text, one line each."""
     return "".join(f"{result.key},{result.output}\n" for result in work.results())

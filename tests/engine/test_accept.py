@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine.queries.page import PageQueries
+from fanfold.engine.queries.web_queries import WebQueries
 from fanfold.engine.tasks.steering.accept_degraded import Keep
 from fanfold.engine.tasks.steering.accept_degraded import accept as accept_now
 from fanfold.model.task import Task
@@ -24,9 +24,9 @@ def done(installation: Installation) -> Task:
 
 
 def needing(installation: Installation) -> list[str]:
-    """The tasks that a person should look at, which are as many as are counted."""
+    """The tasks that a person should look at; their number is the reported count."""
     found = [task.id for task in installation.client.list(needs_you=True)]
-    assert PageQueries(installation.client.lookup).count_needing() == len(found)
+    assert WebQueries(installation.client.lookup).count_needing() == len(found)
     return found
 
 
@@ -50,7 +50,7 @@ def test_accept_is_offered_as_long_as_there_is_something_to_accept(installation:
     now = installation.client.accept(done.id)
     assert "accept" not in now.available_commands
     before = installation.rows()
-    with pytest.raises(ff.IllegalMove, match="none of its items is degraded and not accepted yet"):
+    with pytest.raises(ff.IllegalMove, match="none of its items has a degraded result that still needs accepting"):
         installation.client.accept(done.id)
     assert installation.rows() == before
 
@@ -73,7 +73,7 @@ def test_what_is_named_must_be_there_and_degraded(installation: Installation, do
     before = installation.rows()
     with pytest.raises(ff.NotFound, match="has no item 9, nine"):
         installation.client.accept(done.id, ["2", "nine", "9"])
-    with pytest.raises(ff.IllegalMove, match="none of these items is degraded"):
+    with pytest.raises(ff.IllegalMove, match="none of these items has a degraded result"):
         installation.client.accept(done.id, ["1", "3"])
     with pytest.raises(ff.NotFound, match="nowhere"):
         installation.client.accept(done.id, stage="nowhere")
@@ -109,7 +109,7 @@ def test_a_redo_that_is_degraded_again_needs_a_person_again(installation: Instal
 
 
 def test_a_redo_by_an_older_version_needs_a_person_again(installation: Installation, done: Task) -> None:
-    """Code of the revision before knows nothing of the column: it finishes the item with a new lease and a new mark."""
+    """Code of the previous revision does not know the column: it finishes the item with a new lease and a new mark."""
     installation.client.accept(done.id)
     installation.sql("UPDATE items SET lease = lease + 1, degraded = 'poor again' WHERE seq = 2")
     assert installation.client.get(done.id).unaccepted == 1

@@ -1,4 +1,4 @@
-"""Does a task move on at once, exactly once, and to the right place?"""
+"""A task advances at once, exactly once, and to the right stage."""
 
 import threading
 from typing import Any

@@ -32,7 +32,7 @@ def in_loop(test: Test) -> Callable[..., None]:
 
 
 async def typed(client: ff.AsyncClient) -> None:
-    """Never called: read by the type checker only, which must find the mistakes that are marked."""
+    """Never called: only the type checker reads it, and must find the marked mistakes."""
     assert_type(await client.get("t-1"), ff.Task)
     async for result in client.results("t-1"):
         assert_type(result, ff.Result)
@@ -99,7 +99,9 @@ async def test_a_cancelled_wait_is_over_at_once_and_the_client_goes_on(installat
         for start in (lambda: client.wait(task.id, poll=600), lambda: exhausted(client.follow(task.id, poll=600))):
             waiting = asyncio.create_task(start())
             await asyncio.sleep(0)
-            await client.get(task.id)  # One thread: what it has to do before it waits is done by now, or comes later.
+            await client.get(
+                task.id
+            )  # With one thread, what must be done before it waits is done by now, or comes later.
             waiting.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await waiting
@@ -142,7 +144,7 @@ async def test_a_call_cancelled_while_it_runs_ends_by_itself_and_holds_nothing(i
             await submitting
         await asyncio.to_thread(installation.client.submit, pages, items=["other"])  # Nothing is locked meanwhile.
         gate.free.set()
-        assert sorted([task.total for task in await client.list()]) == [1, 2]  # In the same thread: behind it.
+        assert sorted([task.total for task in await client.list()]) == [1, 2]  # In the same thread, so after it.
 
 
 @in_loop

@@ -1,4 +1,4 @@
-"""Is what runs in a worker kept in step with what the database thinks runs there?"""
+"""A worker keeps its running attempts in step with what the database says."""
 
 import asyncio
 import time
@@ -29,7 +29,7 @@ class Endless:
 
 
 def outcome(held: Held, look: str) -> tuple[int, list[str]]:
-    """How many attempts go on, and how the others ended, when the database was asked before or after the start."""
+    """How many attempts still run, and how the others ended, if the query came before or after the start."""
 
     async def scene() -> tuple[int, list[str]]:
         caller: Any = Endless()

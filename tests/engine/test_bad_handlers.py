@@ -1,4 +1,4 @@
-"""Does one bad item fail with a clear reason, and never stop the rest?"""
+"""One bad item fails with a clear reason, and never stops the rest."""
 
 import asyncio
 import gc
@@ -15,7 +15,7 @@ from tests.installation import HandClock, Installation
 
 
 class Unspeakable(Exception):
-    """An error whose text cannot be had."""
+    """An error whose text cannot be read."""
 
     def __str__(self) -> str:
         raise RuntimeError("no text")
@@ -78,7 +78,7 @@ def test_a_bad_item_fails_with_its_reason_and_the_others_are_done(installation: 
 
 
 def test_a_handler_with_the_wrong_parameters_fails_with_that_reason(installation: Installation) -> None:
-    """One that does not tell its parameters, or it would be refused when the pipeline is written."""
+    """It does not report its parameters; otherwise it would be refused at definition."""
     task = installation.client.submit(installation.know(one_step(min)))
     installation.work()
     assert "is not iterable" in (installation.client.get(task.id).error_message or "")
@@ -157,7 +157,7 @@ def splitting(installation: Installation, value: Any) -> ff.Task:
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
-        ([ff.NewItem("a"), ff.NewItem("b"), ff.NewItem("a")], "yields two items with the key 'a'; keys must differ"),
+        ([ff.NewItem("a"), ff.NewItem("b"), ff.NewItem("a")], "yields two items with the key 'a'; keys must be unique"),
         (None, "must yield NewItem.*it yielded NoneType"),
         ("text", "it yielded str"),
         ({"a": 1}, "it yielded dict"),
@@ -219,7 +219,7 @@ def test_fifty_thousand_items_are_made_with_flat_memory(installation: Installati
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert installation.client.get(task.id).total == 50_000
-    # All of them at once would be 20 MB and more.
+    # All at once would be more than 20 MB.
     assert peak < 8_000_000
     assert list((installation.settings.data_folder / "scratch").iterdir()) == []
 

@@ -1,4 +1,4 @@
-"""Does a key that somebody quotes back stay out of everything that is kept, logged and shown?"""
+"""A key that a service quotes stays out of everything that is stored, logged and shown."""
 
 import logging
 import sys

@@ -1,4 +1,4 @@
-"""Is an event loop that a handler blocks noticed and told of, and does it harm nothing but its own worker's pace?"""
+"""An event loop that a handler blocks is noticed and logged, and slows down only its own worker."""
 
 import asyncio
 import logging
@@ -131,8 +131,8 @@ def test_the_sweep_waits_for_what_a_blocked_loop_keeps_from_running(
         _, culprit = tx.claiming.claim(ready, "w", 2, timeout=5.0)
     clock.advance(20)
     with installation.store.write() as tx:
-        tx.settling.put_off_deadlines("another", None, 1_000.0)
-        tx.settling.put_off_deadlines("w", culprit.id, 30.0)
+        tx.settling.put_off_deadlines("another", 1_000.0)
+        tx.settling.put_off_deadlines("w", 30.0, but=culprit.id)
         assert tx.workers.beat("w", Report(1), 1e9)
     clock.advance(HANG_GRACE_SECONDS)
     with installation.store.write() as tx:

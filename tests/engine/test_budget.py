@@ -1,4 +1,4 @@
-"""Does a step that does not fit a tick's budget end with a person instead of beginning again for ever?"""
+"""A step that never fits into a tick is held for a person instead of starting again forever."""
 
 import asyncio
 from functools import partial
@@ -41,7 +41,7 @@ def ticked(live: Live, task: ff.Task) -> ff.Task:
 
 
 def run_ticks(live: Live, slow: Slow, starts: int) -> None:
-    """Ticks, until so many of them have begun the step: on a busy machine a short one may end before that."""
+    """Ticks, until that many of them have started the step: on a busy machine a short one may end before that."""
 
     def enough() -> bool:
         tick(live.store, live.pipelines, seconds=BUDGET)
@@ -99,7 +99,7 @@ def test_only_the_end_of_a_budget_is_counted(live: Live, how: str) -> None:
 def test_an_item_that_began_late_in_the_budget_is_handed_back_without_being_counted(
     live: Live, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It may well fit into the next tick, where it is the first. Here every attempt counts as a late one."""
+    """It may fit into the next tick, where it is first. Here every attempt counts as late."""
     monkeypatch.setattr(StopTimes, "cut_off", lambda _times, limit: OutOfTime("too slow", limit, begun_by=0.0))
     slow = Slow()
     task = live.client.submit(live.know(slow.pipeline))
@@ -117,7 +117,7 @@ def test_a_stage_that_never_fits_the_budget_is_named_in_the_report(live: Live) -
 
 
 def test_a_task_says_that_ticks_leave_its_stage_out(live: Live) -> None:
-    """Also while a tick is under way: it does not serve what it will not start."""
+    """Also during a tick: it does not serve what it will not start."""
     slow, quick, seen = Slow(takes=50), ff.Pipeline("quick"), []
     task = live.client.submit(live.know(slow.pipeline))
 

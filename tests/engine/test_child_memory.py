@@ -1,4 +1,4 @@
-"""Is a child process that takes too much memory, or must end, ended at once, and does it harm nobody else?"""
+"""A child process that uses too much memory, or must end, is ended at once and affects nothing else."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Does the start of a child process cost its item nothing: no time, no retry, no suspicion?"""
+"""The start of a child process costs its item nothing: no time, no retry, no suspicion."""
 
 import time
 from dataclasses import replace
@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from fanfold.engine.handlers.work import NoClock
 from fanfold.engine.tasks.recovery.sweep import HANG_GRACE_SECONDS, recover
 from fanfold.engine.worker.attempt.call import Call
 from fanfold.engine.worker.processes import child
@@ -176,5 +177,5 @@ def test_a_child_without_a_database_hands_its_item_back(live: Live) -> None:
         [claimed] = tx.claiming.claim(Ready(row.number, "slow-import", "read", 0), "w", 1)
     call = Call(live.store, pipeline, pipeline.stages["read"], row, claimed)
     begun: list[bool] = []
-    settlement = child._settlement(unreachable, _request(call), lambda: begun.append(True))
+    settlement = child._settlement(unreachable, _request(call), lambda: begun.append(True), NoClock())
     assert (settlement.ending, settlement.counted, begun) == ("back_off", False, [])

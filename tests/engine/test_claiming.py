@@ -1,4 +1,4 @@
-"""Is the next work chosen by priority, then fairly, and never above a limit?"""
+"""Work is chosen by priority, then fairly, and never above a limit."""
 
 import threading
 from collections import Counter
@@ -175,7 +175,7 @@ def test_a_worker_may_serve_some_stages_only(installation: Installation) -> None
 
 
 def test_an_unknown_stage_is_refused_with_the_known_ones(installation: Installation) -> None:
-    with pytest.raises(ff.BadPipeline, match=r"no stage merge\. There are: book\.cut, book\.convert, book\.bind"):
+    with pytest.raises(ff.BadPipeline, match=r"Unknown stage merge\. Use one of: book\.cut, book\.convert, book\.bind"):
         Claimer(installation.store, {"book": book()}, ["convert", "merge"])
 
 

@@ -1,4 +1,4 @@
-"""Does every command do what it says, in every state it is allowed in, and nothing in the others?"""
+"""Every command does what it says in the states that allow it, and nothing in the others."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -33,7 +33,7 @@ def active(installation: Installation) -> ff.Task:
 
 
 def held(installation: Installation) -> ff.Task:
-    """An active task that can be merged: what is left of it waits for a person."""
+    """An active task that can be merged: the rest of it waits for a person."""
     task = active(installation)
     [one] = installation.worker("another").claim(1)
     with installation.store.write() as tx:
@@ -192,7 +192,7 @@ def test_an_unknown_item_is_named_and_nothing_is_retried(installation: Installat
     assert installation.rows() == before
 
 
-def test_an_item_that_is_being_worked_on_can_not_be_retried(installation: Installation) -> None:
+def test_an_item_that_is_being_worked_on_cannot_be_retried(installation: Installation) -> None:
     task = installation.client.submit(installation.know(batch()), items=["a", "b"])
     worker = installation.worker()
     worker.finish(worker.claim(1)[0])
@@ -250,7 +250,7 @@ def test_a_split_can_be_done_again(installation: Installation) -> None:
 
 
 def test_other_options_for_the_first_step_are_the_tasks_own(installation: Installation) -> None:
-    """What a failed split is retried with holds for the items that it makes, and is what the task shows."""
+    """Options given to retry a failed split apply to the items that it makes, and are shown on the task."""
     task = installation.client.submit(
         installation.know(book()), options={"texts": 5, "instead": "old", "gone": 1}, retry_limit=0
     )
@@ -385,7 +385,7 @@ def test_a_deleted_task_leaves_no_row_and_no_file(installation: Installation, tm
     assert list((installation.settings.data_folder / "blobs").iterdir()) == []
 
 
-def test_a_stale_handler_can_not_leave_a_file_with_a_deleted_task(installation: Installation) -> None:
+def test_a_stale_handler_cannot_leave_a_file_with_a_deleted_task(installation: Installation) -> None:
     pipeline = installation.know(batch(handler=keep_files))
     task = installation.client.submit(pipeline, items=["a"])
     worker = installation.worker()
@@ -435,7 +435,7 @@ def test_merging_again_gives_the_same_result(installation: Installation, clock: 
 def test_a_retry_may_name_more_items_than_a_statement_has_parameters(
     installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Any number of keys is resolved and put back in chunks; some thousand show what 70 000 would."""
+    """Any number of keys is resolved and reset in chunks; a few thousand show what 70 000 would."""
     monkeypatch.setattr(reading, "AT_ONCE", 700)
     keys = [f"k{n}" for n in range(5_000)]
     task = installation.client.submit(installation.know(batch()), items=[ff.NewItem(key, "a") for key in keys])
@@ -466,6 +466,6 @@ def test_a_failure_count_at_its_end_does_not_overflow(installation: Installation
     assert installation.sql("SELECT state, failures FROM items")[0] == ("failed", 32_767)
 
 
-def test_a_retry_limit_that_can_not_be_counted_is_refused_at_submit(installation: Installation) -> None:
+def test_a_retry_limit_that_cannot_be_counted_is_refused_at_submit(installation: Installation) -> None:
     with pytest.raises(ff.BadInput, match="from 0 to 32766"):
         installation.client.submit(installation.know(batch()), items=["a"], retry_limit=32_767)

@@ -1,4 +1,4 @@
-"""Does a step that makes up for a failure run once per generation in effect, whatever happens around it?"""
+"""A compensation takes effect once per generation, whatever happens around it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from tests.installation import HandClock, Installation
 
 
 class Refunds:
-    """A pipeline that fails as long as it is told to, and a ledger of what was paid back."""
+    """A pipeline that fails while it is told to, and a ledger of refunds."""
 
     def __init__(self, installation: Installation) -> None:
         self.installation = installation
@@ -113,7 +113,7 @@ def test_a_cancel_after_a_refund_makes_up_for_what_was_begun_since(refunds: Refu
 
 
 def test_a_task_that_an_older_version_has_retried_is_not_paid_back_twice(refunds: Refunds) -> None:
-    """Older versions begin no new generation."""
+    """Older versions start no new generation."""
     task = refunds.submit()
     refunds.installation.work()
     refunds.installation.sql("UPDATE items SET state = 'pending', finished_at = NULL WHERE stage = 'only'")
@@ -132,7 +132,7 @@ def test_a_rerun_is_made_up_for_by_itself(refunds: Refunds) -> None:
 
 
 def test_the_same_failure_is_never_made_up_for_by_both_steps(refunds: Refunds) -> None:
-    """The refund failed, so the retry goes on in the same generation; a cancel then makes up for it, and nothing else does."""
+    """The refund failed, so the retry stays in the same generation; only a later cancel compensates."""
     refunds.refund_works = False
     task = refunds.submit()
     refunds.installation.work()
@@ -184,7 +184,7 @@ def test_a_compensation_that_failed_runs_again_when_the_task_fails_again(refunds
 
 
 @pytest.mark.parametrize("stage", ["on_failed", "on_cancelled"])
-def test_a_compensation_that_never_ran_can_not_be_retried(refunds: Refunds, stage: str) -> None:
+def test_a_compensation_that_never_ran_cannot_be_retried(refunds: Refunds, stage: str) -> None:
     refunds.works = True
     task = refunds.submit()
     refunds.installation.completed(task)

@@ -1,4 +1,4 @@
-"""What does an item cost? Counted in statements, commits, rows and calls, which are the same on a busy machine.
+"""The cost of an item, counted in statements, commits, rows and calls, which are the same on a busy machine.
 
 The numbers are what was counted when they were written down, with a little room. Who makes one larger decides to.
 """
@@ -23,7 +23,7 @@ from tests.installation import HandWorker, Installation
 ITEMS = 1_000
 AT_ONCE = 100
 MOST_STATEMENTS = {"look": 3, "settle and claim": 5}
-"""In a turn that settles a hundred items and claims the next hundred; a look is made now and then."""
+"""In a turn that settles a hundred items and claims the next hundred; some turns also poll."""
 MOST_CALLS = {"turn": 15, "loop": 84}
 """Calls of Python functions for each item: to claim and settle it, and to run it. Counted: 8 to 14, and 65 to 81."""
 
@@ -40,7 +40,7 @@ def nothing() -> ff.Pipeline:
 
 
 class Meter:
-    """Counts what is asked of the database."""
+    """Counts statements, commits and rows."""
 
     def __init__(self, installation: Installation) -> None:
         self.statements: list[str] = []
@@ -57,7 +57,7 @@ class Meter:
 
 
 def calls_of(act: Callable[[], Any]) -> int:
-    """How many Python functions were called meanwhile, in this thread."""
+    """How many Python functions this thread called meanwhile."""
     counted: Counter[str] = Counter()
     sys.setprofile(lambda _frame, happening, _argument: counted.update((happening,)))
     try:
@@ -92,9 +92,9 @@ def test_few_functions_are_called_for_an_item(installation: Installation) -> Non
     worker = submitted(installation)
     first = worker.claim(AT_ONCE)
     settled = [Settlement(one, Ending.FINISH, output="1") for one in first]
-    worker.turn(settled, free=AT_ONCE)  # What is made once is made now.
+    worker.turn(settled, free=AT_ONCE)  # One-time work is done now.
     turns = []
-    for _ in range(3):  # Now and then a turn does something besides; the least is what every turn does.
+    for _ in range(3):  # Some turns do extra work; the minimum is what every turn does.
         found = worker.turn(free=AT_ONCE).claimed
         settled = [Settlement(one, Ending.FINISH, output="1") for _, one in found]
         turns.append(calls_of(lambda: worker.turn(settled, free=AT_ONCE)))  # noqa: B023 - called at once
@@ -128,7 +128,7 @@ def test_a_claim_touches_what_it_claims_and_nothing_else(installation: Installat
     while before:
         worker.turn(free=AT_ONCE)
         before -= AT_ONCE
-    installation.sql("ANALYZE items")  # As the server does by itself within a minute, and Fanfold for larger tasks.
+    installation.sql("ANALYZE items")  # The server does this by itself within a minute, and Fanfold for larger tasks.
     worker.claimer.look(hinted=True)
     [ready] = worker.claimer.candidates.stages["nothing", "idle"].fresh.values()
     touched = sa.text(

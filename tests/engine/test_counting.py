@@ -1,4 +1,4 @@
-"""Is nothing ever decided on counts that were made before something changed?"""
+"""Nothing is decided on counts that are out of date."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,7 +18,7 @@ from tests.installation import HandClock, HandWorker, Installation, number_of
 
 
 def meanwhile(installation: Installation, monkeypatch: pytest.MonkeyPatch, act: Callable[[], Any]) -> list[str]:
-    """Have this happen after the items were counted, before the lock is taken; says how often it did."""
+    """Run this after the items were counted and before the lock is taken; reports how often it ran."""
     transact, happened = installation.store.transact, []
 
     def first(decide: Any) -> Any:
@@ -32,7 +32,7 @@ def meanwhile(installation: Installation, monkeypatch: pytest.MonkeyPatch, act: 
 
 
 def settled(installation: Installation, worker: HandWorker, **ends: str) -> None:
-    """Claim all and settle them, by key, without moving the task on."""
+    """Claim all and settle them, by key, without advancing the task."""
     claimed = {one.key: one for one in worker.claim()}
     with installation.store.write() as tx:
         for key, one in claimed.items():
@@ -63,7 +63,7 @@ def test_an_advance_counts_again_when_items_were_put_back_since(
 def test_a_stage_with_an_open_item_is_not_left_whatever_was_counted_before(
     installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing but a move opens an item that is settled; should anything do it, its result must not be lost."""
+    """Only a move opens a settled item; if anything else did, its result must not be lost."""
     pipeline = installation.know(batch())
     task = installation.client.submit(pipeline, items=["a", "b"])
     settled(installation, installation.worker())
@@ -80,7 +80,7 @@ def test_a_stage_with_an_open_item_is_not_left_whatever_was_counted_before(
 def test_counts_do_not_hold_after_a_move_whose_event_has_a_lower_number(
     installation: Installation, clock: HandClock
 ) -> None:
-    """PostgreSQL numbers events before they are committed: one of an item may be seen before one of a move."""
+    """PostgreSQL numbers events before they are committed: an item's event may be visible before a move's."""
     task = installation.client.submit(installation.know(batch()), items=["a"])
     number = number_of(installation, task)
     with installation.store.read() as tx:
@@ -97,7 +97,7 @@ def test_counts_do_not_hold_after_a_move_whose_event_has_a_lower_number(
 
 
 def test_counts_hold_while_items_of_a_task_fail(installation: Installation) -> None:
-    """A stage that fails fast is decided on while others of its items fail: that must not put it off for ever."""
+    """A stage that fails fast is decided while other items fail: that must not postpone the decision forever."""
     task = installation.client.submit(installation.know(batch()), items=["a", "b", "c"])
     number = number_of(installation, task)
     worker = installation.worker()
@@ -209,7 +209,7 @@ def test_a_split_counts_again_when_its_task_was_steered_since(
 def test_a_gate_that_was_passed_is_not_asked_again_after_a_redo_before_it(
     installation: Installation, monkeypatch: pytest.MonkeyPatch, chunk: int
 ) -> None:
-    """Also when the items are so many that they are copied ahead."""
+    """Even if there are enough items that they are copied ahead."""
     monkeypatch.setattr(advancing, "COPY_CHUNK", chunk)
     monkeypatch.setattr(copying, "COPY_CHUNK", chunk)
     made = ff.Pipeline("gated")
@@ -256,7 +256,7 @@ class Refunds:
 
 
 def refunded(installation: Installation, clock: HandClock) -> tuple[Refunds, ff.Task]:
-    """A task that was made up for, and retried."""
+    """A task that was compensated and retried."""
     refunds = Refunds(installation)
     task = installation.client.submit(refunds.pipeline)
     installation.work()

@@ -1,4 +1,4 @@
-"""Are decisions about parts of results kept as they were made, read with the results, and refused in words?"""
+"""Decisions about parts of results are stored as made, read with the results, and refused with a reason."""
 
 import time
 from typing import Any
@@ -122,8 +122,8 @@ def test_a_task_that_has_never_merged_has_no_earlier_result(installation: Instal
 NONSENSE: list[tuple[tuple[Any, ...], type[Exception], str]] = [
     (("t-nothere", "a", "one", "accept"), ff.NotFound, "There is no task t-nothere"),
     (("ID", "z", "one", "accept"), ff.NotFound, "has no item z in read. To see them: fanfold items"),
-    (("ID", "a", "one", "maybe"), ff.BadInput, "no verdict 'maybe'. There are: accept, reject, replace, undo"),
-    (("ID", "a", "one", None), ff.BadInput, "There is no verdict"),
+    (("ID", "a", "one", "maybe"), ff.BadInput, "Unknown verdict 'maybe'. Use one of: accept, reject, replace, undo"),
+    (("ID", "a", "one", None), ff.BadInput, "Unknown verdict"),
     (("ID", "a", "", "accept"), ff.BadInput, "The key of a part must have 1 to 200 characters; it has 0"),
     (("ID", "a", "x" * 201, "accept"), ff.BadInput, "The key of a part must have 1 to 200 characters; it has 201"),
     (("ID", "a", "o\0ne", "accept"), ff.BadInput, "The key of a part contains a NUL character"),
@@ -157,9 +157,9 @@ def test_what_cannot_be_decided_is_refused_and_changes_nothing(
 @pytest.mark.parametrize(
     ("bad", "said"),
     [
-        ({"item": "a", "part": "p"}, "A decision has no verdict"),
-        ({"item": "a", "part": "p", "verdict": "accept", "colour": 1}, "A decision has unknown colour"),
-        ("accept", "A decision has item, part, verdict, value, stage"),
+        ({"item": "a", "part": "p"}, "A decision lacks verdict"),
+        ({"item": "a", "part": "p", "verdict": "accept", "colour": 1}, "A decision has the unknown field colour"),
+        ("accept", "is not a decision: it has none of the fields item, part, verdict, value, stage"),
         ({"item": "a", "part": "p", "verdict": "accept", "stage": "bind"}, "bind has no items with results"),
         ({"item": "a", "part": "p", "verdict": "accept", "stage": "nope"}, "There is no stage 'nope'"),
         ({"item": "zz", "part": "p", "verdict": "accept"}, "has no item zz"),

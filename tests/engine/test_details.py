@@ -1,4 +1,4 @@
-"""Is what is inside a task told truly: items, cells, timelines, files and keys?"""
+"""The details of a task are correct: items, cells, timelines, files and keys."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import pytest
 
 import fanfold as ff
 from fanfold.engine.client import Client
-from fanfold.engine.queries.page import PageQueries
+from fanfold.engine.queries.web_queries import WebQueries
 from fanfold.engine.worker.attempt.attempt_result import Settlement
 from fanfold.model.endings import Ending
 from fanfold.store.items.count import Counting
@@ -62,7 +62,7 @@ def test_cells_are_one_letter_for_the_state_of_each_item(installation: Installat
     worker = installation.worker()
     held = worker.turn(free=4).claimed
     worker.settle(*(worker.call(row, one) for row, one in held[:3]))
-    found = PageQueries(installation.client.lookup).cells(task.id)
+    found = WebQueries(installation.client.lookup).cells(task.id)
     assert (found.stage, found.total, found.width, found.letters) == ("convert", 5, 1, "dftrp")
 
 
@@ -71,25 +71,25 @@ def test_many_items_are_shown_in_runs_by_what_one_wants_to_know_first(installati
     worker = installation.worker()
     worker.settle(*(worker.call(row, one) for row, one in worker.turn(free=5).claimed))
     worker.claim(free=1)
-    found = PageQueries(installation.client.lookup).cells(task.id, most=4)
+    found = WebQueries(installation.client.lookup).cells(task.id, most=4)
     assert (found.total, found.width, found.letters) == (7, 2, "dfrp")
-    assert PageQueries(installation.client.lookup).cells(task.id, most=1).letters == "f"
-    assert PageQueries(installation.client.lookup).cells(task.id, most=7).letters == "dddfdrp"
+    assert WebQueries(installation.client.lookup).cells(task.id, most=1).letters == "f"
+    assert WebQueries(installation.client.lookup).cells(task.id, most=7).letters == "dddfdrp"
 
 
 def test_a_stage_that_has_not_begun_has_no_cells(installation: Installation) -> None:
     task = installation.client.submit(installation.know(book()), options={"texts": ["a"]})
-    assert PageQueries(installation.client.lookup).cells(task.id, "bind").letters == ""
-    assert PageQueries(installation.client.lookup).cells(task.id, "cut").letters == "p"
+    assert WebQueries(installation.client.lookup).cells(task.id, "bind").letters == ""
+    assert WebQueries(installation.client.lookup).cells(task.id, "cut").letters == "p"
 
 
 def test_items_that_come_while_the_cells_are_read_do_no_harm(
     installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On PostgreSQL two statements of one transaction may see different things: here the counts are too old."""
+    """On PostgreSQL two statements of one transaction may see different data: here the counts are too old."""
     task = installation.client.submit(installation.know(batch()), items=["a", "b", "c"])
     monkeypatch.setattr(Counting, "counts", lambda *_: {})
-    assert PageQueries(installation.client.lookup).cells(task.id, "convert").letters == "ppp"
+    assert WebQueries(installation.client.lookup).cells(task.id, "convert").letters == "ppp"
 
 
 def test_a_timeline_counts_what_each_worker_settled_when(installation: Installation, clock: HandClock) -> None:
@@ -103,13 +103,13 @@ def test_a_timeline_counts_what_each_worker_settled_when(installation: Installat
     clock.advance(85)
     second.run()
     clock.advance(1_000)
-    found = PageQueries(installation.client.lookup).timeline(task.id)
+    found = WebQueries(installation.client.lookup).timeline(task.id)
     assert (found.ended_at - found.started_at).total_seconds() == 95
     assert [(span.stage, (span.started_at - found.started_at).total_seconds()) for span in found.stages] == [
         ("cut", 0),
         ("convert", 0),
     ]
-    assert [(lane.worker, at(lane.done), at(lane.failed)) for lane in found.lanes] == [
+    assert [(lane.worker, at(lane.done), at(lane.failed)) for lane in found.rows] == [
         ("cutter", {0: 1}, {}),
         ("first", {10: 1}, {10: 1}),
         ("second", {94: 1}, {}),
@@ -134,10 +134,10 @@ def test_the_stages_are_told_however_much_has_happened_to_items(installation: In
         tx.events.add([event] * 10_001)
     clock.advance(5)
     installation.work()
-    found = PageQueries(installation.client.lookup).stages(task.id)
+    found = WebQueries(installation.client.lookup).stages(task.id)
     assert [span.stage for span in found] == ["cut", "convert", "bind"]
     assert found[-1].ended_at is not None
-    assert PageQueries(installation.client.lookup).timeline(task.id).stages == found
+    assert WebQueries(installation.client.lookup).timeline(task.id).stages == found
 
 
 def test_a_timeline_of_days_has_no_more_than_96_spans(installation: Installation, clock: HandClock) -> None:
@@ -145,15 +145,15 @@ def test_a_timeline_of_days_has_no_more_than_96_spans(installation: Installation
     worker = installation.worker()
     worker.finish(*worker.claim(free=1))
     clock.advance(86_400 * 3)
-    found = PageQueries(installation.client.lookup).timeline(task.id)
-    assert [(len(lane.done), sum(lane.done)) for lane in found.lanes] == [(96, 1)]
-    assert found.lanes[0].done[0] == 1
+    found = WebQueries(installation.client.lookup).timeline(task.id)
+    assert [(len(lane.done), sum(lane.done)) for lane in found.rows] == [(96, 1)]
+    assert found.rows[0].done[0] == 1
 
 
 def test_a_timeline_of_a_task_that_did_nothing_yet_is_short(installation: Installation) -> None:
     task = installation.client.submit(installation.know(batch()), items=["a"])
-    found = PageQueries(installation.client.lookup).timeline(task.id)
-    assert (found.lanes, found.attempts, [span.stage for span in found.stages]) == ((), (), ["convert"])
+    found = WebQueries(installation.client.lookup).timeline(task.id)
+    assert (found.rows, found.attempts, [span.stage for span in found.stages]) == ((), (), ["convert"])
     assert (found.ended_at - found.started_at).total_seconds() == 1
 
 
@@ -161,9 +161,9 @@ def test_the_last_events_come_newest_first_and_by_page(installation: Installatio
     task = installation.client.submit(installation.know(batch()), items=["a"])
     installation.client.pause(task.id)
     installation.client.resume(task.id)
-    page = PageQueries(installation.client.lookup).latest_events(task.id, limit=2)
+    page = WebQueries(installation.client.lookup).latest_events(task.id, limit=2)
     assert [event.verb for event in page] == ["resume", "pause"]
-    assert [event.verb for event in PageQueries(installation.client.lookup).latest_events(task.id, page[-1].id)] == [
+    assert [event.verb for event in WebQueries(installation.client.lookup).latest_events(task.id, page[-1].id)] == [
         "submit"
     ]
 
@@ -173,25 +173,25 @@ def test_the_items_that_failed_for_one_reason_are_named(installation: Installati
     task = installation.client.submit(installation.know(batch()), items=items)
     installation.work()
     for stage, code, message, many in installation.client.failures(task.id):
-        keys = PageQueries(installation.client.lookup).failed_keys(task.id, stage, code, message)
+        keys = WebQueries(installation.client.lookup).failed_keys(task.id, stage, code, message)
         assert keys == (["a", "c"] if code == "bad_page" else ["b"])
         assert len(keys) == many
-        assert PageQueries(installation.client.lookup).failed_keys(task.id, stage, code, message, limit=1) == keys[:1]
-    assert PageQueries(installation.client.lookup).failed_keys(task.id, "convert", "bad_page", "another reason") == []
+        assert WebQueries(installation.client.lookup).failed_keys(task.id, stage, code, message, limit=1) == keys[:1]
+    assert WebQueries(installation.client.lookup).failed_keys(task.id, "convert", "bad_page", "another reason") == []
 
 
 def test_the_keys_at_scattered_positions_cost_few_statements(installation: Installation) -> None:
     items = [ff.NewItem("named", "a"), *map(str, range(3_999))]
     task = installation.client.submit(installation.know(batch()), items=items)
     with installation.statements() as sent:
-        found = PageQueries(installation.client.lookup).keys_at(
+        found = WebQueries(installation.client.lookup).keys_at(
             task.id, "convert", [*range(3_998, -1, -2), 0, 9_999], ["pending"]
         )
     assert found == ["named", *(str(at) for at in range(3, 4_001, 2))]
     assert len(sent) < 8
-    assert PageQueries(installation.client.lookup).keys_at(task.id, "convert", [0, 1], ["failed", "done"]) == []
+    assert WebQueries(installation.client.lookup).keys_at(task.id, "convert", [0, 1], ["failed", "done"]) == []
     with pytest.raises(ff.NotFound, match="no stage 'nothing'"):
-        PageQueries(installation.client.lookup).keys_at(task.id, "nothing", [0], ["pending"])
+        WebQueries(installation.client.lookup).keys_at(task.id, "nothing", [0], ["pending"])
 
 
 def test_a_list_of_items_reads_nothing_that_may_be_large(installation: Installation) -> None:
@@ -199,7 +199,7 @@ def test_a_list_of_items_reads_nothing_that_may_be_large(installation: Installat
     installation.work()
     with installation.statements() as sent:
         listed = installation.client.items(task.id)
-        assert PageQueries(installation.client.lookup).items_from(task.id, "convert", 0, 2) == listed
+        assert WebQueries(installation.client.lookup).items_from(task.id, "convert", 0, 2) == listed
     assert [item.error_message for item in listed] == [None, "this page is bad"]
     for large in ("input", "output", "previous", "previous_model", "error_detail", "options"):
         assert not [statement for statement in sent if f"item_data.{large}" in statement]
@@ -211,16 +211,16 @@ def test_the_tasks_that_changed_last_are_told_at_once_and_to_their_owner(install
     seen = client.events(tasks[-1].id)[-1].id
     for task in tasks[:3]:
         client.pause(task.id)
-    assert {task.id for task in PageQueries(client.lookup).changed_since(seen)} == {task.id for task in tasks[:3]}
+    assert {task.id for task in WebQueries(client.lookup).changed_since(seen)} == {task.id for task in tasks[:3]}
     bob = Client(store=installation.store, owner="bob")
-    assert [(task.id, task.state) for task in PageQueries(bob.lookup).changed_since(seen)] == [(tasks[1].id, "paused")]
-    assert {task.id for task in PageQueries(client.lookup).changed_since(0, limit=4)} == {
+    assert [(task.id, task.state) for task in WebQueries(bob.lookup).changed_since(seen)] == [(tasks[1].id, "paused")]
+    assert {task.id for task in WebQueries(client.lookup).changed_since(0, limit=4)} == {
         task.id for task in [*tasks[:3], tasks[-1]]
     }
     client.delete(tasks[2].id)
     with installation.statements() as sent:
-        assert len(PageQueries(client.lookup).changed_since(0)) == 39
-    # How a task that was not begun looks costs a statement of its own; to find it and its parts costs no more for many.
+        assert len(WebQueries(client.lookup).changed_since(0)) == 39
+    # Describing a task that has not started costs one more statement; finding tasks and their parts costs the same for many.
     assert len(sent) < 39 + 12
 
 
@@ -262,16 +262,16 @@ def test_a_file_is_found_only_by_the_task_that_has_it(installation: Installation
     installation.work()
     (file,) = installation.client.result(one.id)
     name = file.key.rpartition("/")[2]
-    assert PageQueries(installation.client.lookup).file(one.id, name).read_text() == "text"
+    assert WebQueries(installation.client.lookup).file(one.id, name).read_text() == "text"
     for task, wanted in ((two, name), (one, f"../{one.id}/{name}"), (one, ""), (one, ".."), (two, f"../{file.key}")):
         with pytest.raises(ff.NotFound, match="has no file"):
-            PageQueries(installation.client.lookup).file(task.id, wanted)
+            WebQueries(installation.client.lookup).file(task.id, wanted)
 
 
 def test_details_are_told_only_to_the_owner(installation: Installation) -> None:
     task = installation.client.submit(installation.know(batch()), items=["a"], owner="ann")
     bob = Client(store=installation.store, owner="bob")
-    page = PageQueries(bob.lookup)
+    page = WebQueries(bob.lookup)
     for ask in (
         lambda: bob.item(task.id, "1"), lambda: page.cells(task.id), lambda: page.timeline(task.id),
         lambda: page.latest_events(task.id), lambda: page.failed_keys(task.id, "convert", "a", "b"),
@@ -293,7 +293,7 @@ def test_a_stage_takes_the_time_it_is_worked_on(installation: Installation, cloc
     clock.advance(1_000)
     installation.client.retry(task.id, ["1"])
     clock.advance(3)
-    spans = PageQueries(installation.client.lookup).stages(task.id)
+    spans = WebQueries(installation.client.lookup).stages(task.id)
     worked = [(span.stage, (span.ended_at or clock.now) - span.started_at) for span in spans]
     assert [(stage, took.total_seconds()) for stage, took in worked if took.total_seconds()] == [
         (spans[0].stage, 5),
@@ -313,4 +313,4 @@ def test_who_made_the_items_is_counted(installation: Installation) -> None:
         for one, model in ((first, "a"), (second, "b"), (third, "a"))
     ]
     worker.settle(*made)
-    assert PageQueries(installation.client.lookup).makers(task.id) == {"a": 2, "b": 1}
+    assert WebQueries(installation.client.lookup).makers(task.id) == {"a": 2, "b": 1}

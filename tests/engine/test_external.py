@@ -1,4 +1,4 @@
-"""Is an external job started once, whatever breaks between the call and its id?"""
+"""An external job is started once, whatever breaks between the call and its id."""
 
 import asyncio
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ def outputs(installation: Installation, task: ff.Task) -> list[Any]:
 
 
 def forget_worker(installation: Installation, worker: HandWorker) -> None:
-    """What a dead process leaves: nothing but its leases, which the sweep takes back."""
+    """What a dead process leaves: only its leases, which the sweep takes back."""
     with installation.store.write() as tx:
         tx.workers.leave(worker.name)
     installation.sweep()
@@ -126,7 +126,7 @@ def test_several_jobs_of_one_item_have_names_and_keys_of_their_own(installation:
 def test_a_crash_between_any_two_steps_starts_no_job_twice(
     installation: Installation, commit: int, after: bool, find: bool
 ) -> None:
-    """Commit 1 keeps the intent, then the job is started, and commit 2 keeps its id."""
+    """Commit 1 stores the intent, then the job is started, and commit 2 stores its id."""
     service = JobService()
     task = submit(installation, service, find=find)
     run_until_death(installation, commit, after=after)
@@ -137,7 +137,7 @@ def test_a_crash_between_any_two_steps_starts_no_job_twice(
         assert outputs(installation, task) == ["made by job-1"]
     else:
         assert installation.client.get(task.id).held == 1
-        assert "nobody knows whether the external job" in str(installation.client.get(task.id).wait_reason)
+        assert "it is unknown whether the external job" in str(installation.client.get(task.id).wait_reason)
 
 
 @pytest.mark.parametrize(
@@ -233,6 +233,22 @@ def test_a_job_that_came_to_a_bad_end_is_replaced_under_a_new_key(installation: 
     installation.work()
     clock.advance(60)
     installation.work()
+    assert outputs(installation, task) == ["made by job-2"]
+    assert service.starts == {f"{task.id}/render/a": 1, f"{task.id}/render/a~2": 1}
+
+
+def test_a_refused_start_does_not_forget_the_job_that_failed_before(
+    installation: Installation, clock: HandClock
+) -> None:
+    """A service that knows keys would otherwise give the failed job again."""
+    service = JobService()
+    service.ends.append(ff.JobFailed("out of memory"))
+    task = submit(installation, service)
+    installation.work()
+    service.refusals.append(ConnectionRefusedError("nobody there"))
+    for _ in range(3):
+        clock.advance(60)
+        installation.work()
     assert outputs(installation, task) == ["made by job-2"]
     assert service.starts == {f"{task.id}/render/a": 1, f"{task.id}/render/a~2": 1}
 
@@ -334,7 +350,7 @@ def test_no_job_is_started_for_a_task_that_was_paused_just_now(installation: Ins
 
 
 def test_an_id_is_kept_whatever_became_of_item_and_task(installation: Installation) -> None:
-    """Paused and handed back while the call was under way, and even claimed by somebody else: the id is not lost."""
+    """Handed back after a pause during the call, and even claimed by another worker: the id is not lost."""
     service = JobService()
     task = submit(installation, service)
     first = installation.worker()
@@ -463,7 +479,7 @@ def test_a_worker_that_knows_the_task_already_starts_a_new_job_after_a_rerun(ins
 def test_items_of_a_split_that_is_redone_start_new_jobs(
     installation: Installation, monkeypatch: pytest.MonkeyPatch, many: int
 ) -> None:
-    """They answer to the same names as the items that they replace, and are other work: their input may be another one."""
+    """They have the keys of the items that they replace, but are other work: their input may differ."""
     monkeypatch.setattr("fanfold.engine.tasks.many_items.new_items.CHUNK", 2)
     service = JobService()
     pipeline = ff.Pipeline("photo")
@@ -486,7 +502,7 @@ def test_items_of_a_split_that_is_redone_start_new_jobs(
 
 
 def test_a_second_redo_in_a_chain_starts_a_new_job(installation: Installation) -> None:
-    """First the later of two stages is redone, then the one before it: the key of the first redo is used up as well."""
+    """First the later of two stages is redone, then the earlier one: the key of the first redo is used up too."""
     service, sketches = JobService(), count(1)
     pipeline = ff.Pipeline("photo")
 

@@ -1,4 +1,4 @@
-"""Is an external job started once when people, shutdowns and budgets come between the call and its id?"""
+"""An external job is started once when commands, shutdowns and ticks come between the call and its id."""
 
 import asyncio
 import random
@@ -86,7 +86,7 @@ def test_an_id_is_kept_when_the_attempt_is_stopped_during_the_call(live: Live, h
 
 @pytest.mark.parametrize("how", ["pause", "stop twice"])
 def test_a_call_that_does_not_come_back_leaves_the_outcome_unknown(live: Live, how: str) -> None:
-    """Longer than any grace: nobody starts the job again, and once the answer is there it is kept."""
+    """Longer than any grace time: nobody starts the job again, and its answer is stored when it arrives."""
     service, switch = JobService(), Switch()
     task = live.client.submit(live.know(photo(service, switch, find=False)))
     with live.working() as worker:
@@ -134,15 +134,15 @@ def ticked(live: Live, task: ff.Task) -> ff.Task:
 
 @pytest.mark.parametrize("find", [True, False], ids=["find", "no_find"])
 def test_overlapping_ticks_start_no_job_twice(live: Live, find: bool) -> None:
-    """Four loops of short ticks, each with connections of its own, on 30 jobs whose start takes a while."""
+    """Four loops of short ticks, each with connections of its own, on 12 jobs whose start takes a while."""
     service = JobService(looks=1)
     service.pause = 0.05
     chance = random.Random(7)
     pipeline = live.know(service.pipeline(find=find))
-    service.trouble += [slow(chance.uniform(0.0, 0.25)) for _ in range(30)]
-    task = live.client.submit(pipeline, items=range(30))
+    service.trouble += [slow(chance.uniform(0.0, 0.25)) for _ in range(12)]
+    task = live.client.submit(pipeline, items=range(12))
     over = threading.Event()
-    # On a busy machine a tick may hardly get to work: hand-backs are not what this is about.
+    # On a busy machine a tick may hardly run; hand-backs are not the subject here.
     settings = replace(live.settings, hand_back_limit=10_000)
 
     def loop() -> None:
@@ -161,7 +161,7 @@ def test_overlapping_ticks_start_no_job_twice(live: Live, find: bool) -> None:
         for thread in threads:
             thread.join(60)
     assert service.doubles == {}
-    assert len(service.starts) == 30
+    assert len(service.starts) == 12
 
 
 def slow(seconds: float) -> Callable[[], None]:

@@ -1,4 +1,4 @@
-"""Has each external job of one attempt a name of its own?"""
+"""Each external job of one attempt has its own name."""
 
 import asyncio
 from typing import Any
@@ -39,7 +39,7 @@ class Jobs:
 def test_a_second_job_of_one_name_is_refused_and_no_job_is_lost_by_it(
     installation: Installation, together: bool
 ) -> None:
-    """It would have got the first one's result, or have been started with the first one's key."""
+    """It would have got the first job's result, or would have been started with its key."""
     jobs = Jobs(installation, together)
     installation.work()
     [item] = installation.client.items(jobs.task.id)

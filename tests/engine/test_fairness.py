@@ -1,4 +1,4 @@
-"""Does everyone get a fair share? Slots are given out under a hand-turned clock, with simulated service times."""
+"""Slots are shared fairly: given out under a manual clock, with simulated service times."""
 
 import random
 from collections import Counter
@@ -25,7 +25,7 @@ SECONDS = 0.5
 
 
 class Slots:
-    """A worker's slots: what is claimed for one ends after its service time, on a clock that only this moves."""
+    """A worker's slots. A claimed item ends after its service time, on a clock that only this moves."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class Slots:
         return Counter({task: found[task] for task in of}) if of else found
 
     def spread(self, tasks: Iterable[int], window: float = 5.0) -> int:
-        """The largest difference between any two tasks over any time of so many seconds."""
+        """The largest difference between any two tasks over any period of ``seconds``."""
         tasks = list(tasks)
         moments = sorted({at for at, _, _ in self.given})
         last = moments[-1] - window
@@ -150,7 +150,7 @@ def test_small_tasks_without_end_do_not_starve_a_huge_one(
     for _ in range(20):
         submit(installation, 1)
     slots = Slots(installation, monkeypatch)
-    # As many small tasks come as there are slots: all of them could be theirs, at any time.
+    # As many small tasks arrive as there are slots, so they could use all of them at any time.
     flood = [(number * SECONDS / SLOTS, lambda: submit(installation, 1)) for number in range(SLOTS * 20)]
     slots.run(10, flood)
     per_second = [slots.counts(1_000 + second, 1_001 + second)[1] for second in range(10)]

@@ -1,4 +1,4 @@
-"""Does a handler that forks, or leaves processes behind, have one result and harm nobody else?"""
+"""A handler that forks, or leaves processes behind, has one result and affects nothing else."""
 
 import gc
 import os

@@ -1,7 +1,8 @@
-"""Can a result be had in the forms that its application makes, and is a failure of that code told as one?"""
+"""A result is available in the forms of its application, and a failure of that code is reported as one."""
 
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -94,7 +95,7 @@ def test_a_task_without_a_result_has_no_forms_of_it(installation: Installation) 
 
 
 def test_a_form_of_a_task_that_is_redone_meanwhile_is_not_given(installation: Installation, folders: Path) -> None:
-    """Else half of it would be from before and half from after."""
+    """Otherwise half of it would be from before, and half from after."""
     pipeline = ff.Pipeline("meddled")
     pipeline.each(name="double")(lambda item: item.input * 2)
 
@@ -119,7 +120,7 @@ def test_a_form_of_a_task_that_is_redone_meanwhile_is_not_given(installation: In
         {"name": "table", "media_type": "text/csv", "ending": "../x"},
     ],
 )
-def test_a_form_that_makes_no_sense_is_refused_when_it_is_declared(rules: dict[str, str]) -> None:
+def test_a_form_that_makes_no_sense_is_refused_when_it_is_declared(rules: dict[str, Any]) -> None:
     with pytest.raises(ff.BadPipeline):
         ff.Pipeline("p").form(rules.pop("name"), **rules)(lambda work: "")
 
@@ -133,5 +134,46 @@ def test_a_form_is_a_plain_function_and_declared_once() -> None:
     with pytest.raises(ff.BadPipeline, match="plain `def`"):
         pipeline.form("text", media_type="text/plain")(later)
     pipeline.form("text", media_type="text/plain")(lambda work: "")
-    with pytest.raises(ff.BadPipeline, match="has a form 'text' already"):
+    with pytest.raises(ff.BadPipeline, match="already has a form 'text'"):
         pipeline.form("text", media_type="text/plain")(lambda work: "")
+
+
+def begun(installation: Installation) -> ff.Task:
+    """A task of three lines, one of which is done."""
+    installation.know(lines)
+    task = installation.client.submit(lines, items=["one", "two", "three"])
+    worker = installation.worker()
+    worker.finish(*worker.claim(free=1), output='"1 one"')
+    return installation.client.get(task.id)
+
+
+def test_a_partial_form_is_made_of_the_results_so_far(installation: Installation) -> None:
+    task = begun(installation)
+    assert installation.client.result(task.id, form="table", partial=True) == "1,1 one\n"
+    with pytest.raises(ff.TaskStopped):
+        installation.client.result(task.id, form="table")
+
+
+def test_a_form_that_needs_the_whole_result_is_refused_while_the_task_runs(installation: Installation) -> None:
+    task = begun(installation)
+    with pytest.raises(ff.TaskStopped, match="the form packed can only be made when the task is completed"):
+        installation.client.result(task.id, form="packed", partial=True)
+
+
+def test_a_form_knows_whether_it_is_partial_and_how_far_the_task_is(installation: Installation) -> None:
+    seen: list[tuple[bool, int, int]] = []
+    pipeline = ff.Pipeline("seen")
+    pipeline.each(name="look")(lambda item: item.input)
+
+    @pipeline.form("far", media_type="text/plain", partial=True)
+    def far(work: ff.FormWork) -> str:
+        seen.append((work.is_partial, work.task.done, work.task.total))
+        return ""
+
+    task = installation.client.submit(installation.know(pipeline), items=[1, 2])
+    worker = installation.worker()
+    worker.finish(*worker.claim(free=1))
+    installation.client.result(task.id, form="far", partial=True)
+    installation.work()
+    installation.client.result(task.id, form="far", partial=True)
+    assert seen == [(True, 1, 2), (False, 2, 2)]

@@ -1,4 +1,4 @@
-"""Is the idempotency key the same for every attempt, and another one for work that is redone on purpose?"""
+"""The idempotency key is the same for every attempt, and a new one for work that is redone on purpose."""
 
 from typing import Any
 
@@ -76,7 +76,7 @@ def test_a_failure_that_is_retried_with_other_options_has_a_new_key(paid: Paid) 
     paid.installation.client.retry(paid.task.id, options={"with": "!"})
     assert paid.work() == ["a/x/g0.1"] * 2
     paid.installation.client.retry(paid.task.id, options={"with": "!"})
-    assert paid.work() == ["a/x/g0.1"] * 2, "the same options again are no other work"
+    assert paid.work() == ["a/x/g0.1"] * 2, "the same options again are the same work"
 
 
 def test_options_for_what_was_never_begun_need_no_new_key(installation: Installation) -> None:

@@ -1,4 +1,4 @@
-"""Does an item that waits for a person wait, visibly, and hold nothing else up?"""
+"""An item that waits for a person waits visibly, and delays nothing else."""
 
 from typing import Any
 
@@ -121,7 +121,7 @@ def test_a_clock_that_was_set_back_leaves_held_items_held(installation: Installa
     assert installation.client.get(task.id).held == 1
 
 
-def test_a_stale_worker_can_not_hold_an_item(installation: Installation) -> None:
+def test_a_stale_worker_cannot_hold_an_item(installation: Installation) -> None:
     task = submit(installation, Puzzled())
     worker = installation.worker()
     [first, *others] = worker.claim()
@@ -208,7 +208,7 @@ def test_waiting_for_a_task_ends_when_only_held_items_are_left(live: Live) -> No
 def test_a_stage_that_changed_its_kind_in_new_code_is_not_called_with_items_of_the_old_one(
     installation: Installation,
 ) -> None:
-    """A split given to items of `each` would return nothing for them, and the task would be completed without results."""
+    """A split called for items of `each` would return nothing, and the task would complete without results."""
     old = ff.Pipeline("changing")
     old.each(name="work")(lambda item: item.input.upper())
     task = installation.client.submit(old, items=["a", "b"])

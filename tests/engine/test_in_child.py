@@ -1,4 +1,4 @@
-"""Can a handler have a part of its work done in a child process, or its task paused, without harm?"""
+"""A handler can run part of its work in a child process, or pause its task, without harm."""
 
 import asyncio
 import os

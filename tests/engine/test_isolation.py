@@ -1,4 +1,4 @@
-"""Does a handler in a process of its own crash, hang and end without harm to anything else?"""
+"""An isolated handler can crash, hang and end without affecting anything else."""
 
 import os
 import sys
@@ -88,13 +88,13 @@ def test_cancel_kills_the_process(live: Live, tmp_path: Path) -> None:
 
 
 TRIES = 8
-"""Cancels that are timed: on a busy machine most may be late, and the least tells what the code itself takes."""
+"""Timed cancels: on a busy machine most may be late, so the minimum shows what the code itself takes."""
 
 
 def test_cancel_kills_a_process_within_a_second_with_the_default_settings(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each cancel comes just after a look of the worker, so that it waits for all of the pause before the next one."""
+    """Each cancel comes just after a poll of the worker, so it waits for the whole pause before the next one."""
     looked = threading.Event()
     look = Heartbeat._look
 

@@ -1,4 +1,4 @@
-"""Does an idempotency key stand for one piece of work: the same gives the task, other work is refused?"""
+"""An idempotency key identifies one piece of work: the same work finds its task, other work is refused."""
 
 import io
 import threading
@@ -143,7 +143,7 @@ def test_of_simultaneous_submissions_of_different_work_one_wins_and_the_others_a
 def test_the_loser_of_a_race_is_compared_with_the_winner(
     installation: Installation, monkeypatch: pytest.MonkeyPatch, same: bool
 ) -> None:
-    """Both have looked for the key before either has a task."""
+    """Both have looked for the key before either has created a task."""
     client, look = installation.client, Tasks.by_key
     winner: list[ff.Task] = []
 

@@ -1,4 +1,4 @@
-"""Are many items copied into the next `each` stage in short transactions, once, keeping the results that still hold?"""
+"""Many items are copied into the next `each` stage in short transactions, once, and valid results are kept."""
 
 import threading
 from typing import Any
@@ -25,7 +25,7 @@ class PulledPlug(Exception):
 
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So few items per transaction that ten are many."""
+    """Allow few items per transaction, so that ten are many."""
     monkeypatch.setattr(advance, "COPY_CHUNK", 4)
     monkeypatch.setattr(copying, "COPY_CHUNK", 4)
 
@@ -59,7 +59,7 @@ class Paid:
 
 
 def begun(installation: Installation, paid: Paid, count: int) -> ff.Task:
-    """A task whose first stage is done, and of which nobody has moved on."""
+    """A task whose first stage is done, and which nobody has advanced."""
     task = installation.client.submit(installation.know(paid.pipeline()), items=range(count))
     with installation.store.write() as tx:
         tx.connection.exec_driver_sql("UPDATE items SET state = 'running', worker = 'w', lease = 1, attempts = 1")
@@ -229,7 +229,7 @@ def test_a_large_copy_does_not_hold_up_its_own_worker(live: Live, monkeypatch: p
 
 @pytest.mark.usefixtures("small_chunks")
 def test_a_copy_that_begins_after_the_task_moved_on_does_not_hide_its_items(installation: Installation) -> None:
-    """Two workers see that a copy is due; one is so slow that the other has copied, and the task moved on, before it begins."""
+    """Two workers see that a copy is due; the other has copied, and the task has advanced, before the slow one begins."""
     paid = Paid()
     task = begun(installation, paid, 10)
     number, pipelines = number_of(installation, task), installation.client.pipelines

@@ -1,4 +1,4 @@
-"""Are many items put back in short transactions, and seen as put back all at one moment, whenever the process dies?"""
+"""Many items are reset in short transactions but visibly at one moment, even if the process dies."""
 
 from collections.abc import Callable
 from typing import Any
@@ -27,7 +27,7 @@ class PulledPlug(Exception):
 
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So few items per transaction that ten are many."""
+    """Allow few items per transaction, so that ten are many."""
     monkeypatch.setattr(resetting, "AT_ONCE", 4)
     for module in (stored_resets, resets, leftovers):
         monkeypatch.setattr(module, "CHUNK", 4)
@@ -148,7 +148,7 @@ ACTS: dict[str, Callable[[Installation, ff.Task], object]] = {
 def test_a_reset_that_dies_between_two_transactions_is_seen_whole_or_not_at_all(
     installation: Installation, clock: HandClock, act: str
 ) -> None:
-    """At each commit in turn: what is seen is what was before or what comes after, and a sweep completes or undoes it."""
+    """At each commit in turn: readers see the state before or after, and a sweep completes or undoes it."""
     decided = died = 0
     for commit in range(30):
         paid = Paid()
@@ -186,7 +186,7 @@ def _die_at(commit: int) -> Callable[[int], None]:
 
 
 def _goes_on(installation: Installation, task: ff.Task, paid: Paid, act: str) -> None:
-    """What was put back is done once more, each item once, and nothing else."""
+    """What was reset is done once more, each item once, and nothing else."""
     paid.calls.clear()
     paid.bad.clear()
     result = installation.completed(task)
@@ -262,7 +262,7 @@ def test_a_reset_that_was_noted_before_the_task_was_steered_is_not_decided(insta
 
 @pytest.mark.usefixtures("small_chunks")
 def test_of_two_people_who_reset_at_once_the_first_is_told(installation: Installation) -> None:
-    """The second takes over what the first has noted and not decided."""
+    """The second takes over what the first has noted but not decided."""
     task = settled(installation, 20, "done")
     row = _row(installation, task)
     selection = resets.Selection("first", keys=tuple(str(n) for n in range(1, 21)))
@@ -280,7 +280,7 @@ def _row(installation: Installation, task: ff.Task) -> Any:
 
 @pytest.mark.usefixtures("small_chunks")
 def test_an_item_that_ran_since_it_was_noted_is_not_done_twice(installation: Installation, clock: HandClock) -> None:
-    """It was waiting out a back-off when a person named it, and was claimed before the retry was decided."""
+    """It was in a back-off when a person named it, and was claimed before the retry was decided."""
     paid = Paid()
     task = installation.client.submit(installation.know(paid.pipeline()), items=range(10))
     worker = installation.worker()
@@ -333,7 +333,7 @@ def test_deleting_a_task_removes_what_a_dead_reset_has_noted(installation: Insta
 
 @pytest.mark.usefixtures("small_chunks")
 def test_a_task_does_not_move_on_while_followers_of_its_stage_are_put_back(installation: Installation) -> None:
-    """Its items are done by a worker of an older version, which knows nothing of resets, before the rest is carried out."""
+    """A worker of an older version, which does not know resets, finishes its items before the rest is carried out."""
     task = _decided(installation, Paid(), "retry of named items")
     number = number_of(installation, task)
     assert not resets.finish_reset(installation.store, number, steps=3)

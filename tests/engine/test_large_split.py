@@ -1,4 +1,4 @@
-"""Are the many items of a split written in short transactions, all or nothing, beside the worker's other work?"""
+"""The many items of a split are written in short transactions, all or none, beside the worker's other work."""
 
 import threading
 from collections.abc import Callable
@@ -28,12 +28,12 @@ class PulledPlug(Exception):
 
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So few items per transaction that ten are many."""
+    """Allow few items per transaction, so that ten are many."""
     monkeypatch.setattr(spooling, "CHUNK", 4)
 
 
 def texts(count: int) -> dict[str, Any]:
-    """Options for a book of so many pages."""
+    """Options for a book with this many pages."""
     return {"texts": [f"page {n}" for n in range(count)]}
 
 
@@ -65,7 +65,7 @@ def test_no_transaction_of_a_large_split_writes_more_than_a_bounded_number_of_ro
     assert meter.most <= MOST_ROWS
     assert installation.client.get(task.id).total == 20_000
     assert installation.rows()["drafts"] == []
-    # Removed by another split, in as small steps.
+    # Removed by another split, in equally small steps.
     installation.client.pause(task.id)
     installation.client.retry(task.id, ["1"], stage="cut")
     installation.client.resume(task.id)
@@ -171,7 +171,7 @@ def test_two_items_with_one_key_in_different_chunks_fail_the_split_and_nothing_i
     found = installation.client.get(task.id)
     assert (found.state, found.error_message) == (
         "failed",
-        "cut failed: cut yields two items with the key 'k0'; keys must differ, also as text.",
+        "cut failed: cut yields two items with the key 'k0'; keys must be unique, even when converted to text.",
     )
     assert installation.client.items(task.id, stage="convert") == []
     clock.advance(60)

@@ -1,4 +1,4 @@
-"""Are many items given at submit written in short transactions, all or nothing, with no user code inside of one?"""
+"""Many items given at submit are written in short transactions, all or none, without user code inside one."""
 
 import threading
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ class PulledPlug(Exception):
 
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> int:
-    """So few items per transaction that ten are many."""
+    """Allow few items per transaction, so that ten are many."""
     monkeypatch.setattr(spooling, "CHUNK", 4)
     return 4
 
@@ -52,7 +52,7 @@ def test_no_transaction_of_a_large_submit_writes_more_than_a_bounded_number_of_r
 
 
 def test_the_users_iterable_is_used_up_before_any_transaction(installation: Installation, small_chunks: int) -> None:
-    """Others write while the items come: on SQLite a transaction under way would keep them from it."""
+    """Others write while the items arrive: on SQLite an open transaction would block them."""
 
     def items() -> Iterator[int]:
         for number in range(10):
@@ -103,7 +103,7 @@ def test_a_large_submit_that_dies_between_chunks_shows_nothing_and_is_swept(
         else:
             assert commit >= 5
             return
-    # The next attempt gives exactly the items, once; what the dead one left is removed when it is old.
+    # The next attempt creates exactly the items, once; the leftovers of the dead one are removed when they are old.
     task = installation.client.submit(pipeline, items=items, key="k")
     assert len(installation.client.items(task.id, limit=100)) == 10
     installation.sweep()

@@ -1,4 +1,4 @@
-"""Does everything take its locks in one order?"""
+"""All locks are taken in one order."""
 
 import threading
 from contextlib import ExitStack
@@ -72,7 +72,7 @@ def test_limits_are_locked_by_name(installation: Installation) -> None:
     with installation.store.write() as tx:
         tx.connection.execute(locking("alpha"))
         claim.begin()
-        # Who waits for the first must not hold the second already.
+        # A session that waits for the first must not hold the second.
         with installation.store.write() as other:
             other.connection.execute(locking("beta"))
     claim.end()
@@ -80,7 +80,7 @@ def test_limits_are_locked_by_name(installation: Installation) -> None:
 
 @on_postgres
 def test_a_limit_that_is_new_is_locked_in_its_turn(installation: Installation) -> None:
-    """A claim that waits for a later limit holds the earlier one, which nobody had made: others queue behind it."""
+    """A claim that waits for a later limit holds the earlier one, which it created: others queue behind it."""
     with installation.store.write() as tx:
         tx.workers.free_places({"beta": 4})
     claim = Claim(installation, {"beta": 4, "alpha": 4})

@@ -1,4 +1,4 @@
-"""Does a transaction that holds SQLite's write lock do the same work for a large task as for a small one?"""
+"""A transaction that holds SQLite's write lock does the same work for a large task as for a small one."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,10 +16,10 @@ from tests.installation import HAND_CLOCK, Installation, number_of, set_clock
 from tests.steps import Held, steps_counted
 
 FEW, MANY = 2_000, 8_000
-"""With the fewer, each chunk of what is written in many transactions is as large as it may be."""
+"""With the smaller number, each chunk of multi-transaction work is already full."""
 MOST_GROWTH = 1.5
 SLACK = 2_000
-"""Steps; a B-tree of more items is a little deeper, and its pages are filled differently."""
+"""In steps; a B-tree of more items is slightly deeper, and its pages are filled differently."""
 NOW = "(SELECT max(seen_at) FROM workers)"
 FAILED_AT_THE_END = "seq > (SELECT max(seq) FROM items) - 5"
 
@@ -207,7 +207,7 @@ def rerun(large: Large) -> Callable[[], Any]:
 
 
 def splitting() -> ff.Pipeline:
-    """A split into so many items as its options say, and a stage that nobody begins."""
+    """A split into as many items as its options say, and a stage that nobody starts."""
     made = ff.Pipeline("splitting")
     made.split(name="cut")(lambda task: range(task.options["count"]))
     made.each(name="first")(lambda item: 1)
@@ -215,7 +215,7 @@ def splitting() -> ff.Pipeline:
 
 
 def split_again(installation: Installation, count: int) -> Callable[[], Any]:
-    """None of the many items of a split was begun when the split is done again."""
+    """None of the many items of a split had started when the split is repeated."""
     task = installation.client.submit(installation.know(splitting()), options={"count": count})
     worker = installation.worker("hand")
     [(row, one)] = worker.turn().claimed

@@ -1,4 +1,4 @@
-"""Is work found at once and at a bounded cost, whatever else waits?"""
+"""Work is found at once and at a bounded cost, whatever else waits."""
 
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -22,7 +22,7 @@ from tests.engine.live import Live
 from tests.installation import HandClock, HandWorker, Installation, number_of
 
 MANY = PAGE * PAGES + 500
-"""More tasks than one look goes through."""
+"""More tasks than one poll reads."""
 
 
 def pipeline(limit: int | None = None, concurrency: int | None = None) -> ff.Pipeline:
@@ -71,7 +71,7 @@ def submit(installation: Installation, **how: Any) -> int:
 
 
 class PoliteWorker(HandWorker):
-    """A worker by hand that spreads its looks out over time, as real ones do."""
+    """A manual worker that spreads its polls over time, as real ones do."""
 
     def _new_claimer(self) -> Claimer:
         return Claimer(self.store, self.pipelines)
@@ -278,7 +278,7 @@ def test_many_small_tasks_are_all_worked_off(installation: Installation, monkeyp
 def test_a_machine_that_slept_in_the_middle_of_a_walk_goes_on_soon_and_rests_until_then(
     installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The hour it slept is no cost of looking: the lap is not put off for ten hours, nor asked for without a pause."""
+    """The hour of sleep is not a cost of polling: the lap is neither postponed for ten hours nor polled without a pause."""
     monkeypatch.setattr(candidates, "PAGE", 5)
     monkeypatch.setattr(candidates, "PAGES", 1)
     installation.know(pipeline())

@@ -1,4 +1,4 @@
-"""Does `merge` go on from where the task stands, without what failed, and bind only what is current?"""
+"""`merge` continues from the task's stage without failed items, and uses only current results."""
 
 from collections import Counter
 from typing import Any
@@ -205,7 +205,7 @@ def test_a_failure_that_was_made_good_is_no_excuse_for_another(book: Book, clock
 
 
 def test_a_later_stage_with_failures_is_not_passed_by_a_retry_before_it(book: Book) -> None:
-    """The task was partial in `b`; making good `a` must not carry it over what failed in `b`."""
+    """The task was partial in `b`; repairing `a` must not carry it past the failures in `b`."""
     book.broken = {"a/x", "b/y"}
     book.run()
     book.merge()

@@ -1,4 +1,4 @@
-"""Does a decision lead to one more merge, exactly where one is needed, whatever happens at the same time?"""
+"""A decision causes one more merge exactly where one is needed, whatever happens at the same time."""
 
 import threading
 from typing import Any
@@ -25,7 +25,7 @@ def review(installation: Installation) -> Review:
 def test_a_decision_makes_the_last_merge_due_and_nothing_else(review: Review, clock: HandClock) -> None:
     task = review.decide("b", "word", "reject")
     assert (task.state, task.stage, task.status) == ("active", "bind", "ready to merge")
-    assert task.wait_reason == "merges again in a moment: its results were decided about"
+    assert task.wait_reason == "merges again in a moment: there are new decisions about its results"
     review.settle(clock)
     assert review.calls == ["bind"]
     assert review.merged() == {"b": {"word": "reject"}}
@@ -65,7 +65,7 @@ def test_the_quiet_time_is_a_rule_of_the_merge(installation: Installation, clock
 
 def test_only_a_merge_has_a_quiet_time() -> None:
     pipeline = ff.Pipeline("wrong")
-    with pytest.raises(ff.BadPipeline, match="a merge can have them"):
+    with pytest.raises(ff.BadPipeline, match="only a merge can have it"):
         pipeline.step(name="s", quiet_seconds=1)(lambda task: None)
     with pytest.raises(ff.BadPipeline, match="0 or more"):
         pipeline.merge(name="m", quiet_seconds=-1)(lambda task, results: None)
@@ -144,7 +144,7 @@ def test_a_stale_worker_does_not_say_what_the_merge_has_read(review: Review, clo
     [again] = fresh.turn().claimed
     ended = fresh.call(*again)
     review.decide("b")
-    stale.call(*claimed)  # It would note that decision, which the attempt that counts has not read.
+    stale.call(*claimed)  # It would record that decision, which the current attempt has not read.
     fresh.turn([ended], free=0)
     assert review.state() == ("active", "bind")
     review.settle(clock)
@@ -259,7 +259,7 @@ def test_decisions_about_a_partial_task_are_read_by_the_merge_that_a_person_asks
     assert review.state() == ("partial", "read")
     review.decide("b")
     review.settle(clock, 100)
-    assert review.state() == ("partial", "read"), "nobody has said to go on without what failed"
+    assert review.state() == ("partial", "read"), "nobody has said to continue without what failed"
     review.client.merge(review.task.id)
     installation.work()
     assert review.merged() == {"b": {"word": "accept"}}
@@ -377,7 +377,7 @@ def test_items_made_from_the_merge_are_not_redone_by_a_decision(installation: In
 def test_a_merge_that_waits_for_an_external_job_is_not_hurried_and_done_once_more(
     installation: Installation, clock: HandClock
 ) -> None:
-    """The job was begun with the decisions of its time: the attempt that takes its result has not used the later ones."""
+    """The job was started with earlier decisions: the attempt that takes its result has not used the later ones."""
     review = Review(installation)
     jobs: list[Any] = []
 
@@ -436,7 +436,7 @@ def test_a_mirror_is_told_and_without_it_nothing_is_kept(installation: Installat
 
 
 def test_a_decision_about_a_running_task_writes_its_row_without_a_move(installation: Installation) -> None:
-    """Whoever counts its items at this moment need not count again."""
+    """A process that counts its items at this moment need not count again."""
     review = Review(installation)
     worker = installation.worker()
     [cut] = worker.turn().claimed

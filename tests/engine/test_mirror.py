@@ -1,4 +1,4 @@
-"""Does a record of the user's own change with the task, in the same transaction or not at all?"""
+"""A user's own record changes with the task, in the same transaction or not at all."""
 
 from typing import Any
 
@@ -63,7 +63,7 @@ def test_every_move_is_told(mirrored: Mirrored) -> None:
     ]
 
 
-def test_a_record_that_can_not_be_kept_takes_the_move_back(mirrored: Mirrored) -> None:
+def test_a_record_that_cannot_be_kept_takes_the_move_back(mirrored: Mirrored) -> None:
     task = mirrored.installation.client.submit(mirrored.pipeline)
     before = mirrored.installation.rows(), mirrored.works()
     mirrored.broken = True
@@ -74,7 +74,7 @@ def test_a_record_that_can_not_be_kept_takes_the_move_back(mirrored: Mirrored) -
     assert (mirrored.installation.rows(), mirrored.works()) == before
 
 
-def test_a_move_that_can_not_be_kept_takes_the_record_back(mirrored: Mirrored, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_move_that_cannot_be_kept_takes_the_record_back(mirrored: Mirrored, monkeypatch: pytest.MonkeyPatch) -> None:
     task = mirrored.installation.client.submit(mirrored.pipeline)
     before = mirrored.installation.rows(), mirrored.works()
 

@@ -1,4 +1,4 @@
-"""Is text that no database keeps refused in a sentence, or does it simply name nothing?"""
+"""Text that no database can store is refused with a reason, or matches nothing."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 import fanfold as ff
 from fanfold.engine import tokens
 from fanfold.engine.client import Client
-from fanfold.engine.queries.page import PageQueries
+from fanfold.engine.queries.web_queries import WebQueries
 from tests.engine.pipelines import batch
 from tests.installation import Installation
 
@@ -59,7 +59,7 @@ UNKNOWN: dict[str, Callable[[Client, str, str], Any]] = {
     "the last task seen": lambda client, task, odd: client.list(after=odd),
     "a stage": lambda client, task, odd: client.items(task, stage=odd),
     "calls of an item": lambda client, task, odd: client.calls(task, odd),
-    "a file": lambda client, task, odd: PageQueries(client.lookup).file(task, odd),
+    "a file": lambda client, task, odd: WebQueries(client.lookup).file(task, odd),
     "a token": lambda client, task, odd: tokens.revoke(client.store, odd),
 }
 
@@ -91,7 +91,7 @@ def test_a_search_for_text_that_cannot_be_kept_finds_nothing(installation: Insta
         (lambda client, task: client.retry(task, options="x"), "`options` must be a dict, not 'x'"),
         (lambda client, task: client.items(task, keys="12"), "`keys` must be a list of keys, not '12'"),
         (lambda client, task: client.external(task, "lost", "12"), "`items` must be a list of keys"),
-        (lambda client, task: client.external(task, "nope"), "There is no nope for external jobs"),
+        (lambda client, task: client.external(task, "nope"), "Unknown command nope for external jobs"),
         (lambda client, task: client.cancel(task, 5), "The reason must be text, not 5"),
         (lambda client, task: Client(store=client.store, actor="a" * 101), "The actor must have 1 to 100 characters"),
     ],

@@ -1,4 +1,4 @@
-"""Does a worker have room for what its stages allow, and does it say what caps them?"""
+"""A worker has slots for what its stages allow, and says what limits them."""
 
 import asyncio
 from typing import Any

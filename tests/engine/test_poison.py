@@ -1,4 +1,4 @@
-"""When is an item given up as poison? When it was lost too often without getting any further, and not before."""
+"""An item fails as poison when it was lost too often without progress, and not before."""
 
 import json
 from dataclasses import replace
@@ -188,7 +188,7 @@ def suspects(installation: Installation, clock: HandClock, count: int = 6, ordin
 
 
 def claim_beside(worker: HandWorker, free: int, suspects: int) -> list[Any]:
-    """What a worker claims that has children for so many suspects."""
+    """What a worker claims that has children for this many suspects."""
     room = Room(free, suspects=suspects, isolates_suspects=lambda stage: True)
     store, claimer = worker.store, worker.claimer
     turn = take_turn(store, claimer, worker.pipelines, worker.name, (), room, in_flight=set(), hinted=True)

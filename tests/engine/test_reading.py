@@ -1,4 +1,4 @@
-"""Does a client see what is there: lists, pages, events and figures?"""
+"""A client reads lists, pages, events and metrics correctly."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import pytest
 
 import fanfold as ff
 from fanfold.engine.client import Client
-from fanfold.engine.queries.results import Results
+from fanfold.engine.queries.results.task_result import Results
 from fanfold.errors import DatabaseProblem
 from tests.engine.pipelines import batch, book
 from tests.installation import HandClock, Installation
@@ -58,7 +58,7 @@ def test_text_is_looked_for_in_ids_and_tags_too(installation: Installation) -> N
 @pytest.mark.parametrize(
     ("wanted", "reason"),
     [
-        ({"states": ["lost"]}, "no task state lost"),
+        ({"states": ["lost"]}, "Unknown task state lost"),
         ({"limit": 0}, "from 1 to 1000"),
         ({"limit": 1001}, "from 1 to 1000"),
     ],
@@ -180,9 +180,9 @@ def test_a_task_says_that_its_database_takes_no_writes(installation: Installatio
     installation.sql(f"{change} on")
     database.close()
     assert installation.client.get(task.id).wait_reason == (
-        "the database takes no writes; the work goes on by itself when it does again"
+        "the database refuses writes; work resumes by itself when it accepts them again"
     )
-    with pytest.raises(DatabaseProblem, match="The server takes no writes, as after a failover"):
+    with pytest.raises(DatabaseProblem, match="The server refuses writes, as after a failover"):
         installation.client.pause(task.id)
     with database.read() as connection:
         connection.exec_driver_sql("SET default_transaction_read_only = off")

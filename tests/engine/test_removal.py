@@ -1,4 +1,4 @@
-"""Is a removed task gone at once, and everything that belonged to it soon, whatever happens meanwhile?"""
+"""A removed task is gone at once, and everything that belonged to it soon, whatever happens meanwhile."""
 
 import threading
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ OF_ITEM = [
 
 
 def leftovers(installation: Installation) -> dict[str, int]:
-    """How many rows of each table belong to a task or an item that is not there."""
+    """How many rows of each table belong to a missing task or item."""
     numbers, ids = sa.select(tables.tasks.c.number), sa.select(tables.items.c.id)
     found: dict[str, int] = {}
     with installation.store.read() as tx:
@@ -121,7 +121,7 @@ def test_a_removal_that_is_cut_off_is_gone_at_once_and_finished_by_a_sweep(
 
 
 class Busy:
-    """Handlers that write in a tight loop until they are told that nobody wants it."""
+    """Handlers that write in a tight loop until they are told to stop."""
 
     def __init__(self, installation: Installation) -> None:
         self.installation = installation
@@ -219,7 +219,7 @@ def test_a_sweep_prunes_for_a_while_and_the_next_one_goes_on(
         installation.sweep()
 
 
-def test_tasks_that_can_not_be_pruned_here_do_not_hide_the_others(
+def test_tasks_that_cannot_be_pruned_here_do_not_hide_the_others(
     installation: Installation, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mirrored = batch("mirrored")

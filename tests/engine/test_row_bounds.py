@@ -1,4 +1,4 @@
-"""Does the recovery of many items, like all else, come in transactions of a bounded number of rows?"""
+"""Many items are recovered in transactions with a bounded number of rows."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ MOST_ROWS = 30
 
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So few items per transaction that forty are many."""
+    """Allow few items per transaction, so that forty are many."""
     monkeypatch.setattr(recovery, "AT_ONCE", 4)
     monkeypatch.setattr(deciding, "AT_ONCE", 4)
     monkeypatch.setattr(streams, "AT_ONCE", 10)

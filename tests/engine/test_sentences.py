@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 import fanfold as ff
-from fanfold.engine.queries.page import PageQueries
+from fanfold.engine.queries.web_queries import WebQueries
 from fanfold.engine.worker.attempt.attempt_result import MESSAGE_LENGTH, clean
 from fanfold.model.text.sentences import Catalogue, Sentence, kept, say
 from fanfold.store.schema import tables
@@ -56,7 +56,7 @@ def test_every_text_of_an_item_comes_back_with_its_code(installation: Installati
     assert found["failed"].error_message == "fake refused it"
     assert [code_of(one.error_message) for one in client.item(task.id, "failed").attempts] == ["own.refused"]
     assert [code_of(message) for _, _, message, _ in client.failures(task.id)] == ["own.refused"]
-    assert [code_of(reason) for _, reason, _ in PageQueries(client.lookup).shortfalls(task.id)] == ["own.half"]
+    assert [code_of(reason) for _, reason, _ in WebQueries(client.lookup).shortfalls(task.id)] == ["own.half"]
     reasons = [event.reason for event in client.events(task.id) if event.item]
     assert [code_of(reason) for reason in reasons] == ["own.refused"] * 3
     waiting = client.get(task.id).wait_reason

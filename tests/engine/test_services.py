@@ -1,4 +1,4 @@
-"""Can a worker lose one of its own threads? Whatever the sweep, the heartbeat or the cleaning raises, they go on."""
+"""A worker's threads survive every error that the sweep, the heartbeat or the cleanup raises."""
 
 import os
 import subprocess
@@ -34,7 +34,7 @@ RAISED = (
 
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A service that has raised goes on after a moment."""
+    """A service that has raised continues after a moment."""
     monkeypatch.setattr(restarting, "FIRST_PAUSE", 0.05)
     monkeypatch.setattr(restarting, "LONGEST_PAUSE", 0.2)
 

@@ -1,4 +1,4 @@
-"""Is a batch of endings written as one, and does one bad row not hold up the others?"""
+"""A batch of settlements is written in one transaction, and one bad row does not delay the others."""
 
 from typing import Any
 
@@ -151,7 +151,7 @@ def test_a_turn_may_be_repeated_after_its_answer_was_lost(installation: Installa
 def test_of_two_endings_of_one_item_only_the_one_with_the_newest_lease_counts(
     installation: Installation, worker: HandWorker
 ) -> None:
-    """A worker may hold both after a reset: the stale one must not write its output beside the other's move."""
+    """A worker may hold both after a reset: the stale one must not write its output next to the other's move."""
     first, *_ = worker.claim()
     stale = first._replace(lease=first.lease - 1)
     worker.settle(Settlement(first, Ending.FINISH, output='"new"'), Settlement(stale, Ending.FINISH, output='"old"'))

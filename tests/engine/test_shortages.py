@@ -1,4 +1,4 @@
-"""Does a worker wait while its machine is short of files or space, and does only that hold it up?"""
+"""A worker waits while its machine is short of files or space, and only for that."""
 
 import errno
 import os
@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import fanfold as ff
+from fanfold.engine.handlers.work import NoClock
 from fanfold.engine.tasks.moving.split import write_split
 from fanfold.engine.worker import loop as engine_worker
 from fanfold.engine.worker import shortages
@@ -79,7 +80,7 @@ def test_the_message_of_an_item_says_what_to_do(installation: Installation) -> N
 
 
 def test_nothing_is_claimed_while_a_probe_finds_too_little(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each item is begun at most once for nothing, and everything is done when there is enough again."""
+    """Each item fails to start at most once, and everything is done when resources are back."""
     enough, calls = threading.Event(), Counter[str]()
     pipeline = ff.Pipeline("pages")
 
@@ -109,7 +110,7 @@ def test_nothing_is_claimed_while_a_probe_finds_too_little(live: Live, monkeypat
 
 
 def test_one_item_that_fills_its_own_disk_holds_up_nobody_else(live: Live) -> None:
-    """Where a probe finds files and space, only the item that met the shortage waits."""
+    """If a probe finds files and space, only the item that met the shortage waits."""
     pipeline = ff.Pipeline("pages")
 
     @pipeline.each(retry=ff.Retry(0, first=0.0))
@@ -126,7 +127,7 @@ def test_one_item_that_fills_its_own_disk_holds_up_nobody_else(live: Live) -> No
 
 
 def test_a_turn_that_gets_no_file_is_taken_again(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What has ended is kept in hand meanwhile, and the worker goes on."""
+    """Finished results are kept in memory meanwhile, and the worker continues."""
     tries = iter([FULL, OSError(errno.EMFILE, "Too many open files")])
 
     def refuse(*arguments: Any, **named: Any) -> Any:
@@ -144,7 +145,7 @@ def test_a_turn_that_gets_no_file_is_taken_again(live: Live, monkeypatch: pytest
 
 
 def test_items_of_a_split_that_get_no_file_are_written_later(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The split itself is not called again for it."""
+    """The split itself is not called again."""
     tries, calls = iter([FULL, FULL]), Counter[str]()
 
     def refuse(*arguments: Any, **named: Any) -> Any:
@@ -171,7 +172,7 @@ def test_items_of_a_split_that_get_no_file_are_written_later(live: Live, monkeyp
     assert calls == {"cut": 1}
 
 
-def test_a_child_that_can_not_load_a_handler_for_want_of_files_fails_nothing(
+def test_a_child_that_cannot_load_a_handler_for_want_of_files_fails_nothing(
     installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pipeline = installation.know(batch(retry=ff.Retry(0)))
@@ -185,9 +186,9 @@ def test_a_child_that_can_not_load_a_handler_for_want_of_files_fails_nothing(
     def refuse(*_: Any) -> Any:
         raise ImportError("libx.so: cannot open shared object file: Too many open files")
 
-    assert child._settlement(lambda: installation.store, request, lambda: None).ending == "fail"
+    assert child._settlement(lambda: installation.store, request, lambda: None, NoClock()).ending == "fail"
     monkeypatch.setattr(child, "find_handler", refuse)
-    ending = child._settlement(lambda: installation.store, request, lambda: None)
+    ending = child._settlement(lambda: installation.store, request, lambda: None, NoClock())
     assert (ending.ending, ending.counted, ending.short) == ("back_off", False, True)
 
 
@@ -239,8 +240,6 @@ def test_the_wait_begins_once_and_ends_with_a_line_each(tmp_path: Path, caplog: 
     here.end(None)
     assert (here.lasts, here.seconds_to_probe()) == (False, None)
     said = [record.getMessage() for record in caplog.records]
-    assert [line for line in said if "Free some space on that disk; the work then goes on by itself" in line] == said[
-        :1
-    ]
+    assert [line for line in said if "Free some space on that disk; work then resumes by itself" in line] == said[:1]
     assert len(said) == 2
-    assert "Going on after" in said[1]
+    assert "Resuming after" in said[1]

@@ -1,4 +1,4 @@
-"""Does the doctor see a sweep that stands still, and what nobody recovers or owns?"""
+"""The doctor finds a stalled sweep, and work that nobody recovers or owns."""
 
 import os
 import time
@@ -20,7 +20,7 @@ def found(installation: Installation) -> dict[str, DoctorCheck]:
 
 
 def live_on(installation: Installation, clock: HandClock, seconds: float, *workers: str, swept: bool) -> None:
-    """These workers live on for so long, with a sweep that runs or with one that does not."""
+    """Keep these workers alive for this long, with a sweep that runs or one that does not."""
     for _ in range(int(seconds / 5)):
         clock.advance(5)
         with installation.store.write() as tx:
@@ -38,12 +38,12 @@ def test_the_doctor_sees_that_no_living_worker_sweeps(installation: Installation
     assert found(installation)["sweep"].status == "ok", "not yet several intervals"
     live_on(installation, clock, 20, "deaf", "mute", swept=False)
     check = found(installation)["sweep"]
-    assert (check.status, "no living worker sweeps: deaf (40 s), mute (40 s)") == ("problem", check.fact)
+    assert (check.status, "no live worker sweeps: deaf (40 s), mute (40 s)") == ("problem", check.fact)
     assert (check.command, "a tick recovers" in check.advice) == ("fanfold tick TARGET", True)
     live_on(installation, clock, 5, "deaf", swept=True)
     check = found(installation)["sweep"]
     assert check.status == "warning"
-    assert check.fact.startswith("some living workers do not sweep: mute")
+    assert check.fact.startswith("some live workers do not sweep: mute")
 
 
 def test_a_worker_that_never_swept_is_seen_and_an_older_one_is_not_blamed(
@@ -76,7 +76,7 @@ def test_the_doctor_does_not_promise_what_a_living_worker_has_not_done(
     check = found(installation)["abandoned items"]
     assert (check.status, check.fact) == ("problem", "1 runs under a worker that is gone")
     assert "within" not in check.advice
-    assert "1 living worker has not put this right" in check.advice
+    assert "1 live worker has not fixed this" in check.advice
     installation.sweep()
     assert found(installation)["abandoned items"].status == "ok"
 
@@ -106,7 +106,7 @@ def test_orphans_of_every_kind_are_found(installation: Installation, clock: Hand
     assert check.fact == ", ".join(sorted(f"1 {table.name}" for table in rows))
     with installation.store.write() as tx:
         tx.connection.execute(sa.insert(tables.deleted_tasks).values(task=99, deleted_at=clock.now))
-    assert found(installation)["orphaned rows"].fact == "1 item_data", "what is being deleted is no orphan"
+    assert found(installation)["orphaned rows"].fact == "1 item_data", "what is being deleted is not an orphan"
     assert found(installation)["deleted tasks"].status == "ok"
     clock.advance(3 * 3600)
     assert found(installation)["deleted tasks"].status == "warning"

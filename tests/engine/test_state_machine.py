@@ -1,4 +1,4 @@
-"""Can anything that happens in any order break an invariant? Random commands, claims, endings and clock moves, on the real store.
+"""No order of random commands, claims, endings and clock moves breaks an invariant, on the real store.
 
 `FANFOLD_TEST_EXAMPLES` sets how many random histories are tried. Few by default: the simulation tries orders of statements too.
 """
@@ -136,13 +136,13 @@ class AnyHistory(RuleBasedStateMachine):
     @precondition(lambda self: bool(self.live()))
     @rule(pick=picks, verb=verbs, output=outputs, keys=yields)
     def settle(self, pick: int, verb: str, output: str | None, keys: list[str | None]) -> None:
-        """An attempt ends that still has its lease; whether its task still wants it is another matter."""
+        """An attempt that still has its lease ends, whether or not its task still wants it."""
         self.end([(chosen_of(self.live(), pick), verb, output, keys)])
 
     @precondition(lambda self: bool(self.live()))
     @rule(pick=picks, heir=picks, verb=verbs, output=outputs, keys=yields)
     def thought_dead(self, pick: int, heir: int, verb: str, output: str | None, keys: list[str | None]) -> None:
-        """A worker hangs past its lease, its items are taken back and claimed again, and then it comes in."""
+        """A worker hangs past its lease, its items are reclaimed and claimed again, and then it reports."""
         attempt = chosen_of(self.live(), pick)
         self.world.clock.turn(16.3)
         self.sweep()
@@ -167,7 +167,7 @@ class AnyHistory(RuleBasedStateMachine):
     @precondition(lambda self: bool(self.lost()))
     @rule(pick=picks, verb=verbs, output=outputs, keys=yields)
     def settle_late(self, pick: int, verb: str, output: str | None, keys: list[str | None]) -> None:
-        """An attempt ends that was taken away, or ends a second time: a worker that was thought dead comes in."""
+        """An attempt that was taken away ends, or one ends a second time: a worker that was thought dead reports."""
         self.end([(chosen_of(self.lost(), pick), verb, output, keys)])
 
     @has_workers
@@ -186,7 +186,7 @@ class AnyHistory(RuleBasedStateMachine):
             self.claim(pick, 6, True)
 
     def claim_and_end(self, pick: int, verb: str, output: str | None, keys: list[str | None], mishaps: int = 0) -> None:
-        """What it had in hand before stays there: a slow handler, or one that never returns."""
+        """Its earlier attempts stay with it: a slow handler, or one that never returns."""
         worker = self.worker(pick)
         self.world.beat(worker)
         slow = len(worker.held)
@@ -223,7 +223,7 @@ class AnyHistory(RuleBasedStateMachine):
 
     @rule(seconds=st.sampled_from([0.0, 5.3, 16.3]), living=st.booleans())
     def sweep_after(self, seconds: float, living: bool) -> None:
-        """Recovery, after a while in which the workers were heard of, or not."""
+        """Recovery, after a while in which the workers sent heartbeats, or not."""
         if living:
             for worker in self.world.workers.values():
                 self.world.beat(worker)
@@ -284,7 +284,7 @@ class AnyHistory(RuleBasedStateMachine):
             assert not self.now.of(number)
 
     def teardown(self) -> None:
-        """Left undisturbed, every task ends: one sweep after the last worker is dead, then one good worker and time."""
+        """Left alone, every task ends: one sweep after the last worker is dead, then one good worker and time."""
         if not self.sound:
             return
         for number, task in self.now.tasks.items():

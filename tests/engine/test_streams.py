@@ -1,4 +1,4 @@
-"""Is streamed output read in order while it is made, and only of the attempt that counts?"""
+"""Streamed output is read in order while it is made, and only from the current attempt."""
 
 import threading
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.engine.queries.page import PageQueries
+from fanfold.engine.queries.web_queries import WebQueries
 from tests.engine.live import Live, Switch
 from tests.engine.pipelines import batch, one_step
 from tests.installation import Installation
@@ -68,7 +68,7 @@ def test_what_a_failed_attempt_has_emitted_is_not_shown_once_the_next_one_runs(i
     assert pieces(installation, task) == []
 
 
-def test_a_stale_attempt_can_not_emit(installation: Installation) -> None:
+def test_a_stale_attempt_cannot_emit(installation: Installation) -> None:
     stale = []
 
     def handler(item: Any) -> None:
@@ -89,7 +89,7 @@ def test_a_stale_attempt_can_not_emit(installation: Installation) -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), object(), "\ud800", "x" * 1_100_000])
-def test_a_piece_that_can_not_be_kept_fails_its_item(installation: Installation, value: Any) -> None:
+def test_a_piece_that_cannot_be_kept_fails_its_item(installation: Installation, value: Any) -> None:
     task = installation.client.submit(installation.know(batch(handler=lambda item: item.emit(value))), items=["a"])
     installation.work()
     assert (installation.client.items(task.id)[0].error_message or "").startswith("A streamed piece")
@@ -104,7 +104,7 @@ def test_following_a_stopped_task_ends_though_an_earlier_item_is_open(installati
     worker = installation.worker()
     first, second = sorted(worker.turn().claimed, key=lambda pair: pair[1].seq)
     worker.settle(worker.call(*second))
-    emitted = PageQueries(installation.client.lookup).emitted(task.id)
+    emitted = WebQueries(installation.client.lookup).emitted(task.id)
     assert (emitted.next(), emitted.over) == ([], False)
     if stop == "fail":
         installation.sql("UPDATE tasks SET state = 'failed', finished_at = created_at")
@@ -158,7 +158,7 @@ def test_who_follows_is_told_that_an_item_began_again(installation: Installation
     pipeline = installation.know(batch(handler=handler, retry=ff.Retry(limit=1)))
     task = installation.client.submit(pipeline, items=["a"])
     worker = installation.worker()
-    emitted = PageQueries(installation.client.lookup).emitted(task.id)
+    emitted = WebQueries(installation.client.lookup).emitted(task.id)
     worker.settle(*(worker.call(row, one) for row, one in worker.turn().claimed))
     assert emitted.next() == [("1", "1.0"), ("1", "1.1"), ("1", "1.2")]
     installation.work()
@@ -177,7 +177,7 @@ def test_an_attempt_that_emits_nothing_takes_back_what_the_one_before_it_said(in
     pipeline = installation.know(batch(handler=handler, retry=ff.Retry(limit=1)))
     task = installation.client.submit(pipeline, items=["a"])
     worker = installation.worker()
-    emitted = PageQueries(installation.client.lookup).emitted(task.id)
+    emitted = WebQueries(installation.client.lookup).emitted(task.id)
     worker.settle(*(worker.call(row, one) for row, one in worker.turn().claimed))
     assert emitted.next() == [("1", "half")]
     installation.work()

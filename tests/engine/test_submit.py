@@ -1,4 +1,4 @@
-"""Does a task begin whole, once, and with everything it was given?"""
+"""A task starts complete, once, and with everything it was given."""
 
 import threading
 import time
@@ -60,7 +60,7 @@ def test_a_crash_in_the_middle_leaves_nothing(
     assert installation.blobs() == []
 
 
-def test_items_that_can_not_be_kept_leave_nothing_also_not_of_those_before(installation: Installation) -> None:
+def test_items_that_cannot_be_kept_leave_nothing_also_not_of_those_before(installation: Installation) -> None:
     def items() -> Iterator[Any]:
         yield "x" * 2_000_000
         yield "fine"
@@ -73,7 +73,7 @@ def test_items_that_can_not_be_kept_leave_nothing_also_not_of_those_before(insta
     assert installation.blobs() == []
 
 
-def test_inputs_that_can_not_be_kept_leave_no_file(installation: Installation, tmp_path: Path) -> None:
+def test_inputs_that_cannot_be_kept_leave_no_file(installation: Installation, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a")
     with pytest.raises(ff.BadInput, match="NaN"):
         installation.client.submit(one_step(read_all), tmp_path / "a.txt", float("nan"))
@@ -103,12 +103,12 @@ def test_a_hundred_items_are_claimable_in_less_than_a_tenth_of_a_second(installa
     worker = installation.worker()
     took = []
     for _ in range(7):
-        # Time on a processor, which other processes do not add to.
+        # Processor time, which other processes do not increase.
         started = time.process_time()
         installation.client.submit(pipeline, items=range(100))
         assert len(worker.claim(100)) == 100
         took.append(time.process_time() - started)
-    # The promise is 0.1 s; a slow machine gets some grace, and the best of several tries.
+    # The promise is 0.1 s; a slow machine gets some tolerance, and the best of several attempts counts.
     assert min(took) < 0.5
 
 
@@ -258,7 +258,7 @@ def test_a_folder_is_not_a_file(installation: Installation, tmp_path: Path) -> N
         installation.client.submit(one_step(read_all), tmp_path)
 
 
-def test_what_is_not_a_pipeline_can_not_be_submitted(installation: Installation) -> None:
+def test_what_is_not_a_pipeline_cannot_be_submitted(installation: Installation) -> None:
     with pytest.raises(ff.BadPipeline, match="is not a pipeline"):
         installation.client.submit("book")  # type: ignore[arg-type]
     with pytest.raises(ff.BadPipeline, match="has no stages"):

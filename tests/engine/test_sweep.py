@@ -1,4 +1,4 @@
-"""Is everything a crash can leave behind found and put right, by whoever comes along?"""
+"""The sweep of any worker finds and repairs everything that a crash can leave behind."""
 
 import os
 import subprocess
@@ -230,7 +230,7 @@ def test_blobs_that_no_row_names_are_removed_after_a_day(installation: Installat
 def test_a_database_leaves_the_files_of_another_one_in_the_same_folder(
     installation: Installation, tmp_path: Path
 ) -> None:
-    """Somebody names another database and keeps the default data folder: its cleaning must not take the other's results."""
+    """Another database with the default data folder: its cleanup must not remove the other's results."""
     mine, stray = finished(installation, "a"), installation.store.keep("t-nobody", "x.txt", b"x")
     other = Installation(f"sqlite:///{tmp_path / 'other.db'}", installation.settings.data_folder, None)
     theirs, left = finished(other, "b"), other.store.keep("t-nobody-else", "x.txt", b"x")

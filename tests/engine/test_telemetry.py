@@ -202,7 +202,7 @@ def test_an_sdk_that_fails_costs_no_work(
     monkeypatch.setattr(SimpleSpanProcessor, moment, refuse)
     task = watched.run(batch(handler=ask), items=["a"])
     assert [call.outcome for call in watched.client.calls(task.id)] == ["taken"]
-    assert "Telling failed" in caplog.text
+    assert "Reporting failed" in caplog.text
 
 
 def test_an_error_goes_through_a_span_unchanged(watched: Watched) -> None:

@@ -1,4 +1,4 @@
-"""Is a token worth something exactly to whom it was given, as long as it was meant to be?"""
+"""A token works only for its owner and role, and only until it expires or is revoked."""
 
 from typing import Any
 

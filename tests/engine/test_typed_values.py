@@ -151,9 +151,9 @@ def test_an_input_that_no_handler_could_read_is_refused_at_submit(installation: 
         installation.client.submit(blind, items=[CHAPTERS[0]])
     with pytest.raises(ff.BadInput, match=r"The option chapter cannot be used: it is a Chapter"):
         installation.client.submit(blind, items=["x"], options={"chapter": CHAPTERS[0]})
-    with pytest.raises(ff.BadInput, match=r"The argument kind cannot be used: 'novel' does not make a Kind"):
+    with pytest.raises(ff.BadInput, match=r"The argument kind cannot be used: 'novel' cannot be converted to Kind"):
         installation.client.submit(typed.stamp, CHAPTERS[0], date(2026, 1, 1), options={"kind": "novel"})
-    with pytest.raises(ff.BadInput, match=r"The input cannot be used: Chapter.title: 5 does not make a str"):
+    with pytest.raises(ff.BadInput, match=r"The input cannot be used: Chapter.title: 5 cannot be converted to str"):
         installation.client.submit(typed.stamp, {"title": 5, "written": "2026-01-01"}, "2026-01-01")
     assert installation.rows() == before
 
@@ -246,7 +246,9 @@ def test_keys_of_items_that_are_the_same_as_text_are_refused(installation: Insta
     same: Any = [ff.NewItem(key=1, input="a"), ff.NewItem(key="1", input="b")]  # type: ignore[arg-type]
     blind = ff.Pipeline("blind")
     blind.each(read_blindly)
-    with pytest.raises(ff.BadInput, match="Two of the items have the key '1'; keys must differ, also as text"):
+    with pytest.raises(
+        ff.BadInput, match="Two of the items have the key '1'; keys must be unique, even when converted to text"
+    ):
         installation.client.submit(installation.know(blind), items=same)
 
 

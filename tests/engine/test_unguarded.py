@@ -1,4 +1,4 @@
-"""Is a script that a child process cannot import refused at once, in words, and does that cost no item anything?"""
+"""A script that a child process cannot import is refused at once with a reason, at no cost to any item."""
 
 import os
 import subprocess

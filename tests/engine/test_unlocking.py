@@ -1,4 +1,4 @@
-"""Is a password used at once, for submit and for retry, and stored nowhere?"""
+"""A password is used at once, at submit and at retry, and stored nowhere."""
 
 from copy import copy
 from io import BytesIO
@@ -29,7 +29,7 @@ def found_in(installation: Installation, secret: str = PASSWORD) -> list[str]:
 
 
 def failed(installation: Installation, locked: Path, **more: object) -> ff.Task:
-    """A task that failed for want of a password."""
+    """A task that failed for lack of a password."""
     task = installation.client.submit(installation.know(sealed), locked, **more)  # type: ignore[arg-type]
     installation.work()
     assert installation.client.items(task.id)[0].error_code == "encrypted"

@@ -1,4 +1,4 @@
-"""Does a handler that spoils its child process, or ends oddly in it, harm nobody but itself?"""
+"""A handler that damages its child process, or ends oddly in it, affects only itself."""
 
 import os
 import signal

@@ -72,7 +72,7 @@ def test_the_ledger_takes_only_what_it_can_hold(installation: Installation) -> N
 def test_what_an_attempt_has_spent_counts_also_when_its_item_is_handed_back(
     installation: Installation, ending: str
 ) -> None:
-    """It is paid, whoever takes the item next."""
+    """It is charged, whichever worker takes the item next."""
     calls = 0
 
     def convert(item: Any) -> Any:

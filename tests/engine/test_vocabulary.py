@@ -1,4 +1,4 @@
-"""Are tasks and items called what their application calls them, from submit to the end, and without its code?"""
+"""Tasks and items have their application's words from submit to the end, even without its code."""
 
 import pytest
 
@@ -23,7 +23,7 @@ STATES = [*TaskState]
 
 def proofread() -> ff.Pipeline:
     """B1: the state of a job, its phase, and the states of its chunks."""
-    made = ff.Pipeline("proofread", words=ff.Vocabulary(task=TASK_WORDS, item=ITEM_WORDS))
+    made = ff.Pipeline("novel", words=ff.Vocabulary(task=TASK_WORDS, item=ITEM_WORDS))
 
     @made.split(phase="validate")
     def chunks(task: ff.TaskWork) -> list[ff.NewItem]:
@@ -128,8 +128,8 @@ def test_a_plan_keeps_its_words_and_one_without_any_can_still_be_read() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (ff.Vocabulary(task={"splitting": "cutting"}), "rename splitting, which no task of it is called"),
-        (ff.Vocabulary(item={"finished": "done"}), "rename finished, which no item of it is called"),
+        (ff.Vocabulary(task={"splitting": "cutting"}), "renames splitting, which is not a word of its tasks"),
+        (ff.Vocabulary(item={"finished": "done"}), "renames finished, which is not a word of its items"),
         (ff.Vocabulary(task={"completed": " "}), "cannot be a word"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Is there a way out for a task whose items wait for a person: without them, with the reason kept?"""
+"""A task whose items wait for a person can continue without them; the reason is kept."""
 
 from collections import Counter
 from typing import Any
@@ -70,7 +70,7 @@ def test_merge_goes_on_without_what_is_held_and_keeps_the_reason(installation: I
     [item] = [one for one in installation.client.items(task.id) if one.key == "b"]
     assert (item.state, item.held, item.error_code, item.failures) == ("failed", None, "held", 0)
     told = [(event.verb, event.source, event.target, event.reason) for event in installation.client.events(task.id)]
-    assert ("fail", "waiting", "failed", "merge goes on without it: is b paid already?") in told
+    assert ("fail", "waiting", "failed", "left out of the merge: is b paid already?") in told
 
 
 def test_what_was_passed_can_still_be_retried(installation: Installation) -> None:

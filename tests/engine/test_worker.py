@@ -1,4 +1,4 @@
-"""Does a real worker run what it should, and end it when it should?"""
+"""A real worker runs what it should, and ends when it should."""
 
 import asyncio
 import threading
@@ -66,7 +66,7 @@ def test_an_async_generator_may_split(live: Live) -> None:
 def test_a_large_worker_fills_its_places_in_halves_and_fills_all_of_them(
     live: Live, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No item ends before all run, so that a place that stays empty would be waited for in vain."""
+    """No item ends before all run, so an empty slot would make the test time out."""
     places, sizes = 300, []
     running, full = [0], asyncio.Event()
     pipeline = ff.Pipeline("wide")
@@ -343,7 +343,7 @@ def test_a_worker_is_listed_while_it_works(live: Live) -> None:
 def test_a_worker_that_leaves_tries_again_to_write_its_last_results(
     live: Live, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One lost connection in the last moment must not cost what was paid for."""
+    """A connection lost at the last moment must not cost what was paid for."""
     began = threading.Event()
 
     async def pay(item: Any) -> None:

@@ -1,1 +1,1 @@
-"""Are the values and rules right?"""
+"""Tests of values and rules."""

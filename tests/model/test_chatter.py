@@ -1,4 +1,4 @@
-"""Is what a model says around its answer taken away, and nothing of the document with it?"""
+"""What a model says around its answer is removed, and nothing of the document."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Each kind of value that is kept besides JSON comes back as it was, and what does not fit is refused with the way out."""
+"""Each kind of value besides JSON is restored as it was, and a value that does not fit is refused with the way out."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Level(IntEnum):
 
 
 class Place(Enum):
-    """Members whose values are no JSON words are kept by name."""
+    """Members whose values are not JSON are stored by name."""
 
     HOME = (0, 0)
 
@@ -89,7 +89,7 @@ class Mixed:
 
 
 class Temperature:
-    """A class that only a registered codec can keep."""
+    """A class that only a registered codec can store."""
 
     def __init__(self, degrees: float) -> None:
         self.degrees = degrees
@@ -111,7 +111,7 @@ MIXED = Mixed(
 
 @pytest.fixture(autouse=True)
 def own_registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a test registers is gone afterwards."""
+    """What a test registers is removed afterwards."""
     monkeypatch.setattr(codecs, "_by_type", dict(codecs._by_type))
     monkeypatch.setattr(codecs, "_by_name", dict(codecs._by_name))
 
@@ -192,7 +192,7 @@ def test_a_value_without_a_type_becomes_what_the_annotation_says(found: Any, hin
 
 @dataclass
 class Before:
-    """The shape that was kept."""
+    """The shape that was stored."""
 
     title: str
     pages: int
@@ -248,7 +248,7 @@ def test_a_codec_can_read_an_earlier_shape() -> None:
 
 def test_an_error_does_not_quote_whole_objects() -> None:
     for hint in (date, Footnote):
-        with pytest.raises(Unreadable, match=f"an object does not make a {hint.__name__}") as caught:
+        with pytest.raises(Unreadable, match=f"an object cannot be converted to {hint.__name__}") as caught:
             serial.load('{"text": 5, "password": "hidden"}', reading=READING, hint=hint)
         assert "hidden" not in str(caught.value)
     with pytest.raises(Unreadable, match=r"text: Input should be a valid string; added: Field required"):
@@ -293,7 +293,7 @@ def test_a_codec_that_raises_is_named() -> None:
     ff.register_codec(Temperature, encode=broken, decode=broken)
     with pytest.raises(BadInput, match="the codec of Temperature raised RuntimeError: out of order"):
         serial.dump(Temperature(1), "It")
-    with pytest.raises(Unreadable, match=r"does not make a Temperature \(RuntimeError: out of order"):
+    with pytest.raises(Unreadable, match=r"cannot be converted to Temperature \(RuntimeError: out of order"):
         serial.load('{"$type":"Temperature","$value":1}', reading=READING)
 
 
@@ -302,9 +302,9 @@ def test_a_codec_that_raises_is_named() -> None:
     [
         ({"type": Temperature}, "needs encode= and decode="),
         ({"type": Temperature, "encode": vars}, "only one of encode and decode"),
-        ({"type": Suit, "encode": str, "decode": Suit}, "is kept as JSON already"),
-        ({"type": Chapter, "name": "date"}, "is that of datetime.date already"),
-        ({"type": Chapter, "name": "dict"}, "is that of a plain mapping already"),
+        ({"type": Suit, "encode": str, "decode": Suit}, "is already stored as JSON"),
+        ({"type": Chapter, "name": "date"}, "is already used by datetime.date"),
+        ({"type": Chapter, "name": "dict"}, "is already used by a plain mapping"),
     ],
 )
 def test_a_codec_that_could_not_work_is_refused(how: dict[str, Any], said: str) -> None:
@@ -343,7 +343,7 @@ class Secret(BaseModel):
 
 @dataclass
 class Nested:
-    """A field that cannot be kept."""
+    """A field that cannot be stored."""
 
     inner: list[Temperature]
 
@@ -363,7 +363,7 @@ class Nested:
 def test_a_handler_that_returns_what_cannot_be_kept_is_refused_at_definition(kind: Any, name: str) -> None:
     book = ff.Pipeline("book")
     with pytest.raises(
-        BadPipeline, match=f"Stage handler of book returns {name}, which cannot be kept.*register_codec"
+        BadPipeline, match=f"Stage handler of book returns {name}, which cannot be stored.*register_codec"
     ):
         book.each(returns(kind))
     assert not book.stages
@@ -387,7 +387,7 @@ def test_two_types_of_one_name_are_refused() -> None:
     assert str(book.kept_types.problem).startswith(
         "Two of its types are named Chapter: tests.engine.typed and elsewhere"
     )
-    with pytest.raises(BadPipeline, match="has Temperature among its types, and no codec keeps it"):
+    with pytest.raises(BadPipeline, match="lists the type Temperature, for which no codec is registered"):
         ff.Pipeline("book", types=[Temperature])
 
 

@@ -1,4 +1,4 @@
-"""Is the table of moves what everything else is made from?"""
+"""The table of moves is the source of everything else about moves."""
 
 import pickle
 
@@ -24,6 +24,7 @@ from fanfold.model.lifecycle import (
     sources,
     targets,
 )
+from fanfold.model.money.batch import BATCH_MOVES, MEMBER_MOVES, OPEN_BATCHES, OPEN_MEMBERS, BatchState, MemberState
 
 # Written out once more on purpose: a change of the table is a decision, and has to be made in two places.
 TASK_TABLE = {
@@ -43,6 +44,20 @@ ITEM_TABLE = {
     "done": "retry advance decide",
     "failed": "retry advance",
 }
+BATCH_TABLE = {
+    "sending": "send end refuse",
+    "running": "fetch refuse",
+    "fetching": "end",
+    "done": "",
+    "failed": "",
+}
+MEMBER_TABLE = {
+    "collected": "send answer fail go_live withdraw",
+    "sent": "return answer fail go_live withdraw",
+    "answered": "forget",
+    "failed": "forget",
+    "live": "answer forget",
+}
 TASK_VERBS = sorted({move.verb for move in TASK_MOVES})
 ITEM_VERBS = sorted({move.verb for move in ITEM_MOVES})
 
@@ -59,7 +74,26 @@ def test_an_item_can_be_moved_exactly_as_the_table_says(state: str, verb: str) -
     assert legal(ITEM_MOVES, state, verb) == (verb in ITEM_TABLE[state].split())
 
 
-@pytest.mark.parametrize("moves", [ITEM_MOVES, TASK_MOVES])
+@pytest.mark.parametrize("state", list(BatchState))
+def test_a_batch_can_be_moved_exactly_as_the_table_says(state: str) -> None:
+    verbs = {move.verb for move in BATCH_MOVES}
+    assert {verb for verb in verbs if legal(BATCH_MOVES, state, verb)} == set(BATCH_TABLE[state].split())
+
+
+@pytest.mark.parametrize("state", list(MemberState))
+def test_a_question_in_the_batch_lane_can_be_moved_exactly_as_the_table_says(state: str) -> None:
+    verbs = {move.verb for move in MEMBER_MOVES}
+    assert {verb for verb in verbs if legal(MEMBER_MOVES, state, verb)} == set(MEMBER_TABLE[state].split())
+
+
+def test_a_batch_that_is_over_stays_over_and_every_open_one_can_end() -> None:
+    over = set(BatchState) - set(OPEN_BATCHES)
+    assert not [pair for pair in pairs(BATCH_MOVES) if pair[0] in over]
+    assert {source for source, target in pairs(BATCH_MOVES) if target in over} == set(OPEN_BATCHES)
+    assert set(sources(MEMBER_MOVES, "withdraw")) == set(OPEN_MEMBERS)
+
+
+@pytest.mark.parametrize("moves", [ITEM_MOVES, TASK_MOVES, BATCH_MOVES, MEMBER_MOVES])
 def test_every_move_says_who_makes_it_and_why(moves: tuple[Move, ...]) -> None:
     assert all(move.by and move.why for move in moves)
 
@@ -67,7 +101,7 @@ def test_every_move_says_who_makes_it_and_why(moves: tuple[Move, ...]) -> None:
 def test_only_a_person_or_a_retention_rule_removes_a_task() -> None:
     assert [(move.verb, move.by) for move in TASK_MOVES if not move.targets] == [
         ("delete", (Actor.PERSON,)),
-        ("prune", (Actor.SWEEP,)),
+        ("prune", (Actor.SWEEP, Actor.PERSON)),
     ]
 
 
@@ -103,7 +137,7 @@ def test_sources_and_targets_gather_the_rows_of_a_verb() -> None:
     assert targets(TASK_MOVES, "retry") == ("active", "paused")
 
 
-@pytest.mark.parametrize("moves", [ITEM_MOVES, TASK_MOVES])
+@pytest.mark.parametrize("moves", [ITEM_MOVES, TASK_MOVES, BATCH_MOVES, MEMBER_MOVES])
 def test_the_diagram_has_an_arrow_for_every_legal_pair(moves: tuple[Move, ...]) -> None:
     drawn = diagram(moves).splitlines()
     assert drawn[0] == "stateDiagram-v2"

@@ -1,4 +1,4 @@
-"""Are declared options read as they were meant, and refused with their name, the fact and the way out?"""
+"""Declared options are parsed as meant, and refused with their name, the fact and the way out."""
 
 from typing import Any
 
@@ -53,12 +53,12 @@ def test_a_value_is_what_it_was_meant_to_be(name: str, given: Any, value: Any) -
         ("size", "x", "The option size is 'x', which is not a whole number.", "bad_option"),
         ("size", 2.5, "not a whole number", "bad_option"), ("size", True, "not a whole number", "bad_option"),
         ("size", float("inf"), "not a whole number", "bad_option"), ("size", [], "not a whole number", "bad_option"),
-        ("size", 100, "it may be 1 to 99 pixels", "bad_option"), ("most", 0, "it may be 1 or more", "bad_option"),
-        ("mode", "often", "The option mode is 'often'; it may be auto, never.", "bad_option"),
-        ("marks", "perhaps", "it may be true or false", "bad_option"), ("title", {"a": 1}, "it must be text", "bad_option"),
-        ("chain", 5, "it may be a list", "bad_option"), ("chain", [["a"]], "it must be text", "bad_option"),
+        ("size", 100, "it must be from 1 to 99 pixels", "bad_option"), ("most", 0, "it must be 1 or more", "bad_option"),
+        ("mode", "often", "The option mode is 'often'; it must be one of auto, never.", "bad_option"),
+        ("marks", "perhaps", "it must be true or false", "bad_option"), ("title", {"a": 1}, "it must be text", "bad_option"),
+        ("chain", 5, "it must be a list", "bad_option"), ("chain", [["a"]], "it must be text", "bad_option"),
         ("pages", "7", "7 is odd. Give an even number.", "odd"),
-        ("nothing", 1, "There is no option nothing. There are: size, most, mode,", "bad_option"),
+        ("nothing", 1, "Unknown option nothing. Known options: size, most, mode,", "bad_option"),
     ],
 )  # fmt: skip
 def test_a_value_that_cannot_be_used_is_refused_with_its_name(name: str, given: Any, said: str, code: str) -> None:
@@ -103,13 +103,13 @@ def test_a_choice_without_choices_is_told_so() -> None:
     [
         ({"kind": "number", "default": "abc"}, "option x is of kind number: its default 'abc' must be int"),
         ({"kind": "number", "default": True}, "its default True must be int"),
-        ({"kind": "number", "default": 99, "at_most": 5}, "option x is 99; it may be at most 5"),
-        ({"kind": "number", "default": 0, "at_least": 1, "at_most": 5}, "option x is 0; it may be 1 to 5"),
-        ({"kind": "choice", "default": "z", "choices": ("a",)}, "option x is 'z'; it may be a"),
+        ({"kind": "number", "default": 99, "at_most": 5}, "option x is 99; it must be at most 5"),
+        ({"kind": "number", "default": 0, "at_least": 1, "at_most": 5}, "option x is 0; it must be from 1 to 5"),
+        ({"kind": "choice", "default": "z", "choices": ("a",)}, "option x is 'z'; it must be one of a"),
         ({"kind": "flag", "default": "yes"}, "its default 'yes' must be bool"),
         ({"kind": "text", "default": 5}, "its default 5 must be str"),
         ({"kind": "model", "default": "a,b", "many": True}, "its default must be a tuple"),
-        ({"kind": "number", "default": (1, 9), "many": True, "at_most": 5}, "option x is 9; it may be at most 5"),
+        ({"kind": "number", "default": (1, 9), "many": True, "at_most": 5}, "option x is 9; it must be at most 5"),
     ],
 )
 def test_a_default_that_nobody_could_give_is_refused_when_it_is_declared(rules: dict[str, Any], told: str) -> None:

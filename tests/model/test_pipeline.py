@@ -1,4 +1,4 @@
-"""Is a pipeline that makes no sense refused when it is written, with the reason?"""
+"""An invalid pipeline is refused at its definition, with the reason."""
 
 from collections.abc import Callable
 from typing import Any
@@ -100,7 +100,7 @@ def test_an_isolated_handler_must_be_found_by_another_process() -> None:
 def test_a_name_is_given_once(name: str) -> None:
     book = Pipeline("p")
     book.step(work)
-    with pytest.raises(BadPipeline, match=f"has a stage '{name}' already"):
+    with pytest.raises(BadPipeline, match=f"already has a stage '{name}'"):
         book.step(name=name)(work)
 
 
@@ -256,7 +256,7 @@ def test_what_a_plain_call_cannot_do_is_said() -> None:
         return task.write("a.txt", "text")
 
     keep: TaskFunction[..., Any] = task(kept)
-    with pytest.raises(BadInput, match=r"task\.write needs a task that is kept"):
+    with pytest.raises(BadInput, match=r"task\.write needs a stored task"):
         keep()
 
 
@@ -305,9 +305,9 @@ def test_a_form_or_an_action_that_cannot_be_called_with_its_work_is_refused(wron
 @pytest.mark.parametrize(
     ("parts", "told"),
     [
-        ({"pipelines": "brk.p:p"}, "The pipelines of brk are no tuple"),
-        ({"commands": ff.AppCommand("x", "a:b", help="")}, "The commands of brk are no tuple"),
-        ({"commands": ("x",)}, "'x', which is no ff.AppCommand"),
+        ({"pipelines": "brk.p:p"}, "The pipelines of brk must be a tuple"),
+        ({"commands": ff.AppCommand("x", "a:b", help="")}, "The commands of brk must be a tuple"),
+        ({"commands": ("x",)}, "'x', which is not an ff.AppCommand"),
         ({"pipelines": (5,)}, "The pipeline of brk is given as '5'"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Is the plan that a task carries complete?"""
+"""The plan stored with a task is complete."""
 
 import json
 

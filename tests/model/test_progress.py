@@ -1,4 +1,4 @@
-"""Does progress tell the truth, and never go back?"""
+"""Progress is correct, and never decreases."""
 
 import pytest
 from hypothesis import given

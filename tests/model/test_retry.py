@@ -1,4 +1,4 @@
-"""Does a failed item wait the right time?"""
+"""A failed item waits the right time."""
 
 import pytest
 from hypothesis import given
@@ -46,7 +46,7 @@ def test_a_rule_that_makes_no_sense_is_refused(wrong: dict[str, float]) -> None:
         Retry(**wrong)  # type: ignore[arg-type]
 
 
-def test_a_limit_that_can_not_be_counted_is_refused() -> None:
+def test_a_limit_that_cannot_be_counted_is_refused() -> None:
     assert Retry(limit=32_766).limit == 32_766
     with pytest.raises(BadPipeline, match="at most 32766"):
         Retry(limit=32_767)

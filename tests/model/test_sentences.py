@@ -1,4 +1,4 @@
-"""A sentence is a code with parameters: text to whoever wants text, and rendered anew by whoever wants another language."""
+"""A sentence is a code with parameters: usable as text, and rendered again in another language."""
 
 import ast
 import copy
@@ -181,7 +181,7 @@ def test_every_text_in_the_parameters_is_changed() -> None:
 
 
 def test_a_catalogue_with_other_gaps_in_another_language_is_refused() -> None:
-    with pytest.raises(BadPipeline, match=r"own\.gone has other gaps in zh"):
+    with pytest.raises(BadPipeline, match=r"own\.gone has different placeholders in zh"):
         Catalogue("own", {"gone": "{name} is gone"}, {"zh": {"gone": "{file} 不见了"}})
     with pytest.raises(BadPipeline, match=r"own\.new"):
         Catalogue("own", {"gone": "{name} is gone"}, {"zh": {"new": "{name}"}})

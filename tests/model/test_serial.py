@@ -1,4 +1,4 @@
-"""Is everything kept that can be, and the rest refused with the reason?"""
+"""Every value that can be stored is stored, and the others are refused with a reason."""
 
 from collections import OrderedDict
 from typing import Any
@@ -63,7 +63,7 @@ def circle() -> list[Any]:
     ],
     ids=lambda value: value if isinstance(value, str) and value.isprintable() else type(value).__name__,
 )
-def test_what_can_not_be_kept_is_refused_with_the_reason(value: Any, reason: str) -> None:
+def test_what_cannot_be_kept_is_refused_with_the_reason(value: Any, reason: str) -> None:
     with pytest.raises(BadInput, match=reason) as caught:
         serial.dump(value, "What convert returned")
     assert caught.value.message.startswith("What convert returned ")
@@ -112,7 +112,7 @@ def test_nothing_is_nothing() -> None:
     assert serial.load(None) is None
 
 
-def test_an_unconnected_file_can_not_be_read() -> None:
+def test_an_unconnected_file_cannot_be_read() -> None:
     with pytest.raises(ValueError, match="not connected"):
         File("k", "a.txt", 1).read_bytes()
 

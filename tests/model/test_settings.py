@@ -1,4 +1,4 @@
-"""Do settings come from where they should, and are bad ones refused?"""
+"""Settings are read from the right places, and bad ones are refused."""
 
 from dataclasses import fields
 from pathlib import Path
@@ -57,7 +57,7 @@ def test_a_bad_value_is_refused_with_the_reason(environment: dict[str, str], rea
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("concurency = 5", "unknown settings: concurency. There are: database"),
+        ("concurency = 5", "unknown settings: concurency. Known settings: database"),
         ("concurrency = [1]", "not a number"),
         ("concurrency == 5", "is not TOML"),
     ],

@@ -1,4 +1,4 @@
-"""Is a machine that is short of files or space told apart from work that failed?"""
+"""A machine that is short of files or space is distinguished from work that failed."""
 
 import errno
 import os

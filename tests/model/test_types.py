@@ -1,4 +1,4 @@
-"""Does a type checker find the mistakes of somebody who writes a pipeline?
+"""A type checker finds the mistakes of somebody who writes a pipeline.
 
 Each planted mistake is marked with the error that it must be. Strict mypy refuses marks that hide nothing, so `make check`
 fails when a mistake is no longer found. The tests below hold what is said when the code runs.

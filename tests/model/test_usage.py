@@ -1,4 +1,4 @@
-"""Usage is kept as far as it makes sense, and nothing in it can fail a paid result."""
+"""Usage is stored as far as it is valid, and nothing in it can fail a paid result."""
 
 import datetime
 from decimal import Decimal
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fanfold.model.values.usage import MOST_COST, MOST_TOKENS, added, kept, ledger
+from fanfold.model.money.usage import MOST_COST, MOST_TOKENS, added, kept, ledger
 
 NAN, INFINITE = float("nan"), float("inf")
 
@@ -26,12 +26,16 @@ def test_what_cannot_be_tokens_is_left_out(value: Any) -> None:
     assert ledger({"output_tokens": value})["output_tokens"] is None
 
 
-@pytest.mark.parametrize(("value", "cost"), [(Decimal("0.25"), 0.25), (1, 1), (0.5, 0.5)])
+@pytest.mark.parametrize(
+    ("value", "cost"), [(Decimal("0.25"), 0.25), (1, 1), (0.5, 0.5), ("0.25", 0.25), (" $2 ", 2.0)]
+)
 def test_numbers_become_costs(value: Any, cost: float) -> None:
     assert kept({"cost": value}) == ({"cost": cost}, [])
 
 
-@pytest.mark.parametrize("value", [NAN, INFINITE, -0.01, True, "x", 1e300, Decimal("Infinity"), Decimal("sNaN")])
+@pytest.mark.parametrize(
+    "value", [NAN, INFINITE, -0.01, True, "x", "", "-1", "nan", 1e300, Decimal("Infinity"), Decimal("sNaN")]
+)
 def test_what_cannot_be_a_cost_is_left_out(value: Any) -> None:
     assert kept({"cost": value}) == ({}, ["cost"])
 

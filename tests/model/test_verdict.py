@@ -1,4 +1,4 @@
-"""Is the right thing made of a stage that is over?"""
+"""A finished stage leads to the right verdict."""
 
 import pytest
 
@@ -17,8 +17,8 @@ STEP = PlannedStage("a", Kind.STEP)
 @pytest.mark.parametrize(
     ("stage", "counts", "expected"),
     [
-        (PLAIN, {}, Verdict.GO_ON),
-        (PLAIN, {"done": 4}, Verdict.GO_ON),
+        (PLAIN, {}, Verdict.CONTINUE),
+        (PLAIN, {"done": 4}, Verdict.CONTINUE),
         (PLAIN, {"done": 3, "pending": 1}, Verdict.OPEN),
         (PLAIN, {"done": 3, "running": 1}, Verdict.OPEN),
         (PLAIN, {"done": 3, "retrying": 1}, Verdict.OPEN),
@@ -26,17 +26,17 @@ STEP = PlannedStage("a", Kind.STEP)
         (PLAIN, {"failed": 3, "pending": 1}, Verdict.OPEN),
         (PLAIN, {"done": 3, "failed": 1}, Verdict.PARTIAL),
         (PLAIN, {"failed": 4}, Verdict.FAILED),
-        (SHARE, {"done": 3, "failed": 1}, Verdict.GO_ON),
+        (SHARE, {"done": 3, "failed": 1}, Verdict.CONTINUE),
         (SHARE, {"done": 2, "failed": 2}, Verdict.PARTIAL),
         (SHARE, {"failed": 4}, Verdict.FAILED),
-        (NUMBER, {"done": 1, "failed": 2}, Verdict.GO_ON),
+        (NUMBER, {"done": 1, "failed": 2}, Verdict.CONTINUE),
         (NUMBER, {"done": 1, "failed": 3}, Verdict.PARTIAL),
         (FAST, {"done": 3, "pending": 9}, Verdict.OPEN),
         (FAST, {"failed": 1, "pending": 9}, Verdict.FAILED),
         (FAST, {"failed": 1, "done": 9}, Verdict.FAILED),
         (FAST_BUT_PATIENT, {"failed": 1, "pending": 9}, Verdict.OPEN),
         (FAST_BUT_PATIENT, {"failed": 2, "pending": 9}, Verdict.FAILED),
-        (STEP, {"done": 1}, Verdict.GO_ON),
+        (STEP, {"done": 1}, Verdict.CONTINUE),
         (STEP, {"failed": 1}, Verdict.FAILED),
     ],
 )

@@ -1,4 +1,4 @@
-"""Do the words that people see come out of one machine?"""
+"""The words that people see are derived in one place."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
@@ -115,6 +115,12 @@ def test_a_proofreading_has_a_few_words_for_many_phases(
     assert state_word(facts(proofread(), state, stage, counts)) == word
 
 
+def test_an_application_that_renames_waiting_has_its_word_at_the_gate_of_a_merge_too() -> None:
+    renamed = replace(pdf(), task_words=(("waiting", "paused"),))
+    assert state_word(facts(renamed, "waiting", "bind", {"pending": 1})) == "paused"
+    assert state_word(facts(renamed, "active", "bind", {"pending": 1})) == "ready to merge"
+
+
 @pytest.mark.parametrize(
     ("counts", "word"),
     [({"pending": 1}, "pending"), ({"running": 1}, "running"), ({"retrying": 1}, "retrying")],
@@ -188,7 +194,7 @@ def test_a_compensation_is_not_interrupted(verb: str) -> None:
     assert verb not in available_commands(running)
 
 
-def test_a_pipeline_without_a_merge_can_not_be_merged() -> None:
+def test_a_pipeline_without_a_merge_cannot_be_merged() -> None:
     assert objection(facts(image(), "completed", "upload", {}), "merge") == "its pipeline has no merge"
 
 
@@ -203,7 +209,7 @@ def test_a_pipeline_without_a_merge_can_not_be_merged() -> None:
             "active",
             {"pending": 1},
             {"served": False, "read_only": True},
-            "the database takes no writes; the work goes on by itself when it does again",
+            "the database refuses writes; work resumes by itself when it accepts them again",
         ),
         ("active", {"running": 1}, {"read_only": True}, None),
         ("active", {"retrying": 1}, {"trouble": Trouble("oops")}, "waits for the next try: oops"),
@@ -246,25 +252,25 @@ def test_a_task_that_stands_still_says_why(
             "active",
             {"retrying": 1},
             {"trouble": replace(LIMITED, stuck_since=SINCE), "now": SINCE},
-            "rate limited by fake since 12:02 UTC; it goes on by itself as soon as fake answers",
+            "rate limited by fake since 12:02 UTC; it resumes by itself as soon as fake answers",
         ),
         (
             "active",
             {"retrying": 1, "running": 1},
             {"trouble": replace(ABSENT, stuck_since=SINCE), "now": SINCE},
-            "fake unreachable since 12:02 UTC; it goes on by itself as soon as fake answers",
+            "fake unreachable since 12:02 UTC; it resumes by itself as soon as fake answers",
         ),
         (
             "active",
             {"retrying": 1},
             {"trouble": Trouble("no space", since=SINCE, stuck_since=SINCE), "now": SINCE},
-            "waits since 12:02 UTC: no space",
+            "has been waiting since 12:02 UTC: no space",
         ),
         (
             "active",
             {"retrying": 1},
             {"trouble": replace(ABSENT, stuck_since=SINCE), "now": SINCE + timedelta(hours=12)},
-            "fake unreachable since 2030-01-01 12:02 UTC; it goes on by itself as soon as fake answers",
+            "fake unreachable since 2030-01-01 12:02 UTC; it resumes by itself as soon as fake answers",
         ),
         ("active", {"waiting": 1}, {"held": 1, "hold": "look"}, f"1 item waits for you: look. {WAYS}"),
         ("paused", {"pending": 1}, {"reason": "over budget"}, "paused: over budget"),

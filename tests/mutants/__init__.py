@@ -1,1 +1,1 @@
-"""Is every guard needed? Each is taken out by itself, and some test or seed must see it."""
+"""Removes each guard of the code by itself: some test or seed must notice."""

@@ -1,4 +1,4 @@
-"""Does every mutant die? `python -m tests.mutants --jobs 2`; `--write docs/explanation/mutants.md` keeps the table."""
+"""Tries every mutant: `python -m tests.mutants --jobs 2`; `--write docs/explanation/mutants.md` writes the table."""
 
 from __future__ import annotations
 
@@ -25,40 +25,40 @@ LONGEST_SECONDS = 600.0
 INTRODUCTION = """\
 # Every guard is needed
 
-Fanfold's promises rest on guards: a lease in a WHERE, a row lock, a second look after a commit, a CHECK. Each of them was
-taken out by itself, in a copy of the code, and something had to notice: a seed of the simulation, or a test. This is the list,
-written by `python -m tests.mutants --write docs/explanation/mutants.md`.
+Fanfold's promises rest on guards: a lease in a WHERE, a row lock, a second look after a commit, a CHECK. Each guard was
+removed on its own, in a copy of the code, and a test or a seed of the simulation had to fail. This is the list, written by
+`python -m tests.mutants --write docs/explanation/mutants.md`.
 
-Where two guards stand behind each other, taking out one of them may change nothing that counts; the table says so, and for
-the most important of them it has a row in which both are gone. Where a guard keeps things fast rather than right, a test of
-that is named.
+Where two guards back each other up, removing one may change nothing that matters; the table says so, and for the most
+important of them it has a row in which both are gone. Where a guard keeps things fast rather than right, a test of that is
+named.
 
 """
 
 
 BROKEN = re.compile(r"^(ImportError|ModuleNotFoundError|SyntaxError|IndentationError|NameError|UnboundLocalError)\b")
-"""A copy that does not even run says nothing about the guard."""
+"""A copy that does not even start proves nothing about the guard."""
 SLOW = re.compile(r"^E .*(not within [\d.]+ s|Timeout|timed out)", re.MULTILINE)
-"""What a busy machine may cause as well."""
+"""Failures that a busy machine may cause as well."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """What a killer has seen."""
+    """What a killer observed."""
 
     killer: str
     seen: str
     is_slow: bool = False
-    """Whether it waited in vain, which may be the load."""
+    """Whether it timed out, which may be due to the load."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of one mutant."""
+    """The outcome of one mutant."""
 
     mutant: Mutant
     killer: str
-    """What noticed it; empty when nothing did."""
+    """What noticed it; empty if nothing did."""
     seen: str
     seconds: float
 
@@ -126,7 +126,7 @@ def tried(mutant: Mutant, seek: bool) -> Verdict:
 
 
 def _passes_with_the_guard(mutant: Mutant, place: Path, killer: str) -> bool:
-    """Whether a killer that waited in vain does so for want of the guard: at the same load, but with it, it must pass."""
+    """Whether a killer that timed out did so because of the missing guard: at the same load, but with the guard, it must pass."""
     for edit in mutant.edits:
         file = edit.place(ROOT).relative_to(ROOT)
         shutil.copy2(ROOT / file, place / file)
@@ -159,18 +159,18 @@ def attempt(place: Path, killer: str) -> Found | None:
         return None
     found = judged(killer, ran.stdout + ran.stderr) if ran.returncode == 1 else None
     if found is None:
-        print(f"{killer} is no evidence: {(ran.stdout + ran.stderr)[-2000:]}", flush=True)
+        print(f"{killer} is not evidence: {(ran.stdout + ran.stderr)[-2000:]}", flush=True)
     return found
 
 
 def judged(killer: str, said: str) -> Found | None:
-    """What a killer that failed has seen; None when it failed for a reason that says nothing about the guard."""
+    """What a failed killer observed; None if it failed for a reason that says nothing about the guard."""
     if not killer.startswith("tests/"):
         seed = re.search(r"^seed (\d+): (.*)", said, re.MULTILINE)
         return seed and Found(f"{killer.split(maxsplit=1)[0]} seed {seed[1]}", seed[2].removeprefix("Violation: "))
     failed = re.search(r"^FAILED .*? - (.*)", said, re.MULTILINE)
     first = re.search(r"^E +(.*)", said, re.MULTILINE)
-    if failed is None or BROKEN.search(failed[1]):  # An error while the test was set up is no failure of it.
+    if failed is None or BROKEN.search(failed[1]):  # An error during the setup of the test is not a failure of it.
         return None
     return Found(killer, first[1] if first else failed[1], is_slow=SLOW.search(said) is not None)
 

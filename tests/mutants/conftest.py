@@ -1,4 +1,4 @@
-"""What do the tests of this room get? The installation of the engine's room, and workers whose leases are short."""
+"""Fixtures for the mutants: the installation of the engine's tests, and workers with short leases."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -7,17 +7,34 @@ from tests.mutants.mutant import Edit, mutant
 CARRY = "fanfold/providers/batches/carry.py"
 LANE = "fanfold/providers/batches/question_lane.py"
 DELIVER = "fanfold/providers/batches/deliver.py"
-QUESTIONS = "fanfold/store/rows/batched_questions.py"
+QUESTIONS = "fanfold/store/rows/money/batched_questions.py"
 BATCHES = "providers/test_batches.py"
+FROZEN = "providers/test_frozen_worker.py::test_a_worker_frozen_between_intent_and_create_costs_nothing_twice"
+SHARED = "providers/test_batch_money.py"
 
 MUTANTS = (
     mutant(
-        "a batch that may exist is looked for before another one is created",
+        "Fanfold searches for a batch that may exist before it creates another one",
         Edit(CARRY, "        if batch.intended_at is not None:\n", "        if False:\n"),
         test=f"{BATCHES}::test_a_connection_cut_after_create_makes_no_second_batch",
     ),
     mutant(
-        "a handler that asks something else in the batch lane fails",
+        "a worker that was frozen does not create a batch that another one has taken over",
+        Edit(CARRY, "            raise BatchTaken\n\n    async def", "            pass\n\n    async def"),
+        test=f"{FROZEN}[sqlite-openai-before_create]",
+    ),
+    mutant(
+        "a second batch that a frozen worker has created is cancelled",
+        Edit(CARRY, "        await connection.batches.cancel(job)\n\n    def", "\n    def"),
+        test=f"{FROZEN}[sqlite-anthropic-before_last_request]",
+    ),
+    mutant(
+        "a worker that was frozen does not refuse questions that another one has sent",
+        Edit(CARRY, '        self._check_hold(tx, batch, "refuse")\n', ""),
+        test=f"{FROZEN}[sqlite-openai-before_last_request]",
+    ),
+    mutant(
+        "a handler that asks a different question in the batch lane fails",
         Edit(
             LANE,
             "        if tx.batched.answered_keys(asking.item, asking.first_lease) - asking.asked:\n",
@@ -32,7 +49,7 @@ MUTANTS = (
     ),
     mutant(
         "a question in a batch costs the price of the batch",
-        Edit(DELIVER, "cost=usage.cost * self.provider.batch_price", "cost=usage.cost"),
+        Edit("fanfold/providers/costs/prices.py", "provider.batch_price if lane == BATCH else 1.0", "1.0"),
         test=f"{BATCHES}::test_questions_are_answered_in_one_batch_at_half_price",
     ),
     mutant(
@@ -41,7 +58,7 @@ MUTANTS = (
         test=f"{BATCHES}::test_expired_questions_go_into_the_next_batch",
     ),
     mutant(
-        "a batch that nobody wants any more is cancelled at the service",
+        "a batch that is no longer wanted is cancelled at the service",
         Edit(
             CARRY, "        if batch.cancel_at is not None:\n            await", "        if False:\n            await"
         ),
@@ -53,8 +70,21 @@ MUTANTS = (
         test=f"{BATCHES}::test_a_trial_that_is_refused_pauses_the_task_and_sends_no_batch",
     ),
     mutant(
-        "questions that are over give back what they reserved",
+        "ended questions give back what they reserved",
         Edit(DELIVER, "        tx.batched.free_budgets()\n", ""),
         test=f"{BATCHES}::test_questions_in_a_batch_count_in_the_budget_at_half_price",
+    ),
+    mutant(
+        "a deleted task leaves what its sent questions reserved until their outcome is known",
+        Edit(QUESTIONS, "where(mine, sa.not_(SENT)).order_by", "where(mine).order_by"),
+        Edit(QUESTIONS, "where(batch_members.c.id.in_(some), sa.not_(OPEN))", "where(batch_members.c.id.in_(some))"),
+        by="sqlite",
+        test=f"{SHARED}::test_a_deleted_task_pays_what_its_batch_has_answered_and_gives_back_the_rest",
+    ),
+    mutant(
+        "a lost call that was repeated under its key gives its reservation back",
+        Edit("fanfold/providers/costs/call_budget.py", "(0, -call.reserved) if is_held", "(0, 0) if is_held"),
+        by="sqlite",
+        test="providers/test_budgets.py::test_a_lost_call_repeated_under_its_key_gives_its_reservation_back",
     ),
 )

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
-ROWS, CALLS, DESK = "fanfold/store/rows/budgets.py", "fanfold/providers/call_budget.py", "fanfold/providers/desk.py"
+ROWS, CALLS, DESK = (
+    "fanfold/store/rows/money/budgets.py",
+    "fanfold/providers/costs/call_budget.py",
+    "fanfold/providers/desk.py",
+)
 STEERING, TURN = "fanfold/engine/tasks/steering/budgets.py", "fanfold/engine/worker/turn.py"
 STORE, LIVE = "store/test_budgets.py", "providers/test_budgets.py"
 
@@ -26,7 +30,7 @@ MUTANTS = (
         test=f"{STORE}::test_a_budget_gives_what_it_has_and_not_more",
     ),
     mutant(
-        "what may have been paid counts as used",
+        "calls that may have been paid for count as used",
         Edit(
             ROWS,
             "used = budgets.c.spent + budgets.c.unknown + budgets.c.reserved",
@@ -48,7 +52,7 @@ MUTANTS = (
         test=f"{STORE}::test_an_unused_budget_is_never_full_unless_it_is_strict",
     ),
     mutant(
-        "what one budget refuses is reserved in none",
+        "a call that one budget refuses is reserved in none",
         Edit(CALLS, "            raise BudgetFull(plan, full)", "            return"),
         by="sqlite",
         test=f"{LIVE}::test_a_task_stops_at_its_budget_and_goes_on_when_it_is_raised",
@@ -60,19 +64,19 @@ MUTANTS = (
         test=f"{LIVE}::test_what_was_refused_is_released",
     ),
     mutant(
-        "a call that may have been paid keeps its reservation",
+        "a call that may have been paid for keeps its reservation",
         Edit(CALLS, "self._change(tx, plan, 0, unknown=plan.amount)\n", "self._change(tx, plan, 0)\n"),
         by="sqlite",
         test=f"{LIVE}::test_what_may_have_been_paid_stays_reserved",
     ),
     mutant(
-        "a price that is not known needs consent",
+        "an unknown price needs consent",
         Edit(CALLS, "if not plan.is_priced and not plan.rules.allow_unknown:", "if False:"),
         by="sqlite",
         test=f"{LIVE}::test_an_unknown_price_needs_consent",
     ),
     mutant(
-        "a pause for a budget that was raised meanwhile is passed over",
+        "a pause for a budget that was raised meanwhile is skipped",
         Edit(STEERING, 'told(found.cap) != reason.parameters["cap"]', "False"),
         by="sqlite",
         test="providers/test_call_costs.py::test_a_pause_for_a_budget_that_was_raised_meanwhile_is_passed_over",

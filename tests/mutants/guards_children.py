@@ -25,11 +25,15 @@ MUTANTS = (
     ),
     mutant(
         "the time of a handler stands still while a child starts for it",
-        Edit(TIMING, "        held = now - self._held_since if self._holds else 0.0\n", "        held = 0.0\n"),
+        Edit(
+            TIMING,
+            "        if not self._holds:\n            return due\n",
+            "        if True:\n            return due\n",
+        ),
         test=f"{START}::test_time_stands_still_while_a_child_starts_for_a_part_of_a_handler[sqlite]",
     ),
     mutant(
-        "time goes on when the function in the child has begun",
+        "time counts again when the function in the child has begun",
         Edit(CHILDREN, "        self._has_begun = True\n        begun()\n", "        self._has_begun = True\n"),
         test=f"{START}::test_time_goes_on_when_a_part_of_a_handler_has_begun[sqlite]",
     ),
@@ -44,7 +48,7 @@ MUTANTS = (
         test=f"{START}::test_a_child_that_dies_while_it_starts_costs_its_item_nothing[sqlite]",
     ),
     mutant(
-        "a slow start puts the deadline off only for who holds the lease",
+        "a slow start moves the deadline only for the holder of the lease",
         Edit(
             "fanfold/store/items/settle.py",
             "mine = (items.c.id == item, items.c.lease == lease, RUNNING, items.c.deadline_at.is_not(None))",
@@ -63,7 +67,7 @@ MUTANTS = (
         test=f"{TAKEN}::test_an_item_that_takes_too_much_memory_fails_alone_and_at_once[sqlite]",
     ),
     mutant(
-        "want of memory is no crash to be tried again",
+        "running out of memory is not a crash that is retried",
         Edit(CALLING, "        if death.code == OUT_OF_MEMORY:\n", "        if False:\n"),
         test=f"{TAKEN}::test_an_item_that_takes_too_much_memory_fails_alone_and_at_once[sqlite]",
     ),
@@ -83,7 +87,7 @@ MUTANTS = (
         test=f"{TAKEN}::test_a_child_ends_at_once_with_what_it_has_started[sqlite-cancel]",
     ),
     mutant(
-        "the pipe of a child is closed by who reads it",
+        "the thread that reads a child's pipe also closes it",
         Edit(
             CHILDREN,
             "            if self._is_busy:\n                return  # The waiting",
@@ -102,7 +106,7 @@ MUTANTS = (
         test=f"{TAKEN}::test_a_killed_child_that_waits_for_work_refuses_it",
     ),
     mutant(
-        "a window of pages that nobody wants any more is given up",
+        "a window of pages that is no longer wanted is given up",
         Edit(WINDOWS, "                    window.cancel()\n", ""),
         test="apps/pdf/test_windows.py::test_a_window_that_nobody_wants_any_more_is_given_up_at_once",
     ),
@@ -184,7 +188,7 @@ MUTANTS = (
         test=f"{UNGUARDED}::test_an_isolated_handler_that_was_typed_in_is_refused_before_anything_is_begun[-c]",
     ),
     mutant(
-        "a child does not look for a main script that is no file",
+        "a child does not look for a main script that is not a file",
         Edit("fanfold/engine/worker/processes/main_script.py", "        del main.__file__\n", ""),
         test=f"{UNGUARDED}::test_a_typed_in_script_may_use_isolated_handlers_of_a_module[-]",
     ),

@@ -9,7 +9,7 @@ CANDIDATES, FAIRNESS, CLAIMING = (
     "fanfold/engine/worker/claiming/fairness.py",
     "fanfold/engine/worker/claiming/claim.py",
 )
-LOOKING, PLACES, WORKER = (
+LOOKING, SLOTS, WORKER = (
     "fanfold/store/items/find_work.py",
     "fanfold/engine/worker/claiming/slots.py",
     "fanfold/engine/worker/loop.py",
@@ -18,33 +18,33 @@ SUSPECTS = "fanfold/engine/worker/claiming/suspects.py"
 
 MUTANTS = (
     mutant(
-        "a suspect that cannot begin is not claimed",
+        "a suspect that cannot be started is not claimed",
         Edit(SUSPECTS, "        return suspects[begin:]\n", "        return []\n"),
         test="engine/test_poison.py::test_a_suspect_that_could_not_begin_is_not_lost_with_the_worker",
     ),
     mutant(
-        "the walk goes on where it stopped",
+        "the search for work continues where it stopped",
         Edit(CANDIDATES, "            self._lap = page.ends\n", "            self._lap = {}\n"),
         test="engine/test_looking.py::test_what_comes_back_to_an_old_task_is_found_within_a_lap",
     ),
     mutant(
-        "news are asked for by number",
+        "new tasks are found by their number",
         Edit(CANDIDATES, "                self._ask_for_news(tx)\n", "                pass\n"),
         test="engine/test_looking.py::test_a_newcomer_is_found_at_once_beside_thousands_that_wait",
     ),
     mutant(
-        "a task that moves on is asked for by number",
+        "an advanced task is found by its number",
         Edit(CANDIDATES, "            self._moved.add(task)\n", "            pass\n"),
         test="engine/test_looking.py::test_a_task_that_moves_on_is_found_at_once_beside_thousands_that_wait",
     ),
     mutant(
-        "a look is bounded",
+        "a search for work is bounded",
         Edit(CANDIDATES, "        for _ in range(PAGES):\n", "        while True:\n"),
         test="engine/test_looking.py::test_a_look_probes_a_bounded_number_of_tasks",
         note="for the cost: without it a look probes every task",
     ),
     mutant(
-        "due items are walked to the end",
+        "the search visits all due items",
         Edit(LOOKING, "                end = (latest, task)\n", "                pass\n"),
         test="engine/test_looking.py::test_due_items_of_paused_tasks_hide_nobody",
     ),
@@ -68,12 +68,12 @@ MUTANTS = (
         test="engine/test_looking.py::test_a_run_that_ends_when_nothing_is_left_sees_every_task_first",
     ),
     mutant(
-        "newcomers go first in turn",
+        "every second slot goes to new tasks first",
         Edit(FAIRNESS, "        if self._newcomer_is_next:\n", "        if False:\n"),
         test="engine/test_fairness.py::test_a_newcomer_is_served_within_one_turn_of_the_slots",
     ),
     mutant(
-        "newcomers without end do not go before the others",
+        "an endless series of new tasks does not starve the others",
         Edit(FAIRNESS, "        self.now += count / self._total\n", ""),
         test="engine/test_fairness.py::test_small_tasks_without_end_do_not_starve_a_huge_one",
     ),
@@ -83,13 +83,13 @@ MUTANTS = (
         test="engine/test_fairness.py::test_weights_divide_the_slots_between_owners",
     ),
     mutant(
-        "a worker's places follow its stages",
-        Edit(PLACES, "return max(DEFAULT_PLACES, sum(_wanted(stage) for _, stage in served))", "return DEFAULT_PLACES"),
+        "the number of slots follows the stages' concurrency",
+        Edit(SLOTS, "return max(DEFAULT_SLOTS, sum(_wanted(stage) for _, stage in served))", "return DEFAULT_SLOTS"),
         test="engine/test_places.py::test_places_follow_what_the_stages_ask_for",
     ),
     mutant(
-        "no thousand threads by surprise",
-        Edit(PLACES, "min(allowed, MOST_THREADS)", "allowed"),
+        "plain functions get at most 64 threads by default",
+        Edit(SLOTS, "min(allowed, MOST_THREADS)", "allowed"),
         test="engine/test_places.py::test_plain_functions_get_no_thousand_threads_by_surprise",
     ),
 )

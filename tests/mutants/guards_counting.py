@@ -23,22 +23,22 @@ MUTANTS = (
         test=f"{COUNTS}::test_an_advance_counts_again_when_items_were_put_back_since",
     ),
     mutant(
-        "a move since a count is told by its event",
+        "a move since a count is noticed by its event",
         Edit(COUNTING, " and not tx.events.moved_since(row.number, self.event)", ""),
         test=f"{COUNTS}::test_an_advance_counts_again_when_items_were_put_back_since",
     ),
     mutant(
-        "a move since a count is told by the task's row",
+        "a move since a count is noticed in the task's row",
         Edit(COUNTING, "return is_same(self.row, row) and not tx", "return not tx"),
         test=f"{COUNTS}::test_counts_do_not_hold_after_a_move_whose_event_has_a_lower_number",
     ),
     mutant(
-        "events of single items leave counts as they are",
+        "events of items do not make counts stale",
         Edit(EVENTS, "events.c.id > event, events.c.item.is_(None))", "events.c.id > event)"),
         test=f"{COUNTS}::test_counts_hold_while_items_of_a_task_fail",
     ),
     mutant(
-        "a stage with an open item is not left, whatever was counted",
+        "a stage with an open item is not left, even if the counts say otherwise",
         NEVER_LOOK_FOR_OPEN,
         test=f"{COUNTS}::test_a_stage_with_an_open_item_is_not_left_whatever_was_counted_before",
     ),
@@ -106,7 +106,7 @@ MUTANTS = (
         test=f"{LOCK_TIME}[retry_a_few_at_the_end]",
     ),
     mutant(
-        "superseded files are looked for before the lock is taken",
+        "superseded files are searched for before the lock is taken",
         Edit(SWEEP, "with store.read() as tx:\n        superseded", "with store.write() as tx:\n        superseded"),
         test=f"{LOCK_TIME}[clean]",
     ),

@@ -74,7 +74,7 @@ MUTANTS = (
         test="engine/test_large_submit.py::test_a_large_submit_that_dies_between_chunks_shows_nothing_and_is_swept[sqlite-2]",
     ),
     mutant(
-        "a fresh draft of somebody else is theirs",
+        "a fresh draft of another process is left alone",
         Edit(DRAFTS, "where=sa.or_(drafts.c.token == token, mine)", "where=sa.true()"),
         test="store/test_drafts.py::test_a_fresh_draft_of_somebody_else_is_left_to_them",
     ),
@@ -130,7 +130,7 @@ MUTANTS = (
         test=f"{LARGE_COPY}::test_no_transaction_of_a_large_copy_writes_more_than_a_bounded_number_of_rows[sqlite]",
     ),
     mutant(
-        "a copy under way is left to who makes it",
+        "a copy in progress is left to the process that makes it",
         Edit(COPYING, "stale_seconds=None if free else STALE_SECONDS", "stale_seconds=None"),
         test=f"{LARGE_COPY}::test_a_copy_that_somebody_makes_just_now_is_left_to_them",
     ),

@@ -27,7 +27,7 @@ MUTANTS = (
         test=SORTED,
     ),
     mutant(
-        "a missing prepared statement is no misfit of the tables",
+        "a missing prepared statement does not mean that the tables do not fit",
         Edit(REFUSALS, "if state[:2] == MISFIT_CLASS and state != STATEMENT_EXISTS:", "if state[:2] == MISFIT_CLASS:"),
         test=SORTED,
     ),
@@ -46,7 +46,7 @@ MUTANTS = (
         test="store/test_refusals.py::test_a_transaction_that_lost_a_deadlock_is_repeated",
     ),
     mutant(
-        "conflicts are not repeated without end",
+        "conflicts are not retried forever",
         Edit(STORE, "for attempt in range(1, CONFLICT_TRIES):", "for attempt in range(1, 5 * CONFLICT_TRIES):"),
         test="store/test_refusals.py::test_conflicts_without_end_are_told_in_the_end",
     ),
@@ -61,12 +61,12 @@ MUTANTS = (
         test="engine/test_lock_order.py::test_limits_are_locked_by_name",
     ),
     mutant(
-        "items are settled by id, whatever became of them",
+        "items are settled by id, even if their state has changed",
         Edit(SETTLE_BATCH, "    if len(groups) > 1:\n", "    if False:\n"),
         test="engine/test_lock_order.py::test_items_are_settled_by_id_whatever_became_of_them",
     ),
     mutant(
-        "the sweep waits for nobody",
+        "the sweep does not wait for locks",
         Edit(
             RECOVERY,
             "with_for_update(skip_locked=True, key_share=True, of=items)",
@@ -90,18 +90,18 @@ MUTANTS = (
         test="store/test_poolers.py::test_a_pooler_is_noticed_or_told_and_nothing_outlives_a_transaction",
     ),
     mutant(
-        "a file that was moved away is missed",
+        "a moved database file is noticed",
         Edit(FILE, "            self._opened.check()\n        except", "            pass\n        except"),
         test="store/test_database.py::test_a_file_that_is_moved_away_is_missed_at_once_and_nothing_is_written_to_it",
     ),
     mutant(
-        "no empty file takes the place of one that was moved away",
+        "no empty file replaces a database file that was moved away",
         Edit(OPENED, "?mode=rw", "?mode=rwc"),
         Edit(OPENED, "    if is_new(path):\n", "    if False:\n"),
         test="store/test_moved_file.py::test_looking_at_a_database_that_does_not_exist_creates_none",
     ),
     mutant(
-        "no database is created where a log tells that there was one",
+        "no database is created where a log shows that there was one",
         Edit(OPENED, "    if not logs or _size(path):", "    if True:"),
         test="store/test_moved_file.py::test_nothing_is_lost_when_others_look_for_a_file_that_is_moved_away_and_put_back",
     ),

@@ -25,7 +25,7 @@ MUTANTS = (
         test=f"{MERGING}::test_a_decision_between_claim_and_handler_is_read_and_not_merged_twice",
     ),
     mutant(
-        "only who has the lease says what a merge has read",
+        "only the holder of the lease records what a merge has read",
         Edit(
             SETTLE,
             'return self._while_held(item, lease, {"decided": number})',
@@ -50,7 +50,7 @@ MUTANTS = (
         test=f"{MERGING}::test_many_decisions_in_quick_succession_cause_one_merge",
     ),
     mutant(
-        "decisions without end do not put the merge off for ever",
+        "endless decisions do not delay the merge forever",
         Edit(AGAIN, "min(merge.quiet_seconds - last, longest - first)", "merge.quiet_seconds - last"),
         test=f"{MERGING}::test_decisions_without_end_do_not_put_the_merge_off_for_ever",
     ),
@@ -84,7 +84,7 @@ MUTANTS = (
         test=f"{MERGING}::test_a_decision_while_a_later_step_runs_goes_back_to_the_merge",
     ),
     mutant(
-        "the merge that follows a decision is other work for other services",
+        "the merge that follows a decision has a new idempotency key",
         Edit(STORE, "        Resetting(self.connection, self.clock).count_generation(chosen)\n", ""),
         test=f"{MERGING}::test_the_merge_that_follows_a_decision_is_other_work_for_other_services",
     ),
@@ -115,7 +115,7 @@ MUTANTS = (
         test=f"{TESTS}::test_a_decision_that_says_the_same_again_changes_nothing",
     ),
     mutant(
-        "of several decisions about a part the latest counts",
+        "the latest decision about a part counts",
         Edit(
             STORE,
             ".where(ranked.c.rank == 1).order_by(ranked.c.number)",
@@ -125,7 +125,7 @@ MUTANTS = (
         test=f"{TESTS}::test_the_latest_decision_about_a_part_counts",
     ),
     mutant(
-        "a decision that was taken back is not read",
+        "an undone decision is not read",
         Edit(
             STORE,
             "    return first_ranked(ranked).where(ranked.c.verdict != UNDO)\n",
@@ -146,7 +146,7 @@ MUTANTS = (
         test=f"{TESTS}::test_what_cannot_be_decided_is_refused_and_changes_nothing",
     ),
     mutant(
-        "a decision on the command line begins no item",
+        "a decision on the command line starts no item",
         Edit("fanfold/running/merge_here.py", "task.stage not in names[names.index(merges[-1]) :]", "False"),
         Edit("fanfold/running/merge_here.py", "    return names[names.index(merges[-1]) :]\n", "    return names\n"),
         test=f"{CLI}::test_items_that_are_not_done_are_not_begun_by_a_decision",
@@ -157,7 +157,7 @@ MUTANTS = (
         test=f"{CLI}::test_a_saved_result_that_was_edited_is_left_alone",
     ),
     mutant(
-        "who may only look decides nothing",
+        "a viewer cannot decide",
         Edit(
             "fanfold/server/api/decisions.py", "may_answer(404, 409), dependencies=MAY_CHANGE", "may_answer(404, 409)"
         ),

@@ -25,7 +25,7 @@ MUTANTS = (
         test=f"{JOBS}::test_a_second_redo_in_a_chain_starts_a_new_job[sqlite]",
     ),
     mutant(
-        "a held item is not due in ten years",
+        "a held item never becomes due by itself",
         Edit(
             "fanfold/store/items/settle.py",
             '[{**row, "delay": HELD_SECONDS} for row in rows]',
@@ -34,12 +34,12 @@ MUTANTS = (
         test=f"{HOLD}::test_a_held_item_waits_for_a_person_while_the_others_go_on[sqlite]",
     ),
     mutant(
-        "a held item is nothing that falls due",
+        "nothing becomes due because of a held item",
         Edit("fanfold/store/items/find_work.py", "where(DUE_SOME_TIME, items.c", "where(TIMED, items.c"),
         test=f"{HOLD}::test_nothing_falls_due_because_of_a_held_item[sqlite]",
     ),
     mutant(
-        "a held compensation can be told to go on",
+        "a held compensation can be retried",
         Edit("fanfold/model/words.py", 'if verb == "retry" and facts.held:', "if False:"),
         test=f"{HOLD}::test_a_compensation_that_is_held_can_be_told_to_go_on[sqlite]",
     ),
@@ -51,6 +51,11 @@ MUTANTS = (
             "pass",
         ),
         test=f"{EXTERNAL}[sqlite-2-before-find]",
+    ),
+    mutant(
+        "a refused start does not forget the job that failed before",
+        Edit(ENGINE, "ended = self._key(number - 1) if number > 1 else None", "ended = None"),
+        test=f"{JOBS}::test_a_refused_start_does_not_forget_the_job_that_failed_before[sqlite]",
     ),
     mutant(
         "an intent without an id is not started again blindly",
@@ -67,7 +72,7 @@ MUTANTS = (
         test=f"{EXTERNAL}[sqlite-2-before-find]",
     ),
     mutant(
-        "a start that may be under way is waited for",
+        "a start that may be in progress is awaited",
         Edit(ENGINE, "if row.in_flight:", "if False:"),
         test=f"{JOBS}::test_a_start_that_may_be_under_way_is_waited_for[sqlite]",
     ),
@@ -77,7 +82,7 @@ MUTANTS = (
         test="engine/test_external_live.py::test_an_id_is_kept_when_the_attempt_is_stopped_during_the_call[sqlite-pause-def]",
     ),
     mutant(
-        "a timeout is no refusal",
+        "a timeout is not a refusal",
         Edit(ENGINE, "if _is_refusal(error):", "if True:"),
         test=f"{JOBS}::test_without_a_way_to_find_it_a_person_decides_at_once[sqlite]",
     ),
@@ -120,12 +125,12 @@ MUTANTS = (
         test=f"{JOBS}::test_a_started_job_is_called_lost_only_by_name[sqlite]",
     ),
     mutant(
-        "an item that a budget cuts off again and again waits for a person",
+        "an item that ticks cut off repeatedly is held for a person",
         Edit(SETTLE_BATCH, "count is not None and count >= one.out_of_time.limit", "False"),
         test="engine/test_budget.py::test_an_item_that_the_budget_cuts_off_again_and_again_waits_for_a_person[sqlite]",
     ),
     mutant(
-        "an item that gets on is not held for a budget",
+        "an item that makes progress is not held when ticks cut it off",
         Edit(SETTLING, '{"handed_back": None} if share > (so_far or 0.0) else {}', "{}"),
         test="engine/test_budget.py::test_an_item_that_gets_on_in_every_tick_is_not_held[sqlite]",
     ),
@@ -139,7 +144,7 @@ MUTANTS = (
         test=f"{JOBS}::test_a_worker_that_knows_the_task_already_starts_a_new_job_after_a_rerun[sqlite]",
     ),
     mutant(
-        "only items that had a fair share of the budget are counted",
+        "only items that had a fair share of the tick are counted",
         Edit(
             "fanfold/engine/worker/attempt/attempts.py",
             "out_of_time is not None and attempt.started_at <= out_of_time.begun_by",
@@ -149,7 +154,7 @@ MUTANTS = (
         "::test_an_item_that_began_late_in_the_budget_is_handed_back_without_being_counted[sqlite]",
     ),
     mutant(
-        "what a split makes anew has other keys",
+        "items of a repeated split have new keys",
         Edit(
             "fanfold/engine/tasks/moving/advance.py", "if new_items is not None and new_items.generation:", "if False:"
         ),
@@ -167,9 +172,9 @@ MUTANTS = (
         test="engine/test_external_names.py::test_a_second_job_of_one_name_is_refused_and_no_job_is_lost_by_it[sqlite-in turn]",
     ),
     mutant(
-        "a result that is being redone is no result",
+        "a result that is being redone is not returned",
         Edit(
-            "fanfold/engine/queries/outputs.py",
+            "fanfold/engine/queries/results/outputs.py",
             "if not kept or not (earlier or row.state is TaskState.COMPLETED):",
             "if not kept:",
         ),
@@ -182,7 +187,9 @@ MUTANTS = (
     ),
     mutant(
         "a list of results that is redone while it is read is read again",
-        Edit("fanfold/engine/queries/outputs.py", "            if is_same(before, row):", "            if True:"),
+        Edit(
+            "fanfold/engine/queries/results/outputs.py", "            if is_same(before, row):", "            if True:"
+        ),
         by="sqlite",
         test="engine/test_reading.py::test_results_that_are_redone_while_they_are_read_are_not_given_with_gaps",
     ),

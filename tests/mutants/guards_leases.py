@@ -45,7 +45,7 @@ SETTLING_MUTANTS = (
     mutant(
         "“is running” in progress and emit",
         Edit(SETTLING, 'sa.bindparam("shown"), RUNNING)', 'sa.bindparam("shown"))'),
-        test="mutants/test_guards.py::test_what_was_handed_back_can_not_be_written_to_by_its_old_holder",
+        test="mutants/test_guards.py::test_what_was_handed_back_cannot_be_written_to_by_its_old_holder",
     ),
     mutant(
         "the row lock in progress and emit (PostgreSQL)",
@@ -106,8 +106,13 @@ CLAIM_MUTANTS = (
     ),
     mutant(
         "the due time in the claim",
-        Edit(ITEMS, "translate(TIMED), candidate.c.available_at <= clock.now)", "translate(TIMED))"),
+        Edit(ITEMS, "where(translate(TIMED), candidate.c.available_at <= clock.now)", "where(translate(TIMED))"),
         test="store/test_claim.py::TestClaim::test_an_item_is_due_when_its_time_has_come_and_not_before",
+    ),
+    mutant(
+        "nothing behind its sample is claimed of a task",
+        Edit(ITEMS, "if sampled else tasks.c.sample.is_(None)", "if sampled else sa.true()"),
+        test="engine/test_sampling.py::test_two_workers_process_exactly_the_sample_and_everything_after_a_resume[sqlite]",
     ),
     mutant(
         "the due time in the search for work",

@@ -21,12 +21,12 @@ MUTANTS = (
         test="mutants/test_guards.py::test_a_worker_that_leaves_gives_back_what_it_never_heard_that_it_holds[sqlite]",
     ),
     mutant(
-        "a service thread goes on after any error",
+        "a service thread continues after any error",
         Edit(RESTARTING, "except BaseException as error:", "except DatabaseProblem as error:"),
         test=f"{SERVICE_TESTS}::test_a_sweep_that_raises_is_tried_again[sqlite-recover_now]",
     ),
     mutant(
-        "a recovery that fails gives its turn to the next worker",
+        "a failed sweep is left to the next worker",
         Edit(SWEEP, 'tx.recovery.give_back_duty("recover", interval)', "pass"),
         test=f"{SERVICE_TESTS}::test_a_recovery_that_fails_gives_its_turn_to_the_next_worker[sqlite]",
     ),
@@ -40,7 +40,7 @@ MUTANTS = (
         test=f"{SERVICE_TESTS}::test_a_part_of_the_cleaning_that_fails_does_not_stop_the_others[sqlite]",
     ),
     mutant(
-        "a file that vanishes while it is looked at is passed over",
+        "a file that vanishes while it is inspected is skipped",
         Edit(
             BLOBS,
             "        except FileNotFoundError:\n            continue",
@@ -109,7 +109,7 @@ MUTANTS = (
         test=f"{POISON_TESTS}::test_a_retry_starts_the_count_anew[sqlite-reclaim]",
     ),
     mutant(
-        "a machine that slept during a walk does not put the next one off",
+        "a machine that slept during a search does not delay the next one",
         Edit(
             "fanfold/engine/worker/claiming/candidates.py",
             "min(LONGEST_PAUSE_SECONDS, self._walk_seconds / self._share)",
@@ -118,7 +118,7 @@ MUTANTS = (
         test="engine/test_looking.py::test_a_machine_that_slept_in_the_middle_of_a_walk_goes_on_soon_and_rests_until_then[sqlite]",
     ),
     mutant(
-        "an idle worker rests until its next walk is due",
+        "an idle worker sleeps until its next search is due",
         Edit(
             "fanfold/engine/worker/claiming/candidates.py",
             "next_look = max(next_look, self._walked_at + self._walk_pause)",

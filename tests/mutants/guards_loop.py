@@ -8,12 +8,12 @@ WATCHDOG, SETTLING = "fanfold/engine/worker/beside/watchdog.py", "fanfold/store/
 HERE, PROCESSES = "engine/test_blocked_loop.py", "cli/test_blocked.py"
 MUTANTS = (
     mutant(
-        "a blocked loop is told of",
+        "a blocked loop is reported",
         Edit(WATCHDOG, "            self._say(block, blocked)\n", ""),
         test=f"{HERE}::test_a_blocked_loop_is_told_of_with_task_stage_item_and_line[sqlite]",
     ),
     mutant(
-        "what ended is settled while the loop is blocked",
+        "ended attempts are settled while the loop is blocked",
         Edit(WATCHDOG, "        self._settle_ended(block)\n", ""),
         test=f"{HERE}::test_what_ends_in_a_thread_is_settled_while_the_loop_is_blocked[sqlite]",
     ),
@@ -29,7 +29,7 @@ MUTANTS = (
     ),
     mutant(
         "the deadline of what blocks the loop is not put off",
-        Edit(SETTLING, "deadline < later, items.c.id != (but or 0))", "deadline < later)"),
+        Edit(SETTLING, "chosen = items.c.id != (but or 0) if", "chosen = sa.true() if"),
         test=f"{HERE}::test_the_sweep_waits_for_what_a_blocked_loop_keeps_from_running[sqlite]",
     ),
     mutant(

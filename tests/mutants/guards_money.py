@@ -1,11 +1,11 @@
-"""Guards of what was paid: calls in the air, keys that services know work by, and results that people have edited."""
+"""Guards of paid work: calls in flight, keys by which services recognise work, and results that people have edited."""
 
 from __future__ import annotations
 
 from tests.mutants.mutant import Edit, mutant
 
 ANSWERS, DESK, RATE_LIMIT = (
-    "fanfold/store/rows/answers.py",
+    "fanfold/store/rows/money/answers.py",
     "fanfold/providers/desk.py",
     "fanfold/providers/rate_limit.py",
 )
@@ -21,7 +21,7 @@ MUTANTS = (
         "a call is noted before it is sent",
         Edit(
             DESK,
-            "call = tx.calls.begin(_row(inquiry, key, ASKED, NOT_TOLD, 0.0, None))",
+            "call = tx.calls.begin(_row(inquiry, key, ASKED, NOT_TOLD, 0.0, None) | plan.noted)",
             "call = None",
         ),
         test=f"{ASKING}::test_a_call_is_in_the_ledger_while_it_is_in_the_air",
@@ -37,12 +37,12 @@ MUTANTS = (
         test=IN_THE_AIR,
     ),
     mutant(
-        "a call that is under way is not possibly paid yet",
+        "a call in flight is not possibly paid yet",
         Edit(ANSWERS, "sa.and_(calls.c.outcome == ASKED, ~sender.exists())", "calls.c.outcome == ASKED"),
         test=IN_THE_AIR,
     ),
     mutant(
-        "a call under way belongs to the attempt that sent it",
+        "a call in flight belongs to the attempt that sent it",
         Edit(ANSWERS, "items.c.lease == calls.c.lease, ", ""),
         test=f"{LEDGER}::test_a_call_of_an_earlier_attempt_is_possibly_paid_while_the_next_one_runs",
     ),
@@ -52,12 +52,12 @@ MUTANTS = (
         test=f"{TRIED}[drop]",
     ),
     mutant(
-        "a call that was refused was not paid",
+        "a refused call was not paid for",
         Edit(DESK, "            if trouble.unknown:\n", "            if True:\n"),
         test=f"{TRIED}[500]",
     ),
     mutant(
-        "a call that is possibly paid is no call with an unknown price",
+        "a possibly paid call is not a call with an unknown price",
         Edit(ANSWERS, "not_in((CACHED, ASKED, NO_ANSWER))", "not_in((CACHED,))"),
         test=IN_THE_AIR,
     ),
@@ -81,14 +81,14 @@ MUTANTS = (
         test="providers/test_rate_limit.py::test_an_answer_ends_the_row",
     ),
     mutant(
-        "a service that is gone is looked for every minute",
+        "an unreachable service is tried every minute",
         Edit(
             RATE_LIMIT, "self._close(FIRST_PAUSE, begun_at, LONGEST_ABSENCE)", "self._close(FIRST_PAUSE, begun_at, 1e6)"
         ),
         test="providers/test_rate_limit.py::test_nobody_there_is_asked_again_after_a_minute_at_most",
     ),
     mutant(
-        "a rate limit that stays closed gives its place to other work",
+        "a rate limit that stays closed frees its slot for other work",
         Edit(RATE_LIMIT, "if (closed > 0 and (self._is_absent or closed > left)) or left <= 0:", "if self._is_absent:"),
         test="providers/test_rate_limit.py::test_a_rate_limit_that_stays_closed_gives_the_place_to_other_work",
     ),
@@ -112,7 +112,7 @@ MUTANTS = (
         test=f"{GENERATIONS}::test_what_a_split_makes_anew_never_has_a_key_that_was_used_before",
     ),
     mutant(
-        "no split takes the place of another one in a key",
+        "no split replaces another one in a key",
         Edit(
             KEYS,
             "return [int(known.get(stage, 0)) for stage in splits]",
@@ -140,7 +140,7 @@ MUTANTS = (
         test=f"{CONVERT}::test_an_edited_result_is_left_alone_and_said_when_it_was_done_before",
     ),
     mutant(
-        "what a person has edited is kept also when it is made anew",
+        "a file that a person has edited is kept even when it is made again",
         Edit(SAVING, "                saved.moved.append(str(_make_way(target)))\n", "                pass\n"),
         test=f"{CONVERT}::test_an_edited_result_is_left_alone_and_said_when_it_was_done_before",
     ),

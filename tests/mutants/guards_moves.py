@@ -44,7 +44,7 @@ ADVANCE_MUTANTS = (
         test=f"{MIRROR}::test_whatever_a_mirror_raises_the_worker_goes_on",
     ),
     mutant(
-        "a split whose move on_move refuses waits before it is made again",
+        "a split whose move on_move refuses waits before it is repeated",
         Edit(
             "fanfold/engine/worker/turn.py",
             "            store.transact(lambda tx: settle(tx, [later],",
@@ -119,7 +119,7 @@ ADVANCE_MUTANTS = (
         note="the sweep closes what nobody has probed, later",
     ),
     mutant(
-        "the sweep closes what nobody has probed",
+        "the sweep advances tasks that no worker has probed",
         Edit(SWEEP, "return close(store, pipelines, actor) + recovered > 0", "return recovered > 0"),
         by="sqlite",
         test="engine/test_sweep.py::test_a_task_that_nobody_closed_is_closed",
@@ -155,7 +155,7 @@ ADVANCE_MUTANTS = (
             "items.c.state != ItemState.PENDING",
         ),
         by="sqlite",
-        test="engine/test_commands.py::test_an_item_that_is_being_worked_on_can_not_be_retried",
+        test="engine/test_commands.py::test_an_item_that_is_being_worked_on_cannot_be_retried",
     ),
     mutant(
         "results of the turn in which a task is paused count",
@@ -179,7 +179,7 @@ SUBMIT_MUTANTS = (
         test="engine/test_submit.py::test_the_same_key_at_the_same_instant_gives_one_task[sqlite]",
     ),
     mutant(
-        "who comes second with a key gets the first one's task",
+        "the second submit with a key gets the task of the first",
         Edit(SUBMIT, "        if existing is None:\n            raise\n", "        raise\n"),
         test="engine/test_submit.py::test_the_same_key_at_the_same_instant_gives_one_task[sqlite]",
     ),

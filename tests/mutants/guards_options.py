@@ -88,7 +88,7 @@ MUTANTS = (
         test=f"{SERVED}test_a_wrong_option_is_refused_before_the_file_is_read[sqlite]",
     ),
     mutant(
-        "a field that is no JSON is not quoted",
+        "a field that is not JSON is not quoted",
         Edit(
             SUBMITTING,
             'BadInput(say("field_not_json", name=name))',

@@ -1,4 +1,4 @@
-"""Guards that keep the server answerable and honest: threads, time limits, and what is told of a lost database."""
+"""Guards that keep the server responsive and honest: threads, time limits, and reports of a lost database."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SQLITE, READER, TASKS = (
     "fanfold/engine/queries/tasks.py",
     "fanfold/store/rows/tasks.py",
 )
-DETAILS = "fanfold/engine/queries/page.py"
+DETAILS = "fanfold/engine/queries/web_queries.py"
 PATIENCE = "server/test_patience.py::"
 MUTANTS = (
     mutant(
@@ -31,22 +31,22 @@ MUTANTS = (
         test=PATIENCE + "test_a_command_that_gets_no_thread_is_refused_and_may_come_again",
     ),
     mutant(
-        "the rest of a body is not waited for without an end",
+        "the rest of a body is not awaited forever",
         Edit(GUARD, "asyncio.timeout_at(began + BODY_SECONDS + got / BYTES_PER_SECOND)", "asyncio.timeout(None)"),
         test=PATIENCE + "test_half_a_body_ends_and_a_stream_does_not",
     ),
     mutant(
-        "the rest of the headers is not waited for without an end",
+        "the rest of the headers is not awaited forever",
         Edit(LISTENING, "self._patience = self.loop.call_later(HEAD_SECONDS, self._give_up)", "pass"),
         test=PATIENCE + "test_half_a_request_ends",
     ),
     mutant(
-        "no answer tells where the database is",
+        "no response reveals where the database is",
         Edit(PROBLEMS, "    return error.public or ", "    return error.message or "),
         test=PATIENCE + "test_nobody_is_told_where_the_database_is",
     ),
     mutant(
-        "an upload without room is told as such",
+        "an upload that does not fit on the disk is reported as such",
         Edit(PROBLEMS, "        if error.errno in FULL:\n", "        if False:\n"),
         test=PATIENCE + "test_no_room_for_an_upload_is_told_with_a_way_out",
     ),
@@ -61,12 +61,12 @@ MUTANTS = (
         test="server/test_answers.py::test_what_a_client_has_already_is_not_sent_again",
     ),
     mutant(
-        "open pages are told that the database is lost",
+        "open pages show that the database is lost",
         Edit(LIVE, "            if (lost is None) != (told is None):\n", "            if False:\n"),
         test="server/test_live.py::test_watchers_are_told_that_the_database_is_lost_and_back",
     ),
     mutant(
-        "a database that does not answer is a lost one",
+        "a database that does not answer counts as lost",
         Edit(LIVE, "is_silent = since is not None and time.monotonic() - since > SILENT_SECONDS", "is_silent = False"),
         test="server/test_live.py::test_a_look_that_does_not_end_is_a_lost_database",
     ),
@@ -83,12 +83,12 @@ MUTANTS = (
         test="engine/test_blanking.py::test_a_key_is_blanked_in_log_lines_and_tracebacks",
     ),
     mutant(
-        "a blob is readable by its own account only",
+        "a blob is readable only by the account that runs Fanfold",
         Edit(BLOBS, 'open(path, "wb", opener=opener)', 'open(path, "wb")'),
         test="store/test_private.py::test_everything_that_is_kept_is_private",
     ),
     mutant(
-        "the file of the database is readable by its own account only",
+        "the database file is readable only by the account that runs Fanfold",
         Edit(SQLITE, "            private_file(self.file)\n", "            self.file.touch()\n"),
         Edit(SQLITE, "            tighten_all(self.file)\n", "            pass\n"),
         test="store/test_private.py::test_everything_that_is_kept_is_private",
@@ -103,12 +103,12 @@ MUTANTS = (
         test="server/test_tasks.py::test_a_cursor_survives_the_deletion_of_its_task",
     ),
     mutant(
-        "a task with fallbacks needs a person",
+        "a task with degraded results needs a person",
         Edit(TASKS, "        return sa.or_(rests, marked, held, refused)\n", "        return sa.or_(rests, held)\n"),
         test="server/test_honest.py::test_what_is_degraded_is_told_in_list_head_and_among_what_needs_a_person",
     ),
     mutant(
-        "the grid marks fallbacks",
+        "the grid marks degraded items",
         Edit(DETAILS, "            letters[position] = DEGRADED_LETTER\n", "            pass\n"),
         test="server/test_honest.py::test_the_grid_marks_what_is_degraded",
     ),

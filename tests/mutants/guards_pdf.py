@@ -22,7 +22,7 @@ PROVEN = "apps/pdf/test_running_lines.py::"
 
 MUTANTS = (
     mutant(
-        "type that only leans is level",
+        "slanted type counts as level",
         Edit(TURNING, "return 0.0 if height < line + rise / 2 else angle", "return angle"),
         test=f"{KEPT}test_slanted_type_is_text_like_any_other",
     ),
@@ -52,6 +52,15 @@ MUTANTS = (
         test=f"{KEPT}test_letters_under_accents_of_their_own_are_kept",
     ),
     mutant(
+        "a page of which the layout engine confused digits is read again",
+        Edit(
+            GLYPHS,
+            "    return min(share_kept(wanted, [read.text]), share_kept(digits, [read.text]))",
+            "    return min(share_kept(wanted, [read.text]), 1.0 + len(digits))",
+        ),
+        test=f"{KEPT}test_digits_that_the_layout_engine_confused_are_read_again",
+    ),
+    mutant(
         "what is drawn twice is read once",
         Edit(
             GLYPHS, "            if not is_twice:\n                found", "            if True:\n                found"
@@ -59,7 +68,7 @@ MUTANTS = (
         test=f"{KEPT}test_pdfium_reads_once_what_is_drawn_twice",
     ),
     mutant(
-        "lost text is said",
+        "lost text is reported",
         Edit(TEXTLAYER, "return reason(share) if share < LEAST_KEPT else None", "return None"),
         test=f"{KEPT}test_lost_text_is_said",
     ),
@@ -69,12 +78,12 @@ MUTANTS = (
         test=f"{KEPT}test_a_line_that_recurs_below_other_text_is_no_header",
     ),
     mutant(
-        "a line of a paragraph is no header",
+        "a line of a paragraph is not a header",
         Edit(RUNNING, "while running and _goes_on(running[-1], page, [*running, *numbered]):", "while False:"),
         test=f"{KEPT}test_a_short_line_at_the_top_of_a_paragraph_is_no_header_however_often_it_recurs",
     ),
     mutant(
-        "a number in a column is no page number",
+        "a number in a column is not a page number",
         Edit(NUMBERS, " and not _is_in_a_column(number, page)", ""),
         test=f"{KEPT}test_the_last_entry_of_a_list_with_numbers_is_no_footer",
     ),
@@ -99,17 +108,17 @@ MUTANTS = (
         test=f"{PROVEN}test_a_page_that_has_only_running_lines_keeps_them",
     ),
     mutant(
-        "a title in large type is no running line",
+        "a title in large type is not a running line",
         Edit(PROOF, "if body is None or not is_title(known, type_size, body):", "if True:"),
         test=f"{PROVEN}test_a_title_in_large_type_is_kept_however_often_it_recurs",
     ),
     mutant(
-        "what stands beside a running head is kept where it would be missed",
+        "text beside a running head is kept where it would otherwise be lost",
         Edit(RUNNING, "            unproven = []\n", "            pass\n"),
         test=f"{PROVEN}test_the_title_of_a_section_beside_a_running_head_is_kept_where_it_would_be_missed",
     ),
     mutant(
-        "the last row of a table is no footer",
+        "the last row of a table is not a footer",
         Edit(RUNNING, "return _is_in_a_table(row, others)", "return False"),
         test=f"{PROVEN}test_the_last_row_of_a_table_is_kept_however_often_it_recurs",
     ),
@@ -119,7 +128,7 @@ MUTANTS = (
         test=f"{PROVEN}test_numbers_at_the_edge_that_do_not_count_the_pages_are_kept",
     ),
     mutant(
-        "an answer of none of the page's few words is refused",
+        "an answer with none of the page's few words is refused",
         Edit(ANSWERS, " or share < LEAST_SHARE_OF_FEW", ""),
         test=f"{PROVEN}test_an_answer_without_the_words_of_a_notice_is_refused",
     ),

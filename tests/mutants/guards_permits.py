@@ -14,12 +14,12 @@ DROP_STALE = Edit(SWEEP, "    tx.workers.drop_stale_permits()\n", "")
 SETTLING = "engine/test_settlement.py"
 MUTANTS = (
     mutant(
-        "a result that nobody wants any more is handed back at once",
+        "an item whose result is no longer wanted is handed back at once",
         Edit(SETTLE_BATCH, "worker) if left else set()", "worker) if False else set()"),
         test=f"{SETTLING}::test_a_result_that_nobody_wants_any_more_frees_its_permit_at_once",
     ),
     mutant(
-        "the permit of a result that nobody wants any more is freed with it",
+        "the permit of such an item is freed with it",
         Edit(
             SETTLE_BATCH,
             "if one.claimed.has_permit and one.claimed.id in moved | handed_back]",
@@ -28,12 +28,12 @@ MUTANTS = (
         test=f"{SETTLING}::test_a_result_that_nobody_wants_any_more_frees_its_permit_at_once",
     ),
     mutant(
-        "what an attempt has spent counts also when its lease is lost",
+        "what an attempt has spent counts even if its lease is lost",
         Edit(SETTLE_BATCH, "    if not spent:\n", "    if True:\n"),
         test=f"{SETTLING}::test_what_an_attempt_has_spent_counts_also_when_its_lease_is_lost",
     ),
     mutant(
-        "what an attempt has spent counts once, also when a turn is repeated",
+        "what an attempt has spent counts once, even if a turn is repeated",
         Edit(SETTLE_BATCH, " if pair not in known]", "]"),
         test=f"{SETTLING}::test_what_an_attempt_has_spent_counts_also_when_its_lease_is_lost",
     ),
@@ -75,7 +75,7 @@ MUTANTS = (
         test="store/test_settling.py::test_a_permit_is_held_while_an_item_runs",
     ),
     mutant(
-        "only who moved the item gives its permit back",
+        "only the worker that moved the item gives its permit back",
         Edit(
             SETTLE_BATCH,
             "if one.claimed.has_permit and one.claimed.id in moved | handed_back]",
@@ -85,7 +85,7 @@ MUTANTS = (
         test="store/test_settling.py::test_a_stale_worker_does_not_free_the_permit_of_the_new_one",
     ),
     mutant(
-        "permits of the dead are given back, in both ways",
+        "permits of dead workers are given back, in both ways",
         FREE_AT_RECLAIM,
         DROP_STALE,
         by="sqlite",
@@ -93,7 +93,7 @@ MUTANTS = (
         note="with the reclaim, and by the sweep's search for stale ones",
     ),
     mutant(
-        "permits of what nobody wants are given back, in both ways",
+        "permits of items that are no longer wanted are given back, in both ways",
         FREE_WHEN_IDLE,
         DROP_STALE,
         test="engine/test_sweep.py::test_items_that_nobody_wants_are_handed_back_if_their_worker_does_not[sqlite-pause]",

@@ -40,7 +40,7 @@ MUTANTS = (
         test=f"{LINES}::test_a_key_is_blanked_wherever_it_stands",
     ),
     mutant(
-        "what a handler logs in a thread says what it is about",
+        "a handler's log lines name its item, even from a thread",
         Edit(
             "fanfold/engine/worker/attempt/threads.py",
             "        function = partial(contextvars.copy_context().run, function)\n",

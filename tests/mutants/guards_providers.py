@@ -8,14 +8,14 @@ SETTLE_BATCH = "fanfold/engine/worker/attempt/settle_batch.py"
 DESK, RATE_LIMIT, SERVICES = (
     "fanfold/providers/desk.py",
     "fanfold/providers/rate_limit.py",
-    "fanfold/providers/services.py",
+    "fanfold/providers/services/service.py",
 )
 ASKING, VERDICTS, PRICES = (
     "fanfold/providers/asking.py",
     "fanfold/providers/answer_checks.py",
-    "fanfold/providers/prices.py",
+    "fanfold/providers/costs/prices.py",
 )
-QUESTION, LEDGER = "fanfold/model/values/questions.py", "fanfold/store/rows/answers.py"
+QUESTION, LEDGER = "fanfold/model/money/questions.py", "fanfold/store/rows/money/answers.py"
 WAITS = "mutants/test_guards_providers.py::test_a_service_that_asks_to_wait_is_left_alone_for_that_long_by_everybody"
 ASKED, BAD = "providers/test_asking.py::", "providers/test_bad_answers.py::"
 PARTS = {
@@ -53,7 +53,7 @@ LANE_MUTANTS = (
         test=WAITS,
     ),
     mutant(
-        "only so many calls at a time",
+        "at most `concurrency` calls at a time",
         Edit(RATE_LIMIT, "asyncio.Semaphore(provider.concurrency)", "asyncio.Semaphore(1_000)"),
         test="providers/test_limited_service.py::test_the_models_of_a_provider_share_its_places",
     ),
@@ -63,7 +63,7 @@ LANE_MUTANTS = (
         test=f"{ASKED}test_a_long_wait_gives_the_place_to_others_and_is_not_counted",
     ),
     mutant(
-        "a service that wants to be left alone for hours pauses the task",
+        "a service that asks for a wait of hours pauses the task",
         Edit(
             ASKING,
             "if trouble.kind is TroubleKind.LIMITED and (trouble.after or 0) > LONGEST_WAIT and not trouble.is_own:",
@@ -78,8 +78,8 @@ LANE_MUTANTS = (
     ),
     *(
         mutant(
-            f"the library of {name} repeats no call by itself, which may have been paid",
-            Edit(f"fanfold/providers/{name}.py", "max_retries=0", "max_retries=2"),
+            f"the {name} library repeats no call by itself: it may have been paid for",
+            Edit(f"fanfold/providers/services/{name}.py", "max_retries=0", "max_retries=2"),
             test=f"mutants/test_guards_providers.py::test_a_call_goes_out_once_whatever_becomes_of_it[{name}]",
         )
         for name in ("openai", "anthropic")
@@ -106,33 +106,33 @@ LANE_MUTANTS = (
 )
 ANSWER_MUTANTS = (
     mutant(
-        "an answer that was cut off is not taken",
+        "an answer that was cut off is not accepted",
         Edit(VERDICTS, "if reply.finish is Finish.CUT_OFF:\n        raise", "if False:\n        raise"),
-        test="providers/test_verdicts.py::test_what_can_not_be_taken_is_not_taken",
+        test="providers/test_verdicts.py::test_what_cannot_be_taken_is_not_taken",
     ),
     mutant(
-        "an answer that a filter held back is not taken",
+        "an answer that a filter held back is not accepted",
         Edit(VERDICTS, "if reply.finish is Finish.FILTERED:", "if False:"),
-        test="providers/test_verdicts.py::test_what_can_not_be_taken_is_not_taken",
+        test="providers/test_verdicts.py::test_what_cannot_be_taken_is_not_taken",
     ),
     mutant(
-        "an empty answer is not taken",
+        "an empty answer is not accepted",
         Edit(VERDICTS, "    if not text:\n", "    if False:\n"),
-        test="providers/test_verdicts.py::test_what_can_not_be_taken_is_not_taken",
+        test="providers/test_verdicts.py::test_what_cannot_be_taken_is_not_taken",
     ),
     mutant(
-        "an answer that repeats itself is not taken",
+        "an answer that repeats itself is not accepted",
         Edit(
             VERDICTS,
             "if repeats(text, REPEATED_LENGTH if reply.finish is Finish.CUT_OFF else REPEATED_LONG):",
             "if False:",
         ),
-        test="providers/test_verdicts.py::test_what_can_not_be_taken_is_not_taken",
+        test="providers/test_verdicts.py::test_what_cannot_be_taken_is_not_taken",
     ),
     mutant(
         "a model that refuses gives no answer",
         Edit(VERDICTS, "if len(text) < SHORT and REFUSALS.match(text):", "if False:"),
-        test="providers/test_verdicts.py::test_what_can_not_be_taken_is_not_taken",
+        test="providers/test_verdicts.py::test_what_cannot_be_taken_is_not_taken",
     ),
     mutant(
         "the check of the pipeline decides as well",
@@ -140,7 +140,7 @@ ANSWER_MUTANTS = (
         test=f"{ASKED}test_a_check_of_the_pipeline_decides_as_well",
     ),
     mutant(
-        "a bad answer is not kept",
+        "a bad answer is not cached",
         Edit(
             DESK,
             "        except BadAnswer as bad:\n"
@@ -154,7 +154,7 @@ ANSWER_MUTANTS = (
         test=f"{ASKED}test_a_bad_answer_is_asked_for_again_with_changed_parameters",
     ),
     mutant(
-        "a kept answer is checked by whoever wants it now",
+        "a cached answer is checked by the attempt that uses it",
         Edit(DESK, "        if inquiry.question.check is not None:\n", "        if False:\n"),
         test=f"{ASKED}test_a_kept_answer_that_a_new_check_refuses_is_asked_for_again",
     ),
@@ -164,27 +164,27 @@ ANSWER_MUTANTS = (
         test=f"{BAD}test_a_bad_answer_before_a_wait_is_not_paid_for_again",
     ),
     mutant(
-        "a bad answer is not paid again for the same item",
-        Edit(LEDGER, "calls.c.item == item, calls.c.lease >= first_lease, bad)", "sa.false())"),
+        "a bad answer is not paid for again for the same item",
+        Edit(LEDGER, 'calls.c.item == sa.bindparam("of"),', "sa.false(),"),
         test=f"{BAD}test_a_bad_answer_before_a_wait_is_not_paid_for_again",
     ),
     mutant(
         "a bad answer is held against the model for one item only",
-        Edit(LEDGER, "calls.c.item == item, calls.c.lease >= first_lease, bad)", "bad)"),
+        Edit(LEDGER, 'calls.c.item == sa.bindparam("of"),', ""),
         test=f"{BAD}test_another_task_with_the_same_question_asks_for_itself_after_bad_answers",
     ),
     mutant(
-        "a retry by a person asks anew after bad answers",
-        Edit(LEDGER, "calls.c.lease >= first_lease, bad)", "bad)"),
+        "a retry by a person asks again after bad answers",
+        Edit(LEDGER, 'calls.c.lease >= sa.bindparam("first_lease"),', ""),
         test=f"{BAD}test_a_retry_by_a_person_asks_anew_after_bad_answers",
     ),
     mutant(
-        "who waits for another worker's call does not repeat it when it was bad",
+        "an attempt that waited for another worker's call does not repeat it if the answer was bad",
         Edit(DESK, "inquiry.asking.first_lease, key) is None:", "inquiry.asking.first_lease, key) is None or True:"),
         test=f"{BAD}test_two_workers_with_one_item_pay_for_its_bad_answer_once",
     ),
     mutant(
-        "what a check calls a bad answer is no word of the ledger",
+        "a check's code for a bad answer is not a word of the ledger",
         Edit(DESK, "outcome = BAD_ANSWER if bad.code in OUTCOMES else bad.code", "outcome = bad.code"),
         test=f"{BAD}test_a_check_can_call_what_is_bad_as_it_likes",
     ),
@@ -239,7 +239,7 @@ LEDGER_MUTANTS = (
     ),
     mutant(
         "a kept answer costs nothing",
-        Edit(LEDGER, "paid = calls.c.outcome.not_in((CACHED, ASKED, NO_ANSWER))", "paid = sa.true()"),
+        Edit(LEDGER, "paid = _is_none_of(CACHED, ASKED, NO_ANSWER)", "paid = sa.true()"),
         test=f"{ASKED}test_the_same_question_is_not_paid_twice",
     ),
     mutant(
@@ -253,7 +253,7 @@ LEDGER_MUTANTS = (
     ),
     mutant(
         "calls without a price are counted",
-        Edit(LEDGER, "sa.case((sa.and_(paid, calls.c.cost.is_(None)), 1), else_=0)", "sa.literal(0)"),
+        Edit(LEDGER, "_count(sa.and_(paid, calls.c.cost.is_(None)))", "sa.literal(0)"),
         test="store/test_answers.py::test_the_ledger_adds_up_per_item_and_task",
     ),
 )

@@ -11,18 +11,18 @@ SWEEP = "fanfold/engine/tasks/recovery/sweep.py"
 DEAD = "workers.c.id == items.c.worker, workers.c.seen_at > self.clock.before(lease_seconds)"
 MUTANTS = (
     mutant(
-        "a worker that is not heard of is dead",
+        "a worker without heartbeats is dead",
         Edit(RECOVERY, DEAD, "workers.c.id == items.c.worker"),
         by="sqlite",
         test="engine/test_sweep.py::test_items_of_a_worker_that_is_not_heard_of_run_again",
     ),
     mutant(
-        "a worker that is heard of keeps its items",
+        "a worker with heartbeats keeps its items",
         Edit(RECOVERY, "self._reclaim(~sa.exists(alive.correlate(items)), limit)", "self._reclaim(sa.true(), limit)"),
         test="engine/test_sweep.py::test_a_worker_that_is_heard_of_in_time_keeps_its_items",
     ),
     mutant(
-        "only a worker whose process is gone is buried before its time",
+        "only a worker whose process is gone is removed before its lease expires",
         Edit(SWEEP, "if worker.alive and is_dead(worker.host, worker.pid)", "if worker.alive"),
         test="engine/test_sweep.py::test_a_worker_of_this_machine_whose_process_is_gone_need_not_be_waited_for",
     ),
@@ -48,7 +48,7 @@ MUTANTS = (
         test="engine/test_sweep.py::test_an_item_far_past_its_deadline_is_taken_from_a_worker_that_hangs",
     ),
     mutant(
-        "the grace after the deadline",
+        "the grace time after the deadline",
         Edit(
             RECOVERY,
             "items.c.deadline_at < self.clock.before(grace_seconds), limit",
@@ -57,7 +57,7 @@ MUTANTS = (
         test="engine/test_sweep.py::test_an_item_far_past_its_deadline_is_taken_from_a_worker_that_hangs",
     ),
     mutant(
-        "only what nobody wants is taken back from the living",
+        "only items that are no longer wanted are taken back from live workers",
         Edit(
             RECOVERY,
             "self.clock.before(grace_seconds), ~sa.exists(standing.correlate(items)))",
@@ -66,19 +66,19 @@ MUTANTS = (
         test="engine/test_sweep.py::test_a_worker_that_is_heard_of_in_time_keeps_its_items",
     ),
     mutant(
-        "“is running” in taking back what nobody wants",
+        "“is running” in taking back items that are no longer wanted",
         Edit(RECOVERY, "where(RUNNING, self._some(stale))", "where(self._some(stale))"),
         Edit(RECOVERY, "sa.select(items.c.id).where(RUNNING, condition)", "sa.select(items.c.id).where(condition)"),
         by="sqlite",
         test="mutants/test_guards.py::test_what_is_done_stays_done_whatever_its_task_wants",
     ),
     mutant(
-        "the time a worker has to hand back what nobody wants",
+        "the time a worker has to hand back items that are no longer wanted",
         Edit(RECOVERY, "sa.and_(items.c.started_at < self.clock.before(grace_seconds), ~", "sa.and_(~"),
         test="engine/test_sweep.py::test_items_that_nobody_wants_are_handed_back_if_their_worker_does_not[sqlite-pause]",
     ),
     mutant(
-        "what nobody wants is taken back at all",
+        "items that are no longer wanted are taken back at all",
         Edit(RECOVERY, "where(RUNNING, self._some(stale))", "where(RUNNING, stale, sa.false())"),
         test="engine/test_sweep.py::test_items_that_nobody_wants_are_handed_back_if_their_worker_does_not[sqlite-pause]",
     ),
@@ -90,7 +90,7 @@ MUTANTS = (
         test="engine/test_sweep.py::test_one_of_many_takes_a_duty_in_each_interval[sqlite]",
     ),
     mutant(
-        "a clock that was set back makes nobody wait",
+        "a clock that was set back delays nothing",
         Edit(
             SWEEP,
             "        move_back(store, problem.seconds)\n",
@@ -112,18 +112,18 @@ MUTANTS = (
     ),
     mutant(
         "“is active” in the search for what nobody closed",
-        Edit(RECOVERY, "where(ACTIVE, first.scalar_subquery().is_(None))", "where(first.scalar_subquery().is_(None))"),
+        Edit(RECOVERY, "where(ACTIVE, is_over)", "where(is_over)"),
         test="mutants/test_guards.py::test_only_an_active_task_whose_stage_is_over_is_left_to_be_closed",
         note="also held by the look under the lock; without it what is over fills the batch of the sweep",
     ),
     mutant(
         "“nothing is open” in the search for what nobody closed",
-        Edit(RECOVERY, "where(ACTIVE, first.scalar_subquery().is_(None))", "where(ACTIVE)"),
+        Edit(RECOVERY, "where(ACTIVE, is_over)", "where(ACTIVE)"),
         test="mutants/test_guards.py::test_only_an_active_task_whose_stage_is_over_is_left_to_be_closed",
         note="also held by the look under the lock",
     ),
     mutant(
-        "an item that takes its worker down too often fails",
+        "an item that crashes its worker too often fails",
         Edit("fanfold/store/items/crashes.py", "poison = in_a_row >= sa.func", "poison = -in_a_row >= sa.func"),
         test="engine/test_sweep.py::test_an_item_that_takes_its_worker_down_again_and_again_fails_as_poison",
     ),

@@ -29,7 +29,7 @@ MUTANTS = (
         test=f"{COMPENSATION}::test_a_failure_after_a_retry_is_paid_back_once_more_under_a_key_of_its_own",
     ),
     mutant(
-        "a cancel makes up for nothing that was not begun since the last compensation",
+        "a cancel runs `on_cancelled` only if work was started since the last compensation",
         Edit(COMMANDS, "return not row.generation or", "return True or"),
         test=f"{COMPENSATION}::test_a_cancel_after_a_refund_and_a_retry_is_no_second_refund",
     ),
@@ -39,12 +39,12 @@ MUTANTS = (
         test=f"{GENERATIONS}::test_a_redo_of_a_result_has_a_new_key_and_so_has_what_follows_from_it",
     ),
     mutant(
-        "a merge goes on to the next stage and skips none",
+        "a merge continues to the next stage and skips none",
         Edit(COMMANDS, "following = row.plan.after(row.stage)", "following = target"),
         test=f"{MERGING}::test_merge_goes_on_to_the_next_stage_without_what_failed",
     ),
     mutant(
-        "a merge goes on without what is held",
+        "a merge continues without held items",
         Edit(
             COMMANDS,
             "        elif row.state is TaskState.ACTIVE:\n"
@@ -55,7 +55,7 @@ MUTANTS = (
         test=f"{HELD}::test_merge_goes_on_without_what_is_held_and_keeps_the_reason",
     ),
     mutant(
-        "a merge waits for what is still being worked on",
+        "a merge waits for items that are still running",
         Edit(
             COMMANDS,
             "        if not tx.items.is_open(row.number, row.stage):\n"
@@ -65,7 +65,7 @@ MUTANTS = (
         test=f"{HELD}::test_merge_waits_for_what_is_being_worked_on_and_does_not_excuse_it",
     ),
     mutant(
-        "held items that are given up are passed in the same transaction",
+        "held items that are given up are skipped in the same transaction",
         Edit(
             MERGING_HELD,
             "        tx.tasks.move(row.number, plan=row.plan.passing({row.stage: passed[-1]}).to_json())\n",
@@ -98,22 +98,22 @@ MUTANTS = (
         test=f"{MERGING}::test_merge_on_a_completed_task_repeats_only_the_last_merge",
     ),
     mutant(
-        "a stage that a person passed stays passed",
+        "a stage whose failures a person accepted stays accepted",
         Edit(PLAN, "return max(agreed, self.passed)", "return agreed"),
         test=f"{MERGING}::test_a_stage_that_was_passed_stays_passed_when_its_failure_fails_again",
     ),
     mutant(
-        "a failure made good excuses no other one",
+        "a failure that was later repaired does not cover for another one",
         Edit(ADVANCE, "if stage.passed > failed:", "if False:"),
         test=f"{MERGING}::test_a_failure_that_was_made_good_is_no_excuse_for_another",
     ),
     mutant(
-        "a stage with failures that nobody passed is not passed over when nothing is due in it",
-        Edit(ADVANCE, 'if verb == "advance" and decision is not Verdict.GO_ON:', "if False:"),
+        "a stage with failures that nobody accepted is not skipped when nothing is due in it",
+        Edit(ADVANCE, 'if verb == "advance" and decision is not Verdict.CONTINUE:', "if False:"),
         test=f"{MERGING}::test_a_later_stage_with_failures_is_not_passed_by_a_retry_before_it",
     ),
     mutant(
-        "what was made from an item is out of date once that is redone",
+        "what was made from an item is out of date once the item is redone",
         Edit(RESETTING, "        self._outdate(self.made_from(number, moved, followers))\n", ""),
         test=f"{MERGING}::test_a_stale_result_is_not_delivered_when_its_redo_fails",
     ),
@@ -142,13 +142,13 @@ MUTANTS = (
         test=f"{REMOVING}::test_a_removal_that_is_cut_off_is_gone_at_once_and_finished_by_a_sweep",
     ),
     mutant(
-        "a prune goes on until nothing old is left",
+        "a prune continues until nothing old is left",
         Edit(REMOVAL, "if len(old) < BATCH:", "if True:"),
         test=f"{REMOVING}::test_many_old_tasks_are_pruned_without_waiting_for_the_next_hour",
     ),
     mutant(
         "tasks that cannot be pruned here are skipped",
         Edit(REMOVAL, "stuck += not gone", "stuck += 0"),
-        test=f"{REMOVING}::test_tasks_that_can_not_be_pruned_here_do_not_hide_the_others",
+        test=f"{REMOVING}::test_tasks_that_cannot_be_pruned_here_do_not_hide_the_others",
     ),
 )

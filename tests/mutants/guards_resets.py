@@ -55,11 +55,11 @@ MUTANTS = (
     ),
     mutant(
         "nothing of a task is claimed while its items are put back",
-        Edit(ITEMS, ", tasks.c.resetting.is_(None))", ")"),
+        Edit(ITEMS, ", tasks.c.resetting.is_(None), has_sample)", ", has_sample)"),
         test=STILL,
     ),
     mutant(
-        "a task does not move on while its items are put back",
+        "a task does not advance while its items are put back",
         Edit(ADVANCE, "    if row.resetting is not None:\n        return None\n    stage =", "    stage ="),
         Edit(ADVANCE, "        if row.resetting is not None or not may_try", "        if not may_try"),
         test=f"{LARGE}::test_a_task_does_not_move_on_while_followers_of_its_stage_are_put_back[sqlite]",
@@ -80,7 +80,7 @@ MUTANTS = (
         test=f"{LARGE}::test_a_reset_that_was_noted_before_the_task_was_steered_is_not_decided[sqlite]",
     ),
     mutant(
-        "notes are written only by whoever began the reset last",
+        "notes are written only by the process that began the latest reset",
         Edit(
             RESETS,
             "        if not tx.resets.refresh(self.row.number, self.token):\n            raise",
@@ -102,8 +102,8 @@ MUTANTS = (
         "a deleted task leaves no notes behind",
         Edit(
             REMOVAL,
-            "if table not in (items, blobs, calls, task_tags))",
-            'if table not in (items, blobs, calls, task_tags) and not table.name.startswith("reset"))',
+            "if table not in (items, blobs, calls, task_tags, batch_members))",
+            'if table not in (items, blobs, calls, task_tags, batch_members) and not table.name.startswith("reset"))',
         ),
         test=f"{LARGE}::test_deleting_a_task_removes_what_a_dead_reset_has_noted[sqlite]",
     ),

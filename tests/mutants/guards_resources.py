@@ -18,7 +18,7 @@ MUTANTS = (
         test=f"{TESTS}::test_a_shortage_uses_up_no_retry",
     ),
     mutant(
-        "a handler that gives up for good is believed, also in a shortage",
+        "`Permanent` from a handler counts even in a shortage",
         Edit(SETTLEMENT, "advice = None if _is_final(error) else shortage(error)", "advice = shortage(error)"),
         test=f"{TESTS}::test_a_handler_that_gives_up_for_good_is_believed_whatever_the_cause",
     ),
@@ -28,12 +28,12 @@ MUTANTS = (
         test=f"{MODEL_TESTS}::test_only_errors_about_files_and_space_are_a_shortage",
     ),
     mutant(
-        "a file that is missing elsewhere is no missing folder for temporary files",
+        "a file that is missing elsewhere is not a missing folder for temporary files",
         Edit(SHORTAGE, " or os.path.isdir(folder):", ":"),
         test=f"{MODEL_TESTS}::test_a_temporary_folder_that_is_gone_is_a_shortage",
     ),
     mutant(
-        "causes of causes come to an end",
+        "the chain of causes is followed to a limit",
         Edit(SHORTAGE, "DEEPEST = 20", "DEEPEST = 200"),
         test=f"{MODEL_TESTS}::test_causes_that_go_round_in_a_circle_come_to_an_end",
     ),
@@ -48,7 +48,7 @@ MUTANTS = (
         test=f"{TESTS}::test_one_item_that_fills_its_own_disk_holds_up_nobody_else[sqlite]",
     ),
     mutant(
-        "other trouble with a folder does not hold up a worker",
+        "other errors of a folder do not hold up a worker",
         Edit(SHORTAGES, "return told(error) if shortage(error) is not None else None", "return str(error)"),
         test=f"{TESTS}::test_trouble_of_another_kind_does_not_hold_up_a_worker",
     ),
@@ -73,7 +73,7 @@ MUTANTS = (
     mutant(
         "a child without files fails nothing for good",
         Edit("fanfold/engine/worker/processes/child.py", " or shortage(error) is not None:", ":"),
-        test=f"{TESTS}::test_a_child_that_can_not_load_a_handler_for_want_of_files_fails_nothing[sqlite]",
+        test=f"{TESTS}::test_a_child_that_cannot_load_a_handler_for_want_of_files_fails_nothing[sqlite]",
     ),
     mutant(
         "a tick does not serve what it will not start",
@@ -81,13 +81,13 @@ MUTANTS = (
         test="engine/test_budget.py::test_a_task_says_that_ticks_leave_its_stage_out[sqlite]",
     ),
     mutant(
-        "a database without writes is not taken for missing workers",
+        "a read-only database is not mistaken for missing workers",
         Edit("fanfold/model/words.py", "    if facts.read_only:\n", "    if False:\n"),
         test="engine/test_reading.py::test_a_task_says_that_its_database_takes_no_writes",
     ),
     mutant(
-        "a source that cannot be read is no trouble of the data folder",
+        "a source that cannot be read is not a fault of the data folder",
         Edit("fanfold/store/files/folder.py", "        raise _Unreadable(error) from None\n", "        raise\n"),
-        test="store/test_blobs.py::test_a_source_that_can_not_be_read_is_no_trouble_of_the_data_folder",
+        test="store/test_blobs.py::test_a_source_that_cannot_be_read_is_no_trouble_of_the_data_folder",
     ),
 )

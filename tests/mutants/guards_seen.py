@@ -22,7 +22,7 @@ SAID = "engine/test_sentences.py"
 
 MUTANTS = (
     mutant(
-        "a sentence that belongs to another text is not taken for its own",
+        "a sentence is used only for the text it belongs to",
         Edit("fanfold/model/text/sentences.py", ' if found["sum"] == _sum(text) else text', ""),
         test=f"{SAID}::test_a_text_that_an_older_version_wrote_over_a_sentence_is_shown_as_it_is[sqlite]",
     ),
@@ -71,12 +71,12 @@ MUTANTS = (
         test="engine/test_accept.py::test_items_that_are_being_put_back_are_not_accepted",
     ),
     mutant(
-        "a stream hears that the database is back before what was read",
+        "a stream reports that the database is back before it sends new data",
         Edit("fanfold/server/watching/live.py", "            if told is not None:\n", "            if False:\n"),
         test="server/test_streams.py::test_a_stream_tells_that_the_database_is_lost_and_goes_on_without_a_gap",
     ),
     mutant(
-        "a silent database is looked at again soon",
+        "a silent database is tried again soon",
         Edit("fanfold/server/watching/live.py", " if seconds <= SILENT_SECONDS else SILENT_SECONDS", ""),
         test="server/test_live.py::test_a_database_that_was_silent_for_long_is_looked_at_again_soon",
     ),
@@ -131,7 +131,7 @@ MUTANTS = (
         test=f"{IN_RATE_LIMIT}::test_refusals_in_a_row_grow_the_pause_though_the_service_says_two_seconds",
     ),
     mutant(
-        "calls that were under way when the rate limit closed do not make it worse",
+        "calls in flight when the rate limit closed do not extend it",
         Edit(RATE_LIMIT, "if begun_at >= self._closed_at:", "if True:"),
         test=f"{IN_RATE_LIMIT}::test_calls_that_were_under_way_when_it_closed_do_not_make_it_worse",
     ),
@@ -151,7 +151,7 @@ MUTANTS = (
         test=f"{WAITING}::test_a_counted_failure_or_a_retry_by_a_person_begins_a_new_time[sqlite]",
     ),
     mutant(
-        "a lock that goes from hand to hand is not taken for one that is kept",
+        "a lock that changes hands is not mistaken for one that is held",
         Edit(WRITE_LOCK, " or version != self._version:", ":"),
         test="store/test_write_lock.py::test_many_short_transactions_are_not_taken_for_a_long_one",
     ),

@@ -16,7 +16,7 @@ SECRETS, SUBMITTING, LOGIN = (
     "fanfold/server/web/login_page.py",
 )
 LIVE, CLIENT, READER = "fanfold/server/watching/live.py", "fanfold/engine/client.py", "fanfold/engine/queries/tasks.py"
-PAGE_QUERIES = "fanfold/engine/queries/page.py"
+PAGE_QUERIES = "fanfold/engine/queries/web_queries.py"
 TASKS, TOKENS, TOKEN_ROWS = "fanfold/store/rows/tasks.py", "fanfold/engine/tokens.py", "fanfold/store/rows/tokens.py"
 BLOBS = "fanfold/store/files/folder.py"
 LISTS = "server/test_access.py::test_lists_counts_labels_and_bulk_commands_are_those_of_the_owner"
@@ -81,17 +81,17 @@ OWNER_MUTANTS = (
 )
 TOKEN_MUTANTS = (
     mutant(
-        "a server that demands a token answers to nobody without one",
+        "a server that demands a token refuses requests without one",
         Edit(ACCESS, "if secret is None and not place.demands_token:", "if secret is None:"),
         test="server/test_access.py::test_no_route_but_login_and_health_answers_without_a_token",
     ),
     mutant(
-        "an unknown token opens nothing",
+        "an unknown token is refused",
         Edit(ACCESS, "if found is None and not place.demands_token and not bearer_of(request):", "if found is None:"),
         test="server/test_access.py::test_a_token_that_is_none_opens_nothing",
     ),
     mutant(
-        "a wrong token in the header is refused, also where none is needed",
+        "a wrong token in the header is refused, even where none is needed",
         Edit(
             ACCESS,
             "if found is None and not place.demands_token and not bearer_of(request):",
@@ -105,7 +105,7 @@ TOKEN_MUTANTS = (
         test="mutants/test_guards_server.py::test_a_token_that_differs_in_anything_opens_nothing",
     ),
     mutant(
-        "a token that has expired opens nothing",
+        "an expired token is refused",
         Edit(TOKEN_ROWS, "where(tokens.c.hash == hashed, valid)", "where(tokens.c.hash == hashed)"),
         test="server/test_access.py::test_a_revoked_and_an_expired_token_open_nothing",
     ),
@@ -145,7 +145,7 @@ TOKEN_MUTANTS = (
 )
 REQUEST_MUTANTS = (
     mutant(
-        "a host that this server is not called is refused",
+        "an unknown host name is refused",
         Edit(GUARD, "if not self.place.knows_host(host):", "if False:"),
         test="server/test_guard.py::test_a_name_that_was_rebound_to_this_machine_is_refused",
     ),
@@ -158,7 +158,7 @@ REQUEST_MUTANTS = (
         "a foreign origin changes nothing", Edit(GUARD, "if _is_foreign(origin, host) or site", "if site"), test=FOREIGN
     ),
     mutant(
-        "what the browser says of the site is heard",
+        "the browser's `Sec-Fetch-Site` header is checked",
         Edit(
             GUARD,
             'if _is_foreign(origin, host) or site not in (None, "same-origin", "none"):',
@@ -186,7 +186,7 @@ REQUEST_MUTANTS = (
         test="server/test_guard.py::test_a_body_that_lies_about_its_length_is_stopped_at_the_limit",
     ),
     mutant(
-        "every answer is sealed",
+        "every response has the security headers",
         Edit(GUARD, "                seal(MutableHeaders(scope=message))\n", "                pass\n"),
         test="server/test_guard.py::test_every_answer_is_sealed",
     ),
@@ -215,12 +215,12 @@ SHOWN_MUTANTS = (
 )
 SENTENCE_MUTANTS = (
     mutant(
-        "a problem document tells nobody to type a command",
+        "an error response contains no commands to type",
         Edit("fanfold/server/requests/problems.py", "without_keys(without_commands(detail))", "without_keys(detail)"),
         test="server/test_sentences.py::test_a_refused_command_says_what_is_possible_without_commands_to_type",
     ),
     mutant(
-        "a task tells a program of no commands to type",
+        "a task in the API contains no commands to type",
         Edit("fanfold/server/api/shapes.py", "shallow(neutral(task))", "shallow(task)"),
         test="server/test_sentences.py::test_no_answer_of_the_api_about_a_task_names_a_command",
     ),
@@ -232,7 +232,7 @@ WAYS_OUT_MUTANTS = (
         test="server/test_ways_out.py::test_nothing_is_offered_first_where_only_another_file_helps[sqlite]",
     ),
     mutant(
-        "a page of the tasks that changed last begins behind the one before",
+        "a page of the list of latest changes begins after the one before",
         Edit(TASKS, "    if wanted.order is TaskOrder.UPDATED:\n", "    if False:\n"),
         test="server/test_tasks.py::test_every_order_is_walked_page_by_page_over_every_task_once[sqlite-updated]",
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutants.mutant import Edit, Mutant, mutant
 
 SCHEMA = "fanfold/store/upgrade/migrations/versions/0001_first_schema.py"
+BATCH_SCHEMA = "fanfold/store/upgrade/migrations/versions/0045_batch_moves.py"
 CHECKS = {
     "the state of an item is a known one": "\"state IN ('pending', 'running', 'retrying', 'waiting', 'done', 'failed')\"",
     "what runs, and only that, has a worker": "\"(state = 'running') = (worker IS NOT NULL)\"",
@@ -33,23 +34,23 @@ def without_check(guard: str, condition: str, test: str) -> Mutant:
     return mutant(f"CHECK: {guard}", Edit(SCHEMA, condition, '"1 = 1"'), test=f"store/test_guards.py::{test}")
 
 
-def without_trigger(dialect: str, table: str, test: str) -> Mutant:
+def without_trigger(dialect: str, table: str, test: str, schema: str = SCHEMA) -> Mutant:
     """The database takes any change of state."""
     begin = TRIGGERS[dialect].format(table)
     return mutant(
         f"trigger: {table} change their state along the table of moves ({dialect})",
-        Edit(SCHEMA, begin + ILLEGAL, f"{begin}1 = 0 AND {ILLEGAL}"),
+        Edit(schema, begin + ILLEGAL, f"{begin}1 = 0 AND {ILLEGAL}"),
         test=f"store/test_guards.py::{test}",
     )
 
 
 MUTANTS = (
     *(
-        without_check(guard, condition, "test_an_item_that_contradicts_itself_can_not_be_kept")
+        without_check(guard, condition, "test_an_item_that_contradicts_itself_cannot_be_kept")
         for guard, condition in CHECKS.items()
     ),
     *(
-        without_check(guard, condition, "test_a_task_that_contradicts_itself_can_not_be_kept")
+        without_check(guard, condition, "test_a_task_that_contradicts_itself_cannot_be_kept")
         for guard, condition in TASK_CHECKS.items()
     ),
     *(
@@ -60,6 +61,14 @@ MUTANTS = (
         for table, test in (
             ("items", "test_an_item_changes_its_state_only_along_the_table"),
             ("tasks", "test_a_task_changes_its_state_only_along_the_table"),
+        )
+    ),
+    *(
+        without_trigger(dialect, table, f"{test}[{dialect}-{state}]", BATCH_SCHEMA)
+        for dialect in TRIGGERS
+        for table, test, state in (
+            ("batches", "test_a_batch_changes_its_state_only_along_the_table", "done"),
+            ("batch_members", "test_a_question_in_the_batch_lane_changes_its_state_only_along_the_table", "answered"),
         )
     ),
     mutant(

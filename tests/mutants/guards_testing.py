@@ -1,4 +1,4 @@
-"""Guards of the engine for tests: what passes there passes in earnest, and one test leaves nothing to the next."""
+"""Guards of the engine for tests: what passes there passes in production, and tests do not affect each other."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MUTANTS = (
         test="testing/test_answers.py::test_a_question_without_an_answer_ends_the_run",
     ),
     mutant(
-        "a plain handler of a test asks nobody but the script",
+        "a plain handler of a test asks only the script",
         Edit("fanfold/providers/desk.py", "_makers.get(store, Desk)(store)", "Desk(store)"),
         test="testing/test_answers.py::test_a_plain_handler_that_asks_in_a_loop_of_its_own_gets_scripted_answers",
     ),
@@ -48,7 +48,7 @@ MUTANTS = (
         test="testing/test_engine.py::test_every_run_of_a_test_is_the_same",
     ),
     mutant(
-        "the clock of a test is not turned while a thread is awaited",
+        "the clock of a test does not advance while a thread is awaited",
         Edit(CLOCK, "if timeout is not None and not self._is_outside_awaited():", "if timeout is not None:"),
         test="testing/test_engine.py::test_the_clock_stands_still_while_a_thread_works",
     ),

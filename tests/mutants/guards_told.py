@@ -1,4 +1,4 @@
-"""Guards of what people, merges and readers are told: all that is missing, degraded, used or begun again."""
+"""Guards of what people, merges and readers see: everything missing, degraded, used or restarted."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from tests.mutants.mutant import Edit, mutant
 
 WORK = "fanfold/engine/handlers/work.py"
 CALLER = "fanfold/engine/worker/attempt/caller.py"
-RESULTS = "fanfold/engine/queries/results.py"
-STREAM = "fanfold/engine/queries/output_stream.py"
+RESULTS = "fanfold/engine/queries/results/task_result.py"
+STREAM = "fanfold/engine/queries/results/output_stream.py"
 MERGING = "engine/test_merging.py"
 STREAMS = "engine/test_streams.py"
 
@@ -32,17 +32,17 @@ MUTANTS = (
         test="engine/test_external_live.py::test_a_start_cut_off_with_its_child_is_not_waited_for[sqlite-True]",
     ),
     mutant(
-        "a merge is told what failed in the stages before",
+        "a merge sees what failed in the stages before",
         Edit(RESULTS, "for stage in self._stages_with_gaps()]", "for stage in ()]"),
         test=f"{MERGING}::test_a_merge_is_told_of_all_that_is_missing_wherever_it_failed[sqlite]",
     ),
     mutant(
-        "a merge is told what was degraded in the stages before",
+        "a merge sees what was degraded in the stages before",
         Edit(RESULTS, "tx.reading.degraded_before(self._task, self._before, rows)", "dict[int, list[str]]()"),
         test=f"{MERGING}::test_a_merge_is_told_that_a_result_was_made_from_a_degraded_one[sqlite]",
     ),
     mutant(
-        "who follows a stream is told that an item began again",
+        "a follower of a stream learns that an item began again",
         Edit(STREAM, "[(before.key, BEGAN_AGAIN)] if before.position >= 0 else []", "[]"),
         test=f"{STREAMS}::test_who_follows_is_told_that_an_item_began_again[sqlite]",
     ),

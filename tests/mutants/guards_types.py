@@ -22,7 +22,7 @@ MUTANTS = (
         test=f"{CODECS}::test_a_type_that_is_not_known_is_refused_or_stays_json",
     ),
     mutant(
-        "a field that was removed from a class is not dropped in silence",
+        "a field that was removed from a class is not dropped silently",
         Edit(DECODING, "            if name not in known:\n", "            if False:\n"),
         test=f"{CODECS}::test_a_shape_that_changed_is_an_error_that_names_the_field_and_the_way_out",
     ),
@@ -37,7 +37,7 @@ MUTANTS = (
         test=f"{TYPED}::test_an_input_that_no_handler_could_read_is_refused_at_submit[sqlite]",
     ),
     mutant(
-        "a handler that returns what cannot be kept is refused at definition",
+        "a handler that returns a type that cannot be stored is refused at definition",
         Edit(CHECKS, "    if kind is not None:\n", "    if False:\n"),
         test=f"{CODECS}::test_a_handler_that_returns_what_cannot_be_kept_is_refused_at_definition",
     ),

@@ -1,4 +1,4 @@
-"""Guards of an upgrade beneath workers: in which order it locks tables, and when it lets go of them."""
+"""Guards of an upgrade while workers run: the order in which it locks tables, and when it releases them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MUTANTS = (
         test=f"{ORDER}[item_data-items]",
     ),
     mutant(
-        "an upgrade lets go of what it has locked before it tries again",
+        "an upgrade releases its locks before it tries again",
         Edit(
             SERVER,
             "                with connection.begin_nested():\n",

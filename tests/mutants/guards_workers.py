@@ -1,4 +1,4 @@
-"""Guards inside a worker: its attempts, its pulse, its threads."""
+"""Guards inside a worker: its attempts, its heartbeat, its threads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WORKER = "fanfold/engine/worker/loop.py"
 THREADS = "fanfold/engine/worker/attempt/threads.py"
 MUTANTS = (
     mutant(
-        "a stray must be seen twice",
+        "an item that this worker holds without running it must be seen twice before it is handed back",
         Edit(
             ATTEMPTS,
             "for item, lease in lost_claims.items() if self._lost_claims.get(item) == lease]",
@@ -22,29 +22,29 @@ MUTANTS = (
         test="engine/test_attempts.py::test_lost_claims_must_be_seen_twice_and_never_during_a_turn",
     ),
     mutant(
-        "no strays while a turn is under way",
+        "no items are handed back as not running during a turn",
         Edit(ATTEMPTS, "lost_claims = {} if turning else {", "lost_claims = {"),
         test="engine/test_attempts.py::test_lost_claims_must_be_seen_twice_and_never_during_a_turn",
     ),
     mutant(
-        "what began after the look is left alone",
+        "attempts that began after the check are left alone",
         Edit(ATTEMPTS, "if attempt.started_at >= asked_at:", "if False:"),
         test="engine/test_attempts.py::test_an_attempt_ends_when_the_database_says_so_and_not_before",
     ),
     mutant(
-        "a stray is handed back",
+        "an item that this worker holds without running it is handed back",
         Edit(WORKER, "        if lost_claims:\n", "        if False:\n"),
         by="sqlite",
         test="engine/test_attempts.py::test_an_item_whose_claim_was_never_answered_is_handed_back_also_by_an_idle_worker[sqlite]",
     ),
     mutant(
-        "what another has now is ended here",
+        "an attempt whose item another worker has is ended",
         Edit(ATTEMPTS, "if lease != attempt.call.claimed.lease:", "if False:"),
         test="engine/test_attempts.py::test_an_attempt_ends_when_the_database_says_so_and_not_before",
-        note="its result would be refused by the lease all the same",
+        note="its result would be refused by the lease anyway",
     ),
     mutant(
-        "what nobody wants is ended here",
+        "an attempt whose result is no longer wanted is ended",
         Edit(ATTEMPTS, "            elif not wanted:\n", "            elif False:\n"),
         test="engine/test_attempts.py::test_an_attempt_ends_when_the_database_says_so_and_not_before",
     ),
@@ -58,7 +58,7 @@ MUTANTS = (
         test="engine/test_attempts.py::test_an_attempt_that_was_superseded_settles_nothing_and_frees_its_place",
     ),
     mutant(
-        "of two endings of one item the newest lease counts",
+        "if an item ends twice, the ending with the newest lease counts",
         Edit(SETTLE_BATCH, "everything, batch = batch, _newest(batch)", "everything = batch"),
         test="engine/test_settlement.py::test_of_two_endings_of_one_item_only_the_one_with_the_newest_lease_counts[sqlite]",
     ),
@@ -71,8 +71,8 @@ MUTANTS = (
     mutant(
         "everything is dropped when no heartbeat gets through",
         Edit(PULSE, "                self._on_lost()\n", ""),
-        test="mutants/test_guards.py::test_a_worker_that_can_not_beat_within_its_lease_drops_what_runs",
-        note="its results would be refused by the lease all the same",
+        test="mutants/test_guards.py::test_a_worker_that_cannot_beat_within_its_lease_drops_what_runs",
+        note="its results would be refused by the lease anyway",
     ),
     mutant(
         "a worker whose lease was not renewed claims nothing",
@@ -94,7 +94,7 @@ MUTANTS = (
         test="engine/test_settlement.py::test_a_result_that_the_database_refuses_fails_its_item_and_no_other",
     ),
     mutant(
-        "a job cancelled before its thread took it is passed over",
+        "a job cancelled before its thread took it is skipped",
         Edit(THREADS, "if future.set_running_or_notify_cancel():", "if True:"),
         by="sqlite",
         test="mutants/test_guards.py::test_a_job_cancelled_before_its_thread_took_it_does_not_end_the_thread",

@@ -1,4 +1,4 @@
-"""What a mutant is: the code without one guard, and who must notice."""
+"""A mutant: the code without one guard, and the test or seed that must notice."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SEEN = Path(__file__).with_name("seen.json")
-"""Which seed has seen which mutant; written anew with the table, as a seed is another story whenever the simulation changes."""
+"""Which seed noticed which mutant; rewritten with the table, because seeds change whenever the simulation changes."""
 RANGES = {"sqlite": "1-30", "postgresql": "1-25"}
 """The seeds that are played when the known one sees nothing."""
 
@@ -66,7 +66,7 @@ class Edit:
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        """The words of the guard, with any white space between them and a comma more or less before a closing bracket."""
+        """The words of the guard, with any white space between them and an optional comma before a closing bracket."""
         words = [rf",?\s*{re.escape(word)}" if word in ")]}" else re.escape(word) for word in TOKEN.findall(self.text)]
         ends = [r"\b" if re.match(r"\w", word) else "" for word in (self.text.strip()[0], self.text.strip()[-1])]
         return re.compile(ends[0] + r"\s*".join(words) + ends[1])
@@ -74,12 +74,12 @@ class Edit:
 
 @dataclass(frozen=True)
 class Mutant:
-    """A guard that is taken out, and who is asked whether it is missed: seeds on a database, and a test."""
+    """A removed guard, and who must notice it: seeds on a database, and a test."""
 
     guard: str
     edits: tuple[Edit, ...]
     database: str
-    """Where the simulation can see it; empty when it cannot."""
+    """Where the simulation can notice it; empty if it cannot."""
     test: str
     note: str
 

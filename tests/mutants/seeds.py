@@ -1,4 +1,4 @@
-"""Which seed sees it first? `python -m tests.mutants.seeds sqlite 1-60` plays until one does."""
+"""Finds the first seed that notices a mutant: `python -m tests.mutants.seeds sqlite 1-60`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is the catalogue of guards still about the code as it is?"""
+"""The catalogue of guards matches the current code."""
 
 import ast
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Do the guards hold that no other test, and hardly a seed, would miss?"""
+"""Tests for guards whose removal no other test, and hardly any seed, would notice."""
 
 import asyncio
 import threading
@@ -47,8 +47,8 @@ def be_impatient(tx: Transaction, *settings: str) -> None:
         tx.connection.execute(sa.text(f"SET LOCAL {setting}"))
 
 
-def test_what_was_handed_back_can_not_be_written_to_by_its_old_holder(installation: Installation) -> None:
-    """Progress and pieces belong to an attempt that runs; only what it remembers outlives it."""
+def test_what_was_handed_back_cannot_be_written_to_by_its_old_holder(installation: Installation) -> None:
+    """Progress and pieces belong to a running attempt; only its memory outlives it."""
     installation.client.submit(installation.know(batch()), items=["a"])
     [one] = installation.worker().claim()
     with installation.store.write() as tx:
@@ -73,7 +73,7 @@ def test_nobody_takes_an_item_away_while_it_is_written_to(installation: Installa
 
 @only_postgresql
 def test_a_claim_never_takes_more_than_asked_whatever_the_plan(installation: Installation) -> None:
-    """A limited choice that is joined to the table may be made anew for each row: every one of them then finds its own."""
+    """A subquery with LIMIT that is joined to the table may be evaluated for each row, so each row finds its own matches."""
     task = installation.client.submit(installation.know(batch()), items=range(20))
     ready = Ready(number_of(installation, task), "batch", "convert", 0)
     worst = (
@@ -307,7 +307,7 @@ def test_a_worker_whose_heartbeat_came_too_late_drops_what_runs_and_starts_anew(
 
 
 def test_a_worker_that_leaves_gives_back_what_it_never_heard_that_it_holds(installation: Installation) -> None:
-    """The answer to a claim got lost, and the worker is told to stop before it notices: that is no crash of the item."""
+    """If the answer to a claim is lost and the worker stops before it notices, this does not count as a crash of the item."""
     task = installation.client.submit(installation.know(batch(limit=1)), items=["a"])
     pulse = pulse_of(installation, [])
     pulse.start()
@@ -322,11 +322,11 @@ def test_a_worker_that_leaves_gives_back_what_it_never_heard_that_it_holds(insta
 
 
 def unreachable(*_arguments: Any) -> None:
-    """What every heartbeat comes to, while the database is away."""
+    """The outcome of every heartbeat while the database is away."""
     raise DatabaseProblem("The database cannot be reached.", code="unreachable")
 
 
-def test_a_worker_that_can_not_beat_within_its_lease_drops_what_runs(
+def test_a_worker_that_cannot_beat_within_its_lease_drops_what_runs(
     live: Live, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lost: list[str] = []

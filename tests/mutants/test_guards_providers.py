@@ -1,4 +1,4 @@
-"""Would the guard between a handler and a service be missed? Tests for those that no other test looks at."""
+"""Tests for guards between a handler and a service that no other test covers."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.model.values.questions import Question
+from fanfold.model.money.questions import Question
 from fanfold.providers.configuration import Provider
-from fanfold.providers.services import Request, ServiceTrouble, connect
+from fanfold.providers.services.service import Request, ServiceTrouble, connect
 from tests.ai_protocol import too_many_requests
 from tests.ai_server import AIServer
 from tests.engine.live import Live

@@ -1,4 +1,4 @@
-"""Would the guard of the server be missed? Tests for those that no other test looks at."""
+"""Tests for guards of the server that no other test covers."""
 
 from __future__ import annotations
 

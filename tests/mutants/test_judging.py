@@ -1,4 +1,4 @@
-"""Is a killer believed only when it failed for want of the guard?"""
+"""A killer counts only if it failed because of the missing guard."""
 
 import pytest
 

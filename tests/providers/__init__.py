@@ -1,1 +1,1 @@
-"""Do services answer as they should, and does nothing get paid twice?"""
+"""Tests of model services: correct answers, and nothing paid for twice."""

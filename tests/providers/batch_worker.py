@@ -8,8 +8,8 @@ import fanfold as ff
 from fanfold.engine.worker.loop import Worker
 from fanfold.providers.batches import carry, deliver
 from fanfold.settings import load
-from fanfold.store.rows.batched_questions import BatchedQuestions
-from fanfold.store.rows.batches import Batches
+from fanfold.store.rows.money.batched_questions import BatchedQuestions
+from fanfold.store.rows.money.batches import Batches
 from fanfold.store.store import Store
 
 asking = ff.Pipeline("asking")
@@ -17,12 +17,12 @@ asking = ff.Pipeline("asking")
 
 @asking.each
 async def ask(item: Any) -> str:
-    """Ask what the item says."""
+    """Ask the model the text of the item."""
     return str((await item.ask(str(item.input))).text)
 
 
 def die_after(owner: Any, name: str, step: str) -> None:
-    """Kill this process right after a method has done its work."""
+    """Kill this process right after a method returns, if KILL_AT names this step."""
     if os.environ.get("KILL_AT") != step:
         return
     method = getattr(owner, name)
@@ -44,8 +44,8 @@ def die_after(owner: Any, name: str, step: str) -> None:
     setattr(owner, name, dying)
 
 
-def die_in_next_transaction(name: str, step: str) -> None:
-    """Kill this process after the transaction in which a verb was used has been committed."""
+def die_in_next_transaction(name: str, step: str, verb: str = "") -> None:
+    """Kill this process after the commit of the transaction in which a method was called, with ``verb`` if one is given."""
     if os.environ.get("KILL_AT") != step:
         return
     owner = Batches if hasattr(Batches, name) else BatchedQuestions
@@ -53,7 +53,8 @@ def die_in_next_transaction(name: str, step: str) -> None:
     used: list[str] = []
 
     def noted(*given: Any, **named: Any) -> Any:
-        used.append(name)
+        if not verb or verb in given:
+            used.append(name)
         return method(*given, **named)
 
     def dying(store: Store, *given: Any, **named: Any) -> Any:
@@ -67,7 +68,7 @@ def die_in_next_transaction(name: str, step: str) -> None:
 
 
 def main() -> None:
-    """Work until told to stop, or until the step."""
+    """Work until told to stop, or until the step at which this process kills itself."""
     from fanfold.providers.batches.openai_batches import OpenAIBatches
 
     die_in_next_transaction("begin", "begun")
@@ -78,7 +79,7 @@ def main() -> None:
     die_after(deliver.Delivery, "add", "fetching")
     die_after(deliver.Delivery, "write", "delivered")
     die_in_next_transaction("give_back", "given_back")
-    die_in_next_transaction("end", "ended")
+    die_in_next_transaction("move", "ended", verb="end")
     carry.FIND_SECONDS, carry.AGAIN_SECONDS = 3.0, 0.5
     Worker([asking], store=Store.open(load())).run(signals=True)
 

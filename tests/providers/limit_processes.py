@@ -1,4 +1,4 @@
-"""Real processes that share a rate limit and a clock that is turned by hand: the clock is in memory that all of them see."""
+"""Real processes that share a rate limit and a manual clock, which is in their shared memory."""
 
 import asyncio
 import json
@@ -11,7 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from fanfold.model.rate_limits import Dimension
+from fanfold.model.money.rate_limits import Dimension
 from fanfold.providers.limits.lease import LimitRows
 from fanfold.providers.limits.need import NOTHING, Need
 from fanfold.providers.limits.shared import SharedLimit
@@ -27,7 +27,7 @@ SPAWN = multiprocessing.get_context("spawn")
 
 @dataclass(frozen=True)
 class Findings:
-    """What the processes did: the moments of all calls, the busiest pool, and how many transactions it took."""
+    """What the processes did: the times of all calls, the most connections in use in one process, and all transactions."""
 
     calls: list[float]
     busiest_pool: int
@@ -35,7 +35,7 @@ class Findings:
 
 
 class SharedClock:
-    """Seconds in shared memory: place 0 is the time, each process has a place for the time at which it wants to go on."""
+    """Seconds in shared memory: index 0 is the current time, and each process has an index for the time it sleeps until."""
 
     def __init__(self, memory: Any, process: int) -> None:
         self.memory = memory
@@ -46,11 +46,11 @@ class SharedClock:
         return float(self.memory[0])
 
     def moment(self) -> datetime:
-        """The time as the database is told it."""
+        """The time as a datetime, for the database."""
         return BEGINNING + timedelta(seconds=self.seconds())
 
     async def rest(self, wake: asyncio.Event, seconds: float) -> None:
-        """Say until when one rests, and wait for the time to be turned."""
+        """Announce how long this process sleeps, and wait until the clock is advanced that far."""
         until = self.seconds() + seconds
         self.memory[1 + self.process] = until
         while self.seconds() < until and not wake.is_set():
@@ -59,7 +59,7 @@ class SharedClock:
 
 
 def work(url: str, folder: str, memory: Any, process: int, coroutines: int, size: float, seconds: float) -> None:
-    """One process: coroutines that call again and again until the time is over."""
+    """Run one process, whose coroutines make calls until the time is over."""
     clock = SharedClock(memory, process)
     store = Store.open(Settings(database=url, data=f"{folder}/{process}"), read_clock=clock.moment)
     out = [0]
@@ -82,7 +82,7 @@ def work(url: str, folder: str, memory: Any, process: int, coroutines: int, size
 async def call_until(
     store: Store, clock: SharedClock, calls: list[float], coroutines: int, size: float, seconds: float
 ) -> int:
-    """Call from many coroutines; returns the number of transactions."""
+    """Make calls from many coroutines; returns the number of transactions."""
     rows = LimitRows(store, "fake:large", {Dimension.REQUESTS: size}, coroutines, f"process-{clock.process}")
     limit = SharedLimit(rows, now=clock.seconds, rest=clock.rest, patience=lambda: float("inf"))
 
@@ -104,7 +104,7 @@ async def call_until(
 
 
 def run_processes(url: str, folder: Path, processes: int, coroutines: int, size: float, seconds: float) -> Findings:
-    """Start the processes, and turn the clock whenever all of them rest."""
+    """Start the processes, and advance the clock whenever all of them sleep."""
     memory = SPAWN.Array("d", 1 + processes, lock=False)
     started = [
         SPAWN.Process(target=work, args=(url, str(folder), memory, number, coroutines, size, seconds))

@@ -1,4 +1,4 @@
-"""Is every question paid once, every fault survived, and a person called when nothing else helps?"""
+"""Every question is paid for once, every fault is survived, and the task waits for a person when nothing else helps."""
 
 import asyncio
 import threading
@@ -12,7 +12,7 @@ import fanfold as ff
 from fanfold.engine.worker.loop import Worker
 from fanfold.model.text.sentences import kept, say
 from fanfold.providers.configuration import Provider
-from fanfold.providers.services import ServiceTrouble, TroubleKind
+from fanfold.providers.services.service import ServiceTrouble, TroubleKind
 from tests.ai_protocol import Call, Reply, refused, slow, too_many_requests
 from tests.ai_server import AIServer
 from tests.engine.live import Live
@@ -30,14 +30,14 @@ def live(database_url: str, tmp_path: Path) -> Iterator[Live]:
 
 @pytest.fixture
 def sqlite_live(sqlite_url: str, tmp_path: Path) -> Iterator[Live]:
-    """The same on SQLite alone, for the many ways in which a service can fail."""
+    """An installation on SQLite only, for the many ways in which a service can fail."""
     made = Live(sqlite_url, tmp_path / "data")
     yield made
     made.store.close()
 
 
 async def ask(item: Any) -> str:
-    """What most handlers do."""
+    """Ask one question and return the answer, as most handlers do."""
     answer = await item.ask(str(item.input))
     return str(answer.text)
 
@@ -216,7 +216,7 @@ def test_an_unknown_provider_pauses_the_task(sqlite_live: Live, ai: AIServer) ->
 
 
 def test_a_call_is_in_the_ledger_while_it_is_in_the_air(live: Live, ai: AIServer) -> None:
-    """A process that dies now leaves a trace of what it may cost."""
+    """If the process dies at this point, a record of the possible cost remains."""
     ai.next("held")
     task = live.client.submit(live.know(asking()), items=["one"])
     with live.working():
@@ -239,7 +239,7 @@ def test_an_answer_that_comes_too_late_is_kept_and_not_paid_again(live: Live, ai
         live.client.resume(task.id)
         done = live.until(task, "completed")
     assert len(ai.calls) == 1
-    assert (done.spending.calls, done.spending.cached) == (1, 1)
+    assert (done.spending.calls, done.spending.cached) == (1, 0), "an item that reads its own answer has saved nothing"
 
 
 def test_a_check_of_the_pipeline_decides_as_well(sqlite_live: Live, ai: AIServer) -> None:
@@ -304,7 +304,7 @@ def test_only_so_many_calls_are_made_at_a_time(
 
 
 def test_two_workers_with_the_same_question_pay_once(live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two event loops have two desks, as two processes have: what they share is the database."""
+    """Two event loops have two desks, like two processes. They share only the database."""
     ai.always(slow(0.3))
     monkeypatch.setattr("fanfold.providers.desk.OTHERS_SECONDS", 0.02)
     pipeline = live.know(asking())
@@ -316,7 +316,7 @@ def test_two_workers_with_the_same_question_pay_once(live: Live, ai: AIServer, m
 
 
 def test_ask_needs_no_loop_of_its_own(sqlite_live: Live, ai: AIServer) -> None:
-    """A plain handler may ask as well, in a loop that it makes itself."""
+    """A synchronous handler can ask too, with `asyncio.run`."""
 
     def handler(item: Any) -> str:
         return str(asyncio.run(item.ask(item.input)).text)
@@ -399,7 +399,7 @@ def test_a_service_that_wants_to_be_left_alone_for_hours_pauses_the_task(sqlite_
 
 
 def test_trouble_does_not_have_the_key_that_the_service_repeats(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also outside of tasks, as in `fanfold providers test`, where nobody cleans what is said."""
+    """This holds outside of tasks too, as in `fanfold providers test`, where no later step removes secrets."""
     monkeypatch.setenv("MY_VARIABLE", "sk-very-secret")
     said = say("answered_status", status=401, said="Invalid token sk-very-secret")
     trouble = ServiceTrouble(Provider("fake", key_env="MY_VARIABLE"), TroubleKind.REFUSED, said)
@@ -427,7 +427,7 @@ def test_a_key_that_the_service_repeats_is_not_written_down(
 
 
 def test_results_of_the_turn_in_which_a_task_is_paused_count(live: Live, ai: AIServer) -> None:
-    """A worker settles many endings at once; the one that pauses must not undo the others."""
+    """A worker settles many results at once; a result that pauses the task must not undo the others."""
 
     async def handler(item: Any) -> str:
         await asyncio.sleep(0.2)

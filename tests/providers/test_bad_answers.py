@@ -1,4 +1,4 @@
-"""A bad answer is paid for as well: no later attempt at the item, in whatever process, asks for the same one again."""
+"""A bad answer costs money too: no later attempt at the item, in any process, asks the same question again."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,7 +25,7 @@ def live(database_url: str, tmp_path: Path) -> Iterator[Live]:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every wait hands the item back."""
+    """Calls do not wait inside their item: every wait hands the item back."""
     monkeypatch.setattr("fanfold.providers.rate_limit.PATIENCE", 0.01)
     monkeypatch.setattr("fanfold.providers.desk.PATIENCE", 0.01)
     monkeypatch.setattr("fanfold.providers.asking.SPREAD_SECONDS", 0.05)
@@ -37,17 +37,17 @@ async def ask(item: Any) -> str:
 
 
 def is_first(call: Call) -> bool:
-    """Whether this is the question as it is: the second time it is asked with changed parameters."""
+    """Whether the question has its original parameters; the second time it has changed ones."""
     return "temperature" not in call.parameters
 
 
 def bad_and_then_busy(call: Call) -> Reply:
-    """Every other call is paid, and brings nothing."""
+    """Every other call is charged and brings an empty answer; the rest are refused."""
     return Reply(text="") if call.number % 2 else too_many_requests(0.1)(Reply())
 
 
 def until_failed(live: Live, ai: AIServer, task: ff.Task, paid: int) -> None:
-    """Wait for the end, or for a call that is paid in vain."""
+    """Wait until the task has failed, or until more than ``paid`` calls were charged."""
     with live.working():
         eventually(lambda: live.client.get(task.id).state == "failed" or len(ai.paid) > paid)
 
@@ -109,7 +109,7 @@ def test_another_task_with_the_same_question_asks_for_itself_after_bad_answers(l
 
 
 def test_another_worker_goes_on_behind_the_bad_answer(live: Live, ai: AIServer) -> None:
-    """The first worker stops between the bad answer and the second one; the next has another event loop and another desk."""
+    """The first worker stops after the bad answer, before the second one. The next has its own event loop and desk."""
     ai.next("refusal", "held")
     ai.answer("fine")
     task = live.client.submit(live.know(batch(handler=ask)), items=["one"])
@@ -140,7 +140,7 @@ def test_a_bad_answer_that_comes_after_its_attempt_counts_for_the_next_one(live:
 def test_two_workers_with_one_item_pay_for_its_bad_answer_once(
     live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The second one waits for what the first still asks, and must not ask it again when that was bad."""
+    """The second worker waits for the first one's question, and must not ask it again if the answer was bad."""
     monkeypatch.setattr("fanfold.providers.desk.OTHERS_SECONDS", 0.01)
     ai.next(lambda good: Reply(text="", held=True))
     ai.answer("fine")
@@ -149,7 +149,7 @@ def test_two_workers_with_one_item_pay_for_its_bad_answer_once(
         eventually(lambda: ai.waiting)
         live.client.pause(task.id)
         live.item_is(task, "pending")
-        first.stop()  # It waits for what is under way, and claims nothing any more.
+        first.stop()  # It waits for the question in flight, and claims nothing more.
         with live.working():
             live.client.resume(task.id)
             live.item_is(task, "running")
@@ -160,7 +160,7 @@ def test_two_workers_with_one_item_pay_for_its_bad_answer_once(
 
 @pytest.mark.parametrize("code", ["taken", "cached", "asked", "no answer"])
 def test_a_check_can_call_what_is_bad_as_it_likes(live: Live, ai: AIServer, impatient: None, code: str) -> None:
-    """Words of the ledger are no exception."""
+    """Even the outcomes of the ledger are allowed as codes."""
 
     def check(text: str) -> str:
         raise ff.BadAnswer("not like this", code=code)

@@ -1,4 +1,4 @@
-"""Kills workers at every step in the life of a batch: nobody pays twice and nothing is lost."""
+"""Kills workers at every step in the life of a batch: nothing is paid for twice, and nothing is lost."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ from tests.waiting import eventually
 
 PROGRAM = Path(__file__).with_name("batch_worker.py")
 BOTH = ("created", "fetching", "delivered")
-"""The steps after which a worker is killed on both databases; the others differ in nothing that a database does."""
+"""The steps after which a worker is killed on both databases; the others do not depend on the database."""
 STEPS = [
     *BOTH,
     *(
@@ -64,7 +64,7 @@ def test_a_worker_killed_at_any_step_costs_nothing_twice(
 
 
 def start(live: Installation, step: str) -> subprocess.Popen[bytes]:
-    """A worker process that kills itself at a step; without one, it lives."""
+    """Start a worker process that kills itself at a step; without a step, it keeps running."""
     settings = live.store.settings
     environment = os.environ | {f"FANFOLD_{name.upper()}": str(value) for name, value in QUICK.items()}
     environment |= {

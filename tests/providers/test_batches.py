@@ -1,5 +1,7 @@
-"""Tests of the batch lane: questions are answered in batches at half price, once each, whatever happens meanwhile."""
+"""Tests of the batch lane: questions are answered in batches at half price, and each is paid for once, whatever happens."""
 
+import asyncio
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,7 @@ import httpx2
 import pytest
 
 import fanfold as ff
+from fanfold.providers.batches.openai_batches import OpenAIBatches
 from tests.ai_server import AIServer
 from tests.engine.live import Live
 from tests.engine.pipelines import batch
@@ -32,7 +35,7 @@ def fake_has_batches(ai: AIServer, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def ask(item: Any) -> str:
-    """What most handlers do."""
+    """Ask one question and return the answer, as most handlers do."""
     answer = await item.ask(str(item.input))
     return str(answer.text)
 
@@ -54,6 +57,21 @@ def test_questions_are_answered_in_one_batch_at_half_price(live: Live, ai: AISer
     assert task.spending.cost == pytest.approx(1.5, abs=0.1)
     assert [call.outcome for call in live.client.calls(task.id)] == ["taken"] * 3
     assert ai.batches.files == {}
+
+
+def test_a_provider_that_speaks_responses_is_asked_for_responses_in_batches(
+    live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FANFOLD_PROVIDERS_FAKE_KIND", "responses")
+    ai.batches.refuses = lambda prompt: {"message": "too long", "code": "too_long"} if prompt == "bad" else None
+    task = run(live, ["one", "bad"], state="partial")
+    [sent] = ai.batches.batches.values()
+    assert {sent.endpoint, *(request["url"] for request in sent.requests)} == {"/v1/responses"}
+    assert sent.requests[0]["body"]["store"] is False, "nothing of a question is kept at the service"
+    assert ai.batches.paid == {"one": 1}
+    assert task.spending.cost == pytest.approx(0.5, abs=0.1)
+    [good] = [item for item in live.client.items(task.id) if item.state == "done"]
+    assert live.client.output(task.id, good.key) == "You said one"
 
 
 def test_a_waiting_question_holds_no_worker_and_the_handler_runs_again_from_its_start(live: Live, ai: AIServer) -> None:
@@ -142,7 +160,7 @@ def test_a_handler_that_asks_something_else_fails_and_starts_no_second_batch(liv
     assert sum(ai.batches.paid.values()) == 1
     [item] = live.client.items(task.id)
     assert item.error_code == "question_changed"
-    assert "must ask the same again" in (item.error_message or "")
+    assert "must ask the same question" in (item.error_message or "")
 
 
 def test_a_connection_cut_after_create_makes_no_second_batch(
@@ -187,6 +205,48 @@ def test_the_rest_of_a_running_task_can_be_switched_to_live(live: Live, ai: AISe
     assert done.options["lane"] == "live"
 
 
+def test_a_task_switched_to_live_says_that_its_batch_is_shared_with_another_task(live: Live, ai: AIServer) -> None:
+    ai.batches.held = True
+    pipeline = live.know(batch(handler=ask))
+    task = live.client.submit(pipeline, items=["one", "two"], options={"lane": "batch"})
+    other = live.client.submit(pipeline, items=["three"], options={"lane": "batch"})
+    with live.working(concurrency=8):
+        eventually(lambda: [(one.state, one.questions) for one in live.client.batches()] == [("running", 3)])
+        said = live.client.set_lane(task.id, "live").wait_reason
+        assert said == (
+            "waits for batches, which may take a day: 2 questions at the service; 2 will be asked live when their batch is "
+            "over, which is not cancelled because other tasks wait for it too"
+        )
+        assert live.client.get(other.id).wait_reason == (
+            "waits for batches, which may take a day: 1 question at the service"
+        )
+        ai.batches.held = False
+        for one in (task, other):
+            live.until(one, "completed")
+
+
+def test_questions_of_a_batch_that_is_being_sent_are_not_called_sent(
+    live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entered, free = threading.Event(), threading.Event()
+
+    async def upload(here: OpenAIBatches, *given: Any) -> str:
+        entered.set()
+        await asyncio.to_thread(free.wait, 60)
+        return await create(here, *given)
+
+    create = OpenAIBatches.create
+    monkeypatch.setattr(OpenAIBatches, "create", upload)
+    task = live.client.submit(live.know(batch(handler=ask)), items=["one"], options={"lane": "batch"})
+    with live.working(concurrency=8):
+        assert entered.wait(60)
+        shown = live.client.get(task.id)
+        free.set()
+        assert (shown.batched.sending, shown.batched.sent) == (1, 0)
+        assert shown.wait_reason == "waits for batches, which may take a day: 1 question being sent"
+        live.until(task, "completed")
+
+
 def test_a_cancelled_task_cancels_its_batch_at_the_service(live: Live, ai: AIServer) -> None:
     ai.batches.held = True
     task = live.client.submit(live.know(batch(handler=ask)), items=["one"], options={"lane": "batch"})
@@ -219,6 +279,19 @@ def test_a_large_batch_is_tried_with_one_question_first(database_url: str, tmp_p
     live.store.close()
 
 
+def test_a_trial_without_a_reply_is_repeated_under_its_key(
+    database_url: str, tmp_path: Path, ai: AIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FANFOLD_PROVIDERS_FAKE_IDEMPOTENCY_HEADER", "Idempotency-Key")
+    live = Live(database_url, tmp_path, **{**QUICK, "batch_trial": 5})
+    ai.next("reset")
+    task = run(live, [str(number) for number in range(6)])
+    assert (task.spending.calls, task.spending.possibly_paid) == (6, 0), "what was lost is the same as what came"
+    assert len({call.idempotency_key for call in ai.calls} - {None}) == 1
+    assert (len(ai.calls), len(ai.paid)) == (2, 1)
+    live.store.close()
+
+
 def test_a_trial_that_is_refused_pauses_the_task_and_sends_no_batch(
     database_url: str, tmp_path: Path, ai: AIServer
 ) -> None:
@@ -244,7 +317,7 @@ def test_large_requests_leave_no_files_behind(live: Live, ai: AIServer) -> None:
 def test_lanes_and_deadlines_that_do_not_exist_are_refused_before_anything_begins(live: Live) -> None:
     with pytest.raises(ff.BadInput, match="live, batch or auto"):
         live.client.submit(batch(handler=ask), items=["x"], options={"lane": "fast"})
-    with pytest.raises(ff.BadInput, match="no length of time"):
+    with pytest.raises(ff.BadInput, match="not a length of time"):
         live.client.submit(batch(handler=ask), items=["x"], options={"deadline": "soon"})
     with pytest.raises(ff.BadPipeline, match="live, batch, auto"):
         batch(handler=ask, lane="fast")
@@ -281,7 +354,7 @@ def test_the_page_shows_what_is_in_batches_and_asks_the_rest_live(live: Live, ai
     with live.working(concurrency=8), served(live) as (address, _):
         eventually(lambda: [one.state for one in live.client.batches()] == ["running"])
         page = httpx2.get(f"{address}/tasks/{task.id}").text
-        assert "In batches: 2 questions at the service, 0 to be sent" in page
+        assert "waits for batches, which may take a day: 2 questions at the service<" in page
         [shown] = httpx2.get(f"{address}/api/v1/batches").json()["batches"]
         assert (shown["state"], shown["questions"]) == ("running", 2)
         assert httpx2.get(f"{address}/api/v1/tasks/{task.id}").json()["batched"]["sent"] == 2
@@ -289,3 +362,34 @@ def test_the_page_shows_what_is_in_batches_and_asks_the_rest_live(live: Live, ai
         assert answer.json()["options"]["lane"] == "live"
         live.until(task, "completed")
     assert sorted(call.prompt for call in ai.paid) == ["one", "two"]
+
+
+def test_questions_of_a_cancelled_task_go_into_no_further_batch(live: Live, ai: AIServer) -> None:
+    ai.batches.held = True
+    pipeline = live.know(batch(handler=ask))
+    task = live.client.submit(pipeline, items=["one"], options={"lane": "batch"}, budget=10.0)
+    with live.working():
+        eventually(lambda: [one.state for one in live.client.batches()] == ["running"])
+        live.client.cancel(task.id)
+        eventually(lambda: [one.state for one in live.client.batches()] == ["done"])
+        ai.batches.held = False
+        other = live.client.submit(pipeline, items=["other"], options={"lane": "batch"})
+        live.until(other, "completed")
+        assert (len(ai.batches.batches), ai.batches.paid) == (2, {"other": 1})
+        assert live.client.get(task.id).batched.open == 0
+        live.client.retry(task.id)
+        live.until(task, "completed")
+    assert ai.batches.paid == {"other": 1, "one": 1}
+    assert ai.calls == []
+
+
+def test_questions_of_a_task_cancelled_before_its_batch_was_sent_are_withdrawn(live: Live, ai: AIServer) -> None:
+    live.store.settings.__dict__["batch_quiet_seconds"] = 3_600.0
+    task = live.client.submit(live.know(batch(handler=ask)), items=["one"], options={"lane": "batch"}, budget=10.0)
+    with live.working():
+        eventually(lambda: live.client.get(task.id).batched.collected == 1)
+        live.client.cancel(task.id)
+        eventually(lambda: live.client.get(task.id).batched.open == 0)
+    budget = live.client.budget(task.id)
+    assert budget is not None
+    assert (ai.batches.batches, budget.reserved) == ({}, 0)

@@ -1,5 +1,6 @@
-"""Is a task stopped before it spends more than it may, and does it go on when it may spend more?"""
+"""A task is stopped before it exceeds its budget, and continues when the budget is raised."""
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -8,12 +9,13 @@ from typing import Any
 import pytest
 
 import fanfold as ff
+from fanfold.model.money.amounts import dollars
 from fanfold.model.text.sentences import Sentence
-from fanfold.model.values.money import dollars
-from fanfold.providers.call_budget import CallBudget, CallPlan
+from fanfold.providers.costs.call_budget import CallBudget, CallPlan
+from fanfold.providers.desk import Desk
 from tests.ai_protocol import Call, Reply
 from tests.ai_server import AIServer
-from tests.engine.live import Live
+from tests.engine.live import Live, Switch
 from tests.engine.pipelines import batch
 from tests.waiting import eventually
 
@@ -28,14 +30,14 @@ def live(database_url: str, tmp_path: Path) -> Iterator[Live]:
 
 @pytest.fixture
 def sqlite_live(sqlite_url: str, tmp_path: Path) -> Iterator[Live]:
-    """The same on SQLite alone."""
+    """An installation with real workers, on SQLite only."""
     made = Live(sqlite_url, tmp_path / "data")
     yield made
     made.store.close()
 
 
 async def ask(item: Any) -> str:
-    """What most handlers do."""
+    """Ask one question and return the answer, as most handlers do."""
     answer = await item.ask(str(item.input), **item.options.get("parameters", {}))
     return str(answer.text)
 
@@ -45,12 +47,12 @@ def asking(name: str = "batch", **rules: Any) -> ff.Pipeline:
 
 
 def priced(output_tokens: int) -> Reply:
-    """An answer that costs a dollar and a thousandth for each token it has."""
+    """An answer that costs one dollar, plus a thousandth of a dollar for each of its tokens."""
     return Reply(text="yes", output_tokens=output_tokens)
 
 
 def code_of(reason: str | None) -> str:
-    """The code of what a budget said, also inside of the sentence that the task is paused."""
+    """The code of a budget's sentence, also if it is part of the sentence that says why the task is paused."""
     assert isinstance(reason, Sentence), reason
     if reason.code == "paused_because":
         return str(reason.parameters["why"]["code"])
@@ -72,10 +74,44 @@ def test_a_task_stops_at_its_budget_and_goes_on_when_it_is_raised(live: Live, ai
         assert [item.failures for item in live.client.items(task.id)] == [0] * 12
         assert live.client.raise_budget(task.id, by=20).state == "active"
         done = live.until(task, "completed")
-    assert (done.failed, len(ai.paid)) == (0, 12), "no answer was paid twice"
+    assert (done.failed, len(ai.paid)) == (0, 12), "no answer was paid for twice"
     assert live.client.budget(task.id).spent == 12.0 == pytest.approx(done.spending.cost)
     verbs = [event.verb for event in live.client.events(task.id)]
     assert verbs.count("pause") == 1
+
+
+async def careless(item: Any) -> str:
+    """A handler that continues whatever happens."""
+    try:
+        return await ask(item)
+    except Exception as error:
+        return f"gave up: {error}"
+
+
+async def grouped(item: Any) -> str:
+    """A handler that asks in a task group, which wraps what its tasks raise."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            asked = group.create_task(ask(item))
+    except Exception as error:
+        return f"gave up: {error}"
+    return asked.result()
+
+
+@pytest.mark.parametrize("handler", [careless, grouped])
+def test_a_handler_that_catches_everything_does_not_make_results_of_a_spent_budget(
+    live: Live, ai: AIServer, handler: Any
+) -> None:
+    ai.answer(priced(0))
+    pipeline = live.know(batch("careless", handler=handler, retry=ff.Retry(limit=0)))
+    task = live.client.submit(pipeline, items=list(range(8)), budget="3.50")
+    with live.working(concurrency=2):
+        paused = live.until(task, "paused")
+        assert code_of(paused.wait_reason) == "budget_spent"
+        live.client.raise_budget(task.id, by=20)
+        live.until(task, "completed")
+    assert [live.client.output(task.id, str(number)) for number in range(1, 9)] == ["yes"] * 8
+    assert len(ai.paid) == 8
 
 
 def test_a_small_raise_does_not_resume_what_is_still_over(live: Live, ai: AIServer) -> None:
@@ -182,6 +218,18 @@ def test_a_strict_budget_is_never_exceeded(live: Live, ai: AIServer) -> None:
     assert live.client.budget(roomy.id).spent == 1.0, "a second call might have cost three dollars"
 
 
+def test_a_strict_budget_reserves_what_calls_have_really_cost_if_that_is_more(live: Live, ai: AIServer) -> None:
+    """This service does not keep to max_tokens: each answer costs four dollars, where two are the computed maximum."""
+    ai.answer(priced(3_000))
+    options = {"parameters": {"max_tokens": 1_000}}
+    task = live.client.submit(live.know(asking()), items=[1, 2], budget=6.5, strict_budget=True, options=options)
+    with live.working(concurrency=1):
+        live.until(task, "paused")
+        assert live.client.budget(task.id).spent == 4.0, "the second call would have exceeded the budget"
+        live.client.raise_budget(task.id, to=20)
+        live.until(task, "completed")
+
+
 def test_an_unknown_price_needs_consent(live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FANFOLD_PROVIDERS_FAKE_PRICE_INPUT")
     task = live.client.submit(live.know(asking()), items=[1, 2], budget=1)
@@ -219,7 +267,7 @@ def test_the_same_question_of_a_task_without_a_budget_is_asked(live: Live, ai: A
 
 
 def test_a_budget_can_be_set_while_a_task_runs(live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fanfold.providers.call_budget.LOOK_SECONDS", 0.0)
+    monkeypatch.setattr("fanfold.providers.costs.call_budget.LOOK_SECONDS", 0.0)
     ai.answer(priced(0))
     ai.next("answer", "answer", "held")
     task = live.client.submit(live.know(asking()), items=list(range(9)))
@@ -239,7 +287,7 @@ def test_the_budget_of_a_provider_holds_for_all_tasks(
     live: Live, ai: AIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("fanfold.providers.call_budget.LOOK_SECONDS", 0.0)
+    monkeypatch.setattr("fanfold.providers.costs.call_budget.LOOK_SECONDS", 0.0)
     settings = tmp_path / "fanfold.toml"
     settings.write_text(
         '[budgets]\nowner = 2.1\n[budgets.owners]\nalice = 100\n[budgets.providers]\nfake = "4.2 per day"\n'
@@ -273,3 +321,51 @@ def test_what_a_handler_has_spent_itself_counts(live: Live, ai: AIServer) -> Non
     assert code_of(paused.wait_reason) == "budget_spent"
     assert live.client.budget(task.id).spent >= 3.75
     assert ai.calls == []
+    codes = [event.reason.code for event in live.client.events(task.id) if isinstance(event.reason, Sentence)]
+    assert (codes.count("budget_warning"), codes.count("budget_own_exceeded")) == (1, 1)
+
+
+@pytest.mark.parametrize("died", [False, True])
+def test_a_lost_call_repeated_under_its_key_gives_its_reservation_back(
+    live: Live, ai: AIServer, monkeypatch: pytest.MonkeyPatch, died: bool
+) -> None:
+    """The service treats both as one call, so only one is paid, even if the process died while the first was in flight."""
+    monkeypatch.setenv("FANFOLD_PROVIDERS_FAKE_IDEMPOTENCY_HEADER", "Idempotency-Key")
+    ai.answer(priced(0))
+    ai.next("reset")
+    if died:
+        monkeypatch.setattr(Desk, "_give_up", lambda here, key, *_: forget_question(here, key))
+    pipeline = live.know(asking(retry=ff.Retry(limit=2, first=0.01)))
+    task = live.client.submit(pipeline, items=[1], budget=10.0)
+    with live.working():
+        live.until(task, "completed")
+    eventually(lambda: live.client.budget(task.id).reserved == 0)
+    budget = live.client.budget(task.id)
+    assert (len(ai.calls), len(ai.paid)) == (2, 1)
+    assert (budget.spent, budget.reserved, budget.unknown) == (1.0, 0.0, 0.0)
+
+
+def forget_question(here: Desk, key: str) -> None:
+    """Leave the state that a dead worker leaves: the question is free to be asked, and its call is in the ledger."""
+    with here.store.write() as tx:
+        tx.answers.give_up(key, here.asker)
+
+
+def test_half_done_items_do_not_raise_the_projected_cost(live: Live, ai: AIServer) -> None:
+    """Each item asks two questions for a dollar each. Three of four items have asked one, and one item is done."""
+    ai.answer(priced(0))
+    switch = Switch()
+
+    async def ask_twice(item: Any) -> str:
+        await item.ask(f"first of {item.input}")
+        if item.input != "a":
+            await asyncio.to_thread(switch.wait)
+        return str((await item.ask(f"second of {item.input}")).text)
+
+    task = live.client.submit(live.know(batch(handler=ask_twice)), items=["a", "b", "c", "d"], budget=100)
+    with live.working(concurrency=4):
+        eventually(lambda: live.client.get(task.id).done == 1 and live.client.budget(task.id).spent == 5.0)
+        assert live.client.budget(task.id).projected == 8.0
+        switch.free.set()
+        live.until(task, "completed")
+    assert live.client.budget(task.id).projected == 8.0

@@ -1,4 +1,4 @@
-"""What budgets cost per call, what the books say of a call, and pauses that come too late."""
+"""The statements that a budget costs per call, the recorded cost of a call, and pauses that come too late."""
 
 import asyncio
 from collections import Counter
@@ -12,13 +12,15 @@ import pytest
 import sqlalchemy as sa
 
 import fanfold as ff
+from fanfold.engine.handlers.work import NoClock
 from fanfold.engine.tasks.steering.budgets import is_outdated
+from fanfold.model.money.questions import Clock, Question, Usage
 from fanfold.model.text.sentences import say
-from fanfold.model.values.questions import Question, Usage
 from fanfold.providers.desk import BegunCall, Desk, _row
 from fanfold.providers.inquiry import Inquiry
 from tests.ai_server import AIServer
 from tests.engine.live import Live
+from tests.engine.pipelines import batch
 from tests.providers.test_budgets import asking, priced
 
 
@@ -32,21 +34,23 @@ def live(database_url: str, tmp_path: Path) -> Iterator[Live]:
 
 @dataclass
 class Attempt:
-    """For whom a question is asked."""
+    """The attempt for which a question is asked."""
 
     task_id: str
     task: int
     item: int
     lease: int
     first_lease: int = 1
+    failures: int = 0
     retries_left: int = 0
     pipeline: str = "batch"
     owner: str = ""
     wanted_by: datetime | None = None
     asked: set[str] = field(default_factory=set)
+    clock: Clock = field(default_factory=NoClock)
 
     def fold(self, name: str, text: str, limit: int) -> str:
-        """The text itself."""
+        """Return the text itself: nothing is stored in a file."""
         return text
 
 
@@ -65,8 +69,29 @@ def test_the_books_say_why_a_call_was_made(live: Live, ai: AIServer) -> None:
     assert (costs[retried.id].cost, costs[retried.id].retries) == (1.0, 1.0)
 
 
+def test_what_a_paused_task_asks_later_is_no_retry_and_its_own_answers_save_nothing(live: Live, ai: AIServer) -> None:
+    ai.answer(priced(0))
+
+    async def twice(item: Any) -> str:
+        first = await item.ask(f"first {item.input}")
+        second = await item.ask(f"second {item.input}")
+        return f"{first.text} {second.text}"
+
+    pipeline = live.know(batch("twice", handler=twice, retry=ff.Retry(limit=1, first=0.01)))
+    task = live.client.submit(pipeline, items=[1, 2], budget="1.50")
+    with live.working(concurrency=1):
+        live.until(task, "paused")
+        live.client.raise_budget(task.id, by=20)
+        live.until(task, "completed")
+    [books] = [row for row in live.client.costs("task") if row.name == task.id]
+    assert (len(ai.paid), books.cost, books.retries) == (4, 4.0, 0.0)
+    assert live.client.get(task.id).spending.cached == 0, (
+        "the first answer was read again by the item that had paid for it"
+    )
+
+
 async def made(live: Live) -> Desk:
-    """A desk is made where an event loop runs."""
+    """Make a desk inside an event loop, which it needs."""
     return Desk(live.store)
 
 
@@ -79,7 +104,7 @@ def test_a_budget_costs_two_statements_per_call_and_none_without_one(live: Live,
         statements[given[2].partition(" ")[0]] += 1
 
     def asked(budget: float | None) -> int:
-        """The statements of 100 calls, once the first have been measured."""
+        """The number of statements of 100 calls, after 100 others have been measured."""
         task = live.client.submit(live.pipelines[0], items=["a"], budget=budget)
         [claimed] = live.worker(f"w-{task.id}").claim(1)
         asking_of = Attempt(task.id, live.client.lookup.row(task.id).number, claimed.id, claimed.lease)

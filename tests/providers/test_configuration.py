@@ -1,4 +1,4 @@
-"""Is a provider what `fanfold.toml` and the environment say it is?"""
+"""A provider is configured by `fanfold.toml` and the environment."""
 
 import os
 from pathlib import Path
@@ -71,7 +71,7 @@ def test_a_name_with_a_dash_is_found_in_the_environment(tmp_path: Path) -> None:
         ('[providers."My Own"]\nmodel = "x"', "cannot be the name"),
     ],
 )
-def test_what_can_not_be_used_is_named(tmp_path: Path, text: str, told: str) -> None:
+def test_what_cannot_be_used_is_named(tmp_path: Path, text: str, told: str) -> None:
     with pytest.raises(BadInput, match=told):
         load({}, written(tmp_path, text))
 
@@ -116,7 +116,7 @@ def test_the_default_is_the_one_whose_key_is_there(tmp_path: Path, monkeypatch: 
 
 
 def test_an_unknown_provider_is_answered_with_the_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"There are: openai.*\[providers.mine\]"):
+    with pytest.raises(BadInput, match=r"Known providers: openai.*\[providers.mine\]"):
         find("mine", load({}, tmp_path))
 
 
@@ -137,13 +137,13 @@ def nobody_ready(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def test_a_model_of_an_unknown_provider_is_told_with_the_known_ones_and_the_way_out() -> None:
     for entry in ("nosuch/model", "nosuch:model", "nosuch::model"):
         said = unknown_model(entry) or ""
-        assert "There are: openai, anthropic, ollama, lmstudio." in said
+        assert "Known providers: openai, anthropic, ollama, lmstudio." in said
         assert "[providers.nosuch] in fanfold.toml" in said
     assert [unknown_model(one) for one in ("", "local", "gpt-5", "ollama:qwen:7b", "openai", "openai::x/y")] == [
         None
     ] * 6
     assert [unknown_provider(one) for one in ("", "local", "ollama")] == [None] * 3
-    assert "There is no provider 'nix' to ask." in (unknown_provider("nix") or "")
+    assert "Unknown provider 'nix'." in (unknown_provider("nix") or "")
 
 
 @pytest.mark.usefixtures("nobody_ready")

@@ -1,10 +1,10 @@
-"""Is the cost what it says, and unknown where it is unknown?"""
+"""Costs are computed correctly, and are unknown if the price is unknown."""
 
 import pytest
 
-from fanfold.model.values.questions import Spending, Usage, cost_of_calls, money
+from fanfold.model.money.questions import Spending, Usage, cost_of_calls, money
 from fanfold.providers.configuration import Provider
-from fanfold.providers.prices import cost_of
+from fanfold.providers.costs.prices import cost_of
 
 USED = Usage(input_tokens=1_000, output_tokens=100)
 

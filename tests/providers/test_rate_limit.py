@@ -1,4 +1,4 @@
-"""A rate limit closes when a service refuses, waits longer each time, lets one call try, and opens again by itself."""
+"""A rate limit closes when a service refuses, for longer each time. Then it lets one call try, and opens by itself."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,13 +9,13 @@ import pytest
 from fanfold.providers import rate_limit as rate_limits
 from fanfold.providers.configuration import Provider
 from fanfold.providers.rate_limit import RateLimit
-from fanfold.providers.services import ServiceTrouble, TroubleKind
+from fanfold.providers.services.service import ServiceTrouble, TroubleKind
 
 NO_JITTER: Callable[[float, float], float] = lambda low, high: high  # noqa: E731
 
 
 class Clock:
-    """Seconds that pass only when told to."""
+    """A manual clock, in seconds."""
 
     def __init__(self) -> None:
         self.now = 1_000.0
@@ -32,7 +32,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def rate_limit(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> RateLimit:
-    """A rate limit of four places whose dice always show the highest number."""
+    """A rate limit with four slots, whose random pauses are always the longest."""
     monkeypatch.setattr("random.uniform", NO_JITTER)
     return RateLimit(Provider("fake", concurrency=4), clock)
 
@@ -119,7 +119,7 @@ def test_a_rate_limit_that_stays_closed_gives_the_place_to_other_work(rate_limit
         async with rate_limit.place():
             return "inside"
 
-    with pytest.raises(ServiceTrouble, match="fake asked to wait") as caught:
+    with pytest.raises(ServiceTrouble, match="fake asked for a wait") as caught:
         asyncio.run(story())
     assert caught.value.kind is TroubleKind.LIMITED
     assert caught.value.after == rate_limits.PATIENCE + 50

@@ -1,4 +1,4 @@
-"""Is every answer and every fault of a service understood, in both protocols?"""
+"""Every answer and every fault of a service is understood, in all protocols."""
 
 import asyncio
 import resource
@@ -9,7 +9,15 @@ import pytest
 
 from fanfold.errors import BadInput
 from fanfold.providers.configuration import Provider
-from fanfold.providers.services import Finish, Reply, Request, ServiceTrouble, TroubleKind, connect, seconds_to_wait
+from fanfold.providers.services.service import (
+    Finish,
+    Reply,
+    Request,
+    ServiceTrouble,
+    TroubleKind,
+    connect,
+    seconds_to_wait,
+)
 from tests.ai_protocol import inside, too_many_requests
 from tests.ai_server import AIServer
 
@@ -17,7 +25,7 @@ JPEG = b"\xff\xd8\xff\xe0 picture"
 
 
 def provider(server: AIServer, kind: str) -> Provider:
-    address = server.openai_url if kind == "openai" else server.url
+    address = server.url if kind == "anthropic" else server.openai_url
     return Provider("fake", kind, address, model="fake-large", timeout=60, price_input=1.0, price_output=2.0)
 
 
@@ -32,7 +40,7 @@ def call(who: Provider, **asked: Any) -> Reply:
     return asyncio.run(once())
 
 
-@pytest.fixture(params=["openai", "anthropic"])
+@pytest.fixture(params=["openai", "responses", "anthropic"])
 def service(request: pytest.FixtureRequest, ai: AIServer) -> Provider:
     """The fake service in each of the protocols."""
     return provider(ai, request.param)
@@ -49,7 +57,7 @@ def test_a_question_with_a_picture_arrives_whole(service: Provider, ai: AIServer
 
 
 def test_a_machine_without_open_files_is_told_from_a_service_that_is_gone(service: Provider) -> None:
-    call(service)  # Its library is loaded bit by bit, and needs files for that.
+    call(service)  # Parts of its library are loaded on the first call, which needs open files.
 
     async def once() -> None:
         asked, before = connect(service), resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -60,7 +68,7 @@ def test_a_machine_without_open_files_is_told_from_a_service_that_is_gone(servic
             resource.setrlimit(resource.RLIMIT_NOFILE, before)
             await asked.close()
 
-    with pytest.raises(ServiceTrouble, match="Raise the limit of open files") as met:
+    with pytest.raises(ServiceTrouble, match="Raise the limit on open files") as met:
         asyncio.run(once())
     assert met.value.kind is TroubleKind.UNREACHABLE
 
@@ -89,7 +97,7 @@ def test_how_an_answer_ended_is_known(service: Provider, ai: AIServer, fault: st
 )
 def test_each_fault_has_its_meaning(service: Provider, ai: AIServer, fault: str, kind: TroubleKind) -> None:
     if fault == "insufficient_quota" and service.kind == "anthropic":
-        kind = TroubleKind.LIMITED  # A code of the other protocol: here it is a 429 like any other.
+        kind = TroubleKind.LIMITED  # This code belongs to the other protocol: here it is an ordinary 429.
     ai.next(fault)
     with pytest.raises(ServiceTrouble) as met:
         call(replace(service, timeout=0.5) if fault == "hang" else service)
@@ -190,7 +198,7 @@ def test_the_key_comes_from_the_environment(ai: AIServer, monkeypatch: pytest.Mo
 
 def test_a_library_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "anthropic", None)
-    monkeypatch.delitem(__import__("sys").modules, "fanfold.providers.anthropic", raising=False)
+    monkeypatch.delitem(__import__("sys").modules, "fanfold.providers.services.anthropic", raising=False)
     with pytest.raises(BadInput, match=r"pip install 'fanfold\[anthropic\]'"):
         connect(Provider("x", "anthropic"))
 

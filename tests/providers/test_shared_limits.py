@@ -1,4 +1,4 @@
-"""One rate limit for all processes: never more than it allows in any minute, nearly all of it used, few visits to the rows."""
+"""All processes share one rate limit: they never exceed it in any minute, use nearly all of it, and rarely visit its rows."""
 
 import asyncio
 from bisect import bisect_right
@@ -7,25 +7,25 @@ from pathlib import Path
 
 import pytest
 
-from fanfold.model.rate_limits import Dimension, Level
+from fanfold.model.money.rate_limits import Dimension, Level
 from fanfold.providers.limits.blocks import Blocks
 from fanfold.providers.limits.lease import HoldWish, LimitRows, Refusal, Visit
 from fanfold.providers.limits.need import NOTHING
 from fanfold.providers.limits.shared import MustWait, SharedLimit
-from fanfold.store.rows.rate_limits import Taken
+from fanfold.store.rows.money.rate_limits import Taken
 from tests.installation import Installation, set_clock
 from tests.providers.limit_processes import CALL, run_processes
 
 
 def most_in_a_minute(calls: list[float]) -> int:
-    """The most calls in any 60 seconds, wherever they begin."""
+    """The most calls in any 60 consecutive seconds."""
     return max(bisect_right(calls, moment + 60.0 - 1e-9) - place for place, moment in enumerate(calls))
 
 
 def test_four_processes_with_fifty_coroutines_use_a_minute_fully_and_never_exceed_it(
     database_url: str, tmp_path: Path
 ) -> None:
-    """Real processes, each with its own connections; the clock that all of them read is turned by hand."""
+    """Real processes, each with its own connections, and one manual clock for all of them."""
     found = run_processes(database_url, tmp_path, processes=4, coroutines=50, size=60, seconds=125)
     assert most_in_a_minute(found.calls) <= 60
     assert sum(moment < 120 for moment in found.calls) >= 0.95 * 120

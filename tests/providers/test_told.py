@@ -1,11 +1,11 @@
-"""What services say about their limits is understood, however they say it."""
+"""The limits that services report are understood in every format."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from fanfold.model.rate_limits import Dimension
+from fanfold.model.money.rate_limits import Dimension
 from fanfold.providers.configuration import Provider
 from fanfold.providers.limits.told import (
     ToldLimit,
@@ -16,7 +16,7 @@ from fanfold.providers.limits.told import (
     told_in,
     until_tomorrow,
 )
-from fanfold.providers.services import TroubleKind, refusal, trouble_inside
+from fanfold.providers.services.service import TroubleKind, refusal, trouble_inside
 
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
 FAKE = Provider("fake")
@@ -78,7 +78,7 @@ def test_limits_are_found_in_the_headers_of_anthropic() -> None:
 
 
 def test_requests_per_day_are_told_from_requests_per_minute_by_the_time_they_take_to_come_back() -> None:
-    """Groq states requests per day under the name that others use for requests per minute."""
+    """Groq reports requests per day under the name that others use for requests per minute."""
     headers = {
         "x-ratelimit-limit-requests": "14400",
         "x-ratelimit-remaining-requests": "14370",

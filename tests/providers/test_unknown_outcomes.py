@@ -1,4 +1,4 @@
-"""A call whose answer was lost may have been paid: it is counted and shown, and repeated under its key where there is one."""
+"""A call whose answer was lost may be charged: it is counted and shown, and repeated with its idempotency key if any."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 
 import fanfold as ff
 from fanfold.providers.configuration import Provider
-from fanfold.providers.services import TroubleKind, time_out
+from fanfold.providers.services.service import TroubleKind, time_out
 from tests.ai_protocol import refused, too_many_requests
 from tests.ai_server import AIServer
 from tests.engine.live import Live
@@ -27,7 +27,7 @@ def live(database_url: str, tmp_path: Path) -> Iterator[Live]:
 
 @pytest.fixture
 def sqlite_live(sqlite_url: str, tmp_path: Path) -> Iterator[Live]:
-    """The same on SQLite alone."""
+    """An installation with real workers, on SQLite only."""
     made = Live(sqlite_url, tmp_path / "data")
     yield made
     made.store.close()
@@ -39,7 +39,7 @@ async def ask(item: Any) -> str:
 
 
 def asked(live: Live, limit: int = 1) -> ff.Task:
-    """A task of one item, which has been done."""
+    """Run a task with one item to its end."""
     pipeline = batch(handler=ask, retry=ff.Retry(limit=limit, first=0.01))
     task = live.client.submit(live.know(pipeline), items=["one"])
     with live.working():
@@ -52,7 +52,7 @@ def test_a_lost_answer_counts_as_possibly_paid_and_is_shown(sqlite_live: Live, a
     task = asked(sqlite_live)
     assert [call.outcome for call in sqlite_live.client.calls(task.id)] == ["no answer", "taken"]
     assert (task.spending.calls, task.spending.possibly_paid, len(ai.paid)) == (1, 1, 2)
-    assert sqlite_live.client.items(task.id)[0].failures == 1, "it is counted, so that it does not go on for ever"
+    assert sqlite_live.client.items(task.id)[0].failures == 1, "it is counted, so that it does not continue forever"
 
 
 @pytest.mark.parametrize("fault", LOST)
@@ -101,11 +101,11 @@ def test_no_library_repeats_a_call_by_itself(
 
 
 class ConnectTimeout(Exception):
-    """Named as the HTTP library names it."""
+    """An error with the name that the HTTP library uses."""
 
 
 class ReadTimeout(Exception):
-    """Named as the HTTP library names it."""
+    """An error with the name that the HTTP library uses."""
 
 
 @pytest.mark.parametrize(

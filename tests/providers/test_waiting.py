@@ -1,4 +1,4 @@
-"""Waiting for a service is seen, costs few requests, calls a person after ten minutes, and ends by itself."""
+"""Waiting for a service is visible, costs few requests, ends by itself, and after ten minutes asks for a person."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -69,7 +69,7 @@ def test_a_service_that_is_not_there_is_named_and_found_again(
 
 
 class Troubled:
-    """A task whose items wait for a service, with a clock that is turned by hand."""
+    """A task whose items wait for a service, with a manual clock."""
 
     def __init__(self, installation: Installation, clock: HandClock) -> None:
         self.installation = installation
@@ -84,7 +84,7 @@ class Troubled:
         return "good"
 
     def wait(self, minutes: float) -> ff.Task:
-        """Let the time pass, trying again whenever a try is due."""
+        """Advance the clock, and work whenever a retry is due."""
         end = self.clock.now + timedelta(minutes=minutes)
         while self.clock.now < end:
             self.installation.work()
@@ -95,7 +95,7 @@ class Troubled:
 
 @pytest.fixture
 def troubled(database_url: str, tmp_path: Path) -> Iterator[Troubled]:
-    """A task that waits."""
+    """A task that waits for its service."""
     clock = HandClock()
     made = Installation(database_url, tmp_path / "data", clock)
     yield Troubled(made, clock)
@@ -115,7 +115,7 @@ def test_after_ten_minutes_a_person_is_called_and_it_still_goes_on_by_itself(tro
     assert client.list(needs_you=True) == []
     later = troubled.wait(6)
     assert later.state == "active"
-    assert later.needs_you == "rate limited by fake since 00:00 UTC; it goes on by itself as soon as fake answers"
+    assert later.needs_you == "rate limited by fake since 00:00 UTC; it resumes by itself as soon as fake answers"
     assert [task.id for task in client.list(needs_you=True)] == [troubled.task.id]
     troubled.good = True
     done = troubled.wait(1)
@@ -151,7 +151,7 @@ def test_while_others_move_nothing_is_said_and_when_all_that_runs_waits_it_is(
 
 @pytest.fixture
 def clock() -> HandClock:
-    """A clock turned by hand."""
+    """A manual clock."""
     return set_clock()
 
 

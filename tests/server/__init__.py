@@ -1,1 +1,1 @@
-"""Does the server answer as it should?"""
+"""Tests of the server."""

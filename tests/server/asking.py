@@ -1,4 +1,4 @@
-"""How does a test ask the server? Inside the process, through the whole app with its guard; or over a real socket."""
+"""Sends requests to the server for tests: inside the process, through the whole app and its guard, or over a socket."""
 
 import socket
 import threading
@@ -27,7 +27,7 @@ KNOWN_ROUTES: list[BaseRoute] = []
 
 
 def app_of(place: AppState) -> FastAPI:
-    """The app for a place. What FastAPI learns about included routes, for up to 0.4 s of each app, it learns only once."""
+    """The app for an installation. FastAPI's work on included routes, up to 0.4 s for each app, is done only once."""
     app = make_app(place)
     if not KNOWN_ROUTES:
         KNOWN_ROUTES.extend(app.router.routes)
@@ -42,7 +42,7 @@ def token(installation: Installation, name: str, role: str = "member", owner: st
 
 
 class Asker:
-    """A server for one installation, asked without a socket; ``with_token`` asks as somebody."""
+    """A server for one installation, called without a socket; ``with_token`` authenticates."""
 
     def __init__(self, installation: Installation, **rules: Any) -> None:
         self.place = AppState(installation.store, {one.name: one for one in installation.pipelines}, **rules)
@@ -50,18 +50,18 @@ class Asker:
         self.client = TestClient(self.app, base_url=BASE, follow_redirects=False, raise_server_exceptions=True)
 
     def ask(self, method: str, path: str, **rest: Any) -> httpx2.Response:
-        """One request to the API; the path begins behind its prefix, unless it begins with `//`."""
+        """One request to the API; the path is relative to its prefix, unless it begins with `//`."""
         address = path[1:] if path.startswith("//") else f"/api/v1{path}"
         return self.client.request(method, address, **rest)
 
     def get(self, path: str, **rest: Any) -> Any:
-        """The JSON of an answer that must be good."""
+        """The JSON of a successful response."""
         answer = self.ask("GET", path, **rest)
         assert answer.status_code == 200, answer.text
         return answer.json()
 
     def post(self, path: str, value: Any = None, *, status: int = 200, **rest: Any) -> Any:
-        """The JSON of an answer that must have the status."""
+        """The JSON of a response with this status."""
         answer = self.ask("POST", path, json=value, **rest)
         assert answer.status_code == status, answer.text
         return answer.json()

@@ -1,4 +1,4 @@
-"""What does a test of the server get?"""
+"""Fixtures for tests of the server."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.server.asking import Asker
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The live reader looks ten times as often as it does for people."""
+    """The live reader polls ten times as often as in production."""
     monkeypatch.setattr(live, "INTERVAL_SECONDS", 0.05)
 
 

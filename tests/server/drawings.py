@@ -1,4 +1,4 @@
-"""Which functions draw pictures in tests? They run in a child process, so they stand in a small module."""
+"""Functions that draw pictures in tests. They run in a child process, so they are in a small module."""
 
 import base64
 import os
@@ -22,3 +22,10 @@ def draw(wish: str) -> Any:
     if wish == "hang":
         time.sleep(3_600)
     return {"rubbish": b"<script>alert(1)</script>", "nothing": None, "text": "a picture"}.get(wish, DOT)
+
+
+def draw_page(wish: str, page: int = 1) -> bytes:
+    """A picture that tells which page was asked for; there are three."""
+    if page > 3:
+        raise ValueError(f"{wish} has no page {page}")
+    return DOT + str(page).encode()

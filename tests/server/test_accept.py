@@ -1,4 +1,4 @@
-"""Can a person keep fallbacks as they are, over HTTP and in the pages, without the fallback being hidden?"""
+"""A person accepts degraded results over HTTP and in the pages, and the mark stays visible."""
 
 import pytest
 
@@ -62,15 +62,15 @@ def test_the_pages_show_the_button_and_afterwards_that_it_was_accepted(
     assert "keep these 2 as they are" in shown
     assert press(asker, f"tasks/{task}/accept") == 303
     listed = page(asker, "/")
-    assert "2 items by fallback, accepted" in listed
+    assert "2 items degraded, accepted" in listed
     assert button not in listed
     assert f'id="task-{task}"' not in page(asker, "/?show=needs")
     shown = page(asker, f"/tasks/{task}")
-    assert shown.count("2 items by fallback, accepted") == 2
+    assert shown.count("2 items degraded, accepted") == 2
     assert "not loud enough" in shown
     assert button not in shown
     assert 'data-all="dgdg"' in shown, "the grid still says so"
-    assert page(asker, f"/tasks/{task}/items?degraded=true").count("by fallback, accepted") == 2
+    assert page(asker, f"/tasks/{task}/items?degraded=true").count("degraded, accepted") == 2
 
 
 def test_one_item_is_accepted_on_its_own_page(asker: Asker, installation: Installation) -> None:
@@ -81,7 +81,7 @@ def test_one_item_is_accepted_on_its_own_page(asker: Asker, installation: Instal
     shown = page(asker, address)
     assert "Accepted as it is." in shown
     assert f'action="/tasks/{task}/accept"' not in shown
-    assert "2 items by fallback, 1 accepted" in page(asker, f"/tasks/{task}")
+    assert "2 items degraded, 1 accepted" in page(asker, f"/tasks/{task}")
     assert f'action="/tasks/{task}/accept"' not in page(asker, f"/tasks/{task}/item?key=1")
 
 
@@ -99,20 +99,20 @@ def test_many_rows_are_accepted_in_the_list(asker: Asker, installation: Installa
     assert press(asker, "bulk", command="accept", task=task) == 200
     assert installation.client.get(task).unaccepted == 0
     asked = asker.ask("POST", "//bulk/preview", data={"command": "accept", "task": task}, headers=HTML)
-    assert "it has no unaccepted fallback results" in asked.text
+    assert "it has no degraded results that still need accepting" in asked.text
 
 
 @pytest.mark.parametrize(
     "sentence",
     [
-        "{items} by fallback, accepted",
-        "{items} by fallback, {count} accepted",
-        "by fallback, accepted",
+        "{items} degraded, accepted",
+        "{items} degraded, {count} accepted",
+        "degraded, accepted",
         "keep as it is",
         "keep these {count} as they are",
         "Accepted as it is.",
         "accept",
-        "it has no unaccepted fallback results",
+        "it has no degraded results that still need accepting",
     ],
 )
 def test_it_is_said_in_chinese_too(sentence: str) -> None:

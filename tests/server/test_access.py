@@ -1,4 +1,4 @@
-"""Does everybody get what is theirs, and nothing else? Tokens, roles and owners, on every route."""
+"""Everyone can reach their own tasks and nothing else: tokens, roles and owners, on every route."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Can the actions of an application be taken over HTTP and from the page, by those who may change things?"""
+"""The actions of an application run over HTTP and from the page, for those who may change things."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Are answers small, told apart by their content, and right for HEAD and for ranges that make no sense?"""
+"""Responses are compressed, have ETags, and are right for HEAD and for invalid ranges."""
 
 import asyncio
 import gzip

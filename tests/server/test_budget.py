@@ -1,11 +1,11 @@
-"""Can a budget be set, seen and raised over HTTP and in the page?"""
+"""A budget is set, shown and raised over HTTP and in the page."""
 
 import pytest
 
+from fanfold.model.money.amounts import PARTS
 from fanfold.model.text.sentences import say
-from fanfold.model.values.money import PARTS
 from fanfold.server.web.frame.languages import Words
-from fanfold.store.rows.budgets import task_scope
+from fanfold.store.rows.money.budgets import task_scope
 from tests.installation import Installation
 from tests.server.asking import Asker, token
 from tests.server.test_honest import HTML, page

@@ -1,4 +1,4 @@
-"""Does the comparison tell what has changed, and nothing else?"""
+"""A comparison shows what has changed, and nothing else."""
 
 import random
 import time
@@ -91,7 +91,7 @@ def test_large_texts_take_a_bounded_time(unit: str) -> None:
 
 
 def chinese(lines: int, length: int) -> tuple[str, str]:
-    """Two texts of so many lines, in each of which every third character is another, between lines that are the same."""
+    """Two texts with lines in which every third character differs, between equal lines."""
     generator = random.Random(1)
     before = [[chr(generator.randrange(0x4E00, 0x9000)) for _ in range(length)] for _ in range(lines)]
     after = [["字" if at % 3 == 0 else letter for at, letter in enumerate(line)] for line in before]

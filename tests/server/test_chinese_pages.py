@@ -1,4 +1,4 @@
-"""A reader of Chinese is told in Chinese why things wait, fail and are refused; a program gets codes and parameters."""
+"""Chinese readers see in Chinese why things wait, fail and are refused; programs get codes and parameters."""
 
 import re
 
@@ -9,7 +9,7 @@ from fanfold.engine.take_action import VERB
 from fanfold.model.endings import Ending
 from fanfold.model.external import EXTERNAL_COMMANDS
 from fanfold.model.lifecycle import TASK_MOVES
-from fanfold.model.values.questions import money
+from fanfold.model.money.questions import money
 from fanfold.server.web.chinese import WORDS
 from fanfold.server.web.frame.languages import Words, learn
 from fanfold.server.web.frame.templating import duration, size
@@ -110,7 +110,7 @@ def test_why_items_wait_for_a_person_is_said_in_chinese_throughout(asker: Asker,
     shown = page(asker, f"/tasks/{task}")
     assert "无法确定外部作业" in shown
     assert "您可以：重试这 1 项" in shown
-    assert "nobody knows" not in shown
+    assert "is unknown whether" not in shown
     assert "fanfold external" not in shown
 
 

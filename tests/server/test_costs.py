@@ -1,4 +1,4 @@
-"""Are the books there over HTTP and in the page, for each owner its own?"""
+"""Costs are shown over HTTP and in the page, to each owner only their own."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Can a program decide about parts of results, one or many at a time, and see what was decided?"""
+"""A program decides about parts of results, one or many at a time, and lists the decisions."""
 
 import json
 import re
@@ -143,7 +143,7 @@ def test_a_decision_is_made_on_the_page_of_an_item(asker: Asker, installation: I
         "接受",
         "拒绝",
         "替换",
-        "撤回",
+        "撤销",
     ]
     for said in ({"verdict": "replace", "value": "one\r\ntwo"}, {"part": "known", "verdict": "undo"}):
         data = {"item": "a", "stage": "read", "part": "word", **said}

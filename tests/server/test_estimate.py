@@ -1,10 +1,11 @@
-"""Is the cost of a task told over HTTP and in the page before it starts?"""
+"""The cost of a task is estimated over HTTP and in the page before it starts."""
 
 import json
 
 import pytest
 
 import fanfold as ff
+from tests.ai_protocol import Reply
 from tests.ai_server import AIServer
 from tests.engine.pipelines import batch
 from tests.installation import Installation
@@ -57,3 +58,34 @@ def test_the_page_offers_an_estimate_before_the_start(asker: Asker, installation
     assert "约 $3.00" in chinese.text
     viewer = {"authorization": f"Bearer {token(installation, 'eve', 'viewer', '*')}"}
     assert asker.ask("POST", "/estimate", json=fields, headers=viewer).status_code == 403
+
+
+def test_the_api_takes_a_sample_and_tells_what_the_whole_task_costs(
+    asker: Asker, installation: Installation, ai: AIServer
+) -> None:
+    ai.answer(Reply(text="yes", input_tokens=500, output_tokens=500))
+    task = asker.post("/tasks", {"pipeline": "silent", "items": list(range(8)), "sample": 2}, status=201)
+    installation.work()
+    paused = asker.get(f"/tasks/{task['id']}")
+    assert (paused["state"], paused["done"], len(ai.paid)) == ("paused", 2, 2)
+    made = asker.get(f"/tasks/{task['id']}/estimate")
+    assert (made["sampled"], made["items"], made["spent"]) == (2, 8, 2.0)
+    assert made["lanes"][0]["expected"] == 8.0
+    shown = page(asker, f"/tasks/{task['id']}")
+    assert "about $8.00" in shown
+    assert "do the rest" in shown
+    assert asker.ask("POST", f"//tasks/{task['id']}/resume", headers=HTML).status_code == 303
+    installation.work()
+    assert asker.get(f"/tasks/{task['id']}")["state"] == "completed"
+    assert "do the rest" not in page(asker, f"/tasks/{task['id']}")
+
+
+def test_the_form_takes_a_sample(asker: Asker, installation: Installation) -> None:
+    fields = {"pipeline": "silent", "values": "[1, 2, 3]", "sample": "2"}
+    assert asker.ask("POST", "//submit", data=fields, headers=HTML).status_code == 303
+    [task] = installation.client.list()
+    assert installation.client.lookup.row(task.id).sample == 2
+    for wrong in ("-1", "many", "1.5"):
+        refused = asker.ask("POST", "//submit", data=fields | {"sample": wrong}, headers=HTML)
+        assert refused.status_code in (400, 422), wrong
+    assert len(installation.client.list()) == 1

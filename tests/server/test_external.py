@@ -1,4 +1,4 @@
-"""Can a program see external jobs, and decide about those of unknown outcome?"""
+"""A program lists external jobs, and resolves those with an unknown outcome."""
 
 from tests.engine.jobs import JobService, raising
 from tests.installation import Installation
@@ -17,7 +17,7 @@ def test_external_jobs_are_listed_and_decided_about(asker: Asker, installation: 
     task = made(installation, service)
     assert asker.get(f"/tasks/{task}")["held"] == 1
     [item] = asker.get(f"/tasks/{task}/items")["items"]
-    assert "nobody knows" in item["held"]
+    assert "it is unknown whether" in item["held"]
     [job] = asker.get(f"/tasks/{task}/external")["jobs"]
     assert (job["item"], job["state"], job["job"], job["key"]) == ("1", "unknown", None, f"{task}/render/1")
     asker.post(f"/tasks/{task}/external/explode", status=404)

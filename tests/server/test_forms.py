@@ -1,4 +1,4 @@
-"""Can a result be had in the forms of its application over HTTP and from the page, and is a failure told?"""
+"""A result is available in its application's forms over HTTP and from the page, and failures are reported."""
 
 import re
 import tempfile
@@ -8,6 +8,7 @@ import pytest
 
 import fanfold as ff
 from tests.engine.offering import lines
+from tests.engine.test_forms import begun
 from tests.installation import Installation
 from tests.server.asking import Asker
 
@@ -76,8 +77,21 @@ def test_a_task_without_a_result_has_no_forms(at: Asker, installation: Installat
 
 def test_the_pipeline_tells_its_forms_and_the_page_offers_them(at: Asker, task: ff.Task) -> None:
     [known] = at.get("/pipelines")
-    assert known["forms"][0] == {"name": "table", "label": "Table", "media_type": "text/csv", "ending": ".csv"}
+    table = {"name": "table", "label": "Table", "media_type": "text/csv", "ending": ".csv", "partial": True}
+    assert known["forms"][0] == table
     page = at.ask("GET", f"//tasks/{task.id}", headers=HTML).text
     menu = page[page.index("download-menu") :]
     assert re.findall(r"result\?form=(\w+)", menu)[:2] == ["table", "packed"]
     assert "Table" in menu
+
+
+def test_results_so_far_can_be_downloaded_while_the_task_runs(at: Asker, installation: Installation) -> None:
+    task = begun(installation)
+    answer = at.ask("GET", f"/tasks/{task.id}/result?form=table&partial=1")
+    assert (answer.status_code, answer.text) == (200, "1,1 one\n")
+    refused = at.ask("GET", f"/tasks/{task.id}/result?form=packed&partial=1")
+    assert (refused.status_code, refused.json()["code"]) == (409, "task_stopped")
+    page = at.ask("GET", f"//tasks/{task.id}", headers=HTML).text
+    menu = page[page.index("download-menu") :]
+    assert "so far: 1 of 3" in menu
+    assert re.findall(r"result\?form=(\w+)&amp;partial=1", menu) == ["table"]

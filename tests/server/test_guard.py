@@ -1,4 +1,4 @@
-"""Is a request from elsewhere refused, is every answer sealed, and is every body bounded?"""
+"""Foreign requests are refused, every response has security headers, and every body is limited."""
 
 from collections.abc import Iterator
 from pathlib import Path

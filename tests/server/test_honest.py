@@ -1,4 +1,4 @@
-"""Do the pages show what is not plain success? Fallbacks, items that wait for a person, and sentences without commands."""
+"""The pages show degraded results, items that wait for a person, and sentences without terminal commands."""
 
 import re
 
@@ -6,7 +6,7 @@ import pytest
 
 import fanfold as ff
 from fanfold.apps.pdf import pdf
-from fanfold.engine.queries.page import PageQueries
+from fanfold.engine.queries.web_queries import WebQueries
 from fanfold.server.web.frame.languages import Words, learn
 from tests.cli.samples import words
 from tests.engine.jobs import JobService
@@ -65,7 +65,7 @@ def test_the_grid_marks_what_is_degraded(asker: Asker, installation: Installatio
 def test_a_run_of_items_is_marked_when_one_of_them_is(installation: Installation, width: int) -> None:
     task = installation.client.submit(words, items=["a", "b", "poor", "c", "d", "e"])
     installation.work()
-    cells = PageQueries(installation.client.lookup).cells(task.id, most=6 // width)
+    cells = WebQueries(installation.client.lookup).cells(task.id, most=6 // width)
     assert (cells.width, cells.letters) == (width, {1: "ddgddd", 2: "dgd", 3: "gd"}[width])
 
 
@@ -78,10 +78,10 @@ def test_what_is_degraded_is_told_in_list_head_and_among_what_needs_a_person(
     listed = page(asker, "/?show=needs")
     assert f'id="task-{task}"' in listed
     assert f'id="task-{plain.id}"' not in listed
-    assert "2 items by fallback" in listed
+    assert "2 items degraded" in listed
     assert '<span class="count count-needs">1</span>' in listed
     shown = page(asker, f"/tasks/{task}")
-    assert "2 items by fallback" in shown
+    assert "2 items degraded" in shown
     assert "2 × </span> not loud enough" in shown.replace("×</span>", "× </span>")
     assert 'name="degraded" value="true"' in shown
     assert [found["id"] for found in asker.get("/tasks", params={"needs_you": True})["tasks"]] == [task]
@@ -101,7 +101,7 @@ def test_an_application_names_its_items(sqlite_asker: Asker, sqlite_installation
     task = degraded(sqlite_installation)
     words.unit = ("word", "words")
     try:
-        assert "2 words by fallback" in page(sqlite_asker, "/")
+        assert "2 words degraded" in page(sqlite_asker, "/")
         assert "4 of 4 words done" in page(sqlite_asker, f"/tasks/{task}")
     finally:
         words.unit = ("item", "items")

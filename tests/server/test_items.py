@@ -1,4 +1,4 @@
-"""Is everything inside a task to be seen: items, pictures, failures, events, calls, cells and the timeline?"""
+"""The contents of a task are available: items, pictures, failures, events, calls, cells and the timeline."""
 
 import io
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.apps.pdf.making import make_pdf
 from tests.cli.samples import flaky
 from tests.installation import Installation
 from tests.server.asking import Asker
-from tests.server.drawings import DOT, draw
+from tests.server.drawings import DOT, draw, draw_page
 
 drawn = ff.Pipeline("drawn", picture=draw)
 
@@ -101,7 +101,7 @@ def test_an_output_is_json_in_which_files_are_links(sqlite_asker: Asker, sqlite_
 def test_the_picture_of_an_item_is_the_kept_one_or_drawn_now(
     sqlite_installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever the function of the pipeline does, the server answers, and draws the next one."""
+    """Whatever the pipeline's function does, the server answers, and draws the next picture."""
     wishes = ["keep", "draw", "die", "leave", "raise", "rubbish", "nothing", "text", "hang", "draw"]
     task = sqlite_installation.client.submit(sqlite_installation.know(drawn), items=wishes)
     sqlite_installation.work()
@@ -115,6 +115,22 @@ def test_the_picture_of_an_item_is_the_kept_one_or_drawn_now(
                 assert answer.headers["cache-control"].startswith("private")
             else:
                 assert (answer.status_code, answer.json()["code"]) == (404, "no_picture"), wish
+
+
+def test_each_page_of_an_item_has_a_picture_of_its_own(sqlite_installation: Installation) -> None:
+    paged = ff.Pipeline("paged", picture=draw_page)
+    paged.each(name="read")(lambda item: item.input)
+    task = sqlite_installation.client.submit(sqlite_installation.know(paged), items=["book"])
+    plain = sqlite_installation.client.submit(sqlite_installation.know(drawn), items=["draw"])
+    with (asker := Asker(sqlite_installation)).client:
+        address = f"/tasks/{task.id}/items/image?key=1"
+        assert [asker.ask("GET", f"{address}&page={page}").content[-1:] for page in (1, 3, 2)] == [b"1", b"3", b"2"]
+        assert asker.ask("GET", address).content == DOT + b"1"
+        assert len(asker.place.pictures._kept) == 4
+        for path in (f"{address}&page=4", f"/tasks/{plain.id}/items/image?key=1&page=1"):
+            answer = asker.ask("GET", path)
+            assert (answer.status_code, answer.json()["code"]) == (404, "no_picture")
+        assert asker.ask("GET", f"{address}&page=0").status_code == 422
 
 
 def test_an_item_of_a_pipeline_that_draws_nothing_has_no_picture(asker: Asker, task: str) -> None:
@@ -180,7 +196,7 @@ def test_the_cells_of_a_stage_are_letters(asker: Asker, task: str) -> None:
 def test_a_timeline_has_stages_workers_and_failed_attempts(asker: Asker, task: str) -> None:
     found = asker.get(f"/tasks/{task}/timeline")
     assert [span["stage"] for span in found["stages"]] == ["shout"]
-    (lane,) = found["lanes"]
+    (lane,) = found["rows"]
     assert (lane["worker"], sum(lane["done"]), sum(lane["failed"])) == ("first", 3, 2)
     assert sorted((one["key"], one["outcome"]) for one in found["attempts"]) == [("k2", "failed"), ("k4", "failed")]
 
@@ -211,7 +227,7 @@ def test_items_without_an_output_are_in_the_lane_of_the_worker_that_did_them(
 ) -> None:
     task = installation.client.submit(installation.know(silent))
     installation.work()
-    lanes = asker.get(f"/tasks/{task.id}/timeline")["lanes"]
+    lanes = asker.get(f"/tasks/{task.id}/timeline")["rows"]
     assert [sum(lane["done"]) for lane in lanes] == [4]
     assert lanes[0]["worker"]
     shown = asker.ask("GET", f"//tasks/{task.id}/timeline", headers={"accept": "text/html"}).text

@@ -1,4 +1,4 @@
-"""Does the server stand what strangers and accidents do to it? Lost tokens, slow pictures, large words, failing looks."""
+"""The server survives hostile and accidental input: revoked tokens, slow pictures, large texts, failing polls."""
 
 import asyncio
 import threading
@@ -78,7 +78,7 @@ def test_so_many_pictures_wait_and_no_more_and_the_same_is_drawn_once(
 ) -> None:
     release, drawn = threading.Event(), []
 
-    def slowly(_self: Pictures, _picture: object, value: object) -> bytes:
+    def slowly(_self: Pictures, _picture: object, value: object, _page: object = None) -> bytes:
         drawn.append(value)
         assert release.wait(60)
         return b"x"
@@ -104,12 +104,12 @@ def test_so_many_pictures_wait_and_no_more_and_the_same_is_drawn_once(
     assert drawn == ["a", "b", "c"]
 
 
-def test_a_picture_that_can_not_be_drawn_is_not_tried_again_at_once(
+def test_a_picture_that_cannot_be_drawn_is_not_tried_again_at_once(
     sqlite_installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried = []
 
-    def broken(_self: Pictures, _picture: object, value: object) -> bytes:
+    def broken(_self: Pictures, _picture: object, value: object, _page: object = None) -> bytes:
         tried.append(value)
         raise NotFound("it is broken", code="no_picture")
 

@@ -1,4 +1,4 @@
-"""Does everybody who watches get all that is new, and nobody what is not theirs, from one reader?"""
+"""Every watcher gets all updates of their own tasks, and no others, from one reader."""
 
 import asyncio
 import threading
@@ -105,7 +105,7 @@ def test_a_value_is_made_once_for_the_same_object() -> None:
 
 
 async def moments_of(reader: Live, watcher: Watcher[Any], count: int) -> list[Any]:
-    """The next moments, each after a look."""
+    """The next updates, each after a poll."""
     found = []
     for _ in range(count):
         reader._look(0.0)
@@ -306,7 +306,7 @@ def test_a_database_that_is_away_is_looked_at_again(
 
 
 def followed(reader: Live, task_id: str, end: threading.Event) -> list[Any]:
-    """What somebody who follows is told of the database, until ``end`` and one more word; nothing if news come before."""
+    """What a follower is told about the database, until ``end`` and one more message; nothing if an update comes first."""
 
     async def follow() -> list[Any]:
         watcher = reader.watch(task_id)
@@ -364,7 +364,7 @@ def test_a_look_that_does_not_end_is_a_lost_database(
 
 
 def test_a_database_that_was_silent_for_long_is_looked_at_again_soon() -> None:
-    """News came only after five times the silence: ten minutes after two minutes without an answer."""
+    """Updates resumed only after five times the outage: ten minutes after two minutes without an answer."""
     assert live.pause_after(0.001) == live.INTERVAL_SECONDS
     assert live.pause_after(1.0) == live.LOAD
     assert live.pause_after(120.0) == live.SILENT_SECONDS

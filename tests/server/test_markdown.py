@@ -1,4 +1,4 @@
-"""Is rendered Markdown harmless, whatever a model or a document put into it?"""
+"""Rendered Markdown is harmless, whatever a model or a document put into it."""
 
 import re
 import time

@@ -1,4 +1,4 @@
-"""Can an installation be operated over HTTP: figures, health, pipelines, providers, workers, tokens, pruning and ticks?"""
+"""An installation is operated over HTTP: metrics, health, pipelines, providers, workers, tokens, pruning, ticks."""
 
 from typing import Any
 

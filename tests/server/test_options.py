@@ -1,4 +1,4 @@
-"""Are declared options described, checked before an upload is read, and secrets used without being stored or told?"""
+"""Options are described and checked before an upload is read, and secrets are used without being stored or shown."""
 
 import json
 import logging
@@ -56,7 +56,10 @@ def test_a_wrong_option_is_refused_by_its_name(at: Asker, locked: bytes, options
     for answer in answers:
         assert (answer.status_code, answer.headers["content-type"]) == (422, "application/problem+json")
         assert (answer.json()["code"], answer.json()["field"]) == ("bad_option", field)
-        assert "may be 1 to 9" in answer.json()["detail"] or "There are: times, password" in answer.json()["detail"]
+        assert (
+            "must be from 1 to 9" in answer.json()["detail"]
+            or "Known options: times, password" in answer.json()["detail"]
+        )
     assert at.get("/tasks")["tasks"] == []
     assert at.ask("POST", "/pipelines/sealed/check", json={"options": {"times": 2}}).status_code == 204
     assert at.ask("POST", "/pipelines/nothing/check", json={}).status_code == 404
@@ -175,7 +178,7 @@ def test_a_task_without_its_file_is_refused_with_the_way_out(at: Asker) -> None:
 
 
 def test_a_failure_offers_only_what_can_help(at: Asker, installation: Installation, locked: bytes) -> None:
-    """An encrypted file is encrypted for every model: its password helps. A page that failed may have another model."""
+    """An encrypted file is encrypted for every model: its password helps. A page that failed may work with another model."""
     known = replace_options(sealed, ff.Option("provider", "provider", "Who.", "local"))
     at.place.pipelines = installation.client.pipelines = {"sealed": known}
     task = upload(at, locked).json()["id"]
@@ -237,10 +240,10 @@ def test_an_unknown_provider_is_refused_where_it_is_asked_for(
     ):
         assert answer.status_code == 422, answer.text
         assert answer.json()["field"] in options
-        assert "There are: openai, anthropic, ollama, lmstudio" in answer.json()["detail"]
-        assert "fanfold.toml" not in answer.json()["detail"], "whoever asks over HTTP may have no say in that"
+        assert "Known providers: openai, anthropic, ollama, lmstudio" in answer.json()["detail"]
+        assert "fanfold.toml" not in answer.json()["detail"], "a caller over HTTP may not be able to change that"
         assert answer.json()["sentence"]["code"] in ("no_provider", "model_without_provider")
-    with pytest.raises(ff.BadOption, match="There are: openai, anthropic, ollama, lmstudio"):
+    with pytest.raises(ff.BadOption, match="Known providers: openai, anthropic, ollama, lmstudio"):
         installation.client.submit(known, 5, options=options)
     assert [one["id"] for one in at.get("/tasks")["tasks"]] == [task]
     good = {"provider": "ollama", "model": "any/thing", "fallback": ["openai:gpt", "local"]}

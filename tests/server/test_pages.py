@@ -1,4 +1,4 @@
-"""Do the pages hold what they promise when many ask, when something goes wrong, and when somebody asks who may not?"""
+"""The pages work under load, after errors, and for readers without access."""
 
 import asyncio
 import re
@@ -12,12 +12,12 @@ from fastapi.sse import ServerSentEvent
 from starlette.types import Message
 
 from fanfold.engine.handlers.task_and_item import ItemWork
-from fanfold.engine.queries.page import PageQueries
+from fanfold.engine.queries.web_queries import WebQueries
 from fanfold.errors import DatabaseProblem
 from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.model.task import Task
 from fanfold.server.api import tasks as many
-from fanfold.server.api.shapes import BulkWish
+from fanfold.server.api.shapes import BulkRequest
 from fanfold.server.app_state import AppState
 from fanfold.server.requests.access import ANYBODY
 from fanfold.server.watching.live import Live
@@ -77,7 +77,7 @@ def test_trouble_with_a_fragment_does_not_outlive_its_cause(place: AppState) -> 
 
 
 class FirstLook:
-    """A live reader that has something happen just before its first look, after which there is nothing more."""
+    """A live reader for which something happens just before its first poll, and nothing afterwards."""
 
     def __init__(self, place: AppState, task: Task) -> None:
         self.place = place
@@ -95,7 +95,7 @@ class FirstLook:
     follow = Live.follow
 
     async def next(self) -> Moment | None:
-        """One moment, in which the event is no news."""
+        """One update in which the event is not new."""
         if self.looked:
             return None
         self.looked = True
@@ -104,7 +104,7 @@ class FirstLook:
 
 def test_what_happens_just_before_the_first_look_is_told(place: AppState) -> None:
     task = place.client().submit(words, items=["a"])
-    newest = PageQueries(place.client().lookup).latest_events(task.id, limit=1)[0].id
+    newest = WebQueries(place.client().lookup).latest_events(task.id, limit=1)[0].id
     place.live = cast(Live, FirstLook(place, task))
     request = Request({"type": "http", "headers": [], "query_string": b"", "path": "/"})
 
@@ -163,7 +163,7 @@ def test_who_may_not_submit_is_told_so_before_anything_is_read(guarded: Asker) -
     assert sent[0]["status"] == 401
 
 
-def test_a_form_that_can_not_be_read_is_refused(sqlite_asker: Asker) -> None:
+def test_a_form_that_cannot_be_read_is_refused(sqlite_asker: Asker) -> None:
     headers = {"content-type": "multipart/form-data"}
     answer = sqlite_asker.ask("POST", "//submit", content=b"--x\r\nnonsense", headers=headers)
     assert answer.status_code == 422
@@ -183,7 +183,7 @@ def test_an_unknown_task_does_not_keep_the_others_from_a_command(asker: Asker) -
 def test_a_filter_that_has_more_than_is_taken_says_so(asker: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(many, "MOST_AT_ONCE", 2)
     client = asker.place.client()
-    wish = BulkWish(command="pause", pipeline="words", dry_run=True)
+    wish = BulkRequest(command="pause", pipeline="words", dry_run=True)
     for number, more in ((1, False), (2, False), (3, True)):
         client.submit(words, items=["a"])
         report = many.bulk(client, wish)
@@ -209,7 +209,7 @@ def test_the_page_previews_and_reports_what_the_api_does(sqlite_asker: Asker) ->
 
 
 def test_the_same_providers_are_offered_for_new_tasks_and_for_retries(place: AppState) -> None:
-    assert submitting.offered(place)["services"] == ()
+    assert submitting.offered(place, place.client())["services"] == ()
     assert choices.all_choices()[0].name == "local"
     assert choices.choices(place, place.client().submit(words, items=["a"])) == ()
 
@@ -219,7 +219,7 @@ asked = Pipeline("asked", options={"provider": "Who is asked.", "model": "Which 
 
 @asked.each
 def ask(item: ItemWork) -> str:
-    """Nobody is asked here."""
+    """Nothing is queried here."""
     return "answered"
 
 

@@ -1,4 +1,4 @@
-"""Does the server stay answerable? Full disks, locked and silent databases, and clients that stop in the middle."""
+"""The server stays responsive with full disks, locked or silent databases, and clients that stop in the middle."""
 
 import errno
 import socket
@@ -17,6 +17,7 @@ from fanfold.errors import DatabaseProblem
 from fanfold.server.requests import guard, listening
 from fanfold.server.threads import database_health as pulse
 from fanfold.server.threads import database_threads as threads
+from fanfold.store import database
 from fanfold.store.dialects.sqlite_parts.sqlite_module import sqlite_module
 from fanfold.store.store import Store
 from tests.cli.samples import pages, words
@@ -71,6 +72,12 @@ def test_commands_that_wait_for_the_write_lock_hold_nobody_else_up(sqlite_instal
             blocker.execute("ROLLBACK")
         assert [post.result().status_code for post in posts] == [201] * 30
         assert place.live.looks >= 0
+
+
+def test_the_threads_of_the_server_do_not_exceed_its_connections() -> None:
+    requests = threads.READERS + threads.WRITERS + threads.UNLOCKERS + threads.MAKERS
+    live_reader, health_check = 1, 1
+    assert requests + live_reader + health_check <= database.POOL_SIZE + database.OVERFLOW
 
 
 def threads_named(beginning: str) -> int:

@@ -1,6 +1,6 @@
 """Rate limits are seen, opened and closed over HTTP, in the page and by Prometheus."""
 
-from fanfold.model.rate_limits import Dimension
+from fanfold.model.money.rate_limits import Dimension
 from tests.installation import Installation
 from tests.server.asking import Asker, token
 

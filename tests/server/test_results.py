@@ -1,4 +1,4 @@
-"""Does what came out arrive whole, in parts and by name, and can nobody get anything else by asking oddly?"""
+"""Results arrive whole, in parts and by name, and odd requests reach nothing else."""
 
 import json
 from typing import Any

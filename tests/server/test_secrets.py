@@ -1,4 +1,4 @@
-"""Is hidden what a name says to be secret, and nothing else?"""
+"""Values with secret names are hidden, and nothing else."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Answers of the API tell nobody to type a command: programs and pages have commands of their own."""
+"""Responses of the API never tell anybody to type a command: programs and pages have their own commands."""
 
 import ast
 import re
@@ -24,20 +24,29 @@ from tests.server.test_external import made
 SOURCES = Path(fanfold.__file__).parent
 ROOMS = ("engine", "model", "store", "providers", "apps", "server")
 TYPED = re.compile(r"\bfanfold (?!is\b)[a-z]+ |\bfanfold [a-z]+$|(?:^|[ (])--[a-z]")
-PARTS_OF_COMMANDS = {"fanfold ", "--item ", "fanfold db backup ", "pg_dump --format=custom --file="}
+SAID = {"sentences.py", "chinese.py"}
+"""The sentences of an application, with a code, and their translations."""
+PARTS_OF_COMMANDS = {
+    "extract papers/ --template fields.yaml -o table.xlsx",
+    "translate book.epub --to zh",
+    "fanfold ",
+    "--item ",
+    "fanfold db backup ",
+    "pg_dump --format=custom --file=",
+}
 """What commands are made of that are given to a sentence, which shows them at a terminal only, or said at an upgrade."""
 OPERATING = {
     *("doctor.py", "stalled.py", "backup.py", "revisions.py", "migrate.py", "slots.py", "tick.py", "command.py"),
     *("discovery.py", "documented.py", "operating.py"),
 }
-"""What is said to who runs the installation: in a terminal, in the log, or as a check of the doctor."""
+"""Texts for the operator: in a terminal, in the log, or as a check of the doctor."""
 
 
 def literals() -> Iterator[tuple[str, str]]:
     """Every text in the sources that names a command, but for the catalogues, with where it stands."""
     for room in ROOMS:
         for path in sorted((SOURCES / room).rglob("*.py")):
-            if path.name in OPERATING or {"catalogue", "chinese"} & {*path.parts} or path.name == "sentences.py":
+            if path.name in OPERATING or {"catalogue", "chinese"} & {*path.parts} or path.name in SAID:
                 continue
             tree = ast.parse(path.read_text())
             documents = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
@@ -116,9 +125,9 @@ def test_no_answer_of_the_api_about_a_task_names_a_command(asker: Asker, install
         text = asker.ask("GET", f"/tasks/{task}{path}").text
         assert "fanfold external" not in text, path
     page = asker.ask("GET", f"//tasks/{task}/events").text
-    assert "nobody knows whether" in page
+    assert "it is unknown whether" in page
     assert "fanfold external" not in page
-    assert asker.get(f"/tasks/{task}")["wait_reason"].startswith("1 item waits for you: nobody knows whether")
+    assert asker.get(f"/tasks/{task}")["wait_reason"].startswith("1 item waits for you: it is unknown whether")
     held = installation.client.external_jobs(task)[0].held
     assert "fanfold external" in (held or ""), "a terminal is told what to type"
 
@@ -131,7 +140,7 @@ COMMAND_IN_IT = re.compile(r"\bfanfold [a-z]|(?<!\w)--[a-z]")
 
 
 def test_the_doctor_advises_without_a_terminal_and_has_the_command_apart(asker: Asker) -> None:
-    """In the API and in the page: a sentence, and beside it what a person at a terminal could type, to be copied."""
+    """In the API and in the page: a sentence, and next to it a command that can be copied to a terminal."""
     paused = asker.post("/tasks", {"pipeline": "words", "items": ["a"]}, status=201)["id"]
     asker.post("/tasks", {"pipeline": "words", "items": ["b"]}, status=201)
     asker.post(f"/tasks/{paused}/pause")
@@ -149,5 +158,5 @@ def test_the_doctor_advises_without_a_terminal_and_has_the_command_apart(asker: 
 
 
 def test_no_sentence_of_the_doctor_has_a_command_in_it() -> None:
-    """Also those for trouble that is hard to bring about."""
+    """Also those for failures that are hard to cause."""
     assert {code for code, text in operating.SENTENCES.items() if COMMAND_IN_IT.search(text)} == set()

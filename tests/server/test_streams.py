@@ -1,4 +1,4 @@
-"""Does a stream tell everything, end when it should, and cost the database no more for two hundred than for one?"""
+"""A stream reports everything, ends when it should, and costs the database the same for 200 readers as for one."""
 
 import asyncio
 import json
@@ -117,7 +117,7 @@ def events_in_pages(installation: Installation, task: Task) -> list[int]:
 def test_an_event_between_the_watching_and_the_first_look_is_not_lost(
     sqlite_installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Somebody who comes back is told of what happened before the shared reader looked for the first time."""
+    """A reader who comes back gets what happened before the shared reader's first poll."""
     task = sqlite_installation.client.submit(words, items=["a"])
     with served(sqlite_installation) as (url, place):
         watch = place.live.watch
@@ -223,7 +223,7 @@ def test_streams_end_when_the_server_stops(installation: Installation) -> None:
 
 
 async def watch_together(port: int, path: str, count: int, meanwhile: Any) -> list[bytes]:
-    """What so many watchers got over sockets of their own; ``meanwhile`` runs once all of them have heard something."""
+    """What the watchers got, each over its own socket; ``meanwhile`` runs once all of them have got something."""
     gate = asyncio.Semaphore(0)
 
     async def watch() -> bytes:
@@ -243,7 +243,7 @@ async def watch_together(port: int, path: str, count: int, meanwhile: Any) -> li
 
 
 def cost(installation: Installation, watchers: int) -> tuple[int, int]:
-    """Looks and statements of one second-long life of a task that so many watch, from when all of them are there."""
+    """Reads and statements while this many watch a task for a second, counted from when all of them are connected."""
     task = installation.client.submit(words, items=["a"])
     found: list[int] = []
     with served(installation) as (url, place):
@@ -267,11 +267,11 @@ def cost(installation: Installation, watchers: int) -> tuple[int, int]:
 def test_two_hundred_watchers_cost_no_more_than_one(
     sqlite_installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One shared reader: not a statement more, and everybody is told of the end."""
+    """One shared reader: not one statement more, and everybody is told of the end."""
     monkeypatch.setattr(live, "INTERVAL_SECONDS", 0.5)
     looks, statements = cost(sqlite_installation, 1)
     many_looks, many_statements = cost(sqlite_installation, WATCHERS)
-    # One look more or less, as the looks fall; were each watcher to look, there would be hundreds.
+    # One poll more or less, depending on timing; if each watcher polled, there would be hundreds.
     assert many_looks <= looks + 2
     assert many_statements / many_looks <= 1.5 * statements / looks
 

@@ -1,4 +1,4 @@
-"""Does a task come in as it was sent, whatever was sent, and is nothing in it ever taken for more than a value?"""
+"""A task arrives as it was sent, and nothing in it is ever more than a value."""
 
 import base64
 import json
@@ -164,7 +164,7 @@ UNUSABLE: list[tuple[Any, int]] = [
 ]
 
 
-def test_what_can_not_be_used_is_refused_with_a_code(asker: Asker) -> None:
+def test_what_cannot_be_used_is_refused_with_a_code(asker: Asker) -> None:
     for wanted, status in UNUSABLE:
         answer = asker.ask("POST", "/tasks", json=wanted)
         assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json"), wanted
@@ -249,7 +249,7 @@ def test_a_broken_form_is_refused(sqlite_asker: Asker) -> None:
         assert sent(sqlite_asker, body, kind).status_code == 422
 
 
-def test_a_field_of_a_form_that_can_not_be_used_is_refused(asker: Asker) -> None:
+def test_a_field_of_a_form_that_cannot_be_used_is_refused(asker: Asker) -> None:
     for name, value in (("options", "{"), ("options", "[]"), ("priority", "high"), ("tags", '"x"'), ("title", "a\0b")):
         assert upload(asker, "a.txt", b"a", **{name: value}).status_code == 422
     assert asker.get("/tasks")["tasks"] == []

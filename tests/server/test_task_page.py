@@ -1,4 +1,4 @@
-"""Does the page of a task show what is, offer what can be done, and do it?"""
+"""The page of a task shows its state, offers what is possible, and does it."""
 
 import json
 import re
@@ -178,7 +178,7 @@ def test_items_are_listed_page_by_page(page: Wild) -> None:
     assert ">n0</a>" not in page.page("/items", stage="work", state="failed")
 
 
-def test_events_before_one_that_can_not_be_are_refused(page: Wild) -> None:
+def test_events_before_one_that_cannot_be_are_refused(page: Wild) -> None:
     answer = page.asker.ask("GET", f"//tasks/{page.task.id}/events?before={10**20}")
     assert answer.status_code == 422
     assert ">" in page.page("/events", before=2**62)

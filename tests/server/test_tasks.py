@@ -1,4 +1,4 @@
-"""Can tasks be listed, got, steered, steered in bulk and waited for, exactly as they say?"""
+"""Tasks are listed, shown, steered one by one and in bulk, and waited for."""
 
 import re
 import threading
@@ -204,7 +204,7 @@ def test_every_command_carries_the_name_and_the_reason_of_who_gave_it(asker: Ask
     ]
 
 
-def test_a_reason_that_can_not_be_kept_is_refused(asker: Asker) -> None:
+def test_a_reason_that_cannot_be_kept_is_refused(asker: Asker) -> None:
     task = submit(asker)
     wrong: list[Any] = [{"reason": "a\0b"}, {"reason": "x" * 1001}, {"why": "x"}, {"reason": 1}, [], "x"]
     for said in wrong:
@@ -248,7 +248,7 @@ def test_a_done_item_that_is_done_again_keeps_what_it_was(asker: Asker, installa
     assert [event["verb"] for event in asker.get(f"/tasks/{task}/events")].count("retry") == 1
 
 
-def test_a_retry_that_can_not_be_is_refused(asker: Asker, installation: Installation) -> None:
+def test_a_retry_that_cannot_be_is_refused(asker: Asker, installation: Installation) -> None:
     task = submit(asker, "a", "bad")
     installation.work()
     before = asker.get(f"/tasks/{task}")
@@ -287,7 +287,7 @@ def test_one_command_for_many_tasks_tells_what_it_did_and_what_refused(
     wish = {"command": "pause", "tasks": [one, done, one, two]}
     preview = asker.post("/tasks/commands", {**wish, "dry_run": True})
     assert (preview["done"], [refused["id"] for refused in preview["refused"]]) == ([one, two], [done])
-    assert "it is completed" in preview["refused"][0]["reason"]
+    assert "the task is completed" in preview["refused"][0]["reason"]
     assert ids(asker, state="paused") == []
     assert asker.post("/tasks/commands", wish)["done"] == [one, two]
     assert ids(asker, state="paused") == [two, one]

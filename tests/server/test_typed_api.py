@@ -1,4 +1,4 @@
-"""Typed values over HTTP and on the page: JSON comes in as the handler wants it, and goes out readable."""
+"""Typed values over HTTP and on the page: JSON is converted for the handler, and shown as readable JSON."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ def test_what_was_submitted_as_objects_is_shown_the_same(at: Asker, installation
     [
         ({"title": "One"}, "Chapter needs a field `written`"),
         ({**WRITTEN, "more": 1}, "Chapter has no field `more`"),
-        ({**WRITTEN, "written": "soon"}, "Chapter.written: 'soon' does not make a date"),
-        ({**WRITTEN, "title": 5}, "Chapter.title: 5 does not make a str"),
-        ("One", "'One' does not make a Chapter"),
-        ([WRITTEN], "does not make a Chapter"),
+        ({**WRITTEN, "written": "soon"}, "Chapter.written: 'soon' cannot be converted to date"),
+        ({**WRITTEN, "title": 5}, "Chapter.title: 5 cannot be converted to str"),
+        ("One", "'One' cannot be converted to Chapter"),
+        ([WRITTEN], "cannot be converted to Chapter"),
     ],
 )
 def test_json_that_does_not_fit_is_refused_at_submit(

@@ -1,4 +1,4 @@
-"""Is what an item made shown by the view that its application has chosen?"""
+"""The output of an item is shown by the view that its application has chosen."""
 
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,10 @@ def test_every_view_that_can_be_chosen_is_a_file_of_its_own() -> None:
 
 
 def test_a_view_that_there_is_not_is_refused() -> None:
-    with pytest.raises(ff.BadPipeline, match=r"There is no view 'table'. There are: document, text, json\."):
-        ff.Pipeline("p", view="table")
+    with pytest.raises(
+        ff.BadPipeline, match=r"Unknown view 'images'. Use one of: document, record, table, changes, text, json\."
+    ):
+        ff.Pipeline("p", view="images")
 
 
 def shown(asker: Asker, installation: Installation, view: str, output: Any) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Do the API and the page call things what their application calls them, in the reader's language?"""
+"""The API and the page use the application's words, in the reader's language."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Do the pages say what failed, and offer what can help, and nothing that cannot?"""
+"""The pages say what failed, and offer what can help, and nothing that cannot."""
 
 import re
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ def split(task: ff.TaskWork) -> list[str]:
     if task.input.read_text() == "locked" and not task.options.get("password"):
         raise ff.Permanent("It is encrypted.", code="encrypted")
     if task.input.read_text() == "noise":
-        raise ff.Permanent("It is no book.", code="not_a_book")
+        raise ff.Permanent("It is not a book.", code="not_a_book")
     return ["1", "2", "3"]
 
 
@@ -89,7 +89,7 @@ def test_a_failed_split_is_no_failed_page(asker: Asker, installation: Installati
     assert row_of(found)[4:6] == ("", "split")
     assert dict(fields(found))["progress"].endswith(" %, split failed")
     for shown in (row(asker, task), head(asker, task)):
-        assert "split failed: It is no book." in shown
+        assert "split failed: It is not a book." in shown
         assert "1 page" not in shown
         assert "1 failed" not in shown
     assert ">split failed</h2>" in page(asker, f"/tasks/{task}")

@@ -1,4 +1,4 @@
-"""Does the page speak Chinese throughout? Every text of the templates, every state, command and sentence of the engine."""
+"""The page is fully translated to Chinese: all template texts, states, commands and sentences."""
 
 import re
 import string
@@ -102,7 +102,7 @@ def test_what_only_helps_at_a_terminal_is_marked_in_both_languages() -> None:
     unclosed = {code for code, text in sentences.SENTENCES.items() if text.count("[[") != text.count("]]")}
     assert not unclosed
     assert {code for code, text in sentences.SENTENCES.items() if "[[" in text} <= marked
-    for code, text in sentences.SENTENCES.items():  # A program is not given what only a terminal is told.
+    for code, text in sentences.SENTENCES.items():  # A program does not get text meant only for a terminal.
         assert sentence_gaps(without_typed(text)) <= sentence_gaps(without_typed(catalogue.ENGLISH[code])), code
 
 
@@ -174,7 +174,7 @@ ALWAYS_MANY = {
     "Start over: {count} items will be redone{cost}.",
     "{count} items wait for you",
 }
-"""Said only where there are two or more, or in Chinese."""
+"""Shown only for two or more, or in Chinese."""
 
 
 def test_no_text_of_the_pages_says_one_items() -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from fanfold.store.rows.answers import Calls
+from fanfold.store.rows.money.answers import Calls
 from fanfold.store.schema.tables import calls
 from tests.simulation.money import Till
 from tests.simulation.watch import require
@@ -39,7 +39,7 @@ def all_is_accounted_for(world: World) -> None:
 def _calls_add_up(till: Till, item: int, spending: Any, own: int) -> None:
     lost = till.sent[item] - till.answered[item]
     paid, possibly = (spending.calls - own, spending.possibly_paid) if spending is not None else (0, 0)
-    # Who dies with its answer on the way to the database may have been the last to know.
+    # A process that dies with its answer on the way to the database may be the last one that knew it.
     require(till.answered[item] <= paid <= till.sent[item], f"{paid} paid calls of {item}: {till}")
     least = lost - (paid - till.answered[item])
     require(

@@ -38,9 +38,9 @@ class SimulatedDatabase(Database):
         self.on_commit: Callable[[Any], None] | None = None
         """Called after every commit that has changed tasks, items, events or permits, with what was to be seen before that."""
         self.seen: Callable[[], Any] = lambda: True
-        """What there is to be seen now."""
+        """What can be seen now."""
         self.changes = 0
-        """Commits that others hear of."""
+        """Commits that others are notified of."""
         self.statements: Counter[str] = Counter()
         """How many each process has made."""
         self.every_commit_is_heard = True

@@ -1,4 +1,4 @@
-"""What must hold of decisions in the end: the last merge of a completed task has read every one of them."""
+"""What must hold for decisions at the end: the last merge of a completed task has read all of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def all_decisions_are_merged(world: World, number: int, found: dict[int, Any]) -> None:
-    """The merge was given the latest decision about each part of each result, and none that was taken back."""
+    """The merge got the latest decision about each part of each result, and none that was undone."""
     task, plan = world.watch.now.tasks[number], world.watch.plan(number)
     merge = plan.merge_to_repeat(plan.stages[-1].name)
     source = None if merge is None else plan.last_each(merge.name)

@@ -31,7 +31,7 @@ class Unit:
 
 @dataclass
 class Expected:
-    """Goes through the stages of one task as the documentation says, and notes what becomes of each item."""
+    """Goes through the stages of one task as documented, and records the outcome of each item."""
 
     plan: Plan
     options: dict[str, Any]
@@ -68,7 +68,7 @@ class Expected:
             return Verdict.FAILED
         self.units = _numbered(plans)
         self._note(stage, "1", None)
-        return Verdict.GO_ON
+        return Verdict.CONTINUE
 
     def _each(self, stage: PlannedStage) -> Verdict:
         done = []
@@ -87,13 +87,13 @@ class Expected:
         value = [(unit.name, unit.value) for unit in self.units]
         self._note(stage, "1", value)
         self.previous = (value, [unit.plan for unit in self.units])
-        return Verdict.GO_ON
+        return Verdict.CONTINUE
 
     def _step(self, stage: PlannedStage) -> Verdict:
         value, plans = self.previous or (None, None)
         self._note(stage, "1", [value, stage.name])
         self.previous = ([value, stage.name], plans)
-        return Verdict.GO_ON
+        return Verdict.CONTINUE
 
 
 def collide(plans: list[ItemPlan]) -> bool:

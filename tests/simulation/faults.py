@@ -116,7 +116,7 @@ class Faults:
         return True
 
     def at(self, point: str) -> None:
-        """Something may happen here, to the process that runs now; then others may run."""
+        """A fault may strike the running process here; then others may run."""
         process = self.schedule.current.process
         commits = 4 if point in (BEFORE_COMMIT, AFTER_COMMIT) else 1
         if self._strikes(f"crash at {point}", self.odds.crash * commits):
@@ -131,13 +131,13 @@ class Faults:
         self.schedule.pause(point)
 
     def freeze(self, process: Process) -> None:
-        """Nothing of the process runs for a while; then it goes on as if nothing had happened."""
+        """Nothing of the process runs for a while; then it continues as if nothing had happened."""
         seconds = self.schedule.dice.choice(FREEZES)
         process.frozen_until = self.schedule.now + seconds
         self.schedule.note(f"*** {process.name} is frozen for {seconds:g} s", "-")
 
     def stall(self) -> None:
-        """One thread stands still while the others of its process go on: what it knows gets old. A pulse never does."""
+        """One thread stands still while the others of its process continue: what it knows becomes outdated. Never a heartbeat."""
         actor = self.schedule.current
         if actor.name.endswith("/pulse") or not self._strikes("stall", self.odds.stall):
             return
@@ -184,7 +184,7 @@ class Faults:
         return sa.exc.OperationalError("a statement", None, refusal(*said))
 
     def answer(self) -> None:
-        """The commit went through, but nobody hears of it."""
+        """The commit succeeded, but its answer is lost."""
         if self._strikes("lost answer", self.odds.lost_answer):
             self.schedule.note("*** the answer to the commit is lost")
             raise DatabaseProblem("Simulated: the connection was lost after the commit.", code="unreachable")

@@ -1,4 +1,4 @@
-"""What a seed turns on. Each seed plays a few features at the same time, so that short runs reach odd combinations."""
+"""The features that a seed turns on. Each seed uses a few at the same time, so that short runs reach odd combinations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 ODDS = {"comes_back": 0.35, "heard": 0.25, "alone": 0.5, "crowd": 0.08, "cron": 0.15, "idle": 0.15}
 """How likely each feature is; the others have `OTHERWISE`."""
 OTHERWISE = 0.25
-LATER = ("decides", "stalls")
+LATER = ("decides", "stalls", "batches", "budgets", "samples")
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,19 @@ class Features:
     decides: bool = False
     """People decide about parts of results, at any time."""
     stalls: bool = False
-    """Single threads stand still between two transactions while the others of their process go on; every copy is a large one."""
+    """One thread at a time stands still between two transactions while its process continues; every copy is a large one."""
+
+    batches: bool = False
+    """Items ask questions in the batch lane, in shared budgets. The clock is not stepped then, nor does time leap."""
+
+    budgets: bool = False
+    """Tasks have small budgets, which are used up and raised while they run."""
+    samples: bool = False
+    """Some tasks are submitted with a sample."""
 
     @classmethod
     def drawn(cls, dice: random.Random, seed: int) -> Features:
-        """Some of them. What came later has dice of its own: where it is off, a seed tells the story that it told before."""
+        """Some of them. Later features have their own dice: where one is off, a seed gives the same run as before."""
         drawn = {
             one.name: dice.random() < ODDS.get(one.name, OTHERWISE) for one in fields(cls) if one.name not in LATER
         }

@@ -13,12 +13,14 @@ from typing import Any
 
 from fanfold.engine.handlers.task_and_item import ItemWork, TaskWork
 from fanfold.engine.handlers.work import Work
-from fanfold.engine.queries.results import Results
+from fanfold.engine.queries.results.task_result import Results
 from fanfold.errors import PauseTask, Permanent, Temporary
 from fanfold.model.item import NewItem, later
+from tests.simulation.batched import BatchService, Lane
 from tests.simulation.faults import HANDLER, Faults
 from tests.simulation.money import Till
 from tests.simulation.parts import STAGE
+from tests.simulation.purse import OWN_PARTS, Purse
 from tests.simulation.schedule import Violation
 from tests.simulation.service import Service
 
@@ -32,7 +34,7 @@ Attempt = tuple[int, int]
 
 
 def mark(item: int, lease: int) -> str:
-    """How results name the attempt that made them."""
+    """How results identify the attempt that made them."""
     return f"{item}.{lease}"
 
 
@@ -54,9 +56,15 @@ class Witness:
     def __post_init__(self) -> None:
         self.service = Service(self.faults)
         self.till = Till()
+        self.batches = BatchService(self.faults)
+
+    lane: Lane = field(init=False)
+    """The way of questions to batches."""
+    purse: Purse = field(init=False)
+    """Pays for calls within the budgets of tasks."""
 
     def begins(self, work: Work) -> None:
-        """A handler begins: no lease is ever given out twice."""
+        """A handler starts: no lease is ever given out twice."""
         claimed, who = work._claimed, STAGE.schedule.current.process.name
         STAGE.schedule.note(f"begins {claimed.stage} {claimed.key}, lease {claimed.lease}")
         before = self.begun.get((claimed.id, claimed.lease))
@@ -71,6 +79,11 @@ class Witness:
         if self.in_transaction():
             STAGE.schedule.fail(Violation(f"user code inside a write transaction: {what}"))
         self.faults.at(HANDLER)
+
+    def uses(self, work: Work) -> None:
+        """A handler says what it has used by itself: nothing is reserved for that, so a budget may be exceeded by it."""
+        self.purse.beyond[work._row.number] += OWN_PARTS
+        self.till.uses(work)
 
     def ends(self, work: Work, source: Any) -> str:
         """A handler has a result, made from the attempts that ``source`` names; returns its mark."""
@@ -102,9 +115,11 @@ def each(witness: Witness, in_loop: bool, ordinal: int) -> Any:
     def in_thread(item: ItemWork) -> Any:
         witness.begins(item)
         if item.input["plan"]["costs"]:
-            witness.till.uses(item)
+            witness.uses(item)
         if item.input["plan"]["calls"]:
             witness.till.call(item, witness.faults)
+        for _ in range(item.input["plan"]["pays"]):
+            witness.purse.pay(item, witness.faults, witness.till)
         for number in range(item.input["plan"]["writes"]):
             _write(item, number)
             STAGE.schedule.sleep(0.6)
@@ -115,11 +130,13 @@ def each(witness: Witness, in_loop: bool, ordinal: int) -> Any:
     async def in_the_loop(item: ItemWork) -> Any:
         witness.begins(item)
         if item.input["plan"]["costs"]:
-            witness.till.uses(item)
+            witness.uses(item)
         for number in range(item.input["plan"]["writes"]):
             _write(item, number)
             await asyncio.sleep(0.6)
         await _slept(item.input["plan"])
+        if item.input["plan"]["asks"]:
+            await witness.lane.ask(item)
         if item.input["plan"]["job"]:
             await witness.service.do(item, item.input["plan"]["job"])
         return work(item)
@@ -128,7 +145,7 @@ def each(witness: Witness, in_loop: bool, ordinal: int) -> Any:
 
 
 async def _slept(plan: dict[str, Any]) -> None:
-    """Take as long as planned; one that is deaf goes on for a while after it was cancelled."""
+    """Take as long as planned; one that ignores cancellation continues for a while after it."""
     try:
         await asyncio.sleep(plan["seconds"])
     except asyncio.CancelledError:

@@ -1,4 +1,4 @@
-"""What may be left in the end: no row without its task or item, no file without a row, no row without its file."""
+"""What may be left at the end: no row without its task or item, no file without a row, no row without its file."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ def nothing_is_left_over(world: World) -> None:
     files = {path.relative_to(folder / "blobs").as_posix() for path in (folder / "blobs").glob("*/*")}
     if world.features.shared:
         require(FOREIGN in files, "a file of another database is gone")
-        known = {key.partition("/")[0] for key in named}  # Others may be anybody's.
+        known = {key.partition("/")[0] for key in named}  # Other files may belong to anybody.
         files = {key for key in files if key.partition("/")[0] in known}
     require(files <= named, f"files that no row names: {sorted(files - named)}")
     require(named <= files, f"rows whose file is gone: {sorted(named - files)}")
     scratch = world.store.own_scratch([path.name for path in world.store.scratch.glob("*")])
-    # In a folder that is shared nobody knows whose scratch files these are: they stay.
+    # In a shared folder nobody knows whose scratch files these are, so they stay.
     require(world.features.shared or not scratch, f"left in the scratch folder: {scratch}")
 
 

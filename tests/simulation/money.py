@@ -23,11 +23,11 @@ class Till:
     """Counts calls as the service does, and what handlers say they have used."""
 
     sent: Counter[int] = field(default_factory=Counter)
-    """Calls that went out, by item."""
+    """Calls that were sent, by item."""
     answered: Counter[int] = field(default_factory=Counter)
     """Calls whose answer is in the ledger."""
     unsure: Counter[int] = field(default_factory=Counter)
-    """Calls that were perhaps noted, and never sent, as the answer to the note was lost."""
+    """Calls that may have been recorded but were never sent, because the answer to the record was lost."""
     used: dict[tuple[int, int], Process] = field(default_factory=dict)
     """Attempts that have used something by themselves, and where they ran."""
 
@@ -56,7 +56,7 @@ class Till:
 
 
 def _persistently(write: Callable[[], Any]) -> None:
-    """What was paid for is written down, however often the database has to be asked."""
+    """What was paid is recorded, however often the database must be asked."""
     while True:
         try:
             write()

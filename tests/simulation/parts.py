@@ -56,7 +56,7 @@ class Event:
         self._is_set = True
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until it is set, or so long."""
+        """Wait until it is set, or for this long."""
         return STAGE.schedule.pause("an event", self.is_set, timeout)
 
 
@@ -246,7 +246,7 @@ class Loop(asyncio.SelectorEventLoop):
         return asyncio.wrap_future((executor or self._helpers).submit(func, *args), loop=self)
 
     def abandon(self) -> None:
-        """The process died: no coroutine goes on, and none may do anything while it is thrown away."""
+        """The process died: no coroutine continues, and none may do anything while it is thrown away."""
         for task in asyncio.all_tasks(self):
             task._log_destroy_pending = False  # type: ignore[attr-defined]
             coroutine = task.get_coro()

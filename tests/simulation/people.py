@@ -1,4 +1,4 @@
-"""What people and other processes do to a run, beside its workers: commands, ticks, sweeps, kills, late results."""
+"""What people and other processes do during a run, besides its workers: commands, ticks, sweeps, kills, late results."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from fanfold.model.plan import Kind
 from fanfold.store.schema import tables
 from tests.simulation.faults import is_short
 from tests.simulation.handlers import SPOILED
+from tests.simulation.purse import raise_budget
 from tests.simulation.readers import read
 from tests.simulation.watch import Row, require
 
@@ -44,7 +45,7 @@ TICKS = 5
 
 
 class People:
-    """Everybody who is not a worker."""
+    """Everybody except the workers."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -62,6 +63,8 @@ class People:
             often += [self._read, self._read]
         if self.world.features.decides:
             often += [self.decide] * 4
+        if self.world.features.budgets:
+            often += [self._raise] * 2
         return [self._command] * 4 + often * 2 + [self._kill, self._stop, self._twice, self._series, self._series]
 
     def does(self, what: str, act: Callable[[], object], *, at_risk: bool = True) -> None:
@@ -112,6 +115,12 @@ class People:
             self._read()
         if self.world.features.decides:
             self.decide()
+
+    def _raise(self) -> None:
+        """Somebody raises the budget of a task."""
+        if tasks := self.world.watch.now.tasks:
+            number = self.dice.choice(sorted(tasks))
+            self.does(f"raises the budget of {number}", lambda: raise_budget(self.world, number))
 
     def _read(self) -> None:
         """Somebody reads a result, while somebody else may have it redone."""
@@ -291,7 +300,7 @@ class People:
             )
 
     def _twice(self) -> None:
-        """Two people submit something under one key: the same, or different work, which one of them must be told."""
+        """Two people submit under one key: the same work, or different work, which must be refused for one of them."""
         key, owner = self.dice.choice(("mine", "yours")), self.dice.choice(OWNERS)
         name, options = self.world.drawn()
         for _ in range(2):
@@ -300,7 +309,7 @@ class People:
                 name, options = self.world.drawn()
 
     def _redeliver(self) -> None:
-        """What a worker has settled before, or never got through with, comes in once more: late, and perhaps twice."""
+        """What a worker has settled before, or could never write, arrives once more: late, and perhaps twice."""
         if not self.deliveries:
             return
         claimer, name, settled = self.dice.choice(self.deliveries[-20:])
@@ -313,7 +322,7 @@ class People:
         )
 
     def _late(self) -> None:
-        """Somebody whose lease on an item is over settles it in every way, and writes to it: nothing moves."""
+        """A process whose lease on an item is over settles it in every way, and writes to it: nothing changes."""
         over = [item for item in self.world.watch.now.items.values() if item["lease"] > (item["state"] == "running")]
         if not over:
             return

@@ -42,6 +42,8 @@ BEHAVIOUR: dict[str, tuple[Any, ...]] = {
     "deaf": (1.0, 4.0),
     "calls": (True,),
     "costs": (True,),
+    "asks": (True,),
+    "pays": (1, 2),
     "job": tuple(
         {"finds": finds, "waits": waits, "looks": looks, "fails": fails}
         for finds in (True, False)
@@ -50,7 +52,7 @@ BEHAVIOUR: dict[str, tuple[Any, ...]] = {
     ),
 }
 """What an item may do, and how: take long, fail, be hopeless in an `each`, meet a rate limit, wait, stream, report, write."""
-OF_FEATURES = {"job": "external", "calls": "paid", "costs": "paid"}
+OF_FEATURES = {"job": "external", "calls": "paid", "costs": "paid", "asks": "batches", "pays": "budgets"}
 """What items do only where the run has a feature, and then in any case."""
 HABITS = sorted(BEHAVIOUR.keys() - OF_FEATURES.keys())
 
@@ -75,13 +77,14 @@ class Shape:
     @classmethod
     def drawn(cls, dice: random.Random, features: Features) -> Shape:
         """Any that makes sense; external jobs need an `each` stage in the loop."""
-        kinds = dice.choice([kinds for kinds in SEQUENCES if not features.external or "each" in kinds])
+        needs_each = features.external or features.batches
+        kinds = dice.choice([kinds for kinds in SEQUENCES if not needs_each or "each" in kinds])
         one = dice.choice((None, None, 1, 2))
         several = dice.random() < 0.25
         limits = tuple(dice.choice((None, 1, 2)) if several else one if kind == "each" else None for kind in kinds)
         return cls(
             kinds,
-            in_loop=features.external or dice.random() < 0.4,
+            in_loop=features.external or features.batches or dice.random() < 0.4,
             gate=dice.choice((None, None, None, "merge", "each")),
             limits=limits,
             takes=tuple(dice.choice((0.0, 0.0, 1.0, 6.0)) for _ in kinds),
@@ -131,7 +134,7 @@ class Habits:
 
 
 def plain_item(number: int, seconds: float = 0.0) -> dict[str, Any]:
-    """An item that does what it should, at once or in so many seconds."""
+    """An item that does what it should, at once or after some seconds."""
     never = (
         "fails",
         "limited",
@@ -148,6 +151,8 @@ def plain_item(number: int, seconds: float = 0.0) -> dict[str, Any]:
         "deaf",
         "calls",
         "costs",
+        "asks",
+        "pays",
     )
     return {"key": f"k{number}", "seconds": seconds, "hopeless": None} | dict.fromkeys(never, 0)
 

@@ -1,4 +1,4 @@
-"""How much workers ask while there is nothing to do: little, however many tasks there were."""
+"""Idle workers run few statements, however many tasks there were."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold in the end: nothing is lost, nothing was done twice in effect, and all is as in a run without trouble."""
+"""What must hold at the end: nothing is lost, nothing took effect twice, and all is as in an undisturbed run."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from fanfold.model.lifecycle import FINISHED_TASKS
 from fanfold.model.plan import Kind
 from fanfold.store.schema.tables import externals, items
 from tests.simulation.accounts import all_is_accounted_for
+from tests.simulation.batched import every_answer_is_paid_and_counted_once
 from tests.simulation.decided import all_decisions_are_merged
 from tests.simulation.expected import Expected
 from tests.simulation.handlers import mark
@@ -50,6 +51,8 @@ def reckon(world: World) -> None:
     _jobs_are_known(world)
     _slots_are_free(world)
     all_is_accounted_for(world)
+    if world.features.batches:
+        every_answer_is_paid_and_counted_once(world)
     nothing_is_left_over(world)
 
 
@@ -65,7 +68,7 @@ def _as_in_peace(world: World) -> None:
 
 
 def _is_poisoned(world: World, number: int) -> bool:
-    """Whether an item was lost so often that it may have been given up, where that is possible."""
+    """Whether an item was lost often enough that it may have been given up, where that is possible."""
     limit = world.store.settings.crash_limit
     return world.features.poison and any(item["crashes"] >= limit for item in world.watch.now.of(number))
 
@@ -115,7 +118,7 @@ def _all_leave(world: World) -> None:
 
 
 def _merges_saw_what_is_there(world: World, told: Told, found: dict[int, Any]) -> None:
-    """What a merge was given are the results that are there now, each made by the attempt that counts."""
+    """A merge got the current results, each made by the attempt that counts."""
     if world.watch.now.tasks[told.number]["state"] != "completed":
         return
     plan = world.watch.plan(told.number)

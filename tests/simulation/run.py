@@ -28,7 +28,7 @@ class Outcome:
     seed: int
     problem: str
     digest: str
-    """Of the whole trace, where it was asked for: the same seed gives the same."""
+    """The hash of the whole trace, if it was asked for: the same seed gives the same."""
     commits: int
     moments: int
     struck: Counter[str]

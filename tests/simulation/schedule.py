@@ -18,11 +18,11 @@ LONGEST = 130
 
 
 class ProcessDied(BaseException):
-    """The process of this actor was killed: whatever the actor still does is done by nobody."""
+    """The process of this actor was killed: whatever the actor still does has no effect."""
 
 
 class Violation(AssertionError):
-    """Something happened that must never happen."""
+    """Something that must never happen has happened."""
 
 
 @dataclass(eq=False)
@@ -143,7 +143,7 @@ class Schedule:
         self.pause("sleep", seconds=seconds)
 
     def kill(self, process: Process) -> None:
-        """The process dies here and now; its threads unwind before anybody else runs, and can do nothing more."""
+        """The process dies now; its threads unwind before anything else runs, and can do nothing more."""
         if not process.dead:
             process.dead = True
             self.note(f"*** {process.name} is killed", "-")

@@ -1,4 +1,4 @@
-"""What must hold after every commit: a picture of the whole database is compared with the one before."""
+"""What must hold after every commit: a snapshot of the whole database is compared with the previous one."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ Row = Mapping[str, Any]
 ITEM_CHANGES, TASK_CHANGES = set(pairs(ITEM_MOVES)), set(pairs(TASK_MOVES))
 TASK_COLUMNS = (
     "number", "pipeline", "state", "stage", "ending", '"plan"', "updated_at", "owner", '"key"', "missing", "generation",
+    "sample",
 )  # fmt: skip
 ITEM_COLUMNS = (
     "id",
@@ -45,7 +46,7 @@ EVENT_COLUMNS = ("id", "task", "verb", "source", "target", "stage")
 
 
 READ_EVERY = 5
-"""The public reads are compared with the tables at one look in so many."""
+"""The public reads are compared with the tables once in this many checks."""
 
 
 class Picture:
@@ -75,7 +76,8 @@ class Picture:
         self.permits = rows("permits", ("item", "lease", "name"), "ORDER BY item")
         self.events: dict[int, list[Row]] = {} if before is None else dict(before.events)
         self.last_event: int = 0 if before is None else before.last_event
-        for row in rows("events", EVENT_COLUMNS, f"WHERE item IS NULL AND id > {self.last_event} ORDER BY id"):
+        moves = f"item IS NULL AND verb <> 'budget' AND id > {self.last_event}"
+        for row in rows("events", EVENT_COLUMNS, f"WHERE {moves} ORDER BY id"):
             self.events[row["task"]] = [*self.events.get(row["task"], ()), row]
             self.last_event = row["id"]
 
@@ -129,7 +131,7 @@ class Watch:
             return Picture(connection, before)
 
     def look(self, seen: Picture) -> None:
-        """Compare what a commit made of the database with what it may make of it, after what its transaction had seen."""
+        """Compare what a commit changed with what it may change, given what its transaction had seen."""
         # On PostgreSQL, events can become visible in another order than that of their ids.
         before, self.now = self.now, self._picture(self.now if self.database.dialect.name == "sqlite" else None)
         self.looks += 1
@@ -138,8 +140,17 @@ class Watch:
         self._items(before, seen)
         self._tasks(before)
         self._permits()
+        self._samples()
         if self.looks % READ_EVERY == 0:
             self._reads()
+
+    def _samples(self) -> None:
+        """Of a task with a sample, nothing behind the sample runs."""
+        for number, task in self.now.tasks.items():
+            if task["sample"] is not None:
+                running = [one for one in self.now.of(number, task["stage"]) if one["state"] == "running"]
+                behind = [one for one in running if one["seq"] > task["sample"]]
+                require(not behind, f"behind the sample of {task}: {behind}")
 
     def redone(self, task: int) -> int:
         """How often people have had a task, or items of it, done again."""

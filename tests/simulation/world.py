@@ -1,4 +1,4 @@
-"""One run: workers, people and trouble as a seed deals them out; then calm, and a reckoning."""
+"""One run: workers, people and trouble as chosen by a seed; then calm, and the final checks."""
 
 from __future__ import annotations
 
@@ -40,6 +40,8 @@ from fanfold.engine.worker.claiming import claim as claiming
 from fanfold.errors import DatabaseProblem, FanfoldError, IllegalMove
 from fanfold.model import retry
 from fanfold.model.pipelines.pipeline import Pipeline
+from fanfold.providers.batches import carry, deliver, question_lane
+from fanfold.providers.costs import call_budget, measured_costs
 from fanfold.settings import Settings
 from fanfold.store import store as store_room
 from fanfold.store.files import folder as blobs
@@ -48,6 +50,7 @@ from fanfold.store.items.large import drafts
 from fanfold.store.items.large import reset_queue as stored_resets
 from fanfold.store.rows import removal as stored_removal
 from fanfold.store.upgrade.migrate import ensure
+from tests.simulation.batched import AGAIN_SECONDS, PROVIDER, InOneThread, Lane, are_over, carry_in_the_run
 from tests.simulation.database import SimulatedStore
 from tests.simulation.faults import BEGINNING, Faults, Odds
 from tests.simulation.features import Features
@@ -56,6 +59,7 @@ from tests.simulation.leftovers import move_in
 from tests.simulation.parts import STAGE, Asyncio, Executor, NoWatchdog, Queue, Threading, Time
 from tests.simulation.people import OWNERS, People
 from tests.simulation.pipelines import Habits, Shape, made, plain_item
+from tests.simulation.purse import Purse, is_stopped_by_budget, raise_budget
 from tests.simulation.quiet import idle_workers_are_quiet
 from tests.simulation.reckoning import reckon
 from tests.simulation.schedule import Process, Schedule, Violation
@@ -140,7 +144,7 @@ CLOCKED = (
         work,
         tick,
     ),
-    *(removal, store_room, timing, external, shortages),
+    *(removal, store_room, timing, external, shortages, call_budget, measured_costs),
 )
 
 
@@ -234,9 +238,10 @@ class World:
             self.faults.odds.short = self.dice.choice((0.1, 0.4))
         if self.features.stalls:
             self.faults.odds.stall = self.dice.choice((0.03, 0.15))
-        if self.features.external:
+        if self.features.external or self.features.batches:
             self.faults.odds.clock_step = self.schedule.leaps = 0.0
         self.witness = Witness(self.faults)
+        self.witness.lane, self.witness.purse = Lane(self.store), Purse(self.store)
         if self.features.decides:
             self.witness.merge_seconds = self.dice.choice((0.0, 1.0, 4.0))
         self.size = self.dice.choice(SIZES)
@@ -285,6 +290,8 @@ class World:
                 self._trouble()
                 self._calm()
                 self._aftermath()
+                if self.features.batches:
+                    self._let_batches_end()
                 if self.features.idle:
                     idle_workers_are_quiet(self)
                 reckon(self)
@@ -319,7 +326,7 @@ class World:
         self.schedule.sleep(1.0)
 
     def _calm(self) -> None:
-        """No more faults: every task comes to its end by itself, once nobody holds it up."""
+        """No more faults: every task ends by itself, once nobody stops it."""
         self.faults.on, self.schedule.leaps = False, 0.0
         self.schedule.note("*** calm", "-")
         for actor in self.schedule.actors:
@@ -329,7 +336,7 @@ class World:
             self.people.stop(self.people.living())
         self.hire(at_risk=False)
         if not self.schedule.pause("the people", self.people.are_gone, PATIENCE):
-            raise Violation(f"people wait for ever: {self.schedule.standing()}")
+            raise Violation(f"people wait forever: {self.schedule.standing()}")
         self.let_all_finish()
 
     def _aftermath(self) -> None:
@@ -339,6 +346,14 @@ class World:
             self._until_all_is_over()
         if self.features.decides:
             self._review()
+
+    def _let_batches_end(self) -> None:
+        """Questions of failed and deleted tasks come to their end as well."""
+        end = self.schedule.now + PATIENCE
+        while not are_over(self):
+            if self.schedule.now > end:
+                raise Violation("questions or batches stay open")
+            self.schedule.sleep(5.0)
 
     def _review(self) -> None:
         """People decide about what is finished, several at a time, with trouble as before; then calm comes again."""
@@ -351,14 +366,14 @@ class World:
 
     def _until_all_is_over(self) -> None:
         if not self.schedule.pause("the people", self.people.are_gone, PATIENCE):
-            raise Violation(f"people wait for ever: {self.schedule.standing()}")
+            raise Violation(f"people wait forever: {self.schedule.standing()}")
         self.let_all_finish()
 
     def let_all_finish(self) -> None:
         """Wait until every task is finished, which takes a bounded time.
 
         Slow items one after the other, each tried three times, may take longer than the patience that one of them needs. So it
-        begins anew whenever more items are settled than ever before, as long as the task is not repeated without end.
+        begins again whenever more items are settled than ever before, as long as the task is not repeated endlessly.
         """
         began, most = self.schedule.now, 0
         end = began + PATIENCE + self.faults.set_back
@@ -384,7 +399,9 @@ class World:
         unfinished = []
         for number, task in list(self.watch.now.tasks.items()):
             try:
-                if task["state"] in ("paused", "waiting"):
+                if task["state"] == "paused" and self.features.budgets and is_stopped_by_budget(self, number):
+                    raise_budget(self, number)
+                elif task["state"] in ("paused", "waiting"):
                     steering.resume(number)
                 elif task["state"] == "partial" and number in merged:
                     self.merge(steering, number)
@@ -442,7 +459,12 @@ class World:
     def submit_drawn(self) -> None:
         """A new task of any pipeline."""
         name, options = self.drawn()
-        self.submit(name, options, owner=self.dice.choice(OWNERS), priority=self.dice.choice((0, 0, 0, 1, 7)))
+        wanted: dict[str, Any] = {"owner": self.dice.choice(OWNERS), "priority": self.dice.choice((0, 0, 0, 1, 7))}
+        if self.features.budgets:
+            wanted["budget"] = self.witness.purse.wish()
+        if self.features.samples:
+            wanted["sample"] = self.dice.choice((0, 1, 1, 2))
+        self.submit(name, options, **wanted)
 
     def drawn(self) -> tuple[str, dict[str, Any]]:
         """A pipeline, and the options of a new task of it."""
@@ -512,6 +534,11 @@ def probed_in_the_run(_shortages: Any) -> str | None:
     return Hints.world.faults.lasting_shortage()
 
 
+def beside_in_the_run(*words: str) -> Any:
+    """A function beside a service, in the world of the run that is under way."""
+    return carry_in_the_run(Hints.world)(*words)
+
+
 def dead_in_the_run(host: str, pid: int) -> bool:
     """Whether a process is gone, in the world of the run that is under way."""
     return Hints.world.is_dead(host, pid)
@@ -537,13 +564,19 @@ def on_stage() -> Iterator[None]:
         (turn, "_settle_and_claim", settle_in_the_run),
         (threads, "SimpleQueue", Queue),
         (pulse, "os", ThisProcess),
-        (pulse, "new_worker_id", lambda name: f"{name}-{LUCK.token_hex(2)}"),
+        *((module, "new_worker_id", lambda name: f"{name}-{LUCK.token_hex(2)}") for module in (pulse, tick)),
         (sweep, "is_dead", dead_in_the_run),
         (retry, "random", LUCK),
         (submit, "secrets", LUCK),
         (blobs, "secrets", LUCK),
         (resetting, "uuid", LUCK),
-        *((module, "secrets", LUCK) for module in (abandoned, copying, leftovers, resets)),
+        *((module, "secrets", LUCK) for module in (abandoned, copying, leftovers, resets, carry)),
+        *((module, "beside_service", beside_in_the_run) for module in (services, tick)),
+        *((module, "asyncio", InOneThread) for module in (question_lane, call_budget)),
+        (carry, "load", lambda: {PROVIDER.name: PROVIDER}),
+        (carry, "AGAIN_SECONDS", AGAIN_SECONDS),
+        (carry, "PAGE", CHUNK),
+        (deliver, "AT_ONCE", CHUNK),
         *(
             (module, "CHUNK", CHUNK)
             for module in (drafts, abandoned, leftovers, resets, split_items, stored_resets, submit)
@@ -554,7 +587,7 @@ def on_stage() -> Iterator[None]:
         (sweep, "CLEAN_ROWS", CHUNK),
         (stored_removal, "CHUNK", 4 * CHUNK),
         (drafts.Drafts.remove_items, "__defaults__", (2 * CHUNK,)),
-        (store_room, "random", LUCK),
+        *((module, "random", LUCK) for module in (store_room, call_budget)),
         (blobs, "_opened", opened_in_the_run),
         (shortages.Shortages, "probe", probed_in_the_run),
     ]
@@ -585,6 +618,9 @@ def opened(url: str, folder: Path) -> Iterator[SimulatedStore]:
         look_seconds=2.5,
         sweep_seconds=9.0,
         poll_seconds=6.0,
+        batch_quiet_seconds=2.0,
+        batch_poll_seconds=3.0,
+        batch_trial=0,
     )
     store = SimulatedStore(settings)
     ensure(store.database)

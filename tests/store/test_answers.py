@@ -36,7 +36,7 @@ def test_what_a_dead_worker_began_to_ask_is_asked_at_once(installation: Installa
     with installation.store.write() as tx:
         tx.answers.begin("another", "living", 600, other.id, 15)
         tx.answers.keep("answered", "x")
-        assert tx.answers.begin("k", "other", 600, other.id, 15), "its worker has not been heard of"
+        assert tx.answers.begin("k", "other", 600, other.id, 15), "its worker has sent no heartbeat"
         assert tx.answers.begin("plain", "one", 600)
         assert not tx.answers.begin("plain", "other", 600), "without a worker only the time counts"
 

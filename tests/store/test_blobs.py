@@ -1,4 +1,4 @@
-"""Errors of the data folder are told apart from errors of the data to be stored."""
+"""Errors of the data folder are distinguished from errors of the data to be stored."""
 
 import errno
 import io
@@ -19,14 +19,14 @@ class Broken(io.BytesIO):
         return super().read(3)
 
 
-def test_a_source_that_can_not_be_read_is_no_trouble_of_the_data_folder(tmp_path: Path) -> None:
-    """Else the item would wait for the data folder for ever, and a person would look for the trouble there."""
+def test_a_source_that_cannot_be_read_is_no_trouble_of_the_data_folder(tmp_path: Path) -> None:
+    """Otherwise the item would wait for the data folder forever, and a person would search for the problem there."""
     with pytest.raises(OSError, match=r"Input/output error: 'book\.pdf'"):
         Directory(tmp_path).put("t-1/book.pdf", Broken(b"whole book"))
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
-def test_a_data_folder_that_can_not_be_written_to_is_told_as_such(tmp_path: Path) -> None:
+def test_a_data_folder_that_cannot_be_written_to_is_told_as_such(tmp_path: Path) -> None:
     (tmp_path / "t-1").write_text("a file where a folder should be")
     with pytest.raises(DatabaseProblem, match="Cannot write to the data folder") as caught:
         Directory(tmp_path).put("t-1/book.pdf", io.BytesIO(b"whole book"))

@@ -1,4 +1,4 @@
-"""Do budgets hold, however many reserve at once, and do their sums stay exact?"""
+"""Budgets hold under concurrent reservations, and their sums are exact."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.store.rows.budgets import BudgetRow, task_scope
+from fanfold.store.rows.money.budgets import BudgetRow, task_scope
 from tests.engine.pipelines import batch
 from tests.installation import HandClock, Installation
 
@@ -153,7 +153,7 @@ def test_calls_are_added_up_by_pipeline_model_and_cost(installation: Installatio
 def test_a_budget_must_be_an_amount_of_money(installation: Installation) -> None:
     refused: tuple[Any, ...] = ("much", -1, float("nan"), True, [], "1e99")
     for wrong in refused:
-        with pytest.raises(ff.BadInput, match="no amount of money"):
+        with pytest.raises(ff.BadInput, match="not an amount of money"):
             installation.client.submit(installation.know(batch()), items=["a"], budget=wrong)
     with pytest.raises(ff.BadInput, match="name the budget"):
         installation.client.submit(installation.know(batch()), items=["a"], strict_budget=True)

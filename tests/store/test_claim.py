@@ -103,7 +103,7 @@ class TestClaim:
         assert settle(installation, "finish", [fresh]) == {fresh.id}
 
     def test_attempts_are_counted_up_to_what_the_column_holds(self, installation: Installation) -> None:
-        """An external job that is looked at every second for ten hours must not break the claim."""
+        """An external job that is polled every second for ten hours must not break the claim."""
         task = submit(installation, 1)
         installation.sql("UPDATE items SET attempts = 32767")
         [one] = claim(installation, task, 1)

@@ -1,4 +1,4 @@
-"""Are the books right, by every group, and are the parts of a cost told apart?"""
+"""Sums of costs are right for every group, and parts of a cost are listed separately."""
 
 from datetime import timedelta
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import fanfold as ff
-from fanfold.model.values.costs import GROUPS, total_of
+from fanfold.model.money.costs import GROUPS, total_of
 from tests.engine.pipelines import batch
 from tests.installation import HandClock, Installation
 
@@ -79,5 +79,5 @@ def test_costs_since_a_day_and_of_an_owner(
         assert [row.cost for row in hers.costs("day")] == [7.0], "others' books are not hers to see"
     with pytest.raises(ff.BadInput, match="cannot be added up by 'colour'"):
         client.costs("colour")
-    with pytest.raises(ff.BadInput, match="no day and no time"):
+    with pytest.raises(ff.BadInput, match="not a day or a time"):
         client.costs(since="yesterday")

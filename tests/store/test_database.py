@@ -44,7 +44,7 @@ def test_a_server_that_is_not_there_is_told_plainly_and_without_the_password(tmp
     assert "secret" not in str(caught.value)
 
 
-def test_a_folder_that_can_not_be_made_is_told_plainly(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_told_plainly(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(DatabaseProblem, match="Cannot create the folder"):
         Database(f"sqlite:///{tmp_path}/file/fanfold.db")
@@ -98,7 +98,7 @@ def test_times_come_back_aware_and_in_utc(installation: Installation) -> None:
 def test_a_file_that_is_moved_away_is_missed_at_once_and_nothing_is_written_to_it(
     tmp_path: Path, replaced: bool
 ) -> None:
-    """SQLite itself would go on writing to a file that nobody can open again."""
+    """SQLite itself would continue to write to a file that nobody can open again."""
     path, away = tmp_path / "fanfold.db", tmp_path / "away.db"
     database = Database(f"sqlite:///{path}")
     database.access.create()
@@ -108,12 +108,12 @@ def test_a_file_that_is_moved_away_is_missed_at_once_and_nothing_is_written_to_i
     if replaced:
         path.touch()
     for transaction in (database.write, database.read):
-        with pytest.raises(DatabaseProblem, match="moved away or replaced") as caught, transaction() as connection:
+        with pytest.raises(DatabaseProblem, match="moved or replaced") as caught, transaction() as connection:
             connection.exec_driver_sql("SELECT 1")
         assert caught.value.code == "unreachable"
         assert str(path) not in caught.value.public
     database.own_connections()
-    with pytest.raises(DatabaseProblem, match="moved away"), database.read():
+    with pytest.raises(DatabaseProblem, match="moved or replaced"), database.read():
         pass
     assert path.exists() == replaced, "no empty file takes its place"
     away.rename(path)

@@ -14,7 +14,7 @@ from fanfold.store.dialects.known import DRIVERS, NAMES, named
 
 PACKAGE = Path(fanfold.__file__).parent
 OWN = ("store/dialects/", "store/upgrade/migrations/versions/")
-"""Where databases are told apart: in their dialects; and in the migrations, which say what was done once and for all."""
+"""Where databases are distinguished: in their dialects, and in the migrations, which are frozen."""
 WORDS = {
     "settings.py": {"sqlite_synchronous", "sqlite:///", "Database URL"},
     "store/store.py": {"sqlite_synchronous"},

@@ -6,9 +6,11 @@ import pytest
 import sqlalchemy as sa
 
 from fanfold.errors import DatabaseProblem
-from fanfold.model.lifecycle import FINISHED_TASKS, ITEM_MOVES, SETTLED_ITEMS, TASK_MOVES, TIMED_ITEMS, pairs
+from fanfold.model.lifecycle import FINISHED_TASKS, ITEM_MOVES, SETTLED_ITEMS, TASK_MOVES, TIMED_ITEMS, Move, pairs
 from fanfold.model.lifecycle import ItemState as Item
 from fanfold.model.lifecycle import TaskState as TaskIn
+from fanfold.model.money.batch import BATCH_MOVES, MEMBER_MOVES, BatchState, MemberState
+from fanfold.store.schema.batch_tables import batch_members, batches
 from fanfold.store.schema.tables import items, tasks
 from tests.installation import HandClock, Installation
 
@@ -74,6 +76,48 @@ def test_a_task_changes_its_state_only_along_the_table(
                 tx.connection.execute(move)
 
 
+@pytest.mark.parametrize("source", list(BatchState))
+def test_a_batch_changes_its_state_only_along_the_table(
+    installation: Installation, clock: HandClock, source: str
+) -> None:
+    for target in BatchState:
+        values = {
+            "provider": "p",
+            "model": "m",
+            "questions": 1,
+            "tokens": 1,
+            "created_at": clock.now,
+            "look_at": clock.now,
+        }
+        new = sa.insert(batches).values(name=f"to-{target}", state=source, **values).returning(batches.c.id)
+        refused_or_done(installation, batches, new, BATCH_MOVES, source, target)
+
+
+@pytest.mark.parametrize("source", list(MemberState))
+def test_a_question_in_the_batch_lane_changes_its_state_only_along_the_table(
+    installation: Installation, clock: HandClock, source: str
+) -> None:
+    for target in MemberState:
+        values = {"item": 1, "lease": 1, "provider": "p", "model": "m", "bytes": 1, "tokens": 1, "at": clock.now}
+        made = sa.insert(batch_members).values(task=1, key=f"to-{target}", state=source, **values)
+        refused_or_done(installation, batch_members, made.returning(batch_members.c.id), MEMBER_MOVES, source, target)
+
+
+def refused_or_done(
+    installation: Installation, table: sa.Table, new: Any, moves: tuple[Move, ...], source: str, target: str
+) -> None:
+    """Make a row and change its state, which is done or refused as the table of moves says."""
+    with installation.store.write() as tx:
+        row = tx.connection.execute(new).scalar_one()
+    move = sa.update(table).where(table.c.id == row).values(state=target)
+    if source == target or (source, target) in pairs(moves):
+        with installation.store.write() as tx:
+            assert tx.connection.execute(move).rowcount == 1
+    else:
+        with pytest.raises(DatabaseProblem, match=f"illegal move in {table.name}"), installation.store.write() as tx:
+            tx.connection.execute(move)
+
+
 @pytest.mark.parametrize(
     ("state", "wrong"),
     [
@@ -88,7 +132,7 @@ def test_a_task_changes_its_state_only_along_the_table(
         ("lost", {}),
     ],
 )
-def test_an_item_that_contradicts_itself_can_not_be_kept(
+def test_an_item_that_contradicts_itself_cannot_be_kept(
     installation: Installation, clock: HandClock, state: str, wrong: dict[str, Any]
 ) -> None:
     refused = pytest.raises(DatabaseProblem, match=r"refused.*(ck_items|CHECK)")
@@ -126,7 +170,7 @@ def test_a_time_belongs_to_the_states_that_have_one(
         {"state": "active", "finished": False, "ending": "completed"},
     ],
 )
-def test_a_task_that_contradicts_itself_can_not_be_kept(
+def test_a_task_that_contradicts_itself_cannot_be_kept(
     installation: Installation, clock: HandClock, wrong: dict[str, Any]
 ) -> None:
     values = {name: value for name, value in wrong.items() if name != "finished"}

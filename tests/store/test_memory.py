@@ -88,6 +88,27 @@ def test_it_becomes_again_what_it_was(memory: Database) -> None:
         assert count(memory) == 1
 
 
+def test_tables_and_numbers_become_again_what_they_were(memory: Database) -> None:
+    def change(*statements: str) -> None:
+        with memory.write() as connection:
+            for statement in statements:
+                connection.execute(sa.text(statement))
+
+    def numbered() -> list[int]:
+        with memory.read() as connection:
+            return list(connection.execute(sa.text("SELECT id FROM numbered ORDER BY id")).scalars())
+
+    change("CREATE TABLE numbered (id INTEGER PRIMARY KEY AUTOINCREMENT)", "INSERT INTO numbered DEFAULT VALUES")
+    access(memory).keep_copy()
+    for statement in ("DELETE FROM numbers", "CREATE TABLE extra (x INTEGER)", "DELETE FROM numbers"):
+        change("INSERT INTO numbered DEFAULT VALUES", statement)
+        assert numbered() == [1, 2]
+        access(memory).restore()
+        assert numbered() == [1]
+    with memory.read() as connection:
+        assert sorted(sa.inspect(connection).get_table_names()) == ["numbered", "numbers"]
+
+
 def test_two_databases_in_memory_are_two(memory: Database) -> None:
     other = Database("sqlite:///:memory:")
     with other.read() as connection:

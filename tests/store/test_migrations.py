@@ -24,7 +24,7 @@ from fanfold.model.pipelines.pipeline import Pipeline
 from fanfold.settings import Settings
 from fanfold.store.database import Database
 from fanfold.store.dialects.clock import UtcTime
-from fanfold.store.schema.constraints import trigger_statements
+from fanfold.store.schema.constraints import MOVES, trigger_statements
 from fanfold.store.schema.indexes import metadata
 from fanfold.store.store import Store
 from fanfold.store.upgrade import migrate, revisions
@@ -36,7 +36,7 @@ def declared(url: str) -> None:
     """Make the tables as they are declared, without any migration."""
     database = Database(url)
     with database.write() as connection:
-        for name in ("tasks", "items"):
+        for name in MOVES:
             connection.execute(sa.text(f"DROP TABLE {name}"))
         if database.dialect.name == "postgresql":
             connection.execute(sa.text("DROP FUNCTION fanfold_refuse_move"))
@@ -191,7 +191,7 @@ def test_a_newer_database_says_itself_whether_this_code_may_use_it(
 
 
 def test_a_database_that_becomes_older_beneath_a_worker_is_noticed(installation: Installation) -> None:
-    """As when somebody restores a backup of long ago."""
+    """As when somebody restores a very old backup."""
     set_revision(installation, revisions.REVISIONS[0])
     with installation.store.read() as tx:
         misfit = tx.misfit()

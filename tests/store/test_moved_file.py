@@ -40,7 +40,7 @@ for line in sys.stdin:
     except DatabaseProblem as problem:
         print(problem, flush=True)
 """
-"""Keeps what it reads, line by line, and says so."""
+"""Stores what it reads, line by line, and reports it."""
 
 
 class Living:
@@ -61,7 +61,7 @@ class Living:
         return self.process.stdout.readline().strip()
 
     def insist(self, name: str) -> None:
-        """Try until the name is kept, as workers do; two times are needed at most, one for each pool of connections."""
+        """Try until the name is stored, as workers do; at most two attempts are needed, one for each pool of connections."""
         said: list[str] = []
         while len(said) < 3 and (not said or said[-1] != "kept"):
             said.append(self.keep(name))
@@ -107,8 +107,8 @@ def test_nothing_is_lost_when_others_look_for_a_file_that_is_moved_away_and_put_
     path.rename(away)
     looked = look(data)
     assert looked.returncode != 0
-    assert f"The file of the database, {path}, was moved away or removed" in looked.stderr
-    assert "moved away or replaced" in living.keep("meanwhile")
+    assert f"The database file {path} was moved or removed" in looked.stderr
+    assert "moved or replaced" in living.keep("meanwhile")
     assert not path.exists(), "no empty file takes its place"
     away.rename(path)
     assert living.keep("after") == "kept"
@@ -167,9 +167,9 @@ def test_all_connections_of_a_process_leave_a_removed_log_together(data: Path) -
         lock.probe()
         hints.wait(threading.Event(), 0.1)
         unlink_log(data, index=True)
-        with pytest.raises(DatabaseProblem, match="removed by another program"), store.write():
+        with pytest.raises(DatabaseProblem, match="program removed the database log"), store.write():
             pass
-        with pytest.raises(DatabaseProblem, match="removed by another program"), store.read():
+        with pytest.raises(DatabaseProblem, match="program removed the database log"), store.read():
             pass
         assert hints.wait(threading.Event(), 0.1)
         lock._probed_at = -100.0
@@ -187,7 +187,7 @@ def test_nothing_is_written_beside_a_log_that_another_program_writes_to(data: Pa
         unlink_log(data, index=True)
         (data / "fanfold.db-wal").write_bytes(b"another log")
         for _ in range(2):
-            with pytest.raises(DatabaseProblem, match="replaced and written to"), store.write():
+            with pytest.raises(DatabaseProblem, match="program replaced the database log"), store.write():
                 pass
 
 
@@ -196,7 +196,7 @@ def test_no_database_is_created_where_there_was_one(tmp_path: Path, left: str) -
     path = tmp_path / "fanfold.db"
     path.with_name(path.name + left).write_bytes(b"left")
     for attempt in (lambda: Store.open(Settings(data=str(tmp_path))), lambda: migrate.upgrade(f"sqlite:///{path}")):
-        with pytest.raises(DatabaseProblem, match=r"was moved away or removed.*Nothing was created") as caught:
+        with pytest.raises(DatabaseProblem, match=r"was moved or removed.*Nothing was created") as caught:
             attempt()
         assert caught.value.code == "unreachable"
         assert str(tmp_path) not in caught.value.public
@@ -207,7 +207,7 @@ def test_an_empty_file_in_the_place_of_the_database_does_not_cost_its_log(tmp_pa
     path, log = tmp_path / "fanfold.db", tmp_path / "fanfold.db-wal"
     log.write_bytes(b"commits")
     path.touch()
-    with pytest.raises(DatabaseProblem, match="was moved away or removed"):
+    with pytest.raises(DatabaseProblem, match="was moved or removed"):
         Store.open(Settings(data=str(tmp_path)))
     assert log.read_bytes() == b"commits"
 

@@ -31,7 +31,7 @@ def pooler(postgres: PostgresServer) -> Iterator[PgBouncer]:
 
 
 def use_much(database: Database) -> None:
-    """So many transactions at once that they change their connections, each with the same few statements."""
+    """Enough transactions at once that they change their connections, each with the same few statements."""
     problems: list[BaseException] = []
 
     def use() -> None:

@@ -2,11 +2,12 @@
 
 import threading
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from fanfold.model.rate_limits import BLOCK_SECONDS, WINDOW_SECONDS, Closing, Dimension, Refill, pace
+from fanfold.model.money.rate_limits import BLOCK_SECONDS, WINDOW_SECONDS, Closing, Dimension, LimitRow, Refill, pace
 from fanfold.store.store import Store
 from tests.installation import HandClock, Installation, set_clock
 
@@ -108,22 +109,89 @@ def test_takers_at_the_same_time_share_one_level(store: Store) -> None:
     assert sum(got) == pytest.approx(pace(REQUESTS, 600).burst)
 
 
-def test_a_refusal_closes_the_key_for_everybody_and_halves_the_calls_in_flight_once(
-    store: Store, clock: HandClock
-) -> None:
-    declare(store, 8, requests=600)
+def refuse(store: Store, seconds: float = 1, *, ago: float = 0.0, speed: float = 20.0) -> None:
     with store.write() as tx:
-        tx.rate_limits.refuse(KEY, 10, ago=0.5)
-        tx.rate_limits.refuse(KEY, 4, ago=0.5)
+        tx.rate_limits.refuse(KEY, seconds, ago, speed)
+
+
+def rate(store: Store) -> float:
+    with store.read() as tx:
+        return tx.rate_limits.levels(KEY)[REQUESTS].rate
+
+
+def test_a_refusal_closes_the_key_for_everybody_and_a_known_rate_stays(store: Store, clock: HandClock) -> None:
+    declare(store, 8, requests=600)
+    refuse(store, 10, ago=0.5)
+    refuse(store, 4, ago=0.5)
     with store.write() as tx:
         level = tx.rate_limits.grow(KEY, 0, 100)
-    assert (level.level, level.closed_by) == (4, Closing.REFUSED)
+    assert (level.level, level.closed_by) == (8, Closing.REFUSED)
     assert level.closed_seconds == pytest.approx(10)
     assert take(store, 1) == 0
+    assert rate(store) == pace(REQUESTS, 600).rate
     clock.advance(10.5)
     assert take(store, 1) == 1
     with store.write() as tx:
         assert tx.rate_limits.grow(KEY, 0, 100).opened_seconds == pytest.approx(0.5)
+
+
+def test_where_nothing_is_known_a_refusal_halves_the_rate_and_a_late_one_lowers_it_less(
+    store: Store, clock: HandClock
+) -> None:
+    declare(store, 8)
+    refuse(store, 1, ago=0.5, speed=20)
+    assert rate(store) == 10, "half of what was called"
+    refuse(store, 1, ago=0.5, speed=20)
+    assert rate(store) == 10, "a call that was in flight says nothing new"
+    clock.advance(3)
+    refuse(store, 1, ago=0.5, speed=20)
+    assert rate(store) == 5, "soon after the first: half again"
+    clock.advance(60)
+    refuse(store, 1, ago=0.5, speed=20)
+    assert rate(store) == pytest.approx(0.75 * 5)
+    clock.advance(60)
+    refuse(store, 1, ago=0.5, speed=1)
+    assert rate(store) == pytest.approx(0.75 * 2), "others use the key: this rate was not used up"
+    [row] = [row for row in seen(store) if row.dimension == "requests"]
+    assert (row.source, round(row.size or 0), row.closed_until) == ("adaptive", 90, None)
+
+
+def seen(store: Store) -> list[LimitRow]:
+    with store.read() as tx:
+        return tx.rate_limits.all()
+
+
+def test_a_sought_rate_grows_while_more_is_wanted_and_not_while_it_is_enough(store: Store, clock: HandClock) -> None:
+    declare(store, 8)
+    refuse(store, 1, speed=20)
+    rates = []
+    for _ in range(16):
+        clock.advance(1)
+        take(store, 1, 100)
+        rates.append(rate(store))
+    assert rates[0] == 10, "not while the key is closed"
+    steps = [later / sooner - 1 for sooner, later in pairwise(rates)]
+    assert steps == sorted(steps), "the longer nobody is refused, the faster"
+    assert 0.05 < steps[-1] < 0.1
+    clock.advance(3_600)
+    take(store, 1, 100)
+    assert rate(store) < 1.3 * rates[-1], "an hour in which nobody called does not count"
+    before = rate(store)
+    clock.advance(1)
+    take(store, 1, 1)
+    assert rate(store) == before, "enough for all: nothing is tried"
+
+
+def test_a_sought_rate_ends_when_the_service_names_its_limit(store: Store, clock: HandClock) -> None:
+    declare(store, 8)
+    refuse(store, 1, speed=20)
+    with store.write() as tx:
+        tx.rate_limits.learn(KEY, REQUESTS, 600, None)
+    clock.advance(20)
+    take(store, 1, 100)
+    assert rate(store) == pace(REQUESTS, 600).rate
+    refuse(store, 1, speed=20)
+    assert rate(store) == pace(REQUESTS, 600).rate
 
 
 def test_clean_answers_let_one_more_call_fly_up_to_the_ceiling(store: Store) -> None:
@@ -147,7 +215,7 @@ def test_processes_never_hold_more_calls_in_flight_together_than_allowed(store: 
     with store.read() as tx:
         assert tx.rate_limits.crowd(KEY, "b") == (1, 0)
     clock.advance(20)
-    assert hold(store, "b", 8) == 8, "a process that is not heard of holds nothing"
+    assert hold(store, "b", 8) == 8, "a process without heartbeats holds nothing"
 
 
 def test_a_day_gives_its_quota_once_and_again_the_next_day(store: Store, clock: HandClock) -> None:

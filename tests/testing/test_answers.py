@@ -149,7 +149,7 @@ def test_a_worker_that_dies_while_it_asks_does_not_give_its_question_up(engine: 
     engine.answers(worker_crash(), to="zwei")
     engine.answer("text")
     task = engine.submit(book, NOVEL)
-    engine.run(turn_clock=False)
+    engine.run(advance_clock=False)
     assert [item.state for item in engine.items(task)] == ["done", "running", "done"]
     assert question_is_open(engine)
     engine.run()

@@ -12,6 +12,7 @@ import pytest
 
 import fanfold as ff
 from fanfold.testing import Engine, NeverAtRest, busy, rate_limited
+from fanfold.testing.clock import Clock, TurnedLoop
 from tests.testing.translation import NOVEL, book
 
 
@@ -103,11 +104,11 @@ def test_back_offs_are_waited_out_by_turning_the_clock(engine: Engine) -> None:
 
 def test_a_run_that_may_not_turn_the_clock_ends_when_nothing_is_due(engine: Engine) -> None:
     task = engine.submit(failing, items=["well"])
-    engine.run(turn_clock=False)
+    engine.run(advance_clock=False)
     assert [item.state for item in engine.items(task)] == ["retrying"]
     assert engine.clock.seconds == 0
     engine.clock.advance(1_000)
-    engine.run(turn_clock=False)
+    engine.run(advance_clock=False)
     assert engine.items(task)[0].attempts == 2
 
 
@@ -289,3 +290,18 @@ def test_a_pipeline_whose_code_has_changed_takes_the_place_of_the_old_one(engine
     engine.client.rerun(task.id)
     engine.run()
     assert engine.result(task) == 2
+
+
+def test_the_clock_reaches_timers_between_two_microseconds() -> None:
+    clock = Clock()
+    loop = TurnedLoop(clock)
+
+    async def story() -> None:
+        for _ in range(10):
+            await asyncio.sleep(1e-7)
+
+    try:
+        loop.run_until_complete(asyncio.wait_for(story(), 60))
+    finally:
+        loop.end()
+    assert 0 < clock.seconds < 0.001

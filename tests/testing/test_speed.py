@@ -1,14 +1,18 @@
-"""A user's test suite of ten cases takes a bounded amount of processor time, and importing Fanfold costs nothing more for it."""
+"""A user's ten test cases take well under a second of processor time, and importing Fanfold does not load them."""
 
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 
 from fanfold.testing import Engine, busy, rate_limited, timed_out
 from tests.testing.translation import NOVEL, book
 
-MOST_SECONDS = 5.0
-"""Measured: 0.9 to 1.35 s of processor time on a machine that was busy with other work; the bound leaves room for worse."""
+A_SECOND_OF_COUNTING = 50_000_000
+"""Python counts this far in about a second of processor time on a machine with nothing else to do.
+
+Processor time doubles on a busy machine, so ten cases are compared with counting in the same moment. Measured: 0.5 to 0.7 of it.
+"""
 
 
 def cases() -> None:
@@ -26,12 +30,24 @@ def cases() -> None:
             assert engine.task(task).state == ("paused" if number == 5 else "completed")
 
 
-def test_ten_cases_of_a_pipeline_take_a_moment() -> None:
-    with Engine():
-        pass  # The first one of a process makes the database, which all others use again.
+def count() -> None:
+    """A second of work on an idle machine."""
+    for _ in range(A_SECOND_OF_COUNTING):
+        pass
+
+
+def processor_seconds(work: Callable[[], None]) -> float:
+    """The processor time that some work takes."""
     started = time.process_time()
+    work()
+    return time.process_time() - started
+
+
+def test_ten_cases_of_a_pipeline_take_less_than_a_second() -> None:
+    """The first cases of a process also create the database and compile the statements, which all others reuse."""
     cases()
-    assert time.process_time() - started < MOST_SECONDS
+    ratios = [processor_seconds(cases) / processor_seconds(count) for _ in range(2)]
+    assert min(ratios) < 1.0, ratios
 
 
 def test_importing_fanfold_loads_nothing_for_tests_and_testing_needs_no_pytest() -> None:

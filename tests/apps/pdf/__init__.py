@@ -1,1 +1,1 @@
-"""Does a PDF become the Markdown that a person would write?"""
+"""Tests of the conversion of PDFs to Markdown."""

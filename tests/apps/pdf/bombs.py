@@ -1,4 +1,4 @@
-"""PDFs of a few kilobytes that are made to hang, crash or bloat whoever reads them."""
+"""PDFs of a few kilobytes that are made to hang, crash or bloat their reader."""
 
 import zlib
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ def page(content: bytes = b"4 0 R", resources: bytes = b"/Font << /F1 5 0 R >>",
 
 
 def plain(**changes: bytes) -> dict[int, bytes]:
-    """The objects of a harmless document, but for these: `o6` is object 6."""
+    """The objects of a harmless document, with these replaced: `o6` is object 6."""
     known = {1: CATALOG, 2: ONE_PAGE, 3: page(), 4: stream(b"", HELLO), 5: FONT}
     return known | {int(name[1:]): body for name, body in changes.items()}
 
@@ -63,7 +63,7 @@ def one_bad_page_of_three() -> bytes:
 
 
 def double_flate(size: int) -> bytes:
-    """Spaces, packed twice: a thousandth of a thousandth."""
+    """Spaces, compressed twice: about a millionth of their size."""
     packer, chunk = zlib.compressobj(9), b" " * 1_000_000
     once = b"".join([*(packer.compress(chunk) for _ in range(size // len(chunk))), packer.flush()])
     return written(plain(o4=stream(b"/Filter [/FlateDecode /FlateDecode]", zlib.compress(once, 9))))

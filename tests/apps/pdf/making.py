@@ -1,4 +1,4 @@
-"""Which PDFs do tests convert? Small ones, made where they are needed: text, scans, blank, locked and broken."""
+"""Makes small PDFs for tests: text, scans, blank, encrypted and broken ones."""
 
 import hashlib
 import io
@@ -15,6 +15,8 @@ from tests.apps.pdf.writing import LEFT, Pdf, Sheet
 PADDING = bytes.fromhex("28bf4e5e4e758a4164004e56fffa01082e2e00b6d0683e802f0ca9fe6453697a")
 PERMISSIONS = -4
 SCAN_SIZE = (1190, 1684)
+SMALL_SHEET = (213, 302)
+"""Points. Detecting lines takes a time that grows with the pixels of the rendered page, which has at most 300 dpi."""
 
 
 def make_pdf(path: Path, pages: list[str]) -> Path:
@@ -24,8 +26,10 @@ def make_pdf(path: Path, pages: list[str]) -> Path:
 
 
 def make_scan(path: Path, pages: list[str], rotation: float = 0) -> Path:
-    """Pages that are only a picture of their text, turned clockwise by so many degrees."""
-    path.write_bytes(Pdf([Sheet(picture=photograph(text, rotation)) for text in pages]).written())
+    """Pages that are only a picture of their text, turned clockwise by this many degrees."""
+    width, height = SMALL_SHEET
+    sheets = [Sheet(picture=photograph(text, rotation), width=width, height=height) for text in pages]
+    path.write_bytes(Pdf(sheets).written())
     return path
 
 
@@ -35,7 +39,7 @@ def make_blank(path: Path, pages: int = 1) -> Path:
 
 
 def make_blank_scan(path: Path) -> Path:
-    """A page with a picture of nothing: white, but not without content."""
+    """A page with a blank image: white, but not without content."""
     return make_scan(path, [""])
 
 
@@ -48,7 +52,7 @@ def make_encrypted(path: Path, password: str, pages: list[str] | None = None, ow
 
 
 def make_broken(path: Path) -> Path:
-    """A file that says it is a PDF and has lost everything else."""
+    """A file that claims to be a PDF and has nothing else of one."""
     path.write_bytes(b"%PDF-1.7\n" + hashlib.sha256(b"noise").digest() * 40)
     return path
 
@@ -107,7 +111,7 @@ def encrypted(key: bytes, number: int, dictionary: str, stream: bytes | None) ->
 
 
 def digest_51(data: bytes) -> bytes:
-    """MD5, and fifty times more of what came out."""
+    """MD5, and MD5 of its result fifty more times."""
     for _ in range(51):
         data = hashlib.md5(data).digest()
     return data

@@ -1,4 +1,4 @@
-"""Is an answer that has lost the page's text told from one that has it?"""
+"""An answer that lost the page's text is distinguished from a complete one."""
 
 import pytest
 

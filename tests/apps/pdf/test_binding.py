@@ -1,4 +1,4 @@
-"""Is the bound document in order, with its marks, and with what is missing marked and listed?"""
+"""The bound document is in order, with page marks, and missing pages are marked and listed."""
 
 import io
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 import fanfold as ff
 from fanfold.apps.pdf.options import Options
 from fanfold.apps.pdf.output.binding import facts, write_pages
-from fanfold.model.values.questions import Spending
+from fanfold.model.money.questions import Spending
 
 
 def page(number: int, markdown: str | None, error: str | None = None, **more: Any) -> ff.Result:
@@ -72,14 +72,14 @@ def test_the_facts_of_a_page_have_its_model_cost_and_time() -> None:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"modle": "x"}, "There is no option modle"),
+        ({"modle": "x"}, "Unknown option modle"),
         ({"ocr": "maybe"}, "auto, always, never"),
         ({"longest": "wide"}, "not a whole number"),
         ({"longest": 5}, "100 to 10000"),
         ({"marks": "flase"}, "true or false"),
     ],
 )
-def test_options_that_can_not_be_used_are_named(given: dict[str, Any], told: str) -> None:
+def test_options_that_cannot_be_used_are_named(given: dict[str, Any], told: str) -> None:
     with pytest.raises(ff.Permanent, match=told):
         Options.of(given)
 

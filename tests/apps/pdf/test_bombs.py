@@ -1,4 +1,4 @@
-"""Do PDFs that are made to hang, crash or bloat their reader end soon, with a reason, and at nobody else's cost?"""
+"""PDFs made to hang, crash or bloat their reader fail soon, with a reason, and affect nothing else."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Do characters and lines of a text layer become the text somebody wrote?"""
+"""Characters and lines of a text layer become the original text."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Is every file either opened, or refused with a sentence that says what it is and what to do?"""
+"""Every file is either opened, or refused with a sentence that says what it is and what to do."""
 
 import io
 import json

@@ -1,8 +1,9 @@
-"""Is all text of a page kept, whatever its angle, its font and its neighbours; and is it said when it is not?"""
+"""All text of a page is kept, at any angle and in any font; if some is lost, the page says so."""
 
 import math
 from pathlib import Path
 
+import pypdfium2 as pdfium
 import pytest
 
 from fanfold.apps.pdf.markdown import layout
@@ -13,6 +14,7 @@ from fanfold.apps.pdf.reading import angles as turning
 from fanfold.apps.pdf.reading import document
 from fanfold.apps.pdf.reading import kept_text as keeping
 from fanfold.apps.pdf.reading import page_pieces as reading
+from fanfold.apps.pdf.reading.glyphs import own_text, whole
 from tests.apps.pdf.making import make_pdf, text_sheet
 from tests.apps.pdf.sample_document import CHINESE
 from tests.apps.pdf.test_textlayer import PROSE, converted, sheet_of
@@ -26,7 +28,7 @@ LINES = [
 
 
 def drawn(sheet: Sheet, lines: list[str], matrix: str, top: float = 600, font: str = "T") -> Sheet:
-    """Lines drawn with a text matrix of one's own; x and y are left for their places."""
+    """Lines drawn with a given text matrix; x and y are placeholders for their positions."""
     for number, line in enumerate(lines):
         sheet.operators.append(f"BT /{font} 12 Tf {matrix} {LEFT} {top - 15 * number:g} Tm ({line}) Tj ET")
     return sheet
@@ -275,3 +277,17 @@ def test_pages_are_compared_with_equal_results_in_any_window(tmp_path: Path) -> 
     together: list[PageText] = converted(tmp_path / "a.pdf", *sheets)
     survey = document.examine(tmp_path / "a.pdf").survey
     assert together == [textlayer.convert(tmp_path / "a.pdf", [number], survey)[0] for number in (1, 2, 3)]
+
+
+def test_digits_that_the_layout_engine_confused_are_read_again(tmp_path: Path) -> None:
+    """As it does with text in a Chinese font that the machine has and the file has not."""
+    text = f"Of all people, 29 answered within 5 weeks. {' '.join([PROSE] * 4)}"
+    confused = RawPage(
+        1, 595, 842, [Piece(text.replace("2", "-").replace("9", "5"), 72, 72, 500, 84, 10, False, False)]
+    )
+    opened = pdfium.PdfDocument(make_pdf(tmp_path / "one.pdf", [text]))
+    with own_text(opened, 1) as own:
+        read = whole(confused, own, 1)
+    opened.close()
+    assert read is not None
+    assert "29 answered within 5 weeks" in " ".join(read.text.split())

@@ -1,4 +1,4 @@
-"""Are pieces of text put into lines, columns and blocks as a reader would?"""
+"""Pieces of text are put into lines, columns and blocks as a reader would."""
 
 from fanfold.apps.pdf.markdown import blocks, layout
 from fanfold.apps.pdf.markdown import table_rows as tables
@@ -10,7 +10,7 @@ from fanfold.apps.pdf.markdown.pieces import Piece, Table
 
 SIZE = 10.0
 WIDTH = 5.0
-"""Of one character."""
+"""The width of one character."""
 
 
 def piece(text: str, x: float, y: float, size: float = SIZE, *, bold: bool = False, mono: bool = False) -> Piece:

@@ -1,4 +1,4 @@
-"""Is the picture of a page read, whichever way it lies?"""
+"""The image of a page is read in any orientation."""
 
 import difflib
 import io

@@ -1,4 +1,4 @@
-"""Does a PDF come through the pipeline, on both databases, with every kind of page and of trouble?"""
+"""A PDF passes through the pipeline on both databases, with every kind of page and failure."""
 
 import json
 import zipfile

@@ -1,4 +1,4 @@
-"""Does a page range mean the pages a person had in mind?"""
+"""A page range selects the pages that a person means."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Is a line taken off a page only if it is proven to be a running line, and is every other line kept?"""
+"""A line is removed from a page only if it is proven to be a running line; every other line is kept."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -39,12 +39,12 @@ def notice(*more: str) -> Sheet:
 
 
 def chapter_page(topic: str) -> Sheet:
-    """A page of a book that no other page is like."""
+    """A page of a book, unlike any other page."""
     return sheet_of(f"This page is about {topic}. {PROSE}", f"There is more to be said about {topic}. {PROSE}")
 
 
 def all_of(page: PageText, *lines: str) -> bool:
-    """Whether a page has all of these lines, and says that it lost nothing."""
+    """Whether a page has all of these lines, and reports no loss."""
     return page.lost is None and all(line in " ".join(page.markdown.split()) for line in lines)
 
 

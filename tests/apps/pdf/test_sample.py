@@ -1,4 +1,4 @@
-"""Does the sample have every kind of page it promises, and do the PDFs that tests make behave as they are called?"""
+"""The sample has every kind of page, and the PDFs that tests make are what their names say."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Is what a page break tore apart put together, and nothing else?"""
+"""What a page break split is joined, and nothing else."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Does the text layer of a page become the Markdown a person would have written?"""
+"""The text layer of a page becomes the Markdown that a person would write."""
 
 import pickle
 from pathlib import Path
@@ -246,9 +246,7 @@ def test_text_that_lies_on_its_side_or_stands_on_its_head_is_read_in_order(tmp_p
     assert page.markdown == " ".join(lines)
 
 
-def test_a_page_that_can_not_be_judged_does_not_stop_the_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_that_cannot_be_judged_does_not_stop_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = make_pdf(tmp_path / "two.pdf", ["first", "second"])
     real = textlayer._blocks
     monkeypatch.setattr(textlayer, "_blocks", lambda raw, own, known: 1 / (raw.number - 1) and real(raw, own, known))

@@ -1,4 +1,4 @@
-"""Is a window read once for all of its pages, and only as long as one of them is wanted?"""
+"""A window is read once for all of its pages, and only while one of them is wanted."""
 
 import asyncio
 import json

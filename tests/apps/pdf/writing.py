@@ -1,4 +1,4 @@
-"""How is a PDF written without any library? Sheets of text, tables and pictures, in PDF's own words."""
+"""Writes PDFs without a library: sheets of text, tables and images, as PDF operators."""
 
 import io
 import textwrap
@@ -23,6 +23,8 @@ class Sheet:
     y: float = TOP
     picture: bytes | None = None
     """A gray JPEG that fills the page."""
+    width: float = WIDTH
+    height: float = HEIGHT
 
     def text(self, x: float, y: float, text: str, font: str = "R", size: float = BODY) -> None:
         """One line at one place."""
@@ -44,7 +46,7 @@ class Sheet:
         self.y -= SIZES[level] + 8
 
     def paragraph(self, text: str, characters: int = 80, x: float = LEFT, font: str = "R") -> None:
-        """Prose, broken into lines of so many characters."""
+        """Prose, broken into lines of this many characters."""
         self.lines(textwrap.wrap(" ".join(text.split()), characters, break_on_hyphens=False), x, font)
         self.y -= 18
 
@@ -127,9 +129,9 @@ class Pdf:
             kind = f"/Type /XObject /Subtype /Image /Width {width} /Height {height}"
             picture = self.add(f"{kind} /ColorSpace /DeviceGray /BitsPerComponent 8 /Filter /DCTDecode", sheet.picture)
             resources = f"/XObject << /P {picture} 0 R >>"
-            drawing = f"q {WIDTH} 0 0 {HEIGHT} 0 0 cm /P Do Q".encode()
+            drawing = f"q {sheet.width:g} 0 0 {sheet.height:g} 0 0 cm /P Do Q".encode()
         contents = self.add("/Filter /FlateDecode", zlib.compress(drawing, 9))
-        place = f"/Parent {parent} 0 R /MediaBox [0 0 {WIDTH} {HEIGHT}]"
+        place = f"/Parent {parent} 0 R /MediaBox [0 0 {sheet.width:g} {sheet.height:g}]"
         return self.add(f"/Type /Page {place} /Resources << {resources} >> /Contents {contents} 0 R")
 
     def bookmarks(self, root: int, entries: list[tuple[int, int, str, float]]) -> None:
