@@ -40,16 +40,17 @@ DATABASE ?= sqlite
 simulate: .venv/.dev ## Simulate random histories full of crashes: make simulate SEEDS=10000 DATABASE=postgresql
 	@$(BIN)/python -m tests.simulation --seeds $(SEEDS) --database $(DATABASE)
 
-chaos: .venv/.dev ## Run every scenario of trouble at full length, and write docs/explanation/chaos.md
+chaos: .venv/.dev ## Run every fault scenario at full length, and write docs/explanation/chaos.md
 	@$(BIN)/python -m tests.chaos
 
 bench: .venv/.dev ## Benchmark Fanfold, its peers and the bare statements, in a quarter of an hour; BENCH="--quick" is faster
 	@$(BIN)/python -m benchmarks.engines $(BENCH)
+	@$(BIN)/python -m benchmarks.extract $(BENCH)
 
 mutants: .venv/.dev ## Remove one guard of the code after the other: some test or seed must fail each time
 	@$(BIN)/python -m tests.mutants --write docs/explanation/mutants.md
 
-docs: .venv/.dev ## Write the generated parts of the documentation, and the signatures of AsyncClient, again
+docs: .venv/.dev ## Regenerate the documentation and the signatures of AsyncClient
 	$(BIN)/python -m tests.docs
 	$(BIN)/python -m tests.async_stub
 
@@ -61,7 +62,7 @@ COMPILE := uv pip compile --quiet --universal --generate-hashes --no-header --no
 
 lock: ## Pin the newest allowed dependencies (needs uv)
 	$(COMPILE) --upgrade --extra dev --output-file requirements-dev.lock
-	$(COMPILE) --upgrade --extra postgres --extra ocr --extra server --constraint requirements-dev.lock --output-file requirements.lock
+	$(COMPILE) --upgrade --extra postgres --extra extract --extra proofread --extra ocr --extra server --constraint requirements-dev.lock --output-file requirements.lock
 
 clean: ## Remove what make has made
 	rm -rf .venv .demo .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .cache dist site

@@ -1,4 +1,4 @@
-"""How fast, how big and how complete is `fanfold convert` beside other converters? Measured in one run, printed as Markdown."""
+"""Compares `fanfold convert` with other converters for speed, memory and completeness in one run; prints Markdown."""
 
 from __future__ import annotations
 
@@ -265,7 +265,10 @@ def report(command: str, folder: Path, rounds: int, out: Path) -> str:
     parts = ["## Speed", facts(command, rounds, start_seconds)]
     for name in names:
         parts += [f"### {name}", table(head, speed_rows(name, found, start_seconds))]
-    parts += ["## Peak memory", f"On {names[0]}, in MB of resident memory, where what processes share counts for each."]
+    parts += [
+        "## Peak memory",
+        f"On {names[0]}, in MB of resident memory, with shared memory counted once per process.",
+    ]
     parts.append(table("engine | pages | largest process | all processes", memory_rows(names[0], found)))
     checked = [document for document in documents if document.truth]
     parts += [

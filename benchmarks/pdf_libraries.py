@@ -1,4 +1,4 @@
-"""Which libraries is Fanfold compared with? Each runs in a process of its own, and takes its own time."""
+"""The libraries that Fanfold is compared with; each runs in its own process and measures its own time."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""How complete is a conversion? Counted in words and headings, whatever Markdown is around them."""
+"""Scores the completeness of a conversion in words and headings, whatever Markdown is around them."""
 
 import html
 import re

@@ -1,4 +1,4 @@
-"""What does watching cost? The server's processor time and bytes with 1, 50 and 200 watchers of one busy task."""
+"""Measures the server's processor time and bytes with 1, 50 and 200 watchers of one busy task."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ def wait(item: ff.ItemWork) -> str:
 
 def main() -> None:
     """Print the table."""
-    print(f"| stream | watchers | server's processor | bytes per watcher and second | page meanwhile |\n{'|---' * 5}|")
+    print(
+        f"| stream | watchers | server's processor | bytes per watcher and second | page load time meanwhile |\n{'|---' * 5}|"
+    )
     with tempfile.TemporaryDirectory() as folder:
         os.environ["FANFOLD_DATA"] = folder
         for kind, path in PATHS.items():

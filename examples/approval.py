@@ -1,4 +1,4 @@
-"""Waits for a person before the part that cannot be taken back.
+"""Waits for a person before the step that cannot be undone.
 
 python examples/approval.py
 """

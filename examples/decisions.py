@@ -1,4 +1,4 @@
-"""Lets a person reject or replace single changes; the result is made anew from the decisions, with no work redone.
+"""Lets a person reject or replace individual changes; the result is rebuilt from the decisions without redoing any work.
 
 python examples/decisions.py
 """

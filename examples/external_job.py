@@ -12,7 +12,7 @@ film = ff.Pipeline("render-film")
 
 
 class RenderService:
-    """Stands for a service that renders films: a job takes three looks, and a key never starts a second one."""
+    """A stand-in for a service that renders films: a job is done at the third poll, and a key never starts a second job."""
 
     def __init__(self) -> None:
         self.jobs: dict[str, int] = {}
@@ -23,12 +23,12 @@ class RenderService:
         return key
 
     def look(self, job: str) -> Any:
-        """The film or, while it is being rendered, when to look again."""
+        """The film, or when to poll again if it is still being rendered."""
         self.jobs[job] += 1
         return "film.mp4" if self.jobs[job] == 3 else ff.later(120)
 
     def find(self, key: str) -> str | None:
-        """The job of a key, asked after a crash: it tells whether the job was started."""
+        """The job started with this key, or None. Called after a crash to find out whether the job was started."""
         return key if key in self.jobs else None
 
 
@@ -42,7 +42,7 @@ async def render(task: ff.TaskWork) -> Any:
 
 
 if __name__ == "__main__":
-    with Engine() as engine:  # The clock is turned, so nobody waits. For real: ff.run(film)
+    with Engine() as engine:  # The test clock is advanced, so there is no waiting. In production: ff.run(film)
         engine.before_settle(stage="render").crash()
         task = engine.submit(film)
         engine.run()

@@ -1,4 +1,4 @@
-"""Asks a small model first and a large one only when its answer cannot be taken; such results are marked.
+"""Asks a small model first, and a large one only if the small one's answer is rejected; such results are marked.
 
 python examples/fallback_models.py
 """
@@ -12,7 +12,7 @@ extract = ff.Pipeline("extract-prices")
 
 
 def as_json(text: str) -> str:
-    """The answer, if it is JSON with a price; otherwise it is paid, but not taken."""
+    """Returns the answer if it is JSON with a price; otherwise it is rejected (but still paid for)."""
     try:
         json.loads(text)["price"]
     except (ValueError, KeyError, TypeError):
@@ -29,7 +29,7 @@ async def price(item: ff.ItemWork) -> float:
 
 
 if __name__ == "__main__":
-    with Engine() as engine:  # Scripted, so that it needs no keys. For real: ff.run(extract, items=[…])
+    with Engine() as engine:  # Scripted, so that it needs no keys. In production: ff.run(extract, items=[…])
         engine.answers('{"price": 12.5}', "It costs 20 dollars.", "About 20.", rejected(), model="small")
         engine.answer('{"price": 20}', model="large")
         task = engine.submit(extract, items=["12.50 for one", "twenty dollars", "20 each"])

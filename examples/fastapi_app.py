@@ -27,7 +27,7 @@ translate = ff.Pipeline("translate")
 
 @translate.each(concurrency=20, timeout=60)
 async def page(item: ff.ItemWork) -> str:
-    """One page: a call to a service in real life."""
+    """One page; in practice this would call a service."""
     return str(item.input).upper()
 
 
@@ -44,7 +44,7 @@ class NewBook(BaseModel):
 
 
 class Progress(BaseModel):
-    """How a book is doing."""
+    """The progress of a book."""
 
     id: str
     state: str
@@ -53,7 +53,7 @@ class Progress(BaseModel):
 
     @classmethod
     def of(cls, task: ff.Task) -> "Progress":
-        """What the page needs of a task."""
+        """The fields of a task that the response needs."""
         return cls(id=task.id, state=task.state, done=task.done, total=task.total)
 
 
@@ -98,13 +98,13 @@ Client = Annotated[ff.AsyncClient, Depends(client_of)]
 async def submit(
     book: NewBook, client: Client, idempotency_key: Annotated[str | None, Header(max_length=200)] = None
 ) -> Progress:
-    """Begin a book. The same Idempotency-Key gives the same task: a request that is sent again does no work twice."""
+    """Submit a book. The same Idempotency-Key returns the same task, so a repeated request does no work."""
     return Progress.of(await client.submit(translate, items=book.pages, key=idempotency_key))
 
 
 @app.get("/books/{book_id}")
 async def look(book_id: str, client: Client) -> Progress:
-    """How far it is."""
+    """The progress of a book."""
     return Progress.of(await client.get(book_id))
 
 
@@ -117,7 +117,7 @@ async def result(book_id: str, client: Client) -> str:
 
 @app.get("/books/{book_id}/follow")
 async def follow(book_id: str, client: Client) -> StreamingResponse:
-    """Its progress as server-sent events until it is over. A browser that leaves ends it; it holds no thread."""
+    """The progress of a book as server-sent events. The stream ends when the browser disconnects; it holds no thread."""
     await client.get(book_id)  # An unknown book is answered before the stream begins.
 
     async def lines() -> AsyncIterator[str]:
@@ -130,7 +130,7 @@ async def follow(book_id: str, client: Client) -> StreamingResponse:
 
 @app.exception_handler(ff.NotFound)
 async def not_found(_request: Request, error: ff.NotFound) -> JSONResponse:
-    """An id that nobody knows."""
+    """An unknown id."""
     return JSONResponse({"detail": str(error)}, status_code=404)
 
 

@@ -1,4 +1,4 @@
-"""Makes a durable task of one function: it is tried again after an error, and its result is kept.
+"""Turns one function into a durable task: it is retried after an error, and its result is stored.
 
 python examples/one_function.py
 """

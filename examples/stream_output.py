@@ -1,4 +1,4 @@
-"""Streams what handlers make while they run, in the order of the items, whichever of them is faster.
+"""Streams what handlers make while they run, in the order of the items, even if later ones are faster.
 
 python examples/stream_output.py
 """

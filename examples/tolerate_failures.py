@@ -10,7 +10,7 @@ totals = ff.Pipeline("totals")
 
 @totals.each(retry=ff.Retry(limit=1, first=0.1), tolerate=0.5)
 def read(item: ff.ItemWork) -> int:
-    """One number. What is none will not become one: there is no use in trying again."""
+    """One number. Text that is not a number stays so, so retrying is pointless."""
     try:
         return int(item.input)
     except ValueError:

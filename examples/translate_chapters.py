@@ -1,4 +1,4 @@
-"""Translates a text chapter by chapter with a model, and binds the chapters again.
+"""Translates a text chapter by chapter with a model, and joins the chapters into one file.
 
 python examples/translate_chapters.py
 """

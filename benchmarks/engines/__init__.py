@@ -1,1 +1,1 @@
-"""How fast is Fanfold beside other engines, and how near to the database? `python -m benchmarks.engines` measures it."""
+"""Compares Fanfold with other engines and with bare SQL statements: `python -m benchmarks.engines`."""

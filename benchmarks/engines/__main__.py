@@ -1,4 +1,4 @@
-"""What did a person ask to be measured? Reads the command line, runs it, and prints Markdown; words on the way go to stderr."""
+"""The command line of the benchmarks: runs what was asked for and prints Markdown; progress goes to stderr."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ MINUTES, QUICK_MINUTES, LONG_MINUTES = 15.0, 2.0, 90.0
 ROUNDS, QUICK_ROUNDS = 3, 1
 QUICK_SCALE = 0.1
 SHARE_OF_ROUNDS = 0.8
-"""No round is begun that would end later than this; the rest is for the measures of Fanfold alone."""
+"""Share of the time for the rounds; the rest is for the measures of Fanfold alone."""
 PATIENCE_SHARE = 0.05
-"""So much of it may be spent with waiting for a machine that others keep busy."""
+"""Largest share of the time spent waiting for a machine that others keep busy."""
 OWN_PACKAGES = ["fanfold", "psycopg", "SQLAlchemy"]
 
 
@@ -62,8 +62,8 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--only", nargs="+", metavar="NAME", help="engines whose name contains one of these words")
     parser.add_argument("--measure", nargs="+", metavar="NAME", choices=MEASURES, help=f"of: {', '.join(MEASURES)}")
     parser.add_argument("--rounds", type=int, metavar="N", help=f"rounds of all engines ({ROUNDS})")
-    parser.add_argument("--items", type=int, metavar="N", help="at most so many items for each engine")
-    parser.add_argument("--minutes", type=float, help=f"begin nothing after so long ({MINUTES:g})")
+    parser.add_argument("--items", type=int, metavar="N", help="most items for each engine")
+    parser.add_argument("--minutes", type=float, help=f"start no measurement after this many minutes ({MINUTES:g})")
     parser.add_argument("--write", type=Path, metavar="FILE", help="the Markdown, also into a file")
     parser.add_argument("--json", type=Path, metavar="FILE", help="every run, for programs")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="a drawing, as SVG")
@@ -92,12 +92,12 @@ def rounds(wanted: argparse.Namespace) -> int:
 
 
 def minutes(wanted: argparse.Namespace) -> float:
-    """How long at most."""
+    """The most minutes that the run may take."""
     return float(wanted.minutes or (QUICK_MINUTES if wanted.quick else LONG_MINUTES if wanted.long else MINUTES))
 
 
 def versions(running: Servers, python: Path, peers: bool) -> dict[str, str]:
-    """Of everything that takes part."""
+    """The versions of everything that takes part."""
     found = environment.versions(sys.executable, OWN_PACKAGES) | running.versions | machine.sqlite_versions()
     if peers:
         found |= environment.versions(python, sorted({one.package for one in PEERS} | {"asyncpg", "uvloop"}))

@@ -1,4 +1,4 @@
-"""Who takes part, with which settings and how many items? Each peer with the settings it was fastest with on two cores."""
+"""The engines that take part, each with the settings with which it was fastest on two cores, and their item counts."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def fanfold(store: Store, processes: int) -> Contestant:
 
 
 def raw(store: Store, batch: int, processes: int, synchronous: str = "FULL") -> Contestant:
-    """Nothing but the statements: claim so many, finish them, each its own commit."""
+    """Nothing but the statements: claim a batch, finish it, each with its own commit."""
     weaker = f", synchronous={synchronous}" if store == "SQLite" else ""
     return Contestant(
         name=f"raw {store}{weaker}, k={batch}, {counted(processes)}",
@@ -110,7 +110,7 @@ PEERS = (
     ),
     Contestant(
         "Huey", "peer", "SQLite", "huey_tasks", 1, 4_000, 2_000, package="huey",
-        settings="1 worker thread, synchronous as it comes", fan_in="chord",
+        settings="1 worker thread, default `synchronous` setting", fan_in="chord",
     ),
     Contestant(
         "SAQ", "peer", "Redis", "saq_jobs", 2, 6_000, 5_000, package="saq",

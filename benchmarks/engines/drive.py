@@ -1,4 +1,4 @@
-"""How is one engine run once? In a process of its own, with the Python it is installed for; the answer is one line of JSON."""
+"""Runs one engine once, in its own process and with the Python it is installed for; prints one line of JSON."""
 
 from __future__ import annotations
 

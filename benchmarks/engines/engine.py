@@ -1,4 +1,4 @@
-"""What does an engine have to do here? Be filled with items, run workers, and say how many results it has kept."""
+"""What an engine must implement here: create items, run workers, and count the results it has stored."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Incomplete(Exception):
 
 
 def database_url() -> str:
-    """The PostgreSQL database of this run; it is made anew by `prepare`."""
+    """The PostgreSQL database of this run; `prepare` creates it again."""
     return os.environ["ENGINES_POSTGRESQL"]
 
 
@@ -52,7 +52,7 @@ def work_folder() -> Path:
 
 
 class Engine(ABC):
-    """One way to do the workload: a task of so many items that do nothing, all processed, results kept, fanned in."""
+    """One way to do the workload: a task of items that do nothing, all processed, results kept, fanned in."""
 
     def __init__(self, contestant: Contestant) -> None:
         self.contestant = contestant
@@ -68,7 +68,7 @@ class Engine(ABC):
 
     @abstractmethod
     def enqueue(self, count: int) -> None:
-        """Create so many items, in the fastest way the engine offers."""
+        """Create this number of items, in the fastest way the engine offers."""
 
     @abstractmethod
     def finished(self) -> int:

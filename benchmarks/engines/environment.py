@@ -1,4 +1,4 @@
-"""Where do the peers live? In an environment of their own with exact versions, made once and kept until the list changes."""
+"""The virtual environment of the peers, with exact versions, created once and kept until the list changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where is Fanfold measured alone? In an empty installation on either database, with workers as a user starts them."""
+"""An empty installation of Fanfold on either database, with workers started as a user would start them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Place:
     long: bool = False
 
     def items(self, wanted: int) -> int:
-        """So many, or fewer in a quick run."""
+        """The number of items to use: as wanted, or fewer in a quick run."""
         return max(FEWEST, int(wanted * self.scale))
 
     def figure(self, what: str, value: float, unit: str) -> Figure:

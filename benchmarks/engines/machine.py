@@ -1,4 +1,4 @@
-"""What was it measured on? Cores, memory, kernel, the software, and how long the disk takes to make a write durable."""
+"""Describes the machine of a run: cores, memory, kernel, software, and how long a durable write takes."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Mood:
 
 
 class Surroundings:
-    """Others may keep disk and processor busy for a while: such a moment is waited for, but not for ever."""
+    """Others may keep disk and processor busy for a while: wait for a quiet moment, but not forever."""
 
     def __init__(self, folder: Path, patience_seconds: float) -> None:
         self.folder = folder

@@ -1,4 +1,4 @@
-"""What does it look like? A drawing of items per second on a logarithmic scale, with the spread of the rounds."""
+"""Draws items per second on a logarithmic scale, with the spread of the rounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How are worker processes run? Started together, watched while they are waited for, and always ended."""
+"""Runs worker processes: starts them together, watches them, and always ends them."""
 
 from __future__ import annotations
 

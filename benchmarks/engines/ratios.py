@@ -1,4 +1,4 @@
-"""How much faster is who? Rates of one round are compared with rates of the same round; of the ratios the median is taken."""
+"""Compares rates within each round and takes the median of the ratios."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What came out? Tables in Markdown, and everything as data for programs."""
+"""Prints the results as Markdown tables, and writes them as data for programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In which order is it measured? In rounds: every engine once, then every engine again, so that all share the machine's moods."""
+"""Runs the measurements in rounds, every engine once per round, so that all share the same load of the machine."""
 
 from __future__ import annotations
 

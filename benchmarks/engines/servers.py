@@ -1,4 +1,4 @@
-"""Which servers are measured with? Own ones in a folder of their own, as durable as they come, ended with the run."""
+"""Database servers for the benchmarks, in their own folder, with default durability, ended with the run."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Servers:
 
     @property
     def postgresql(self) -> str:
-        """The URL of the database that every run makes anew."""
+        """The URL of the database that every run creates again."""
         return self.environment["ENGINES_POSTGRESQL"]
 
 

@@ -1,4 +1,4 @@
-"""How are raw statements timed? Some processes that claim and finish, let go at the same moment, and counted together."""
+"""Times raw statements: processes that claim and finish, started at the same moment and counted together."""
 
 from __future__ import annotations
 

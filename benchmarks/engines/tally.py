@@ -1,4 +1,4 @@
-"""Did every item really run? Handlers count themselves in memory that all processes share; a fan-in notes what it saw."""
+"""Checks that every item ran: handlers count themselves in shared memory, and a fan-in records what it saw."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def started() -> None:
 
 
 def fanned_in(seen: int) -> None:
-    """A fan-in has started and was given so many results."""
+    """A fan-in has started with this number of results."""
     note("fan-in", seen)
 
 

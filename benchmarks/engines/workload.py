@@ -1,4 +1,4 @@
-"""What do Fanfold's workers do here? Pipelines whose handlers do nothing but count, wait a moment, or note when they start."""
+"""Pipelines for Fanfold's workers, whose handlers only count, wait a moment, or record when they start."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What else is worth a figure? Latency, memory, growth, pace: each measured on Fanfold alone."""
+"""Measurements of Fanfold alone: latency, memory, growth and pace."""

@@ -1,4 +1,4 @@
-"""Which measures are there? Each by its name, run on both stores; one that fails is named and the others go on."""
+"""The measures by name, each run on both stores; a failed one is named and the others continue."""
 
 from __future__ import annotations
 

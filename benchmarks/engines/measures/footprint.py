@@ -1,4 +1,4 @@
-"""What does it cost to be there? Memory and processor of an idle worker, memory with much in flight, time to start."""
+"""Measures memory and processor of an idle worker, memory with much in flight, and start time."""
 
 from __future__ import annotations
 

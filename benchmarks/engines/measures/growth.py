@@ -1,4 +1,4 @@
-"""Does size matter? The cost of an item in small and huge tasks, in many tasks, and beside millions that are done."""
+"""Measures the cost of an item in small and huge tasks, in many tasks, and beside millions of finished items."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def beside_finished(place: Place) -> Iterator[Figure]:
 
 
 def finish_many(here: Installation, many: int) -> None:
-    """A finished task of so many items, written as it would be after the work, which takes a fraction of the time."""
+    """A finished task of this many items, written directly instead of processed, which takes a fraction of the time."""
     task = here.client.submit(workload.noop, items=range(1))
     here.client.wait(task.id, 30, poll=0.01)
     engine = sa.create_engine(here.url.replace("postgresql://", "postgresql+psycopg://"))

@@ -1,4 +1,4 @@
-"""How long until something happens? From submission to the handler's start, and from the last item to the merge."""
+"""Measures the time from submission to the handler's start, and from the last item to the merge."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def samples(place: Place) -> int:
 
 
 def starts(here: Installation, count: int) -> list[float]:
-    """Submit single items to an idle system, and take the time until each is started."""
+    """Submit one item at a time to an idle system, and measure the time until each is started."""
     submit_one(here)
     time.sleep(IDLE_SECONDS)
     taken = []

@@ -1,4 +1,4 @@
-"""What does waiting cost? 1 000 async handlers in flight, of 100 ms and of 2 s: the processor time of the worker."""
+"""Measures the worker's processor time with 1 000 async handlers in flight, of 100 ms and of 2 s."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def paced_load(place: Place) -> Iterator[Figure]:
 
 
 def paced(place: Place, items: int, handler_seconds: float) -> tuple[float, float]:
-    """What one worker with 1 000 places used, and how long it took."""
+    """What one worker with 1 000 slots used, and how long it took."""
     with place.installation() as here, here.workers(1, "paced", IN_FLIGHT) as running:
         here.client.submit(workload.paced, items=[{"seconds": handler_seconds}] * items)
         patiently(lambda: tally.counted().count > 0)

@@ -1,4 +1,4 @@
-"""How many items per second? Created, and from submission to merge, with one and two worker processes."""
+"""Measures items per second: created, and from submission to merge, with one and two worker processes."""
 
 from __future__ import annotations
 

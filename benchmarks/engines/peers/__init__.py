@@ -1,1 +1,1 @@
-"""Who is compared? One file per engine: how it is filled, worked off, and asked what it has done."""
+"""The engines that are compared, one file each: how it is filled, run, and asked for its results."""

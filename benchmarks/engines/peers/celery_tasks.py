@@ -1,4 +1,4 @@
-"""How is Celery driven? Redis as broker and for the results, two processes with threads, and a chord."""
+"""Drives Celery: Redis as broker and for the results, two processes with threads, and a chord."""
 
 # mypy: disable-error-code="import-not-found, import-untyped, untyped-decorator"
 

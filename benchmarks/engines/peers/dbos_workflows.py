@@ -1,4 +1,4 @@
-"""How is DBOS driven? One workflow per item on a queue; its system database is PostgreSQL or SQLite."""
+"""Drives DBOS: one workflow per item on a queue; its system database is PostgreSQL or SQLite."""
 
 # mypy: disable-error-code="import-not-found, import-untyped, untyped-decorator"
 
@@ -24,7 +24,7 @@ class DBOS(Engine):
     """A workflow that does nothing, and one that waits for many of them."""
 
     def run(self, scenario: str, items: int) -> Run:
-        """A parent workflow occupies a thread while it waits: with a single one it would wait for ever."""
+        """A parent workflow occupies a thread while it waits: with a single thread it would wait forever."""
         options = dict(self.contestant.options)
         options["threads"] = options.get(f"{scenario} threads", options["threads"])
         os.environ["ENGINES_DBOS"] = json.dumps(options | {"url": self.url()})

@@ -1,4 +1,4 @@
-"""How is Dramatiq driven? Redis as broker, for the results and for the barrier behind a group's completion callback."""
+"""Drives Dramatiq: Redis as broker, for the results and for the barrier behind a group's completion callback."""
 
 # mypy: disable-error-code="import-not-found, import-untyped, untyped-decorator"
 

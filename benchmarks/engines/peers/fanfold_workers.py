@@ -1,4 +1,4 @@
-"""How is Fanfold driven? Through its client, with workers started from the command line, on SQLite or PostgreSQL."""
+"""Drives Fanfold through its client, with workers started from the command line, on SQLite or PostgreSQL."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Fanfold(Engine):
         return [[sys.executable, *words]] * self.processes
 
     def enqueue(self, count: int) -> None:
-        """One task of so many items."""
+        """One task of this many items."""
         tally.forget()
         self.task = self.client.submit(workload.noop, items=range(count)).id
 

@@ -1,4 +1,4 @@
-"""How is Huey driven? Its SQLite storage as it comes, one worker thread, and a chord."""
+"""Drives Huey: its SQLite storage with default settings, one worker thread, and a chord."""
 
 # mypy: disable-error-code="import-not-found, import-untyped, untyped-decorator"
 

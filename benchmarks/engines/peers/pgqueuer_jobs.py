@@ -1,4 +1,4 @@
-"""How is PgQueuer driven? asyncpg, large batches, uvloop. It keeps no results: a finished job leaves a line in its log."""
+"""Drives PgQueuer: asyncpg, large batches, uvloop. It keeps no results: a finished job leaves a row in its log."""
 
 # mypy: disable-error-code="import-not-found, import-untyped, untyped-decorator"
 

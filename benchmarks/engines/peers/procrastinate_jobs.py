@@ -1,4 +1,4 @@
-"""How is Procrastinate driven? psycopg, jobs deferred a thousand at a time. It has neither results nor a fan-in."""
+"""Drives Procrastinate: psycopg, jobs deferred a thousand at a time. It has neither results nor a fan-in."""
 
 # mypy: disable-error-code="import-not-found, import-untyped, untyped-decorator"
 

@@ -1,4 +1,4 @@
-"""What do the bare statements cost on PostgreSQL? psycopg, a keyset claim and a finish per batch, each its own commit."""
+"""Runs the bare statements on PostgreSQL: psycopg, a keyset claim and a finish per batch, each with its own commit."""
 
 from __future__ import annotations
 

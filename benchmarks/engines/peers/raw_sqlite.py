@@ -1,4 +1,4 @@
-"""What do the bare statements cost on SQLite? sqlite3 in WAL mode, a claim and a finish per batch, each its own transaction."""
+"""Runs the bare statements on SQLite: sqlite3 in WAL mode, a claim and a finish per batch, each in its own transaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is SAQ driven? Redis, two processes with uvloop; its fan-in is a `map` that waits in the client."""
+"""Drives SAQ: Redis, two processes with uvloop; its fan-in is a `map` that waits in the client."""
 
 # mypy: disable-error-code="import-not-found, import-untyped, untyped-decorator"
 

@@ -16,7 +16,7 @@ from fanfold_counting.pipeline import OPTIONS, counting
 @click_options(OPTIONS)
 @click.pass_obj
 def command(invocation: Invocation, /, path: str, **given: Any) -> None:
-    """Count the words of FILE, here and now; run it again and it goes on."""
+    """Count the words of FILE, here and now; run it again and it resumes."""
     import fanfold as ff
 
     settings = invocation.settings()
