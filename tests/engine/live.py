@@ -52,7 +52,7 @@ class Live(Installation):
 
     def until(self, task: Task, state: str, seconds: float = 60.0) -> Task:
         """The task as soon as it is in this state."""
-        eventually(lambda: self.client.get(task.id).state == state, seconds)
+        eventually(lambda: self.client.get(task.id).state == state, seconds, state=lambda: self.client.get(task.id))
         return self.client.get(task.id)
 
     def item_is(self, task: Task, state: str, seconds: float = 60.0) -> None:

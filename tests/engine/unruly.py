@@ -79,7 +79,8 @@ def _lower_limits() -> None:
 
 
 def _close_files() -> None:
-    os.closerange(3, 64)
+    # A child's pipe has the number that it had in its parent, and a parent with many open files has high ones.
+    os.closerange(3, 65_536)
 
 
 acts = {
