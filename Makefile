@@ -2,7 +2,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Two more workers than cores, since tests wait more than they compute. Tests with real processes share three of them.
-PYTEST := $(BIN)/python -m pytest -n $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 2 ))) --dist loadgroup --durations=25
+# On CI, the few tests that fail run once more, alone.
+PYTEST := $(BIN)/python -m $(if $(CI),tests.again,pytest) -n $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 2 ))) --dist loadgroup --durations=25
 
 # The tests start hundreds of processes. Without compiled files, each would compile the package again, which takes 0.4 s.
 unexport PYTHONDONTWRITEBYTECODE
