@@ -58,10 +58,12 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what is in tests/acceptance and tests/chaos, and keep it together: real processes need the other cores themselves.
-    Mark what plays random histories as well. Leave out the second database where a file says that one is enough."""
+    Keep together what shares a fixture of its module too: each worker would make it again. Mark what plays random histories.
+    Leave out the second database where a file says that one is enough."""
     doubled = [item for item in items if item.get_closest_marker("one_database") and is_on_postgresql(item)]
     config.hook.pytest_deselected(items=doubled)
-    items[:] = [item for item in items if item not in doubled]
+    left_out = set(doubled)
+    items[:] = [item for item in items if item not in left_out]
     for item in items:
         if "simulation" in item.path.parts or item.path.stem == "test_state_machine":
             item.add_marker("histories")
@@ -70,6 +72,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.get_closest_marker("acceptance"):
             group = "serving" if item.path.stem in ("test_browsing", "test_serving") else item.path.parent.name
             item.add_marker(pytest.mark.xdist_group(group))
+        elif shares_a_fixture(item):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
+def shares_a_fixture(item: pytest.Item) -> bool:
+    """Whether a test uses something that is made once for all tests of its module."""
+    if not isinstance(item, pytest.Function):
+        return False
+    found = item._fixtureinfo.name2fixturedefs.values()
+    return any(fixture.scope == "module" for fixtures in found for fixture in fixtures)
 
 
 def is_on_postgresql(item: pytest.Item) -> bool:

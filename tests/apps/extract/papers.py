@@ -21,7 +21,6 @@ _WIDTHS = (
 )
 HELVETICA = dict(zip(map(chr, range(32, 127)), map(int, _WIDTHS.split(" ")), strict=True))
 TOP, BOTTOM, LEADING = 770.0, 70.0, 1.35
-COUNT = 40
 
 
 @dataclass(frozen=True)
@@ -193,7 +192,7 @@ FIELDS = (*TEXTS, *NUMBERS)
 _ALWAYS = ("title", "n_treated", "n_control")
 
 
-def make_papers(folder: Path, count: int = COUNT, seed: int = 16) -> list[Paper]:
+def make_papers(folder: Path, count: int, seed: int = 16) -> list[Paper]:
     """Papers of all kinds, each in turn."""
     return [make_paper(folder / f"paper-{number:02}.pdf", number, seed) for number in range(count)]
 

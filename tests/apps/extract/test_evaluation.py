@@ -1,4 +1,4 @@
-"""The evaluation: forty papers with known values, and a model that answers in every way, right and wrong.
+"""The evaluation: sixteen papers with known values, and a model that answers in every way, right and wrong.
 
 Every right value must be accepted, with its page and box; no invented value may be.
 """
@@ -38,6 +38,10 @@ RIGHT = ("right", "right", "right", "respaced", "lineless")
 WRONG = ("wrong", "altered", "invented", "bare", "unquoted")
 ABSENT = ("honest", "honest", "filled", "misquoted")
 FLAGS = ("weak", "unsupported", "invalid")
+
+
+PAPERS = 16
+"""Four of each kind; `python -m benchmarks.extraction` evaluates forty and more."""
 
 
 class Model:
@@ -137,8 +141,8 @@ class Outcome(NamedTuple):
 
 @pytest.fixture(scope="module")
 def papers(tmp_path_factory: pytest.TempPathFactory) -> list[Paper]:
-    """Forty papers."""
-    return make_papers(tmp_path_factory.mktemp("papers"))
+    """Papers of all kinds."""
+    return make_papers(tmp_path_factory.mktemp("papers"), PAPERS)
 
 
 def extracted(papers: list[Paper], model: Model) -> list[dict[str, Any]]:
@@ -174,7 +178,7 @@ def outcomes(papers: list[Paper], rows: list[dict[str, Any]]) -> list[Outcome]:
 def test_the_model_answers_in_every_way(outcomes: list[Outcome]) -> None:
     counted = Counter(one.kind for one in outcomes)
     assert counted.keys() == {*RIGHT, *WRONG, *ABSENT}
-    assert min(counted.values()) >= 15, counted
+    assert min(counted.values()) >= 5, counted
 
 
 def test_every_right_value_is_accepted(outcomes: list[Outcome]) -> None:

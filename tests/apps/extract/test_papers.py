@@ -11,18 +11,20 @@ from fanfold.apps.extract.evidence.locating import locate
 from fanfold.apps.extract.evidence.numbers import digits_in
 from tests.apps.extract.papers import NUMBERS, Paper, is_right_box, make_papers
 
+PAPERS = 16
+"""Four of each kind."""
 Read = list[tuple[Paper, Document]]
 
 
 @pytest.fixture(scope="module")
 def papers(tmp_path_factory: pytest.TempPathFactory) -> Read:
-    """Forty papers, read."""
-    made = make_papers(tmp_path_factory.mktemp("papers"))
+    """Papers of all kinds, read."""
+    made = make_papers(tmp_path_factory.mktemp("papers"), PAPERS)
     return [(paper, read_document(paper.path)) for paper in made]
 
 
 def test_the_papers_are_of_all_kinds(papers: Read) -> None:
-    assert len(papers) == 40
+    assert len(papers) == PAPERS
     kinds = {(paper.chinese, paper.columns) for paper, _ in papers}
     assert kinds == {(False, 1), (False, 2), (True, 1), (True, 2)}
     assert all(document.pages is not None and document.pages >= 2 for _, document in papers)
@@ -40,7 +42,7 @@ def test_every_sentence_is_found_on_its_page_and_in_its_box(papers: Read) -> Non
             total += 1
             right_page += found.page == spans[0].page
             right_boxes += len(found.boxes) == len(spans) and all(map(is_right_box, found.boxes, spans))
-    assert total > 350
+    assert total > 140
     assert right_page == total
     assert right_boxes >= 0.98 * total, f"{right_boxes} of {total}"
 
@@ -79,5 +81,5 @@ def test_the_sentences_of_another_paper_are_not_found_as_they_are(papers: Read) 
             found = locate(document, other.sentences[name])
             total += 1
             flagged += found is None or found.score < FOUND or not digits_in(value, found.text)
-    assert total > 150
+    assert total > 60
     assert flagged == total
