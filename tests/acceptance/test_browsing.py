@@ -45,6 +45,7 @@ def book(folder: Path, name: str = "book.pdf", pages: int = 3) -> Path:
     return make_pdf(folder / name, [f"Page {n}. " + TEXT * 5 for n in range(1, pages + 1)])
 
 
+@pytest.mark.one_database
 def test_drop_a_pdf_watch_it_look_at_a_page_redo_it_with_a_model_and_download(
     browser: Browser, shell: Shell, ai: AIServer, tmp_path: Path
 ) -> None:

@@ -37,7 +37,7 @@ def whole(call: Call) -> str:
 
 
 def test_killed_in_the_middle_it_goes_on_without_redoing_a_page(shell: Shell, tmp_path: Path) -> None:
-    pages = 120 if shell.database.startswith("sqlite") else 60
+    pages = 42
     source = book(tmp_path / "long.pdf", pages)
     words = ("convert", str(source), "--provider", "fake")
     with AIServer() as ai:
@@ -67,6 +67,7 @@ def test_killed_in_the_middle_it_goes_on_without_redoing_a_page(shell: Shell, tm
     eventually(lambda: not [child for child in children if child.is_running()], 60)  # Children end with their parent.
 
 
+@pytest.mark.one_database
 def test_killed_between_a_bad_answer_and_the_second_it_does_not_pay_for_the_first_again(
     shell: Shell, tmp_path: Path
 ) -> None:
@@ -93,6 +94,7 @@ def test_killed_between_a_bad_answer_and_the_second_it_does_not_pay_for_the_firs
     assert (tmp_path / "bad.md").read_text().count("# Seen ") == pages
 
 
+@pytest.mark.one_database
 def test_a_bad_service_costs_time_but_no_page(shell: Shell, tmp_path: Path) -> None:
     pages = 24
     source = book(tmp_path / "bad.pdf", pages)
@@ -113,6 +115,7 @@ def test_a_bad_service_costs_time_but_no_page(shell: Shell, tmp_path: Path) -> N
     assert '"failed": []' in said
 
 
+@pytest.mark.one_database
 def test_the_same_page_twice_costs_one_call(shell: Shell, tmp_path: Path) -> None:
     page = f"The same {WORDS} {WORDS}"
     make_pdf(tmp_path / "memo.pdf", [page, page, page])
@@ -124,8 +127,9 @@ def test_the_same_page_twice_costs_one_call(shell: Shell, tmp_path: Path) -> Non
         assert len(ai.calls) == 1
 
 
+@pytest.mark.one_database
 def test_interrupted_it_says_how_to_go_on(shell: Shell, tmp_path: Path) -> None:
-    source = book(tmp_path / "slow.pdf", 40)
+    source = book(tmp_path / "slow.pdf", 20)
     with AIServer() as ai:
         ai.answer(whole)
         ai.always(too_many_requests(2))
@@ -144,4 +148,4 @@ def test_interrupted_it_says_how_to_go_on(shell: Shell, tmp_path: Path) -> None:
         again = shell.start("convert", str(source), "--provider", "fake", **environment_of(ai))
         _, said = again.communicate(timeout=100)
         assert again.returncode == 0, said
-        assert len(ai.paid) == 40
+        assert len(ai.paid) == 20

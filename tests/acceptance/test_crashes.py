@@ -4,6 +4,8 @@ import signal
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.acceptance.fleet import Fleet, fleet, patiently
 from tests.acceptance.work import stubborn
 from tests.chaos.whole import check_crowd
@@ -23,6 +25,7 @@ def test_a_worker_told_to_stop_hands_its_work_back(database_url: str, tmp_path: 
         assert not ours.client.workers()
 
 
+@pytest.mark.one_database
 def test_a_second_signal_stops_a_worker_at_once(database_url: str, tmp_path: Path) -> None:
     with fleet(database_url, tmp_path, FANFOLD_GRACE_SECONDS="300") as ours:
         task = ours.client.submit(stubborn, items=range(2), options={"log": str(ours.log), "seconds": 300}).id

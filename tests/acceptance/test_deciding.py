@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.acceptance.fleet import Fleet, fleet, patiently
 from tests.acceptance.work import reviewed
 
@@ -33,6 +35,7 @@ def test_decisions_are_merged_after_the_worker_that_merges_was_killed(database_u
         assert {len(calls) for calls in ours.calls("start").values()} == {1}, "no item was redone"
 
 
+@pytest.mark.one_database
 def test_a_decision_between_two_workers_waits_for_the_next(database_url: str, tmp_path: Path) -> None:
     with fleet(database_url, tmp_path) as ours:
         task = ours.client.submit(reviewed, items=["a"], options={"log": str(ours.log)}).id

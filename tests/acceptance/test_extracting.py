@@ -87,6 +87,7 @@ def _settled(shell: Shell) -> int:
     return sum(task["spending"]["calls"] for task in shell.json("tasks"))
 
 
+@pytest.mark.one_database
 def test_a_column_is_added_by_command_and_only_that_column_is_asked(shell: Shell, papers: Path) -> None:
     place = papers.parent
     with AIServer() as ai:

@@ -190,6 +190,7 @@ def silent_until(released: threading.Event) -> Any:
     return read
 
 
+@pytest.mark.one_database
 def test_a_lost_database_is_told_on_every_open_page_within_five_seconds(
     browser: Browser, databases: Databases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -50,6 +50,7 @@ def finished(address: str, task: str, **rest: Any) -> Any:
     )
 
 
+@pytest.mark.one_database
 def test_one_command_converts_what_is_uploaded_and_stops_with_open_streams(shell: Shell, tmp_path: Path) -> None:
     process, address = serve(shell)
     source = make_pdf(tmp_path / "book.pdf", [TEXT * 5, TEXT * 6])

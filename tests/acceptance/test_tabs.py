@@ -92,6 +92,7 @@ def test_a_tab_that_nobody_sees_has_no_stream_and_asks_for_nothing(browser: Brow
         expect(pages[0].locator("[data-row]")).not_to_contain_text("paused")
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("path", ["/", "/tasks/{id}", "/tasks/{id}/item?key=1", "/tasks/{id}/items", "/workers"])
 def test_a_lost_database_is_told_on_every_open_page_and_comes_back_by_itself(
     browser: Browser, databases: Databases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str

@@ -1,6 +1,7 @@
 """Runs a real worker in a thread, with its own clock and patience."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,10 @@ QUICK = {
     "sweep_seconds": 0.5,
     "grace_seconds": 20.0,
 }
+
+
+STAYS_SECONDS = 3.0
+"""A task that has ended otherwise than expected may still be steered on by another thread of its test."""
 
 
 class Live(Installation):
@@ -51,13 +56,32 @@ class Live(Installation):
         assert problems == []
 
     def until(self, task: Task, state: str, seconds: float = 60.0) -> Task:
-        """The task as soon as it is in this state."""
-        eventually(lambda: self.client.get(task.id).state == state, seconds, state=lambda: self.client.get(task.id))
+        """The task as soon as it is in this state. A failure at once if it has ended in another one, and stays there."""
+        ended_at: float | None = None
+
+        def is_there() -> bool:
+            nonlocal ended_at
+            found = self.client.get(task.id)
+            if found.state == state or not found.finished:
+                ended_at = None
+                return found.state == state
+            ended_at = ended_at or time.monotonic()
+            if time.monotonic() > ended_at + STAYS_SECONDS:
+                raise AssertionError(f"{found.state} instead of {state}\n{self.told(task)}")
+            return False
+
+        eventually(is_there, seconds, state=lambda: self.told(task))
         return self.client.get(task.id)
 
     def item_is(self, task: Task, state: str, seconds: float = 60.0) -> None:
         """Wait until the first item of the counted stage is in this state."""
-        eventually(lambda: self.states(task).split()[:1] == [state], seconds)
+        eventually(lambda: self.states(task).split()[:1] == [state], seconds, state=lambda: self.told(task))
+
+    def told(self, task: Task) -> str:
+        """The task, its items and its last events, for the message of a failing test."""
+        items = [f"{item.key}: {item.state} {item.error_message or ''}" for item in self.client.items(task.id, limit=20)]
+        events = [str(event) for event in self.client.events(task.id, limit=1_000)[-20:]]
+        return "\n".join([str(self.client.get(task.id)), *items, *events])
 
 
 class Switch:

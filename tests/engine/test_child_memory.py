@@ -42,6 +42,7 @@ def test_an_item_that_takes_too_much_memory_fails_alone_and_at_once(database_url
     live.store.close()
 
 
+@pytest.mark.one_database
 def test_a_part_of_a_handler_that_takes_too_much_memory_fails_its_item_alone(database_url: str, tmp_path: Path) -> None:
     live = little(database_url, tmp_path)
 
@@ -56,6 +57,7 @@ def test_a_part_of_a_handler_that_takes_too_much_memory_fails_its_item_alone(dat
     live.store.close()
 
 
+@pytest.mark.one_database
 def test_a_handler_may_catch_the_end_of_a_child_for_want_of_memory(database_url: str, tmp_path: Path) -> None:
     live = little(database_url, tmp_path)
 
@@ -77,6 +79,7 @@ def family(note: Path) -> list[psutil.Process]:
     return [psutil.Process(int(pid)) for pid in str(said).split()]
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("how", ["cancel", "delete", "time limit", "stop"])
 def test_a_child_ends_at_once_with_what_it_has_started(
     live: Live, tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch

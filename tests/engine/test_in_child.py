@@ -13,6 +13,7 @@ from tests.engine.pipelines import batch
 from tests.waiting import eventually
 
 
+@pytest.mark.one_database
 def test_a_function_runs_in_a_child_and_its_value_comes_back(live: Live) -> None:
     async def handler(item: Any) -> Any:
         return await item.in_child(child_functions.where, 1, 2, times=item.input)
@@ -26,6 +27,7 @@ def test_a_function_runs_in_a_child_and_its_value_comes_back(live: Live) -> None
     assert len({pid for pid, _ in found}) <= 2, "no more children than allowed"
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("how", "code", "message"),
     [("permanent", "mine", "no use"), ("odd", "RuntimeError", "Odd"), ("unpicklable", "TypeError", "lock")],
@@ -42,6 +44,7 @@ def test_what_it_raises_is_raised_here(live: Live, how: str, code: str, message:
     assert message in str(item.error_message)
 
 
+@pytest.mark.one_database
 def test_a_child_that_dies_costs_only_its_item(live: Live) -> None:
     async def handler(item: Any) -> Any:
         function = child_functions.fails if item.input == "kill" else child_functions.where
@@ -55,6 +58,7 @@ def test_a_child_that_dies_costs_only_its_item(live: Live) -> None:
     assert (item.crashes, item.failures, item.error_code) == (3, 0, "poison")
 
 
+@pytest.mark.one_database
 def test_a_handler_may_catch_the_death_of_a_child(live: Live) -> None:
     async def handler(item: Any) -> str:
         try:
