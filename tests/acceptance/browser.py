@@ -22,6 +22,7 @@ SWITCHES = (
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 DESKTOP = ViewportSize(width=1280, height=900)
 PHONE = ViewportSize(width=390, height=844)
+TOO_WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 PATIENCE = 60_000
 """How long a page may take to show what a test expects, in milliseconds, on a machine that is busy with other tests."""
 
@@ -70,6 +71,14 @@ def save(page: Page, name: str) -> None:
         folder = Path(wanted)
         folder.mkdir(parents=True, exist_ok=True)
         page.screenshot(path=folder / f"{name}.png", full_page=True)
+
+
+def fits(page: Page, name: str) -> None:
+    """Check that nothing is wider than a desktop or a phone; screenshots of both have this name. The page stays loaded."""
+    for where, size in (("phone", PHONE), ("desktop", DESKTOP)):
+        page.set_viewport_size(size)
+        assert page.evaluate(TOO_WIDE) <= 0, (page.url, where)
+        save(page, f"{name}-{where}")
 
 
 def work(here: Installation) -> None:

@@ -134,7 +134,7 @@ def test_a_translated_paragraph_is_one_change_without_marks_in_the_text(browser:
 
 @pytest.mark.parametrize(
     ("scheme", "size", "language"),
-    [("light", DESKTOP, "en-US"), ("dark", DESKTOP, "zh-CN"), ("light", PHONE, "zh-CN"), ("dark", PHONE, "en-US")],
+    [("light", DESKTOP, "en-US"), ("dark", PHONE, "zh-CN")],
 )
 def test_the_changes_can_be_read_and_used_by_everybody(
     browser: Browser, here: Installation, scheme: Any, size: Any, language: str

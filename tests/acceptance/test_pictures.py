@@ -8,14 +8,13 @@ from playwright.sync_api import Browser, expect
 
 import fanfold as ff
 from fanfold.store.store import Store
-from tests.acceptance.browser import DESKTOP, PHONE, away, looking, save, work
+from tests.acceptance.browser import away, fits, looking, work
 from tests.acceptance.test_honest import letters
 from tests.engine.jobs import JobService, raising
 from tests.engine.sealed import seal, sealed
 from tests.installation import Installation
 from tests.server.asking import served
 
-TOO_WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 asked = ff.Pipeline("asked", unit=("page", "pages"))
 
 
@@ -83,18 +82,14 @@ def test_honest_states_fit_every_page(
     paths |= {"items": f"/tasks/{ids['accepted']}/items?degraded=true"}
     with served(here) as (address, _), looking(browser, address, language=language, complaints=("503",)) as page:
         page.emulate_media(color_scheme=theme)
-        for size, name in ((DESKTOP, "desktop"), (PHONE, "phone")):
-            page.set_viewport_size(size)
-            for state, path in paths.items():
-                page.goto(path)
-                if state == "sealed":
-                    page.locator("#other-options summary").click()
-                assert page.evaluate(TOO_WIDE) <= 0, (path, name)
-                save(page, f"honest-{state}-{language}-{theme}-{name}")
-            page.goto("/")
-            with monkeypatch.context() as broken:
-                broken.setattr(Store, "read", away)
-                expect(page.locator("#connection")).to_be_visible()
-                assert page.evaluate(TOO_WIDE) <= 0
-                save(page, f"honest-lost-{language}-{theme}-{name}")
-            expect(page.locator("#connection")).to_be_hidden()
+        for state, path in paths.items():
+            page.goto(path)
+            if state == "sealed":
+                page.locator("#other-options summary").click()
+            fits(page, f"honest-{state}-{language}-{theme}")
+        page.goto("/")
+        with monkeypatch.context() as broken:
+            broken.setattr(Store, "read", away)
+            expect(page.locator("#connection")).to_be_visible()
+            fits(page, f"honest-lost-{language}-{theme}")
+        expect(page.locator("#connection")).to_be_hidden()
