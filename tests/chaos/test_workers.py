@@ -16,13 +16,14 @@ from tests.chaos.findings import FULL, Finding, kind_of, note, one_database_is_e
 from tests.chaos.handlers import deaf
 from tests.chaos.whole import WINDOW, Load, Process, check_share
 
-ITEMS = 3_000 if FULL else 1_500
+ITEMS = 3_000 if FULL else 700
 MOST_KILLS = 15 if FULL else 3
 KILLING_SECONDS = 60
 
 
 def test_a_killed_worker_is_missed_by_nobody(database_url: str, tmp_path: Path) -> None:
     """Its items run again at once on the same machine, the other worker continues, and a new one replaces it."""
+    one_database_is_enough(database_url)
     with fleet(database_url, tmp_path, FANFOLD_LEASE_SECONDS="300") as ours:
         load = Load(ours)
         victim, before = load.workers[0], load.meter.rate(WINDOW)

@@ -12,15 +12,15 @@ from tests.chaos.handlers import __name__ as steady_module
 from tests.chaos.handlers import steady
 from tests.chaos.meter import Meter
 
-WINDOW = 15.0 if FULL else 1.5
+WINDOW = 15.0 if FULL else 2.0
 """Seconds over which a throughput is measured: workers keep step, and one step more or less must not count."""
 LEAST = 0.95 if FULL else 0.7
 """The share of the throughput before that there must be after."""
 WINDOWS = 2 if FULL else 20
 """How often it is measured until it is reached: other users of the machine take their share too."""
-SECONDS = 0.2
+SECONDS = 0.2 if FULL else 0.4
 SLOTS = 4
-ITEMS = 2_500 if FULL else 2_000
+ITEMS = 2_500 if FULL else 1_000
 """Enough items to last longer than any scenario at this pace; the rest is hurried through."""
 
 Process = subprocess.Popen[bytes]

@@ -1,4 +1,4 @@
-"""No seed breaks a promise. Seventy-six run with the tests; `make simulate SEEDS=10000` runs more."""
+"""No seed breaks a promise. Forty-eight run with the tests; `make simulate SEEDS=10000` runs more."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import one_at_a_time, run_directory
 from tests.databases import Databases
 from tests.simulation.database import SimulatedStore
 from tests.simulation.run import collected_now_and_then, on_one_core, play
 from tests.simulation.world import opened
 
-SEEDS = {"sqlite": range(1, 65), "postgresql": range(1, 13)}
-SHARES = 2
+SEEDS = {"sqlite": range(1, 41), "postgresql": range(1, 9)}
+SHARES = 3
 """How many tests share the seeds, so that they can run in parallel."""
 
 WILD = {
@@ -39,10 +40,19 @@ def test_no_seed_breaks_a_promise(store: SimulatedStore, share: int) -> None:
             assert not outcome.problem, f"seed {seed}: {outcome.problem}"
             assert outcome.commits > 0
             struck |= set(outcome.struck)
-    assert store.database.dialect.name != "sqlite" or struck >= WILD, "the seeds have become tame"
+    if store.database.dialect.name == "sqlite":
+        assert struck_in_all(share, struck) >= WILD, "the seeds have become tame"
 
 
-@pytest.mark.parametrize("seed", [1, 4])
+def struck_in_all(share: int, struck: set[str]) -> set[str]:
+    """What struck in the shares of this run; the share that ends last knows, the others assume the best."""
+    with one_at_a_time("struck"):
+        (run_directory() / f"struck-{share}").write_text("\n".join(sorted(struck)))
+        told = [one.read_text().splitlines() for one in run_directory().glob("struck-*")]
+    return set().union(*told) if len(told) == SHARES else WILD
+
+
+@pytest.mark.parametrize("seed", [4])
 def test_a_seed_gives_the_same_run_again(store: SimulatedStore, seed: int) -> None:
     play(store, seed)  # What a process says only once, such as a warning, is said by then.
     first, second = (play(store, seed, with_digest=True) for _ in range(2))
