@@ -22,8 +22,8 @@ demo: .venv/.runtime ## Convert the sample PDF to Markdown and print its beginni
 test: .venv/.dev ## Run all tests, on SQLite and on PostgreSQL
 	@$(PYTEST)
 
-quick: .venv/.dev ## Run the tests without real processes and random histories
-	@$(PYTEST) -m "not acceptance and not histories"
+quick: .venv/.dev ## Run the tests on SQLite, without real processes, random histories and other slow ones
+	@$(PYTEST) -m "not acceptance and not histories and not slow" -k "not postgresql"
 
 check: .venv/.dev ## Check format, lint, types and import directions
 	$(BIN)/ruff format --check

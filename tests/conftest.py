@@ -26,6 +26,15 @@ RUN_DIRECTORY = "FANFOLD_TEST_RUN_DIRECTORY"
 MEMORY = Path("/dev/shm")
 ENOUGH_MEMORY_BYTES = 2 * 1024**3
 
+SLOW = tuple(f"tests/{name}.py" for name in (
+    "apps/extract/test_evaluation", "apps/extract/test_papers", "apps/pdf/test_bombs", "apps/pdf/test_ocr",
+    "apps/pdf/test_pipeline", "engine/test_child_memory", "engine/test_child_start", "engine/test_forks",
+    "engine/test_isolation", "engine/test_large_reset", "engine/test_unguarded", "engine/test_unruly",
+    "providers/test_batch_crashes", "server/test_openapi", "store/test_query_plans", "test_again",
+    "test_example_programs", "test_examples", "test_single_file_examples",
+))  # fmt: skip
+"""They start processes, read pictures or make large tasks; they take most of the time of the tests that are left."""
+
 # On CI the same histories every time, so that a change is judged by itself; elsewhere new ones, to find more.
 settings.register_profile("fanfold", deadline=None, print_blob=True, derandomize="CI" in os.environ)
 settings.load_profile("fanfold")
@@ -65,6 +74,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out = set(doubled)
     items[:] = [item for item in items if item not in left_out]
     for item in items:
+        if item.path.as_posix().endswith(SLOW):
+            item.add_marker("slow")
         if "simulation" in item.path.parts or item.path.stem == "test_state_machine":
             item.add_marker("histories")
         if "acceptance" in item.path.parts or "chaos" in item.path.parts:
