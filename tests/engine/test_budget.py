@@ -126,7 +126,7 @@ def test_a_task_says_that_ticks_leave_its_stage_out(live: Live) -> None:
         seen.append(live.client.get(task.id).wait_reason)
 
     live.client.submit(live.know(quick))
-    tick(live.store, live.pipelines, seconds=5)
+    tick(live.store, live.pipelines, seconds=40)
     seen.append(live.client.get(task.id).wait_reason)
     assert seen == ["no worker serves stage render; a tick starts it only with more than 50 s"] * 2
 
