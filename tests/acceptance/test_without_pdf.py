@@ -9,16 +9,25 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PARTS = (
-    "tests/cli/test_steer.py", "tests/cli/test_do.py", "tests/server/test_results.py", "tests/server/test_forms.py",
-    "tests/server/test_actions.py", "tests/server/test_vocabulary.py", "tests/server/test_views.py",
-    "tests/server/test_options.py", "tests/server/test_submitting.py", "tests/server/test_task_page.py",
+    "tests/cli/test_do.py", "tests/server/test_forms.py", "tests/server/test_actions.py", "tests/server/test_vocabulary.py",
+    "tests/server/test_views.py", "tests/server/test_results.py",
 )  # fmt: skip
-"""Tests that cover everything an application may declare, and every page."""
+"""Tests that cover everything an application may declare. The import contracts prove that no other line knows it."""
 
 
 @pytest.mark.timeout(960)
 def test_command_line_and_server_work_without_the_pdf_application() -> None:
-    options = ["-q", "-p", "no:cacheprovider", "-p", "tests.without_pdf", "-k", "not postgresql"]
+    options = [
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "tests.without_pdf",
+        "-p",
+        "no:schemathesis",
+        "-k",
+        "not postgresql",
+    ]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *options, *PARTS], cwd=ROOT, text=True, capture_output=True, timeout=900,
         env=os.environ | {"PYTHONPATH": str(ROOT)}, check=False,

@@ -15,6 +15,8 @@ from tests.cli.samples import review
 from tests.cli.shell import SAMPLES, Shell
 from tests.waiting import eventually
 
+pytestmark = pytest.mark.one_database
+
 TARGET = ("--target", f"{SAMPLES}:review")
 
 

@@ -7,6 +7,8 @@ import pytest
 from fanfold.running.terminal.exit_codes import Exit
 from tests.cli.shell import SAMPLES, Shell
 
+pytestmark = pytest.mark.one_database
+
 
 @pytest.fixture
 def task(shell: Shell) -> str:

@@ -14,6 +14,8 @@ from tests.apps.extract.answering import served
 from tests.cli.shell import Shell
 from tests.conftest import environment_of
 
+pytestmark = pytest.mark.one_database
+
 
 @pytest.fixture
 def paper(tmp_path: Path) -> Path:

@@ -11,6 +11,8 @@ from tests.apps.proofread.archives import epub, members_of
 from tests.cli.shell import Shell
 from tests.conftest import environment_of
 
+pytestmark = pytest.mark.one_database
+
 NOVEL = "It was a dark and stormy nigth.\n\nThe rain fell in torrents.\n"
 CORRECT = replacing(("nigth", "night"))
 

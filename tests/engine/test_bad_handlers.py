@@ -60,6 +60,7 @@ BAD: dict[str, tuple[Callable[[Any], Any], str, str]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
+@pytest.mark.one_database
 def test_a_bad_item_fails_with_its_reason_and_the_others_are_done(installation: Installation, name: str) -> None:
     bad, code, reason = BAD[name]
 
@@ -87,6 +88,7 @@ def test_a_handler_with_the_wrong_parameters_fails_with_that_reason(installation
 @pytest.mark.parametrize(
     "error", [RuntimeError("oops"), SystemExit(1), asyncio.CancelledError("inner"), ff.Cancelled()]
 )
+@pytest.mark.one_database
 def test_an_async_handler_that_raises_fails_too(installation: Installation, error: BaseException) -> None:
     async def handler(_item: Any) -> None:
         raise error
@@ -97,6 +99,7 @@ def test_an_async_handler_that_raises_fails_too(installation: Installation, erro
 
 
 @pytest.mark.parametrize("model", ["x" * 1_000, "a\0b", "\ud800", 5])
+@pytest.mark.one_database
 def test_an_odd_name_of_a_model_does_not_cost_the_result(installation: Installation, model: Any) -> None:
     def handler(item: Any) -> str:
         item.used(model=model, tokens=7)
@@ -109,6 +112,7 @@ def test_an_odd_name_of_a_model_does_not_cost_the_result(installation: Installat
 
 @pytest.mark.parametrize("wait", [float("inf"), float("nan"), -5, 1e300])
 @pytest.mark.parametrize("kind", ["temporary", "later"])
+@pytest.mark.one_database
 def test_an_impossible_wait_is_made_possible(installation: Installation, kind: str, wait: float) -> None:
     def handler(_item: Any) -> Any:
         if kind == "later":
@@ -170,6 +174,7 @@ def splitting(installation: Installation, value: Any) -> ff.Task:
     ],
     ids=["same keys", "nothing", "text", "dict", "number", "object", "NaN", "half a pair", "NUL", "long key"],
 )
+@pytest.mark.one_database
 def test_a_split_that_gives_nonsense_fails_with_the_reason_and_makes_no_item(
     installation: Installation, value: Any, reason: str
 ) -> None:
@@ -190,6 +195,7 @@ def test_a_split_that_fails_half_way_makes_no_item(installation: Installation) -
 
 
 @pytest.mark.parametrize("value", [[], iter(())])
+@pytest.mark.one_database
 def test_a_split_of_nothing_is_fine(installation: Installation, value: Any) -> None:
     task = splitting(installation, value)
     assert task.state == "completed"
@@ -201,6 +207,7 @@ def test_a_split_may_yield_plain_values(installation: Installation) -> None:
     assert installation.client.result(task.id) == [1, "two", {"three": 3}, None]
 
 
+@pytest.mark.one_database
 def test_fifty_thousand_items_are_made_with_flat_memory(installation: Installation) -> None:
     pipeline = ff.Pipeline("large")
 
@@ -358,6 +365,7 @@ def test_a_file_that_a_handler_writes_is_part_of_the_result(installation: Instal
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "a\\b"])
+@pytest.mark.one_database
 def test_a_file_has_a_name_and_no_folder(installation: Installation, name: str) -> None:
     task = installation.client.submit(installation.know(batch(handler=lambda item: item.write(name, "x"))), items=["a"])
     installation.work()

@@ -29,6 +29,7 @@ def little(database_url: str, tmp_path: Path) -> Live:
     return Live(database_url, tmp_path / "data", child_memory_bytes=LITTLE)
 
 
+@pytest.mark.one_database
 def test_an_item_that_takes_too_much_memory_fails_alone_and_at_once(database_url: str, tmp_path: Path) -> None:
     live = little(database_url, tmp_path)
     task = live.client.submit(live.know(glutton.gluttons), items=[1, 1_000, 2])

@@ -11,6 +11,8 @@ from fanfold.engine.client import Client
 from tests.engine.offering import lines
 from tests.installation import Installation
 
+pytestmark = pytest.mark.one_database
+
 
 @pytest.fixture
 def task(installation: Installation) -> ff.Task:

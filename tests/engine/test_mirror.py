@@ -139,8 +139,8 @@ def test_the_pauses_of_a_mirror_that_fails_grow_and_each_try_is_an_event(mirrore
     task = client.submit(mirrored.pipeline)
     mirrored.broken = True
     mirrored.installation.work()
-    for _ in range(200):
-        clock.advance(5)
+    for _ in range(70):
+        clock.advance(15)
         mirrored.installation.sweep()
     told = [event.reason for event in client.events(task.id) if event.verb == "on_move"]
     assert [reason.rsplit(" in ")[-1] for reason in told if reason][:8] == [

@@ -25,6 +25,8 @@ from tests.engine.live import Live
 from tests.engine.pipelines import batch
 from tests.engine.traced import traced
 
+pytestmark = pytest.mark.one_database
+
 KEY = "sk-live-9f8e7d6c5b4a"
 
 

@@ -12,6 +12,8 @@ from fanfold.errors import DatabaseProblem, KeyReused
 from tests.engine.sealed import seal, sealed
 from tests.installation import Installation
 
+pytestmark = pytest.mark.one_database
+
 PASSWORD = "open-sesame-7531"
 
 

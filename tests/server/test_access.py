@@ -17,6 +17,8 @@ from tests.cli.samples import words
 from tests.installation import Installation
 from tests.server.asking import Asker, token
 
+pytestmark = pytest.mark.one_database
+
 ROUTES = "?key=1&position=0&name=markdown"
 
 

@@ -13,6 +13,8 @@ from fanfold.apps.extract.documents import archives
 from tests.installation import Installation
 from tests.server.asking import Asker
 
+pytestmark = pytest.mark.one_database
+
 PIPELINE = {"pipeline": "extract", "options": json.dumps({"template": "n: integer — How many?"})}
 HERE = {"Origin": "http://127.0.0.1:8700"}
 

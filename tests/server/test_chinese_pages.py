@@ -20,6 +20,8 @@ from tests.server.asking import Asker
 from tests.server.test_decisions import reviewed
 from tests.server.test_external import made
 
+pytestmark = pytest.mark.one_database
+
 ZH = {"accept-language": "zh-CN,zh;q=0.9"}
 say = ff.Catalogue(
     "torn",

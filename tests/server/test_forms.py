@@ -12,6 +12,8 @@ from tests.engine.test_forms import begun
 from tests.installation import Installation
 from tests.server.asking import Asker
 
+pytestmark = pytest.mark.one_database
+
 HTML = {"accept": "text/html"}
 
 

@@ -26,7 +26,7 @@ with warnings.catch_warnings():
     )
 
 EXAMPLES = 6
-"""For each operation: valid and invalid data, for tasks that exist and for any."""
+"""For each operation: valid and invalid data, for tasks that exist and for any; on the database that refuses more."""
 CHECKS = [
     not_a_server_error,
     status_code_conformance,
@@ -56,6 +56,7 @@ def operations(description: dict[str, Any]) -> Iterator[tuple[str, str, dict[str
                 yield path, method, said
 
 
+@pytest.mark.parametrize("databases", ["postgresql"], indirect=True)
 def test_the_api_does_what_its_description_says(asker: Asker, installation: Installation) -> None:
     schema = schemathesis.openapi.from_asgi("/api/v1/openapi.json", asker.app, headers=HERE)
     # The stream of the list never ends by itself; test_streams.py has it, over a socket.
@@ -66,7 +67,8 @@ def test_the_api_does_what_its_description_says(asker: Asker, installation: Inst
         for mode in (GenerationMode.POSITIVE, *wrong):
             if "{task_id}" in operation.path:
                 check(operation, mode, EXAMPLES // 3, known_task(installation, operation))
-                check(operation, mode, EXAMPLES // 6)
+                if mode is GenerationMode.POSITIVE:
+                    check(operation, mode, EXAMPLES // 6)
             else:
                 check(operation, mode, EXAMPLES // 2)
 

@@ -15,6 +15,8 @@ from tests.engine.sealed import seal, sealed
 from tests.installation import Installation
 from tests.server.asking import Asker
 
+pytestmark = pytest.mark.one_database
+
 PASSWORD = "open-sesame-7531"
 HTML = {"accept": "text/html"}
 

@@ -19,6 +19,8 @@ from tests.installation import HandClock, Installation, set_clock
 from tests.server.asking import Asker
 from tests.server.test_honest import HTML, page
 
+pytestmark = pytest.mark.one_database
+
 book = ff.Pipeline(
     "book",
     unit=("page", "pages"),
