@@ -207,6 +207,7 @@ def test_a_split_may_yield_plain_values(installation: Installation) -> None:
     assert installation.client.result(task.id) == [1, "two", {"three": 3}, None]
 
 
+@pytest.mark.slow
 @pytest.mark.one_database
 def test_fifty_thousand_items_are_made_with_flat_memory(installation: Installation) -> None:
     pipeline = ff.Pipeline("large")

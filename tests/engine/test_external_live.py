@@ -173,6 +173,7 @@ def is_over(live: Live, task: ff.Task) -> bool:
     return now.finished or now.stalled
 
 
+@pytest.mark.slow
 @pytest.mark.one_database
 @pytest.mark.parametrize("finds", [True, False])
 def test_a_start_cut_off_with_its_child_is_not_waited_for(live: Live, tmp_path: Path, finds: bool) -> None:

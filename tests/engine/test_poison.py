@@ -230,6 +230,7 @@ def test_suspects_of_a_stage_that_cannot_be_isolated_begin_at_once(
     assert len(installation.worker("third").claim(free=16)) == 6
 
 
+@pytest.mark.slow
 @pytest.mark.one_database
 def test_a_worker_comes_to_the_end_of_many_suspects(live: Live) -> None:
     task = live.client.submit(live.know(batch(handler=double)), items=list(range(9)))

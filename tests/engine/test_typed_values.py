@@ -45,6 +45,7 @@ def test_a_program_that_does_not_know_the_types_gets_readable_json(installation:
     assert shown["footnotes"] == [{"text": "seven", "added": "2026-11-17T12:00:00Z"}]
 
 
+@pytest.mark.slow
 @pytest.mark.one_database
 def test_types_come_back_in_child_processes(live: Live) -> None:
     task = live.client.submit(live.know(typed.isolated_book))

@@ -127,6 +127,7 @@ def test_a_cancelled_task_cancels_its_batch_at_the_service_and_pays_nothing(live
     assert (budget.spent, budget.reserved) == (0, 0)
 
 
+@pytest.mark.slow
 def test_results_that_break_off_are_read_again_and_counted_once(live: Live, ai: AIServer) -> None:
     """The first half of the results is written; the second reading skips what was written."""
     items = [f"question {number}" for number in range(250)]
