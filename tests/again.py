@@ -16,6 +16,7 @@ from typing import NamedTuple
 FEW = 5
 """More failures than this are not chance."""
 SUMMARY = re.compile(r"^=* ?(\d.*?) in (\d+(?:\.\d+)?)s.*?=*$", re.MULTILINE)
+LAST_FAILED = Path("v", "cache", "lastfailed")
 TESTS_FAILED = 1
 """The exit code of pytest when all tests ran and some failed."""
 
@@ -37,6 +38,7 @@ def main(arguments: list[str]) -> int:
         failed = failures(Path(folder))
         if first.code != TESTS_FAILED or not 1 <= len(failed) <= FEW:
             return first.code
+        remember(Path(folder), failed)
         print("\nFailed, and now running once more, alone:", *failed, sep="\n  ", flush=True)
         second = run([*options, "--last-failed", "--last-failed-no-failures=none", "-n", "0"])
         return conclude(first, second, failed, still=failures(Path(folder)))
@@ -64,9 +66,15 @@ def told(code: int, printed: str) -> Run:
 
 
 def failures(cache: Path) -> list[str]:
-    """The tests that pytest remembers as failed."""
-    remembered = cache / "v" / "cache" / "lastfailed"
-    return sorted(json.loads(remembered.read_text())) if remembered.exists() else []
+    """The tests that pytest remembers as failed, without the group that pytest-xdist adds to a name: `test_it@group`."""
+    remembered = cache / LAST_FAILED
+    found = json.loads(remembered.read_text()) if remembered.exists() else {}
+    return sorted({re.sub(r"@[\w-]+$", "", name) for name in found})
+
+
+def remember(cache: Path, failed: list[str]) -> None:
+    """Let pytest remember these tests, by names that it knows also without pytest-xdist."""
+    (cache / LAST_FAILED).write_text(json.dumps(dict.fromkeys(failed, True)))
 
 
 def conclude(first: Run, second: Run, failed: list[str], still: list[str]) -> int:

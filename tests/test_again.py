@@ -12,11 +12,12 @@ from tests import again
 
 ROOT = Path(__file__).parents[1]
 SUITE = """
-import os, pathlib
+import os, pytest
 
 def test_sound():
     pass
 
+@pytest.mark.xdist_group("together")
 def test_flaky():
     assert "PYTEST_XDIST_WORKER" not in os.environ
 
