@@ -8,10 +8,11 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadGroupScheduling
 
 from tests.ai_server import AIServer
 from tests.databases import Databases, PostgresDatabases, SqliteDatabases
@@ -34,6 +35,8 @@ SLOW = tuple(f"tests/{name}.py" for name in (
     "test_example_programs", "test_examples", "test_single_file_examples",
 ))  # fmt: skip
 """They start processes, read pictures or make large tasks; they take most of the time of the tests that are left."""
+
+SHARING = ("extract/test_evaluation.py", "extract/test_papers.py", "pdf/test_textlayer.py", "store/test_query_plans.py")
 
 # On CI the same histories every time, so that a change is judged by itself; elsewhere new ones, to find more.
 settings.register_profile("fanfold", deadline=None, print_blob=True, derandomize="CI" in os.environ)
@@ -85,6 +88,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.xdist_group(group))
         elif shares_a_fixture(item):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadGroupScheduling:
+    """Keep the tests of some modules together by their names: pytest 9.2 ignores the groups of pytest-xdist 3.8."""
+    return ByModule(config, log)
+
+
+class ByModule(LoadGroupScheduling):  # type: ignore[misc, unused-ignore]
+    """Sends the tests of a module whose fixture is costly to one worker."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = nodeid.partition("::")[0]
+        return path if path.endswith(SHARING) else str(super()._split_scope(nodeid))
 
 
 def shares_a_fixture(item: pytest.Item) -> bool:
