@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-# Two more workers than cores, since tests wait more than they compute. Tests with real processes share three of them.
+# Two more workers than cores, since tests wait more than they compute.
 # On CI, the few tests that fail run once more, alone.
 PYTEST := $(BIN)/python -m $(if $(CI),tests.again,pytest) -n $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 2 ))) --dist loadgroup --durations=25
 

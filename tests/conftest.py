@@ -69,8 +69,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what is in tests/acceptance and tests/chaos, and keep it together: real processes need the other cores themselves.
-    Keep together what shares a fixture of its module too: each worker would make it again. Mark what plays random histories.
+    """Mark what is in tests/acceptance and tests/chaos, what is slow and what plays random histories.
     Leave out the second database where a file says that one is enough."""
     doubled = [item for item in items if item.get_closest_marker("one_database") and is_on_postgresql(item)]
     config.hook.pytest_deselected(items=doubled)
@@ -83,11 +82,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("histories")
         if "acceptance" in item.path.parts or "chaos" in item.path.parts:
             item.add_marker("acceptance")
-        if item.get_closest_marker("acceptance"):
-            group = "serving" if item.path.stem in ("test_browsing", "test_serving") else item.path.parent.name
-            item.add_marker(pytest.mark.xdist_group(group))
-        elif shares_a_fixture(item):
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -102,14 +96,6 @@ class ByModule(LoadGroupScheduling):  # type: ignore[misc, unused-ignore]
     def _split_scope(self, nodeid: str) -> str:
         path = nodeid.partition("::")[0]
         return path if path.endswith(SHARING) else str(super()._split_scope(nodeid))
-
-
-def shares_a_fixture(item: pytest.Item) -> bool:
-    """Whether a test uses something that is made once for all tests of its module."""
-    if not isinstance(item, pytest.Function):
-        return False
-    found = item._fixtureinfo.name2fixturedefs.values()
-    return any(fixture.scope == "module" for fixtures in found for fixture in fixtures)
 
 
 def is_on_postgresql(item: pytest.Item) -> bool:
